@@ -77,8 +77,8 @@ def test_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(("name", "start"), [("finding.svg", b"<svg"), ("finding.png", b"\x89PNG")])
 def test_plot(tmp_path: Path, name: str, start: bytes) -> None:
     """The picture is drawn as SVG or PNG by the file's ending, every model in it twice."""
-    pytest.importorskip("altair", reason="the picture needs maskbench[plot]")
-    pytest.importorskip("vl_convert", reason="the picture needs maskbench[plot]")
+    pytest.importorskip("altair", reason="the picture needs maskbench[report]")
+    pytest.importorskip("vl_convert", reason="the picture needs maskbench[report]")
     published(plot=tmp_path / name)
     drawn = (tmp_path / name).read_bytes()
     assert drawn.startswith(start)
@@ -94,6 +94,6 @@ def test_plot_by_another_ending(tmp_path: Path) -> None:
 
 def test_plot_where_nothing_can_be_written(tmp_path: Path) -> None:
     """A place that cannot be written is an error of use."""
-    pytest.importorskip("altair", reason="the picture needs maskbench[plot]")
+    pytest.importorskip("altair", reason="the picture needs maskbench[report]")
     with pytest.raises(UsageError, match="cannot be written"):
         draw(tmp_path / "missing" / "finding.svg")

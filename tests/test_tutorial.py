@@ -28,7 +28,7 @@ def shown(source: str, names: dict[str, Any]) -> Any:
 
 def test_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """Every cell of the tutorial runs, in order, and the pictures can be drawn without a network."""
-    pytest.importorskip("altair", reason="the tutorial needs maskbench[plot]")
+    pytest.importorskip("altair", reason="the tutorial needs maskbench[report]")
     names: dict[str, Any] = {"__name__": "__main__"}
     drawn = 0
     for source in cells():

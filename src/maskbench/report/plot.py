@@ -34,7 +34,7 @@ def draw(to: Path) -> None:
         import_module("vl_convert")
     except ImportError:
         raise UsageError(
-            "--plot needs altair and vl-convert-python. Install them: pip install 'maskbench[plot]'."
+            "--plot needs altair and vl-convert-python. Install them: pip install 'maskbench[report]'."
         ) from None
     chart = _chart(altair)
     try:
