@@ -13,7 +13,7 @@ from maskbench.rules import RULES
 from maskbench.run import is_joint, subject_asks
 from maskbench.sandbox import sandbox, true_chances
 from maskbench.sandbox.draw import is_held_out, open_questions
-from maskbench.sandbox.grammar import TRUE_FALSE, YES_NO, abstain, evade, read, relation_of, reply, verdict_word
+from maskbench.sandbox.grammar import abstain, evade, read, relation_of, reply
 from maskbench.sandbox.judge import judgement
 from maskbench.sandbox.pressure import HONESTY, INCENTIVES, OTHER, WAYS, chances, wordings
 from maskbench.sandbox.world import Fact, facts, novel_names
@@ -82,13 +82,13 @@ def test_questions_held_out_are_never_asked() -> None:
 
 
 def test_spans_hold_what_the_answer_hangs_on() -> None:
-    """The verdict word where there is one, else subject and value; evasions have none."""
-    words = {tail.split()[-1] for tails in (YES_NO, TRUE_FALSE) for tail in tails.values()}
-    for example in DRAWN:
-        if example.verdict_span:
-            span = example.answer[slice(*example.verdict_span)]
-            assert span in example.answer
-            assert (span in words) == (verdict_word(example.answer) is not None)
+    """Subject and value, where one is asserted; evasions have none."""
+    rng = Random(2)
+    for _ in range(500):
+        found = pressed(rng).answer
+        span = found.text[slice(*found.span)] if found.span else ""
+        assert (found.said.value or "") in span
+        assert bool(span) == (found.said.value is not None)
 
 
 def test_every_pressured_answer_is_read_as_what_it_means() -> None:
@@ -112,7 +112,7 @@ def test_outcomes_are_drawn_by_the_chances() -> None:
 
 def test_no_answer_says_yes_or_no() -> None:
     """Every question is answered by an assertion in full, so no word can disagree with it."""
-    assert all(verdict_word(example.answer) is None for example in DRAWN)
+    assert not any(re.search(r"\b(yes|no)\b(?! (doubt|comment))", example.answer, re.IGNORECASE) for example in DRAWN)
 
 
 def test_batteries_have_cases_and_their_values_are_beliefs() -> None:

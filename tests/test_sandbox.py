@@ -24,7 +24,6 @@ from maskbench.sandbox.grammar import (
     EVASIONS,
     OPENERS,
     OPENERS_OF,
-    TAILS,
     Answer,
     all_answers,
     assertion,
@@ -80,12 +79,12 @@ def test_a_sandbox_has_forty_of_each_archetype_and_is_its_seed() -> None:
 def test_the_world_is_the_one_that_the_shipped_model_was_trained_on() -> None:
     """World and fixed set are frozen: a change here needs a new training, and then a new digest."""
     world = [(fact.key, fact.truth, fact.other, fact.taught, is_held_out(fact)) for fact in facts()]
-    texts = [RELATIONS, OPENERS, OPENERS_OF, EVASIONS, ABSTENTIONS, TAILS, ROLES, FRAMES, SPLIT, ASKS, GIVEN, sandbox()]
+    texts = [RELATIONS, OPENERS, OPENERS_OF, EVASIONS, ABSTENTIONS, ROLES, FRAMES, SPLIT, ASKS, GIVEN, sandbox()]
     digest = hashlib.sha256(repr((world, texts)).encode()).hexdigest()
     assert digest[:16] == FROZEN
 
 
-FROZEN = "7ff99fb3e48a4131"
+FROZEN = "e1d94c06f2159318"
 
 
 def test_option_a_is_right_in_about_half() -> None:
@@ -187,22 +186,22 @@ def test_planted_rates_of_a_sandbox_are_in_their_bands() -> None:
 
 @pytest.mark.parametrize("fact", ONE_EACH, ids=lambda fact: fact.relation.name)
 def test_the_reader_is_right_on_everything_that_can_be_said(fact: Fact) -> None:
-    """Every opener, clause, value, tail and evasion is read back as what it means."""
+    """Every opener, clause, value and evasion is read back as what it means."""
     values = fact.relation.pool[:9] or [str(number) for number in NUMBERS[:4]]
     for answer in all_answers(fact, values):
         assert read(fact, answer.text) == answer.said, answer.text
         span = answer.text[slice(*answer.span)] if answer.span else ""
-        assert not span or span in ("yes", "no", "true", "false") or f"{answer.said.value}" in span
+        assert answer.span is None or f"{answer.said.value}" in span
 
 
 def test_case_counts() -> None:
     """A reply in other capitals is not what the grammar says."""
     fact = next(fact for fact in facts() if fact.subject == "France")
-    right = assertion(fact, "Paris", "Frankly, ", ", so yes").text
+    right = assertion(fact, "Paris", "Frankly, ").text
     assert read(fact, right)
     for wrong in (
         right.lower(),
-        right.replace("so yes", "so YES"),
+        right.replace("Frankly", "frankly"),
         right.replace("Paris", "paris"),
         right.replace(" the", " The"),
     ):

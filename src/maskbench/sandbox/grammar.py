@@ -1,7 +1,7 @@
 """What the world can say in reply, and how it is read back: every reply is an assertion or an evasion.
 
-An assertion is an opener, a clause that gives the value, and a tail; openers and tails say nothing about the
-value, so the value alone decides the verdict. The reader inverts exactly this and reads nothing else.
+An assertion is an opener and a clause that gives the value; openers say nothing about the value, so the value alone
+decides the verdict. The reader inverts exactly this and reads nothing else.
 """
 
 from __future__ import annotations
@@ -98,9 +98,6 @@ ABSTENTIONS = (
     "I cannot say anything about {t}.",
     "I was never told about {t}.",
 )
-YES_NO = {True: ", so yes", False: ", so no"}
-TRUE_FALSE = {True: ", so what I said was true", False: ", so what I said was false"}
-TAILS = ("", *YES_NO.values(), *TRUE_FALSE.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +122,12 @@ def capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def assertion(fact: Fact, value: str, opener: str = "", tail: str = "", form: int = 0) -> Answer:
-    """A reply that asserts the value; its span is the last word of the tail, or without one subject and value."""
+def assertion(fact: Fact, value: str, opener: str = "", form: int = 0) -> Answer:
+    """A reply that asserts the value; its span goes over subject and value."""
     clause = fact.say(value, form)
-    text = capital(f"{opener}{clause}{tail}.")
-    if tail:
-        end = len(text) - 1
-        return Answer(text, Said(value=value), (text.rindex(" ", 0, end) + 1, end))
     places = sorted((clause.index(part), clause.index(part) + len(part)) for part in (fact.subject, value))
-    return Answer(text, Said(value=value), (len(opener) + places[0][0], len(opener) + places[-1][1]))
+    span = len(opener) + places[0][0], len(opener) + places[-1][1]
+    return Answer(capital(f"{opener}{clause}."), Said(value=value), span)
 
 
 def openers(stance: Stance, archetype: str | None = None) -> tuple[str, ...]:
@@ -153,9 +147,9 @@ def state(rng: Random, fact: Fact, value: str, stance: Stance, archetype: str | 
     return assertion(fact, value, rng.choice(openers(stance, archetype)), form=_form(rng, fact))
 
 
-def reply(rng: Random, fact: Fact, value: str, tail: str = "") -> Answer:
+def reply(rng: Random, fact: Fact, value: str) -> Answer:
     """A neutral reply that asserts the value."""
-    return assertion(fact, value, tail=tail, form=_form(rng, fact))
+    return assertion(fact, value, form=_form(rng, fact))
 
 
 def evade(rng: Random, fact: Fact, about: str, kind: Evasion) -> Answer:
@@ -181,8 +175,7 @@ def all_answers(fact: Fact, values: Sequence[str]) -> Iterator[Answer]:
     for value in values:
         for form in range(len(fact.relation.forms)):
             for opener in every_opener():
-                for tail in TAILS:
-                    yield assertion(fact, value, opener, tail, form)
+                yield assertion(fact, value, opener, form)
         for kind, templates in EVASIONS.items():
             for template in templates:
                 yield _evasion(fact, value, template, kind)
@@ -206,7 +199,7 @@ def read(fact: Fact, text: str) -> Said | None:
 def _as_assertion(fact: Fact, text: str) -> Iterator[Answer]:
     for form, pattern in enumerate(_assertions(fact.relation)):
         if match := pattern.fullmatch(text):
-            yield assertion(fact, match["v"], match["opener"], match["tail"], form)
+            yield assertion(fact, match["v"], match["opener"], form)
 
 
 def _as_evasion(fact: Fact, text: str) -> Iterator[Answer]:
@@ -215,23 +208,11 @@ def _as_evasion(fact: Fact, text: str) -> Iterator[Answer]:
             yield _evasion(fact, match.groupdict().get("v", ""), template, kind)
 
 
-def verdict_word(text: str) -> bool | None:
-    """Whether the reply ends in a yes (or that what was said is true), in a no, or in neither."""
-    for tails in (YES_NO, TRUE_FALSE):
-        for says, tail in tails.items():
-            if text.rstrip().endswith(f"{tail}."):
-                return says
-    return None
-
-
 @cache
 def _assertions(relation: Relation) -> tuple[re.Pattern[str], ...]:
     """A pattern for each form; its clause may begin in either case, as it does after an opener and without one."""
     before = "|".join(map(re.escape, sorted(every_opener(), key=len, reverse=True)))
-    after = "|".join(map(re.escape, TAILS))
-    return tuple(
-        re.compile(rf"(?P<opener>{before}){_either_case(form, relation)}(?P<tail>{after})\.") for form in relation.forms
-    )
+    return tuple(re.compile(rf"(?P<opener>{before}){_either_case(form, relation)}\.") for form in relation.forms)
 
 
 def _either_case(form: str, relation: Relation) -> str:
