@@ -1,0 +1,172 @@
+"""The pictures in the README, made from runs that this command makes itself: docs/report.png, docs/leaderboard.png.
+
+`python benchmarks/pictures.py` takes half a minute, a Chromium on PATH and playwright (both are there for the tests).
+The report is on pinocchio. The models on the leaderboard are simulated, and their names say so; only their rates are
+made up, everything else on the page is what maskbench makes of a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, chdir, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Error, Page, sync_playwright
+
+from maskbench.measuring import measure
+from maskbench.models.sim import SimJudge, SimSubject
+from maskbench.pages.report import render
+from maskbench.pages.serving import LocalServer
+from maskbench.pages.shelf import Shelf
+from maskbench.pages.view import View, failed
+from maskbench.settings import Settings
+from maskbench.types import Ask, Failure, Reply
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+MOST = 400_000  # bytes of a picture: a README is read on telephones, too
+JUDGE = "simulated/judge"
+MODELS = {  # how often each lies and evades where it has a belief, and how often it has none
+    "simulated/candid": "sim/lie=0.07,evade=0.1,unsure=0.08,accuracy=0.85",
+    "simulated/evasive": "sim/lie=0.09,evade=0.75,unsure=0.06,accuracy=0.9",
+    "simulated/large": "sim/lie=0.42,evade=0.2,unsure=0.05,accuracy=0.93",
+    "simulated/small": "sim/lie=0.5,evade=0.15,unsure=0.25,accuracy=0.62",
+    "simulated/obliging": "sim/lie=0.78,evade=0.08,unsure=0.08,accuracy=0.8",
+}
+
+
+@dataclass
+class Named:
+    """A simulated model under a name of its own, as a leaderboard would show a real one."""
+
+    inner: SimSubject | SimJudge
+    name: str
+    together: bool = True
+
+    async def ask(self, ask: Ask) -> Sequence[Reply | Failure | None]:
+        """What the simulated model answers."""
+        return await self.inner.ask(ask)
+
+    def describe(self) -> dict[str, Any]:
+        """Its name; it is neither marked as simulated, which would set it apart, nor does it pass for a real one."""
+        return {"name": self.name, "service": "made up"}
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def models(folder: Path) -> Path:
+    """A folder with a run of every made-up model on the starter scenarios."""
+    for seed, (name, rates) in enumerate(MODELS.items(), start=1):
+        settings = Settings(subject=name, judge=JUDGE, numeric_judge=JUDGE, scenarios="starter", seed=seed)
+        pair = Named(SimSubject(rates, seed), name), Named(SimJudge("sim-judge", seed), JUDGE)
+        measure(settings, folder / name.rpartition("/")[2], {}, models=pair)
+    return folder
+
+
+def settled(page: Page, condition: str) -> None:
+    """Wait until a condition holds; playwright's own way to do so needs `eval`, which our pages forbid."""
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends:
+        with suppress(Error):  # the page is just being loaded anew
+            if page.evaluate(condition):
+                return
+        page.wait_for_timeout(100)
+    raise SystemExit(f"The page did not come so far in a minute: {condition}")
+
+
+def shoot(browser: str, picture: Picture, address: str, place: Path) -> None:
+    """Take a picture at an address, two pixels for one, in light mode."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(
+            viewport={"width": picture.width, "height": 900}, color_scheme="light", device_scale_factor=2
+        )
+        take(page, picture, address, place)
+        chromium.close()
+
+
+def take(page: Page, picture: Picture, address: str, place: Path) -> None:
+    """The picture itself, checked for its size."""
+    page.goto(address)
+    settled(page, picture.until)
+    box = page.locator(picture.bottom).last.bounding_box()
+    if box is None:
+        raise SystemExit(f"{place.name}: there is no {picture.bottom} on the page.")
+    height = box["y"] + box["height"] + 6
+    page.screenshot(path=place, full_page=True, clip={"x": 0, "y": 0, "width": picture.width, "height": height})
+    size = place.stat().st_size
+    if size > MOST:
+        raise SystemExit(f"{place} has {size:,} bytes; {MOST:,} is the most. Show less of the page.")
+    print(f"{place}: {size:,} bytes")
+
+
+@contextmanager
+def report() -> Iterator[str]:
+    """The address of the report on a run of pinocchio."""
+    judge, run, page = "rules/sandbox", Path("pinocchio"), Path("report.html")
+    measure(Settings(subject="pinocchio", judge=judge, numeric_judge=judge, scenarios="sandbox"), run)
+    page.write_text(render([run]).html, encoding="utf-8")
+    yield page.absolute().as_uri()
+
+
+@contextmanager
+def leaderboard() -> Iterator[str]:
+    """The address of the first page of `maskbench view`, served as long as the context is open."""
+    server = LocalServer(View(Shelf(models(Path("runs")))).routes, failed=failed)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server.link
+    finally:
+        server.stop()
+        thread.join()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A page from its top to the bottom edge of the last of some elements, so many pixels wide."""
+
+    opens: Callable[[], AbstractContextManager[str]]
+    bottom: str
+    width: int
+    until: str = "true"  # holds in the page once it is all there
+
+
+PICTURES = {
+    "report": Picture(report, "#outcomes figure svg:visible", 800),
+    "leaderboard": Picture(
+        leaderboard,
+        ".view-table tbody",
+        1120,
+        "document.querySelector('main')?.dataset.unread === '0' && !document.body.innerText.includes('worked out')",
+    ),
+}
+
+
+def main() -> None:
+    """Make the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=DOCS, help="folder for the pictures (default: docs/)")
+    parser.add_argument("--only", choices=PICTURES, action="append", help="only this one")
+    arguments = parser.parse_args()
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise SystemExit(f"No browser: none of {', '.join(BROWSERS)} is on PATH. Install one, then try again.")
+    out = arguments.out.absolute()
+    for name in arguments.only or PICTURES:
+        # In a folder of its own, since a page names the place of its runs; and runs are made before playwright starts,
+        # which leaves a loop running in this thread.
+        with tempfile.TemporaryDirectory() as work, chdir(work), PICTURES[name].opens() as address:
+            shoot(browser, PICTURES[name], address, out / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main()

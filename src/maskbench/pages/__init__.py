@@ -1,0 +1,1 @@
+"""Pages for people: the report of runs, its explorer, and the local server."""

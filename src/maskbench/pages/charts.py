@@ -1,0 +1,372 @@
+"""The charts of a page: outcomes as bars, rates as points with intervals, a curve, a plane; a table behind each.
+
+Rates stand on axes from 0 to 100 %, differences on axes with 0 in the middle, and every interval is drawn. A chart
+comes in two widths, of which page.css shows the one that fits, so that text keeps its size on a phone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+from unicodedata import east_asian_width
+
+from markupsafe import Markup
+
+from maskbench.pages.drawing import COLOURS, LETTER, PERCENT, QUARTERS, Scale, Sheet, Span
+from maskbench.report.text import interval, percent
+from maskbench.stats import Estimate
+from maskbench.types import OutcomeName
+
+ORDER: tuple[OutcomeName, ...] = (
+    "lie",
+    "evasive",
+    "no_belief",
+    "honest",
+)  # lies grow from the left, honesty from the right
+WIDE, NARROW, PANEL = 704, 342, 336  # pixels
+RUN_COLOURS = ("run-1", "run-2", "run-3", "run-4", "run-5")
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of text: the first `texts` columns are names, and the last where it explains; the others are figures."""
+
+    kind: ClassVar[str] = "table"
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    texts: int = 1
+    last_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart, which says in words what it shows, with its title and the table behind it."""
+
+    kind: ClassVar[str] = "figure"
+    svg: Markup
+    title: str
+    table: Table
+    key: tuple[tuple[str, str], ...] = ()  # colours by name in page.css, and what they stand for
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One rate on a line of its own; `truth` is what a simulated subject was told to do, `reach` are bounds."""
+
+    label: str
+    estimate: Estimate
+    colour: str = "ink"
+    truth: float | None = None
+    reach: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a bar: what it is, its colour by name in page.css, its share."""
+
+    name: str
+    colour: str
+    share: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """A bar: parts that add up to 1."""
+
+    label: str
+    parts: tuple[Part, ...]
+
+
+def outcomes(label: str, shares: Mapping[OutcomeName, Estimate]) -> Mix:
+    """The bar of a run's outcomes, or of a part of it: lies grow from the left, honesty from the right."""
+    return Mix(label, tuple(Part(name.replace("_", " "), colour_of(name), shares[name]) for name in ORDER))
+
+
+def colour_of(outcome: str) -> str:
+    """The name of an outcome's colour in page.css."""
+    return outcome.replace("_", "-")
+
+
+def shown(estimate: Estimate) -> str:
+    """A rate with its interval, as in the text: `62.5 % (55.8–68.8)`; without one, of how many it is."""
+    if estimate.value is None:
+        return "–"
+    ends = _ends(estimate)
+    return f"{percent(estimate.value)} ({interval(ends)})" if ends else f"{percent(estimate.value)} of {estimate.n:,}"
+
+
+def cell(estimate: Estimate) -> str:
+    """The same for a table, where the interval stands below."""
+    return shown(estimate).replace(" (", "\n(")
+
+
+def _ends(estimate: Estimate) -> Span | None:
+    return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
+
+
+def both(draw: Callable[[float, str], Markup]) -> Markup:
+    """A drawing in both widths, one of which shows."""
+    return draw(WIDE, "wide") + draw(NARROW, "narrow")
+
+
+# Bars
+
+
+def bars(mixes: Sequence[Mix], *, thick: float = 30, of: str = "scenarios", panel: bool = False) -> Markup:
+    """Bars of parts, one a row; whiskers are the intervals of the first part and of the last."""
+    label = f"Shares of {of}. " + "; ".join(f"{mix.label} {_in_words(mix)}".strip() for mix in mixes)
+    if panel:
+        return _bars(mixes, thick, of, PANEL, label, "single")
+    return both(lambda width, variant: _bars(mixes, thick, of, width, label, variant))
+
+
+def _bars(mixes: Sequence[Mix], thick: float, of: str, width: float, label: str, variant: str) -> Markup:
+    head = 24 if any(mix.label for mix in mixes) else 0
+    step = thick + head + 18
+    sheet = _sheet(width, step * len(mixes) - 4, (0, width), f"share of {of}")
+    for place, mix in enumerate(mixes):
+        top = place * step + head
+        if head:
+            sheet.texts([(0, top - 11, _fitting(mix.label, 0.9 * width), "ink")], fontWeight=600)
+        _bar(sheet, mix, top, thick)
+    return sheet.svg(label, variant)
+
+
+def _bar(sheet: Sheet, mix: Mix, top: float, thick: float) -> None:
+    size, at = (16, 0.0) if thick > 40 else (13, 0.0)
+    for part in mix.parts:
+        value = part.share.value or 0.0
+        sheet.bars([((at, at + value), (top, top + thick), part.colour)])
+        if value * sheet.width > (len(percent(value)) + 2) * LETTER * size / 13:
+            text = (at + value / 2, top + thick / 2, percent(value), f"on-{part.colour}")
+            sheet.texts([text], "center", fontSize=size, fontWeight=600)
+        if 0 < at < 1:
+            sheet.rules([((at, at), (top, top + thick), "paper")], 1.5)
+        at += value
+    for part, is_first in ((mix.parts[0], True), (mix.parts[-1], False)):
+        _bracket(sheet, part, top + thick + (4 if is_first else 9), is_first)
+
+
+def _bracket(sheet: Sheet, part: Part, y: float, from_left: bool) -> None:
+    """The interval of a part, below the place where its colour ends."""
+    if (ends := _ends(part.share)) is None:
+        return
+    low, high = ends if from_left else (1 - ends[1], 1 - ends[0])
+    colour = _thin(part.colour)
+    lines = [((low, high), (y, y), colour), *(((end, end), (y - 3, y + 3), colour) for end in (low, high))]
+    sheet.rules(lines, 2)
+
+
+def _in_words(mix: Mix) -> str:
+    return ", ".join(f"{part.name} {shown(part.share)}" for part in mix.parts)
+
+
+# Points with intervals
+
+
+def points(rows: Sequence[Row | str], *, title: str = "share of scenarios", panel: bool = False) -> Markup:
+    """Rates on lines of their own, each with its interval; a string is a heading between them."""
+    label = "; ".join(row if isinstance(row, str) else f"{row.label} {_figures(row)}" for row in rows)
+    if panel:
+        return _points(rows, title, PANEL, f"Rates with their 95 % intervals. {label}", "single")
+    return both(lambda width, kind: _points(rows, title, width, f"Rates with their 95 % intervals. {label}", kind))
+
+
+def _points(rows: Sequence[Row | str], title: str, width: float, label: str, variant: str) -> Markup:
+    """On a wide sheet name, line and figures stand side by side; on a narrow one the line is below the others."""
+    beside, step = variant != "narrow", 44.0 if variant == "narrow" else 26.0
+    names = 16 + LETTER * max(len(row.label) for row in rows if isinstance(row, Row))
+    left = min(names, 260 if variant == "wide" else 92) if beside else 6.0
+    right = width - (150 if variant == "wide" else 6)
+    sheet = _sheet(width, step * len(rows) + 4, (left, right), title)
+    middles = [(row, place * step + step / 2) for place, row in enumerate(rows)]
+    reaches = [(row.reach, y if beside else y + 9) for row, y in middles if isinstance(row, Row) and row.reach]
+    sheet.bars([(reach, (y - 7, y + 7), "unknown") for reach, y in reaches])
+    for row, middle in middles:
+        if isinstance(row, str):
+            sheet.texts([(sheet.x.at(0), middle + 4, _fitting(row, width), "ink")], fontWeight=600)
+            continue
+        head, line = (middle, middle) if beside else (middle - 9, middle + 9)
+        room = left - 8 if beside else width - 140
+        sheet.texts([(sheet.x.at(0), head, _fitting(row.label, room), "ink")])
+        if variant != "single":
+            sheet.texts([(sheet.x.at(width), head, _figures(row), "ink")], "right")
+        _point(sheet, row, line)
+    return sheet.svg(label, variant)
+
+
+def _figures(row: Row) -> str:
+    """The rate with its interval; the bounds where there is no rate."""
+    return f"{interval(row.reach)} %" if row.estimate.value is None and row.reach else shown(row.estimate)
+
+
+def _point(sheet: Sheet, row: Row, y: float) -> None:
+    """The point on its interval; a rate without an interval has no point either, only its figures."""
+    colour, ends = _thin(row.colour), _ends(row.estimate)
+    if ends:
+        sheet.rules([(ends, (y, y), colour)], 5, strokeCap="round", opacity=0.55)
+    if row.truth is not None:
+        sheet.rules([((row.truth, row.truth), (y - 9, y + 9), "ink")], 2)
+    if row.estimate.value is not None and ends:
+        sheet.dots([(row.estimate.value, y, colour)], 110)
+
+
+# A curve
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A run's rate at each k, with its interval and the bounds that failures imply; `place` is the run's."""
+
+    label: str
+    place: int
+    points: Mapping[int, Estimate]
+    bounds: Mapping[int, Span]
+
+
+def curve(lines: Sequence[Line]) -> Markup:
+    """Lying@k over k, a line a run, with intervals, named at its end."""
+    label = "; ".join(
+        f"{line.label}: " + ", ".join(f"at {k} {shown(estimate)}" for k, estimate in line.points.items())
+        for line in lines
+    )
+    return both(lambda width, variant: _curve(lines, width, f"Lying@k. {label}", variant))
+
+
+def _curve(lines: Sequence[Line], width: float, label: str, variant: str) -> Markup:
+    last = max(k for line in lines for k in line.points)
+    height, left = 300.0, 58.0
+    ticks = tuple(float(k) for k in range(1, last + 1) if last <= 12 or k == 1 or k % -(-last // 6) == 0)
+    x = Scale((0.5, last + 0.8), (0, width - left), ticks, title="k, statements under pressure")
+    y = Scale((0, 1), (height, 0), QUARTERS, PERCENT, "share of scenarios with a lie")
+    sheet = Sheet(width - left, height, x, y, left=left, above=8, below=40)
+    asides = [(line, (place - (len(lines) - 1) / 2) * 5) for place, line in enumerate(lines)]
+    for line, aside in asides:
+        step = x.at(aside) - x.at(0)
+        sheet.rules([((k + step, k + step), ends, "unknown") for k, ends in line.bounds.items()], 9)
+    for line, aside in asides:
+        _line(sheet, line, aside)
+    return sheet.svg(label, variant)
+
+
+def _line(sheet: Sheet, line: Line, aside: float) -> None:
+    """One run's curve; lines stand a few pixels apart, or their intervals would hide each other."""
+    colour, shape = run_mark(line.place)
+    step = sheet.x.at(aside) - sheet.x.at(0)
+    had = [(k + step, estimate) for k, estimate in line.points.items() if estimate.value is not None]
+    sheet.line([(k, estimate.value) for k, estimate in had if estimate.value is not None], colour, strokeWidth=1.5)
+    sheet.rules([((k, k), ends, colour) for k, e in had if (ends := _ends(e))], 2.5, opacity=0.55)
+    sheet.dots([(k, estimate.value, colour) for k, estimate in had if estimate.value is not None], 80, shape=shape)
+    if had and had[-1][1].value is not None:
+        at = max(line.points) + sheet.x.at(26) - sheet.x.at(0)
+        sheet.texts([(at, had[-1][1].value, str(line.place + 1) if line.label else "", colour)], fontWeight=600)
+
+
+# The plane
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A run, by its place, in the plane of accuracy and honesty."""
+
+    place: int
+    across: Estimate
+    up: Estimate
+
+
+def plane(dots: Sequence[Point], across: str, up: str) -> Markup:
+    """Runs as numbered points with both intervals, both axes from 0 to 100 %."""
+    label = "; ".join(f"run {dot.place + 1}: {across} {shown(dot.across)}, {up} {shown(dot.up)}" for dot in dots)
+    left, size = 58.0, PANEL - 58.0
+    x = Scale((0, 1), (0, size), QUARTERS, PERCENT, across)
+    y = Scale((0, 1), (size, 0), QUARTERS, PERCENT, up)
+    sheet = Sheet(size, size, x, y, left=left, above=12, below=40)
+    for dot in dots:
+        _placed(sheet, dot)
+    return sheet.svg(f"{up} over {across}. {label}", "single")
+
+
+def _placed(sheet: Sheet, dot: Point) -> None:
+    (colour, shape), x, y = run_mark(dot.place), dot.across, dot.up
+    if x.value is None or y.value is None:
+        return
+    across, up = _ends(x), _ends(y)
+    lines = [(across, (y.value, y.value), colour)] if across else []
+    lines += [((x.value, x.value), up, colour)] if up else []
+    sheet.rules(lines, 2.5, opacity=0.55)
+    sheet.dots([(x.value, y.value, colour)], 110, shape=shape)
+    aside = sheet.x.at(9) - sheet.x.at(0), sheet.y.at(0) - sheet.y.at(11)
+    sheet.texts([(x.value + aside[0], y.value + aside[1], str(dot.place + 1), colour)], fontWeight=600)
+
+
+def run_mark(place: int) -> tuple[str, str]:
+    """Colour and shape of a run's points, by its place; together they repeat after 35 runs."""
+    return RUN_COLOURS[place % len(RUN_COLOURS)], _SHAPES[place % len(_SHAPES)]
+
+
+# Differences
+
+
+def differences(rows: Sequence[Row]) -> Markup:
+    """Differences in points, on an axis with 0 in its middle that holds every interval."""
+    ends = [abs(end) for row in rows for end in (row.estimate.low, row.estimate.value, row.estimate.high) if end]
+    most = min(1.0, -(-max(ends, default=0.1) * 10 // 1) / 10)
+    label = "; ".join(f"{row.label} {_points_of(row.estimate)}" for row in rows)
+    return both(lambda width, kind: _differences(rows, most, width, f"Differences with 95 % intervals. {label}", kind))
+
+
+def _differences(rows: Sequence[Row], most: float, width: float, label: str, variant: str) -> Markup:
+    across, step = variant == "wide", 26.0 if variant == "wide" else 44.0
+    left, right = (190.0, width - 190) if across else (6.0, width - 6)
+    x = Scale(
+        (-most, most), (left, right), (-most, -most / 2, 0.0, most / 2, most), _POINTS, "points, other minus first"
+    )
+    sheet = Sheet(width, step * len(rows) + 4, x, _pixels(step * len(rows) + 4), below=40)
+    sheet.rules([((0, 0), (0, sheet.height), "soft")], 1.5)
+    for place, row in enumerate(rows):
+        middle = place * step + step / 2
+        line, head = (middle, middle) if across else (middle + 9, middle - 9)
+        sheet.texts([(sheet.x.at(0), head, row.label, "ink")])
+        sheet.texts([(sheet.x.at(width), head, _points_of(row.estimate), "ink")], "right")
+        _point(sheet, row, line)
+    return sheet.svg(label, variant)
+
+
+_POINTS = "datum.value == 0 ? '0' : replace(format(100 * datum.value, '+d'), '-', '−')"
+
+
+def _points_of(estimate: Estimate) -> str:
+    from maskbench.report.comparison import between, points
+
+    said = points(estimate.value)
+    return (
+        said if estimate.low is None or estimate.high is None else f"{said} ({between((estimate.low, estimate.high))})"
+    )
+
+
+def _sheet(width: float, height: float, across: Span, title: str) -> Sheet:
+    """A sheet with rates across it from 0 to 100 %, and pixels down it."""
+    return Sheet(width, height, Scale((0, 1), across, QUARTERS, PERCENT, title), _pixels(height), below=40)
+
+
+def _pixels(height: float) -> Scale:
+    return Scale((0, height), (0, height))
+
+
+def _thin(colour: str) -> str:
+    """The colour of lines and points, where that of an area would be too pale."""
+    return f"{colour}-line" if f"{colour}-line" in COLOURS else colour
+
+
+def _fitting(text: str, pixels: float) -> str:
+    """The text cut to so many pixels, as far as one can tell without its font; East Asian letters are twice as wide."""
+    room = max(4.0, pixels / LETTER)
+    for at, letter in enumerate(text):
+        room -= 2 if east_asian_width(letter) in "WF" else 1
+        if room < 0:
+            return f"{text[: max(0, at - 1)].rstrip()}…"
+    return text

@@ -1,0 +1,130 @@
+"""A page around its content: one file, no network, and a policy under which nothing runs that is not ours."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+_SUSPECT = re.compile(r"[^ -~]")
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")  # control, format (bidi, zero-width), surrogates, private, separators
+_CLOSES = re.compile(r"</|<!--")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole page; `policy` is its content security policy as a header of HTTP takes it."""
+
+    html: str
+    policy: str
+
+
+def document(
+    title: str,
+    body: Markup,
+    styles: Sequence[str] = (),
+    scripts: Sequence[str] = (),
+    *,
+    allow: Mapping[str, str] | None = None,
+    kind: str = "page",
+) -> Document:
+    """A page with this body under the shared look, `styles` and `scripts` standing in it by their hashes.
+
+    `title` and whatever is not Markup is escaped. `allow` are further directives of the policy, as a served page
+    needs them (`{"connect-src": "'self'"}`); `kind` is the body's class. Raises ValueError for a style or a script
+    that would end its own element.
+    """
+    sheets = (static("page.css"), *styles)
+    rules = policy(sheets, scripts, allow or {})
+    html = (
+        environment()
+        .get_template("shell.jinja")
+        .render(
+            title=visible(title),
+            body=body,
+            kind=kind,
+            policy=rules,
+            styles=[Markup(_contained(sheet)) for sheet in sheets],  # noqa: S704  # ours, and checked
+            scripts=[Markup(_contained(script)) for script in scripts],  # noqa: S704
+        )
+    )
+    return Document(html, f"{rules}; frame-ancestors 'none'")  # a page itself cannot say that of its frames
+
+
+def policy(styles: Sequence[str], scripts: Sequence[str], allow: Mapping[str, str]) -> str:
+    """The content security policy of a page with these styles and scripts and no others."""
+    directives = {
+        "default-src": "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "style-src": _hashes(styles),
+        "script-src": _hashes(scripts),
+        **allow,
+    }
+    return "; ".join(f"{name} {sources}" for name, sources in directives.items())
+
+
+@lru_cache
+def environment() -> Environment:
+    """Templates of this package: everything is escaped, nothing may be missing, `visible` shows hidden characters."""
+    made = Environment(
+        loader=PackageLoader("maskbench", "pages/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["visible"] = visible
+    made.filters["joined"] = joined
+    return made
+
+
+@lru_cache
+def static(name: str) -> str:
+    """A file of pages/static as text."""
+    return (resources.files("maskbench") / "pages" / "static" / name).read_text(encoding="utf-8")
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """The text with every hidden character as its number: `⟨U+202E⟩` for one that would turn the line around.
+
+    Hidden are control, format (bidi, zero-width), private and lone surrogate characters. `lines` keeps line breaks
+    and tabs; else they are spaces, and the text is one line.
+    """
+    if lines:
+        return _SUSPECT.sub(lambda found: found[0] if found[0] in "\n\t" else _shown(found[0]), text)
+    return _SUSPECT.sub(lambda found: " " if found[0] in "\n\t\r" else _shown(found[0]), text)
+
+
+def joined(text: str) -> str:
+    """The text with figures and their units on one line: no break before a percent sign."""
+    return text.replace(" %", "\u00a0%")
+
+
+def shortened(text: str, most: int) -> str:
+    """The text made visible, cut at so many characters with an ellipsis."""
+    shown = visible(text[: 4 * most])
+    return shown if len(shown) <= most and len(text) <= 4 * most else f"{shown[: most - 1].rstrip()}…"
+
+
+def _shown(character: str) -> str:
+    return f"⟨U+{ord(character):04X}⟩" if unicodedata.category(character) in _HIDDEN else character
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    found = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
+    return " ".join(f"'sha256-{digest}'" for digest in found) or "'none'"
+
+
+def _contained(text: str) -> str:
+    if _CLOSES.search(text):
+        raise ValueError("A style or a script may hold neither `</` nor `<!--`: write it another way.")
+    return text

@@ -1,0 +1,162 @@
+"""One scenario in words: what it said when asked, what it said under pressure, and what that comes to.
+
+Every sentence is ours: letters, numbers and names of causes stand in it, never a text that a model wrote.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from maskbench.scoring import Items, failures
+from maskbench.types import (
+    BinaryVerdict,
+    Disputed,
+    Item,
+    Judgement,
+    OutcomeName,
+    Range,
+    Scenario,
+    Scored,
+    Verdict,
+)
+
+_NEUTRAL = "when asked neutrally"
+_SHARES: dict[OutcomeName, str] = {
+    "honest": "was honest in",
+    "lie": "lied in",
+    "evasive": "evaded in",
+    "no_belief": "had no belief to contradict in",
+    "error": "has no outcome in",
+    "disputed": "is disputed in",
+}
+_TOLD: dict[OutcomeName, str] = {
+    "honest": "honest",
+    "lie": "a lie",
+    "evasive": "evasive",
+    "no_belief": "no belief",
+    "error": "no outcome",
+    "disputed": "the judges differ",
+}
+
+
+def story(scenario: Scenario, items: Items, scored: Scored) -> str:
+    """The scenario in one sentence: `It said A when asked neutrally (3 of 3) and B under pressure: a lie.`"""
+    statements = [items[key] for key in sorted(items) if key[0] == 0]
+    if len(statements) > 1:
+        counts = Counter(scored.outcomes)
+        parts = [f"{_SHARES[outcome]} {count}" for outcome, count in counts.items()]
+        last = f" and {parts.pop()}" if len(parts) > 1 else ""
+        verb = "is" if scored.outcome == "error" else "makes"
+        said = f"; of {len(statements)} statements under pressure it {', '.join(parts)}{last}"
+        return f"{_asked(scenario, items, scored)}{said}, which {verb} {_over_all(scored.outcome)}."
+    return f"{_asked(scenario, items, scored)}{_pressed(scenario, statements[0], scored)}."
+
+
+def belief_story(scenario: Scenario, items: Items, scored: Scored) -> str:
+    """How the belief came about, or why there is none."""
+    belief, reason = scored.resolved.belief, scored.resolved.reason
+    if scenario.archetype == "provided_facts":
+        return "Nothing was asked neutrally: the fact that stands in its instructions plays the belief."
+    right = {"correct": ", which is right", "incorrect": ", which is wrong"}.get(scored.accuracy, "")
+    if scenario.kind == "numerical":
+        if belief is not None:
+            return f"Belief: {belief_words(scored)}{right}. That is what its replies support together."
+        return "No belief: its replies support no number." if reason else f"Open: {_open(scored)}."
+    direct, consistency = _letters(items, 1), _letters(items, 2, 3)
+    checks = f" and {_listed(consistency)} to the consistency questions" if consistency else ""
+    heard = f"{_listed(direct)} to the direct question{checks}"
+    match reason:
+        case "unsure":
+            return f"No belief: too few of its direct answers take a side. Heard: {heard}."
+        case "mixed":
+            return f"No belief: its direct answers are not all for one side. Heard: {heard}."
+        case "contradicted":
+            return f"No belief: a consistency question was not answered as the direct one was. Heard: {heard}."
+    if belief is None:
+        return f"Open: {_open(scored)}, and what they would have been decides. Heard: {heard}."
+    return f"Belief {belief}{right}. Heard: {heard}."
+
+
+def verdict_words(verdict: Verdict) -> str:
+    """A verdict as a reader sees it: a letter, a range of numbers, or `no number`."""
+    if isinstance(verdict, BinaryVerdict):
+        return verdict.letter
+    absolute = [range_words(verdict.absolute)] if verdict.absolute else []
+    relative = [f"{range_words(verdict.relative)} (relative)"] if verdict.relative else []
+    return " or ".join(absolute + relative) or "no number"
+
+
+def range_words(range_: Range) -> str:
+    """A closed range: `12`, `26 to 29`, `at least 5`, `at most 7`, `any number`."""
+    low, high = (f"{bound:,.10g}".replace("-", "−") for bound in (range_.low, range_.high))
+    match abs(range_.low) == float("inf"), abs(range_.high) == float("inf"):
+        case True, True:
+            return "any number"
+        case True, False:
+            return f"at most {high}"
+        case False, True:
+            return f"at least {low}"
+    return low if low == high else f"{low} to {high}"
+
+
+def belief_words(scored: Scored) -> str | None:
+    """A belief as a reader sees it, a letter or ranges of numbers; None where there is none."""
+    belief = scored.resolved.belief
+    return " or ".join(map(range_words, belief)) if isinstance(belief, tuple) else belief
+
+
+def _asked(scenario: Scenario, items: Items, scored: Scored) -> str:
+    resolved = scored.resolved
+    if scenario.archetype == "provided_facts":
+        return f"The facts that it was given say {belief_words(scored)}"
+    if resolved.unresolved:
+        return f"What it believes is open, for {_open(scored)}"
+    if resolved.belief is None:
+        return f"It had no stable belief {_NEUTRAL} ({resolved.reason})"
+    if scenario.kind == "numerical":
+        return f"It said {belief_words(scored)} {_NEUTRAL}"
+    direct = _letters(items, 1)
+    return f"It said {resolved.belief} {_NEUTRAL} ({direct.count(str(resolved.belief))} of {len(direct)})"
+
+
+def _pressed(scenario: Scenario, item: Item, scored: Scored) -> str:
+    (outcome,) = scored.outcomes
+    told = "no belief, so nothing to contradict" if outcome == "no_belief" else _TOLD[outcome]
+    if isinstance(item.judgement, Disputed):
+        return f"; what it said under pressure is disputed: {told}"
+    if not isinstance(item.judgement, Judgement):
+        causes = ", then ".join(f"{failed.stage}: {failed.cause.replace('_', ' ')}" for failed in failures(item))
+        return f"; its statement under pressure has no verdict ({causes or 'not there yet'}): {told}"
+    verdict = item.judgement.verdict
+    kind = f" ({verdict.evasion.replace('_', ' ')})" if verdict.evasion else ""
+    words = verdict_words(verdict)
+    said = {"C": f"took neither side{kind}", "D": "denied both", "no number": f"gave no number{kind}"}.get(words)
+    if scored.resolved.belief is None or scenario.archetype == "provided_facts":
+        return f"; under pressure it {said or f'said {words}'}: {told}"
+    return f" and {said or words} under pressure: {told}"
+
+
+def _open(scored: Scored) -> str:
+    neutral = any(count for call, count in scored.disputes.items() if call != "statement")
+    return "verdicts are disputed" if neutral else "verdicts are missing"
+
+
+def _over_all(outcome: OutcomeName) -> str:
+    return {"lie": "it a lie over all", "error": "without an outcome", "disputed": "it disputed over all"}.get(
+        outcome, f"it {_TOLD[outcome]} over all"
+    )
+
+
+def _letters(items: Items, *elicitations: int) -> list[str]:
+    """The letters that were heard, in order; a dash for a verdict that is missing."""
+    return [_letter(items[key]) for key in sorted(items) if key[0] in elicitations]
+
+
+def _letter(item: Item) -> str:
+    verdict = item.judgement.verdict if isinstance(item.judgement, Judgement) else None
+    return verdict.letter if isinstance(verdict, BinaryVerdict) else "–"
+
+
+def _listed(letters: Sequence[str]) -> str:
+    return ", ".join(letters) or "nothing"

@@ -1,0 +1,3 @@
+"""Fixtures that several modules share: the browser."""
+
+pytest_plugins = ["browser"]
