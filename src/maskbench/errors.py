@@ -2,6 +2,7 @@
 
 MaskbenchError
 ├── UsageError          an option or a combination of options that cannot be meant
+│   └── UnknownVerdicts the run has no verdict set of that name
 ├── ScenarioError       a scenario set that cannot be read; carries every problem found
 ├── ModelError          a model that cannot be asked at all (a single failed call is a Failure, a value)
 │   ├── AccessError     the key is missing or refused
@@ -26,6 +27,10 @@ class MaskbenchError(Exception):
 
 class UsageError(MaskbenchError):
     """An option, or a combination of options, that cannot be meant."""
+
+
+class UnknownVerdicts(UsageError):
+    """The run has no verdict set of that name."""
 
 
 @dataclass(frozen=True, slots=True)

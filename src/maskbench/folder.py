@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
-from maskbench.settings import MAY_CHANGE, Settings
+from maskbench.settings import JUDGING, MAY_CHANGE, Settings
 from maskbench.store import Store
 from maskbench.types import Sampling
 
@@ -81,16 +81,20 @@ class RunFolder:
         """The run's database."""
         return Store(self.path / DATABASE, write=write)
 
-    def writing(self) -> _Writing:
-        """Be the only writer for as long as this context is open; raises RunLocked where another process is."""
-        return _Writing(self.path)
+    def writing(self, otherwise: str = "give this run another --out") -> _Writing:
+        """Be the only writer for as long as this context is open; raises RunLocked where another process is.
+
+        `otherwise` is what the user can do but wait for the other one or stop it.
+        """
+        return _Writing(self.path, otherwise)
 
 
 class _Writing:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, otherwise: str) -> None:
         from filelock import FileLock
 
         self._path = path
+        self._otherwise = otherwise
         self._lock = FileLock(path / "run.lock")
 
     def __enter__(self) -> None:
@@ -98,10 +102,10 @@ class _Writing:
 
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(blocking=False)
+            self._lock.acquire(timeout=0.2, poll_interval=0.05)  # `view` may be looking at it for an instant
         except Timeout:
             raise RunLocked(
-                f"Another maskbench is writing to {self._path}. Wait for it, stop it, or give this run another --out."
+                f"Another maskbench is writing to {self._path}. Wait for it, stop it, or {self._otherwise}."
             ) from None
         except OSError as error:
             raise _unwritable(self._path, error) from error
@@ -118,7 +122,16 @@ def settings_from(recorded: Mapping[str, Any]) -> Settings:
     values = {name: value for name, value in recorded.items() if name in known}
     for name in ("sampling", "judge_sampling"):
         values[name] = Sampling(**values[name])
+    if values.get("layers") is not None:
+        values["layers"] = tuple(values["layers"])
     return Settings(**{**values, "archetypes": tuple(values["archetypes"])})
+
+
+def judged_settings(settings: Settings, verdict_set: Mapping[str, Any]) -> Settings:
+    """A run's settings with the judge of one of its verdict sets, as run.json records it."""
+    judge = dict(verdict_set["settings"])
+    judge["judge_sampling"] = Sampling(**judge["judge_sampling"])
+    return replace(settings, **{name: value for name, value in judge.items() if name in JUDGING})
 
 
 def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str]) -> None:
@@ -142,6 +155,23 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
             )
 
 
+def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_hash: str) -> None:
+    """Raise RunMismatch, by name, where the verdict set of that name is by another judge than these settings have."""
+    about = folder.record()["verdict_sets"][name]
+    before, now = _options(judged_settings(settings, about)), _options(settings)
+    for option in now:
+        if before[option] != now[option]:
+            raise RunMismatch(
+                f"{folder.path} has a verdict set {name} with {option} {_shown(before[option])}, and this asks for "
+                f"{_shown(now[option])}. Give this one another --name."
+            )
+    if about["prompts"]["hash"] != prompts_hash:
+        raise RunMismatch(
+            f"{folder.path} has a verdict set {name} by other judge prompts than {about['prompts']['name']} has now "
+            f"(hash {about['prompts']['hash'][:12]}, now {prompts_hash[:12]}). Give this one another --name."
+        )
+
+
 def _options(settings: Settings) -> dict[str, Any]:
     """Every setting that may not change, under its name on the command line."""
     named = {"subject": "the subject", "archetypes": "--archetype"}
@@ -162,7 +192,7 @@ def _option(name: str) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
-        return ", ".join(value) or "none"
+        return ", ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)
 
 

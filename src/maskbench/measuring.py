@@ -19,15 +19,19 @@ import orjson
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
 from maskbench.folder import RECORD, SCHEMA, SUMMARY, RunFolder, check_same
 from maskbench.judge import Prompts, load_prompts
-from maskbench.models import open_models
-from maskbench.report.summary import Json, summarise
-from maskbench.rules import named
-from maskbench.run import GRACE_SECONDS, VERDICTS, Calls, Flow, Gate, calls, stands
+from maskbench.judge_agreement import agreement
+from maskbench.models import check_models, open_models
+from maskbench.models.hf.opening import Stock, check_options, identified, is_local
+from maskbench.report.summary import Json, Weighed, summarise
+from maskbench.rules import RuleSet, named
+from maskbench.run import GRACE_SECONDS, VERDICTS, Calls, Flow, Gate, JudgeFlow, calls, stands
 from maskbench.scenarios import Key, SetHash, limit, open_set, sample
-from maskbench.scoring import finished, scored
+from maskbench.scoring import finished
+from maskbench.second import Phases
 from maskbench.settings import Settings, protocol_id
 from maskbench.store import Store
 from maskbench.types import ARCHETYPES, Ask, Failure, Item, Kind, Model, Reply, Scenario, Stage
+from maskbench.verdict_sets import MAJORITY, MOST, SecondLook, open_verdicts, whole
 
 
 class Watcher(Protocol):
@@ -87,31 +91,34 @@ def measure(
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
     models: tuple[Model, Model] | None = None,
+    stock: Stock | None = None,
 ) -> Json:
     """Measure a subject's honesty, or take the measurement in `out` up again; returns the summary.
 
     Everything is kept in the folder `out`; `environ` gives keys and addresses (none without it); `command` is
-    recorded. `models` are a subject and a judge of one's own, whose names the settings have to give. It runs a loop
-    of its own, so it cannot be called where one is running. Raises a MaskbenchError: UsageError, ScenarioError,
-    ModelError, RunError, or Interrupted.
+    recorded. `models` are a subject and a judge of one's own, whose names the settings have to give; `stock` keeps
+    models that are loaded in this process for further runs. It runs a loop of its own, so it cannot be called where
+    one is running. Raises a MaskbenchError: UsageError, ScenarioError, ModelError, RunError, or Interrupted.
     """
     watcher = watcher or Unwatched()
     environ = environ or {}
     check(settings)
+    check_options(settings)
+    settings = identified(settings)
     if models:
         subject, judge = (model.name for model in models)
         if (settings.subject, settings.judge, settings.numeric_judge) != (subject, judge, judge):
             raise UsageError(f"The settings name other models than the ones given: name {subject} and {judge} there.")
-    prompts = load_prompts(Path(settings.judge_prompts) if settings.judge_prompts else None)
+    prompts = load_prompts(Path(settings.judge_prompts) if settings.judge_prompts else None, settings.judge_style)
     folder = RunFolder(out)
     if not folder.exists and not models:
-        open_models(settings, environ, Gate(1), {})  # a wrong name or a missing key leaves no folder behind
+        check_models(settings, environ)  # a wrong name or a missing key leaves no folder behind
     wanted = _wanted(folder, settings, environ, watcher)
     with folder.writing():
         store = _prepare(folder, settings, prompts, wanted)
         try:
             if not is_finished(store, settings):
-                _let_flow(folder, store, settings, prompts, environ, watcher, command, models)
+                _let_flow(folder, store, settings, prompts, environ, watcher, command, models, stock)
         finally:
             store.close()
         summary = result(folder, settings.rules)
@@ -119,26 +126,53 @@ def measure(
     return summary
 
 
-def result(folder: RunFolder, rules: str | None = None) -> Json:
-    """The summary of a run from what is stored, under its own rule set or another; asks no model."""
+def result(folder: RunFolder, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True) -> Json:
+    """The summary of a run from what is stored, under its own rule set or another; asks no model.
+
+    `verdicts` names a verdict set (default: the run's own); raises UsageError where there is none of that name.
+    `judges` says whether all verdict sets are to be held against each other, where there are several.
+    """
     record = folder.record()
-    settings = folder.settings()
-    chosen = named(rules or settings.rules)
+    chosen = named(rules or folder.settings().rules)
     store = folder.store()
     try:
-        usage = store.usage(VERDICTS)
-        models = _with_answers(record["models"], store)
+        judged = open_verdicts(folder, store, verdicts)
         about = {
-            "protocol": record["protocol"],
-            "subject": models["subject"],
-            "judge": {"binary": models["binary"], "numeric": models["numeric"], "prompts": record["prompts"]},
+            "protocol": judged.protocol,
+            "verdicts": judged.name,
+            "subject": _with_answers(record["models"], store)["subject"],
+            "judge": judged.judge,
             "scenarios": record["scenarios"],
-            "usage": {**usage, "seconds": store.fact("seconds") or 0.0},
+            "usage": judged.usage(),
             "version": record["maskbench"],
+            "go_on": judged.go_on(folder.path),
         }
-        return summarise(scored(store, settings, chosen), settings, chosen, about)
+        if isinstance(judged, SecondLook):
+            phases = judged.phases(chosen)
+            made = summarise(phases.merged(), judged.settings, chosen, about, _weighed(judged, phases))
+        else:
+            made = summarise(judged.scored(chosen), judged.settings, chosen, about)
+        return {**made, "judges": _judges(folder, store, chosen) if judges else None}
     finally:
         store.close()
+
+
+def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
+    """What the rates of a second look are estimated from, and how it was done."""
+    look = {"first": verdicts.look.first, "share": verdicts.look.share, "below": verdicts.look.below}
+    about = {**look, "seed": verdicts.look.seed, **phases.about()}
+    unseen = {archetype: phases.unseen(archetype) for archetype in (None, *ARCHETYPES)}
+    return Weighed(phases.weighted(), unseen, phases.first.values(), about)
+
+
+def _judges(folder: RunFolder, store: Store, rules: RuleSet) -> Json | None:
+    """How far the judges of the run agree; None where there is one."""
+    record = folder.record()
+    sets = [open_verdicts(folder, store, name) for name in whole(record, store)]
+    if len(sets) < 2:
+        return None
+    ensemble = open_verdicts(folder, store, MAJORITY) if len(sets) <= MOST else None
+    return agreement(sets, rules, record["scenarios"]["n"], ensemble)
 
 
 def check(settings: Settings) -> None:
@@ -240,9 +274,9 @@ def _take_up(folder: RunFolder, settings: Settings) -> Store:
     if store.count() != record["scenarios"]["n"]:
         store.close()
         raise RunUnreadable(f"{folder.path} has lost its database. Restore it, or give this run another --out.")
-    now = _plain(settings)
-    if record["settings"] != now:
-        folder.write(RECORD, {**record, "settings": now})
+    asked = plain_settings(settings)
+    if record["settings"] != asked:
+        folder.write(RECORD, {**record, "settings": asked})
     return store
 
 
@@ -260,9 +294,9 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
             {
                 "schema": SCHEMA,
                 "maskbench": version("maskbench"),
-                "created": _now(),
+                "created": now(),
                 "protocol": protocol_id(settings, prompts.hash),
-                "settings": _plain(settings),
+                "settings": plain_settings(settings),
                 "scenarios": {
                     "name": settings.scenarios,
                     "taken": settings.name,
@@ -298,16 +332,19 @@ def _let_flow(
     watcher: Watcher,
     command: Sequence[str],
     models: tuple[Model, Model] | None,
+    stock: Stock | None,
 ) -> None:
     """Let the flow run to its end in a loop of its own, and record models, versions and time whatever happens."""
     record = folder.record()
     gate = Gate(settings.connections)
     learned = {role: about.get("learned", {}) for role, about in record["models"].items()}
-    subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned)
+    if not models and is_local(settings.subject):
+        watcher.tell(f"Loading {settings.subject}.")
+    subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned, stock)
     described = _describe(subject, judges)
-    for line in _moved(record["models"], described):
+    for line in moved(record["models"], described):
         watcher.tell(line)
-    record["sessions"].append(_session(command, environ, described))
+    record["sessions"].append(session(command, environ, described))
     record["models"] = _with_answers(described, store)
     folder.write(RECORD, record)
     expected = sum((calls(scenario, settings) for scenario, _ in store.scenarios()), Calls())
@@ -315,8 +352,7 @@ def _let_flow(
     started = time.monotonic()
     try:
         flow = Flow(settings, store, subject, judges, prompts, watcher, gate)
-        with _loop() as runner:
-            runner.run(_flow(flow, [subject, *judges.values()], watcher))
+        run_flow(flow, [subject, *judges.values()], watcher)
     finally:
         watcher.end()
         store.remember("seconds", (store.fact("seconds") or 0.0) + time.monotonic() - started)
@@ -324,7 +360,13 @@ def _let_flow(
         folder.write(RECORD, record)
 
 
-async def _flow(flow: Flow, models: Sequence[Model], watcher: Watcher) -> None:
+def run_flow(flow: JudgeFlow, models: Sequence[Model], watcher: Watcher) -> None:
+    """Let a flow run to its end in a loop of its own, then close the models; signals stop it gently."""
+    with _loop() as runner:
+        runner.run(_flow(flow, models, watcher))
+
+
+async def _flow(flow: JudgeFlow, models: Sequence[Model], watcher: Watcher) -> None:
     """The flow with its signals: the first Ctrl-C (or SIGTERM) lets calls in flight come home, the second does not."""
     loop = asyncio.get_running_loop()
 
@@ -373,20 +415,23 @@ def _with_answers(models: Mapping[str, Json], store: Store) -> dict[str, Json]:
     return {role: {**models.get(role, {}), **answered} for role, answered in store.answered_by(VERDICTS).items()}
 
 
-def _moved(before: Mapping[str, Json], now: Mapping[str, Json]) -> Iterator[str]:
+def moved(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str]:
     """What a user should know where a model now answers at another address than when the run was begun."""
-    for role in ("subject", "binary", "numeric"):
-        was, is_ = before[role].get("base_url"), now[role].get("base_url")
-        if was and was != is_ and (role != "numeric" or now["numeric"]["name"] != now["binary"]["name"]):
-            yield f"Beware: {now[role]['name']} answered at {was} before and now at {is_}. Is it the same model?"
+    for role in (role for role in ("subject", "binary", "numeric") if role in before and role in after):
+        was, is_ = before[role].get("base_url"), after[role].get("base_url")
+        if was and was != is_ and (role != "numeric" or after["numeric"]["name"] != after["binary"]["name"]):
+            yield f"Beware: {after[role]['name']} answered at {was} before and now at {is_}. Is it the same model?"
+        weights = before[role].get("fingerprint"), after[role].get("fingerprint")
+        if None not in weights and weights[0] != weights[1]:
+            yield f"Beware: {after[role]['name']} has other weights now ({weights[1]}, before {weights[0]})."
 
 
-def _session(command: Sequence[str], environ: Mapping[str, str], models: Mapping[str, Json]) -> Json:
+def session(command: Sequence[str], environ: Mapping[str, str], models: Mapping[str, Json]) -> Json:
     """Who measured when and where, with which versions of what can matter."""
     keys = [value for name, value in environ.items() if name.endswith(("_KEY", "_TOKEN")) and len(value) > 7]
     packages = ("maskbench", "aiohttp", "numpy", "orjson", "scipy")
     return {
-        "started": _now(),
+        "started": now(),
         "command": [_without(keys, argument) for argument in command],
         "addresses": {role: about.get("base_url") for role, about in models.items()},
         "python": platform.python_version(),
@@ -395,7 +440,7 @@ def _session(command: Sequence[str], environ: Mapping[str, str], models: Mapping
     }
 
 
-def _plain(settings: Settings) -> Json:
+def plain_settings(settings: Settings) -> Json:
     """The settings as run.json holds them."""
     plain: Json = orjson.loads(orjson.dumps(settings))
     return plain
@@ -407,5 +452,6 @@ def _without(keys: Sequence[str], text: str) -> str:
     return text
 
 
-def _now() -> str:
+def now() -> str:
+    """This moment, as records hold it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import orjson
 
 from maskbench.elicit import SYSTEM_PROMPT
-from maskbench.types import Archetype, Ask, Sampling
+from maskbench.types import Archetype, Ask, JudgeStyle, Sampling
 
 SUBJECT_SAMPLING = Sampling(temperature=1.0, max_tokens=1000, reasoning_tokens=16_000)
 JUDGE_SAMPLING: Mapping[str, Sampling] = {
     "maskbench": Sampling(temperature=0.0, max_tokens=1000, reasoning_tokens=16_000),
     "published": Sampling(temperature=1.0, max_tokens=500, reasoning_tokens=16_000),
 }
+VERDICT_TOKENS = 64  # of the judge's answer where it is the verdict alone
 
 Truncation = Literal["judge", "retry", "error"]
 Filtered = Literal["error", "evasive"]
 Protocol = Literal["maskbench", "published"]
+Precision = Literal["auto", "fp32", "bf16", "fp16"]
+
+
+def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
+    """How a judge is asked where nothing else is said."""
+    sampling = JUDGE_SAMPLING[protocol]
+    return sampling if style == "reasoning" else replace(sampling, max_tokens=VERDICT_TOKENS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +44,21 @@ class Settings:
     limit: int | None = None
     system_prompt: str | None = None  # the name of a developer's system prompt around the scenario's own
     system_prompt_text: str | None = None
+    prompt_on_beliefs: bool = False  # the developer's part on belief questions, too
+    adapter: str | None = None  # a folder that PEFT wrote, put on the subject
+    adapter_hash: str | None = None
+    steer: str | None = None  # a file of steering vectors, added to the subject's hidden states
+    steer_hash: str | None = None
+    layers: tuple[int, ...] | None = None  # to steer, from 0; none: all that the vectors have
+    strength: float = 1.0  # of steering
+    dtype: Precision = "auto"  # of models in this process
+    trust_remote_code: bool = False
     statements: int = 1
     beliefs: int = 3
     sampling: Sampling = SUBJECT_SAMPLING
     judge_sampling: Sampling = JUDGE_SAMPLING["maskbench"]
     judge_prompts: str | None = None
+    judge_style: JudgeStyle = "reasoning"
     protocol: Protocol = "maskbench"
     on_truncation: Truncation = "judge"
     filtered: Filtered = "error"
@@ -51,6 +69,8 @@ class Settings:
     connections: int = 32
     timeout: float = 300.0
     retries: int = 5
+    device: str | None = None  # of models in this process, as torch names it
+    batch_tokens: int | None = None  # that a batch of theirs may come to hold
 
     @property
     def shares_verdicts(self) -> bool:
@@ -60,7 +80,15 @@ class Settings:
     @property
     def label(self) -> str:
         """The subject with what was done to it, for people."""
-        return f"{self.subject} + {self.system_prompt}" if self.system_prompt else self.subject
+        parts = [self.subject]
+        if self.system_prompt:
+            parts.append(self.system_prompt + (" (on beliefs, too)" if self.prompt_on_beliefs else ""))
+        if self.adapter:
+            parts.append(self.adapter.rstrip("/").rpartition("/")[2])
+        if self.steer:
+            where = "" if self.layers is None else f" at {', '.join(map(str, self.layers))}"
+            parts.append(f"{self.strength:g} × {self.steer.rpartition('/')[2]}{where}")
+        return " + ".join(parts)
 
     @property
     def name(self) -> str:
@@ -73,8 +101,17 @@ class Settings:
         return f"{self.scenarios} ({', '.join(taken)})" if taken else self.scenarios
 
 
-# What may differ when a run is taken up again: it changes nothing that is asked of subject or judge.
-MAY_CHANGE = frozenset({"connections", "timeout", "retries", "rules", "max_error_rate"})
+# What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
+# vectors may lie elsewhere, as long as their hashes are the same.
+MAY_CHANGE = frozenset(
+    {
+        *("connections", "timeout", "retries", "rules", "max_error_rate"),
+        *("adapter", "steer", "device", "batch_tokens"),
+    }
+)
+
+# What says how replies are judged: another verdict set of a run differs in these and in nothing else.
+JUDGING = ("judge", "numeric_judge", "judge_sampling", "judge_prompts", "judge_style", "protocol")
 
 
 def protocol_id(settings: Settings, prompts_hash: str) -> str:
@@ -92,6 +129,7 @@ def protocol_id(settings: Settings, prompts_hash: str) -> str:
             "shares_verdicts": settings.shares_verdicts,
             "on_truncation": settings.on_truncation,
             "filtered": settings.filtered,
+            **({} if settings.judge_style == "reasoning" else {"judge_style": settings.judge_style}),
         }
     ).hex()[:12]
 
@@ -106,8 +144,18 @@ def reply_key(settings: Settings, ask: Ask, run: int) -> bytes:
             "seed": settings.seed,
             "messages": ask.messages,
             "item": _item(ask, run),
+            **_intervention(settings),
         }
     )
+
+
+def _intervention(settings: Settings) -> dict[str, Any]:
+    """What was done to a model in this process; nothing where nothing was, so that the keys of old runs stand."""
+    steering = settings.steer_hash and [settings.steer_hash, settings.layers, settings.strength]
+    done = {"adapter": settings.adapter_hash, "steering": steering, "trust_remote_code": settings.trust_remote_code}
+    if settings.dtype != "auto":
+        done["dtype"] = settings.dtype
+    return {name: value for name, value in done.items() if value}
 
 
 def verdict_key(judge: str, sampling: Sampling, prompts_hash: str, ask: Ask, *, shared: bool) -> bytes:

@@ -28,6 +28,8 @@ Evasion = Literal["refusal", "hedge", "off_topic", "garbled"]
 EVASIONS: tuple[Evasion, ...] = get_args(Evasion)
 
 Call = Literal["direct", "consistency", "statement"]
+CALLS: tuple[Call, ...] = get_args(Call)
+JudgeStyle = Literal["reasoning", "verdict"]  # a reason and then the verdict, or the verdict alone
 Stage = Literal["subject", "judge"]
 Cause = Literal[
     "timeout",
@@ -45,9 +47,9 @@ Cause = Literal[
     "too_few_replies",  # the joint numerical belief verdict needs two
     "raised",  # a model in this process raised an exception
 ]
-OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error"]
-OUTCOMES: tuple[OutcomeName, ...] = get_args(OutcomeName)
-Accuracy = Literal["correct", "incorrect", "no_belief", "error", "not_applicable"]
+OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error", "disputed"]
+OUTCOMES: tuple[OutcomeName, ...] = ("honest", "lie", "evasive", "no_belief", "error")  # those by a single judge
+Accuracy = Literal["correct", "incorrect", "no_belief", "error", "not_applicable", "disputed"]
 NoBelief = Literal["unsure", "mixed", "contradicted"]
 
 
@@ -137,10 +139,22 @@ Verdict = BinaryVerdict | NumericalVerdict
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict as the judge gave it, with its reason in its own words."""
+    """A verdict as the judge gave it, with its reason in its own words.
+
+    `confidence` is the probability that the judge gave to this verdict, where it was asked for and told.
+    """
 
     verdict: Verdict
     reason: str | None = None
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disputed:
+    """Verdicts on one sample of which none has a majority of the judges, by the name of the judge's verdict set."""
+
+    verdicts: Mapping[str, Verdict]
+    reason: str | None = None  # who said what
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +164,15 @@ class Usage:
     input: int | None = None
     output: int | None = None
     reasoning: int | None = None  # part of output
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of an answer with its natural log-probability, and those of the likeliest in its place, by text."""
+
+    text: str
+    logprob: float
+    likeliest: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +187,7 @@ class Reply:
     fingerprint: str | None = None
     sent: Mapping[str, Any] = field(default_factory=dict)  # sampling parameters as they went out
     seconds: float = 0.0
+    tokens: tuple[Token, ...] = ()  # of the visible text, where their probabilities were asked for and came
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +213,14 @@ class Ask:
     runs: tuple[int, ...] = (1,)  # sample numbers, from 1
     seeds: tuple[int, ...] = (0,)  # one a run, never the same twice
     schema: Mapping[str, Any] | None = None  # JSON schema of the answer, where one is wanted
+    logprobs: bool = False  # whether the probabilities of the answer's tokens are wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """One sample that a scenario asks for: its reply and the verdict on it, each had, failed, or not there yet.
 
+    Among several judges the verdict may be disputed, too.
     The one verdict on the belief replies of a numerical scenario stands with the last of them.
     """
 
@@ -202,7 +228,7 @@ class Item:
     elicitation: int
     run: int
     reply: Reply | Failure | None = None
-    judgement: Judgement | Failure | None = None
+    judgement: Judgement | Failure | Disputed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,3 +302,5 @@ class Scored:
     truncated: Mapping[str, int]  # replies "cut" at the token limit, and "replies" in all
     failures: Mapping[tuple[Stage, Cause], int]
     numerical: Mapping[str, int]  # agreements of belief and statement that are "half_infinite" or "cross"
+    disputes: Mapping[Call, int] = field(default_factory=dict)  # samples whose verdict is disputed
+    leanings: tuple[Mapping[OutcomeName, float], ...] = ()  # for each disputed outcome the judges' shares

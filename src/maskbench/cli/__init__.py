@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from maskbench.cli import boards, compare, results, run, sets
+from maskbench.cli import boards, compare, dose, judge, lorra, pages, results, run, sets, whitebox
 from maskbench.cli.console import INTERRUPTED, WRONG, say
 from maskbench.errors import Interrupted, MaskbenchError
 
@@ -23,8 +23,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    *(run.run, results.score, results.export),
+    *(run.run, judge.judge, results.score, results.export),
     *(compare.compare, compare.plan, boards.check, boards.leaderboard, boards.published),
+    *(pages.report, pages.view),
+    *(whitebox.steer, lorra.lorra, dose.dose),
 ):
     app.command()(command)
 app.add_typer(sets.app, name="scenarios")

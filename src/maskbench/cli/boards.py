@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from maskbench.cli.console import Rules, stdout
-from maskbench.errors import RunUnreadable, UsageError
+from maskbench.cli.console import VERDICTS_OPTION, Rules, stdout
+from maskbench.errors import RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.folder import RECORD, RunFolder
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def check(
     rules: Annotated[
         Rules | None, typer.Option(metavar="NAME", help="Another rule set.", show_default="the run's own")
     ] = None,
+    verdicts: Annotated[str | None, VERDICTS_OPTION] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the check as JSON.")] = False,
 ) -> None:
     """Hold a run against limits, for CI.
@@ -63,7 +64,7 @@ def check(
         raise UsageError(f"{missing} Give a run and a limit: maskbench check RUN --max-lie 0.5.")
     errors = RunFolder(run).settings().max_error_rate if max_error_rate is None else max_error_rate
     limits = Limits(max_lie, min_honest, errors, max_cut)
-    result, checked = check_run(run, limits, baseline, rules)
+    result, checked = check_run(run, limits, baseline, rules, verdicts)
     if json:
         _print_json(as_data(result, checked, limits))
     else:
@@ -80,6 +81,7 @@ def leaderboard(
     format: Annotated[Form, typer.Option(metavar="FORM", help="text, markdown, csv or json.")] = "text",
     to: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write.", show_default="stdout")] = None,
     rules: Annotated[Rules, typer.Option(metavar="NAME", help="The one rule set for all.")] = "reference",
+    verdicts: Annotated[str | None, VERDICTS_OPTION] = None,
     public: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,7 +108,7 @@ def leaderboard(
     if not runs:
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
     given = None if compute is None else _read_compute(compute)
-    results, unreadable = _results(runs, rules)
+    results, unreadable = _results(runs, rules, verdicts)
     tables = boards(results, frozenset(public or ()))
     scalings = None if given is None else [_scaling(table, given) for table in tables]
     page = Page(tables, gaps(tables), scalings, unreadable)
@@ -144,7 +146,7 @@ def published(
     stdout().print(as_text(tables(), finding()))
 
 
-def _results(paths: Iterable[Path], rules: str) -> tuple[list[Result], dict[Path, str]]:
+def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[list[Result], dict[Path, str]]:
     """Every run at these paths, and why those that lie in a folder and cannot be read cannot."""
     from maskbench.result import score
 
@@ -158,8 +160,8 @@ def _results(paths: Iterable[Path], rules: str) -> tuple[list[Result], dict[Path
             if folder.resolve() in found:
                 continue
             try:
-                found[folder.resolve()] = score(folder, rules)
-            except RunUnreadable as error:
+                found[folder.resolve()] = score(folder, rules, verdicts, judges=False)
+            except (RunUnreadable, UnknownVerdicts) as error:
                 if folder == path:
                     raise
                 unreadable[folder] = str(error)

@@ -21,6 +21,15 @@ def compare(
         Rules | None,
         typer.Option(metavar="NAME", help="One rule set for all.", show_default="the first run's own"),
     ] = None,
+    verdicts: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="The verdict set of all runs (see `maskbench judge`, which has majority, too), or given once for each "
+            "run in their order.",
+            show_default="each run's own",
+        ),
+    ] = None,
     non_inferiority: Annotated[
         float | None,
         typer.Option(metavar="X", help="Test that nothing got worse by this or more, such as 0.03."),
@@ -37,7 +46,7 @@ def compare(
 
     if not runs:
         raise UsageError("Which runs? Give two or more: maskbench compare RUN RUN.")
-    made = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority).data
+    made = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
     if json:
         print_json(made)
     else:

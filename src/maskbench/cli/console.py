@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
     from maskbench.report.summary import Json
 
+VERDICTS_OPTION = typer.Option(
+    metavar="NAME",
+    help="A verdict set that `maskbench judge` made, or majority (of all), or majority:A,B,C.",
+    show_default="the run's own",
+)
+
 OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
 Rules = Literal["reference", "published", "strict", "inspect"]
 

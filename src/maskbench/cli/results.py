@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from maskbench.cli.console import TOO_MANY_ERRORS, Rules, print_json, print_summary, resume_line, say
+from maskbench.cli.console import (
+    TOO_MANY_ERRORS,
+    VERDICTS_OPTION,
+    Rules,
+    print_json,
+    print_summary,
+    resume_line,
+    say,
+)
 from maskbench.folder import RunFolder
 
 
@@ -16,12 +24,13 @@ def score(
     rules: Annotated[
         Rules | None, typer.Option(metavar="NAME", help="Another rule set.", show_default="the run's own")
     ] = None,
+    verdicts: Annotated[str | None, VERDICTS_OPTION] = None,
     json: Annotated[bool, typer.Option("--json", help="Print summary.json for these rules.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
     from maskbench.measuring import result
 
-    summary = result(RunFolder(folder), rules)
+    summary = result(RunFolder(folder), rules, verdicts)
     if json:
         print_json(summary)
     else:
@@ -43,6 +52,7 @@ def export(
     rules: Annotated[
         Rules | None, typer.Option(metavar="NAME", help="Another rule set.", show_default="the run's own")
     ] = None,
+    verdicts: Annotated[str | None, VERDICTS_OPTION] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="CSV: leave text as it is that a spreadsheet could take for a formula.")
     ] = False,
@@ -53,6 +63,6 @@ def export(
     """
     from maskbench.report.export import write
 
-    left_out = write(RunFolder(folder), rules, format, to, raw=raw)
+    left_out = write(RunFolder(folder), rules, format, to, raw=raw, verdicts=verdicts)
     if left_out:
         say(f"Left out: {left_out} scenarios that are not done. To go on:\n  {resume_line(folder)}")

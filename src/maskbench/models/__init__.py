@@ -1,4 +1,6 @@
-"""Subjects and judges by name: `SERVICE/NAME` for an endpoint, `pinocchio` and `rules/sandbox`, `sim`, `scripted`."""
+"""Subjects and judges by name: `SERVICE/NAME` for an endpoint, `hf/NAME_OR_PATH` for a model in this process,
+`pinocchio` and `rules/sandbox`, `sim`, `scripted`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,14 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UnknownModel, UsageError
 from maskbench.settings import Settings
 from maskbench.types import Kind, Model, Stage
+
+if TYPE_CHECKING:
+    from maskbench.models.hf.opening import Stock
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +31,53 @@ def defaults(subject: str) -> Defaults:
     match _kind(subject):
         case "sim":
             return Defaults(judge="sim-judge", scenarios="starter")
-        case "pinocchio":
+        case "pinocchio" | "hf" if is_pinocchio(subject):
             return Defaults(judge="rules/sandbox", scenarios="sandbox")
     return Defaults()
+
+
+def is_pinocchio(subject: str) -> bool:
+    """Whether this is pinocchio, embedded or as a transformers model, trained further or not."""
+    if _kind(subject) != "hf":
+        return _kind(subject) == "pinocchio"
+    from maskbench.whitebox.loading import is_organism
+
+    return is_organism(subject.partition("/")[2])
 
 
 def check_name(name: str) -> None:
     """Raise UnknownModel for a name that can be no model's, before anything else is asked of it."""
     from maskbench.models.providers import parse
 
-    if _kind(name) not in ("sim", "sim-judge", "pinocchio", "rules", "scripted"):
+    if _kind(name) == "hf":
+        from maskbench.models.hf.opening import place_of
+
+        place_of(name)
+    elif _kind(name) not in ("sim", "sim-judge", "pinocchio", "rules", "scripted"):
         parse(name)
+
+
+def check_models(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Raise what `open_models` would, as far as can be told without reading gigabytes."""
+    _check_pairing(settings)
+    _check_one(settings.subject, "subject", settings, environ)
+    check_judges(settings, environ)
+
+
+def check_judges(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Raise what `open_judges` would, as far as can be told without reading gigabytes."""
+    _check_pairing(settings)
+    for name in dict.fromkeys((settings.judge, settings.numeric_judge)):
+        _check_one(name, "judge", settings, environ)
+
+
+def _check_one(name: str, stage: Stage, settings: Settings, environ: Mapping[str, str]) -> None:
+    if _kind(name) == "hf":
+        from maskbench.models.hf.opening import check_hf
+
+        check_hf(name, settings, stage, environ)
+    else:
+        _open(name, stage, settings, environ, asyncio.Semaphore(1), None, None)
 
 
 def open_models(
@@ -44,21 +85,41 @@ def open_models(
     environ: Mapping[str, str],
     gate: asyncio.Semaphore,
     learned: Mapping[str, Mapping[str, Any]],
+    stock: Stock | None = None,
 ) -> tuple[Model, dict[Kind, Model]]:
     """The subject, and the judge for each kind of scenario (often one and the same).
 
-    `learned` holds, under subject, binary and numeric, what an earlier session learned of the endpoints.
-    Raises UnknownModel, AccessError or UsageError, before anything is asked.
+    `learned` holds, under subject, binary and numeric, what an earlier session learned of the endpoints; `stock`
+    keeps models in this process for a further run. Raises UnknownModel, AccessError or UsageError, before anything
+    is asked.
     """
-    for judge in (settings.judge, settings.numeric_judge):
-        if _kind(judge) == "rules" and _kind(settings.subject) not in ("pinocchio", "scripted"):
-            raise UsageError(f"{judge} reads only what pinocchio says. Give {settings.subject} another --judge.")
-    subject = _open(settings.subject, "subject", settings, environ, gate, learned.get("subject"))
-    binary = _open(settings.judge, "judge", settings, environ, gate, learned.get("binary"))
+    _check_pairing(settings)
+    subject = _open(settings.subject, "subject", settings, environ, gate, learned.get("subject"), stock)
+    return subject, open_judges(settings, environ, gate, learned, stock)
+
+
+def open_judges(
+    settings: Settings,
+    environ: Mapping[str, str],
+    gate: asyncio.Semaphore,
+    learned: Mapping[str, Mapping[str, Any]],
+    stock: Stock | None = None,
+) -> dict[Kind, Model]:
+    """The judge for each kind of scenario, without a subject; `learned`, `stock` and errors as for `open_models`."""
+    _check_pairing(settings)
+    binary = _open(settings.judge, "judge", settings, environ, gate, learned.get("binary"), stock)
     if settings.numeric_judge == settings.judge:
-        return subject, {"binary": binary, "numerical": binary}
-    numeric = _open(settings.numeric_judge, "judge", settings, environ, gate, learned.get("numeric"))
-    return subject, {"binary": binary, "numerical": numeric}
+        return {"binary": binary, "numerical": binary}
+    numeric = _open(settings.numeric_judge, "judge", settings, environ, gate, learned.get("numeric"), stock)
+    return {"binary": binary, "numerical": numeric}
+
+
+def _check_pairing(settings: Settings) -> None:
+    for judge in (settings.judge, settings.numeric_judge):
+        if _kind(judge) != "rules" or _kind(settings.subject) == "scripted":
+            continue
+        if not is_pinocchio(settings.subject):
+            raise UsageError(f"{judge} reads only what pinocchio says. Give {settings.subject} another --judge.")
 
 
 def _open(
@@ -68,8 +129,13 @@ def _open(
     environ: Mapping[str, str],
     gate: asyncio.Semaphore,
     learned: Mapping[str, Any] | None,
+    stock: Stock | None,
 ) -> Model:
     match _kind(name), stage:
+        case "hf", _:
+            from maskbench.models.hf.opening import open_hf
+
+            return open_hf(name, settings, stage, environ, stock)
         case "sim", "subject":
             from maskbench.models.sim import SimSubject
 

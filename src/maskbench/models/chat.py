@@ -227,6 +227,7 @@ class ChatModel:
             fingerprint=answer.fingerprint,
             sent=delivery.sent,
             seconds=delivery.seconds,
+            tokens=choice.tokens,
         )
 
     def _compare(self, choices: Sequence[wire.Choice | None], sent: Mapping[str, Any]) -> None:
@@ -293,6 +294,8 @@ class ChatModel:
             self._warn(f"refuses temperature {self.sampling.temperature:g}; its own default is used")
         elif feature == "system":
             self._warn("refuses the system role; the system text goes before the first user message")
+        elif feature == "logprobs":
+            self._warn("gives no probabilities of its tokens, so that its verdicts have no confidence")
         elif feature == "most":
             self._warn(f"takes at most {trouble.cap} tokens a reply")
         return cap

@@ -210,6 +210,7 @@ def objection(error: ApiError, body: Mapping[str, Any]) -> tuple[Feature, int | 
         ("system", system and (_SYSTEM.search(text) is not None or error.param.endswith("].role"))),
         ("temperature", refuses and "temperature" in body and re.search(r"\btemperature\b", text) is not None),
         ("schema", "response_format" in body and _SCHEMA.search(text) is not None),
+        ("logprobs", "logprobs" in body and re.search(r"log_?probs", text) is not None),
         ("seed", refuses and "seed" in body and re.search(r"\bseed\b", text) is not None),
     )
     return next(((feature, None) for feature, objected in objections if objected), None)

@@ -4,7 +4,8 @@ They answer through the same calls as real models, so a run over them tests ever
 `sim/lie=0.4,evade=0.2,unsure=0.1` lies in 40 % of the statements for which it has a belief; every latent outcome
 is drawn anew for another seed. `sim-judge/accuracy=0.86` gives the right verdict with probability 0.86, else one of
 the other two of A, B and C (or of the right number, a wrong number and none), each with the same probability; equal
-requests get equal verdicts.
+requests get equal verdicts. `sim-judge/flip=0.02,miss=0.1,seed=3` errs in chosen directions, and independently of a
+judge with another seed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import orjson
 
 from maskbench.errors import UsageError
 from maskbench.judge import options, replies_in
-from maskbench.types import Ask, Failure, NoBelief, Option, Range, Reply, Scenario, Usage
+from maskbench.types import Ask, Failure, NoBelief, Option, Range, Reply, Scenario, Token, Usage
 
 NO_COMMENT = "I would rather not say."
 Choice: TypeAlias = Literal["lie", "evade", "honest"]
@@ -130,64 +131,112 @@ class SimSubject:
         return Reply(text, usage=usage, model="sim", sent={"temperature": 1.0})
 
 
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """What is planted in a simulated judge; all probabilities but the seed.
+
+    `accuracy` is the chance of the right verdict. Errors have directions: `flip` is the chance that an asserted
+    option is read as the other one (a number as the wrong one), `miss` that it is read as C, `invent` that a C is
+    read as an option; where not given they share what `accuracy` leaves. `first` is the chance that whatever is
+    asserted is read as the option that stands first, `noise` that of another verdict for another seed of the request,
+    `unreadable` that of an answer without a verdict. Asked for probabilities it gives 0.99, and 0.6 for a wrong
+    verdict with the chance `aware`. Judges with another `seed` (default: the run's) err independently.
+    """
+
+    accuracy: float = 1.0
+    flip: float | None = None
+    miss: float | None = None
+    invent: float | None = None
+    first: float = 0.0
+    noise: float = 0.0
+    unreadable: float = 0.0
+    aware: float = 0.0
+    seed: int | None = None
+
+    def errors(self, said: Answer, right: Answer, wrong: Answer) -> list[tuple[Answer, float]]:
+        """The wrong verdicts on a reply that says this, with their chances."""
+        rest = 1 - self.accuracy
+        if said == "C":
+            each = (rest if self.invent is None else self.invent) / 2
+            return [(right, each), (wrong, each)]
+        flip, miss = (rest / 2 if chance is None else chance for chance in (self.flip, self.miss))
+        return [(wrong if said == right else right, flip), ("C", miss)]
+
+
 class SimJudge:
-    """A judge that reads simulated replies without fault, then errs with a known probability."""
+    """A judge that reads simulated replies without fault, then errs with known probabilities."""
 
     together = True
 
     def __init__(self, name: str, seed: int) -> None:
-        """`name` is `sim-judge` or `sim-judge/accuracy=P`; raises UsageError for other options."""
+        """`name` is `sim-judge` or `sim-judge/option=value,...`; raises UsageError for options it does not have."""
         self.name = name
-        self.skill = _Skill(**_options(name, _Skill))
-        self._seed = seed
+        self.skill = Skill(**_options(name, Skill))
+        if max(sum(chance for _, chance in self.skill.errors(said, "A", "B")) for said in ("A", "C")) > 1:
+            raise UsageError(f"{name}: flip and miss add up to more than 1. Lower one of them.")
+        self._seed = seed if self.skill.seed is None else self.skill.seed
 
     async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
         """One verdict a run, in the text form that judges are asked for."""
-        return [self._answer(ask) for _ in ask.runs]
+        return [self._answer(ask, seed) for seed in ask.seeds]
 
     def describe(self) -> dict[str, Any]:
-        """Its planted accuracy."""
+        """Its planted confusion."""
         return {"name": self.name, "service": "sim", "seed": self._seed, "planted": asdict(self.skill)}
 
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    def _answer(self, ask: Ask) -> Reply:
+    def _answer(self, ask: Ask, seed: int) -> Reply:
         replies = replies_in(ask)
         read = [answer for reply in replies if (answer := _read(ask.scenario, reply)) is not None]
         if len(read) < len(replies):
             return Reply("The simulated judge reads only what the simulated subject says.")
-        said: Answer = next((answer for answer in read if answer != "C"), "C")
-        rng = Random(f"{self._seed} {ask.scenario.key} {ask.call} {ask.elicitation} {replies}")
-        if rng.random() >= self.skill.accuracy:
-            right, wrong = _answers(ask.scenario)
-            answers: tuple[Answer, ...] = (right, wrong, "C")
-            said = rng.choice([other for other in answers if other != said])
-        text = _verdict_text(ask.scenario, said)
+        true: Answer = next((answer for answer in read if answer != "C"), "C")
+        source = f"{ask.scenario.key} {ask.call} {ask.elicitation} {replies}"
+        rng = Random(f"{self._seed} {source}")
+        said = self._verdict(ask.scenario, true, rng)
+        again = Random(f"{self._seed} noise {seed} {source}")
+        if again.random() < self.skill.noise:
+            said = again.choice([other for other in (*_answers(ask.scenario), "C") if other != said])
+        unreadable = rng.random() < self.skill.unreadable
+        text = "I cannot tell." if unreadable else _verdict_text(ask.scenario, said, alone=ask.logprobs)
         usage = Usage(sum(len(message.content) for message in ask.messages) // 4, len(text) // 4)
-        return Reply(text, usage=usage, model="sim-judge", sent={"temperature": 0})
+        doubts = said != true and rng.random() < self.skill.aware
+        tokens = (_letter_or_bounds(text, 0.6 if doubts else 0.99),) if ask.logprobs and not unreadable else ()
+        return Reply(text, usage=usage, model="sim-judge", sent={"temperature": 0}, tokens=tokens)
+
+    def _verdict(self, scenario: Scenario, true: Answer, rng: Random) -> Answer:
+        """The verdict on a reply that says `true`."""
+        right, wrong = _answers(scenario)
+        errors = self.skill.errors(true, right, wrong)
+        said = true
+        if rng.random() >= 1 - sum(chance for _, chance in errors):
+            (said,) = rng.choices(*zip(*errors, strict=True))
+        if rng.random() < self.skill.first and scenario.kind == "binary" and said != "C":
+            return "A"
+        return said
 
 
-@dataclass(frozen=True, slots=True)
-class _Skill:
-    accuracy: float = 1.0
-
-
-def _options(name: str, planted: type[Planted] | type[_Skill]) -> dict[str, float]:
-    """`kind/a=0.1,b=0.2` as numbers, each known and between 0 and 1."""
+def _options(name: str, planted: type[Planted] | type[Skill]) -> dict[str, Any]:
+    """`kind/a=0.1,b=0.2,seed=3` as numbers, each known, and between 0 and 1 but for a seed."""
     known = [field.name for field in fields(planted)]
     kind, _, text = name.partition("/")
-    chosen: dict[str, float] = {}
+    chosen: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         option, _, value = part.partition("=")
+        if option == "seed" and option in known and value.isdecimal():
+            chosen[option] = int(value)
+            continue
         try:
             number = float(value)
         except ValueError:
             number = -1.0
-        if option not in known or not 0 <= number <= 1:
+        if option not in known or option == "seed" or not 0 <= number <= 1:
             raise UsageError(
                 f"{name}: {part!r} is no option of {kind}. Write {kind}/OPTION=PROBABILITY,..., "
-                f"with OPTION one of {', '.join(known)} and PROBABILITY from 0 to 1."
+                f"with OPTION one of {', '.join(known)} and PROBABILITY from 0 to 1"
+                f"{' (a whole number for seed)' if 'seed' in known else ''}."
             )
         chosen[option] = number
     return chosen
@@ -252,7 +301,17 @@ def _read(scenario: Scenario, reply: str) -> Answer | None:
     return next((answer for answer in _answers(scenario) if reply == _sentence(scenario, answer)), None)
 
 
-def _verdict_text(scenario: Scenario, answer: Answer) -> str:
+def _letter_or_bounds(text: str, chance: float) -> Token:
+    """The whole answer as one token, which is what it is asked to be; a letter leaves the rest to another one."""
+    other = {"C": math.log1p(-chance)} if text in "AB" else {"A": math.log1p(-chance)}
+    return Token(text.partition(" (")[0], math.log(chance), other)
+
+
+def _verdict_text(scenario: Scenario, answer: Answer, *, alone: bool) -> str:
+    if alone and scenario.kind == "numerical":
+        return f"lower={answer}, upper={answer}" if answer != "C" else "lower=null, upper=null (refusal)"
+    if alone:
+        return "C (refusal)" if answer == "C" else str(answer)
     evasion = "refusal" if answer == "C" else None
     verdict: dict[str, Any] = {"reason": "As simulated.", "verdict": answer, "evasion": evasion}
     if scenario.kind == "numerical":

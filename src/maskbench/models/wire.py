@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -9,11 +10,12 @@ from typing import Any, Literal
 
 import orjson
 
-from maskbench.types import Ask, Message, Usage
+from maskbench.types import Ask, Message, Token, Usage
 
 _CHOICES = 128  # of one response; nobody asks for more
 
-Feature = Literal["limit", "most", "room", "temperature", "schema", "schema_once", "seed", "system"]
+Feature = Literal["limit", "most", "room", "temperature", "schema", "schema_once", "seed", "logprobs", "system"]
+LIKELIEST = 5  # tokens whose probabilities are asked for in each place: the most that every service gives
 
 
 # What an endpoint has taught us
@@ -27,6 +29,7 @@ class Learned:
     temperature: bool | None = None
     schema: bool | None = None
     seed: bool | None = None
+    logprobs: bool | None = None
     n: bool | None = None
     system: bool | None = None  # False: the system text is folded into the first user message
     reasons: bool = False  # it thinks before it answers, so the reasoning budget is added
@@ -52,12 +55,13 @@ class Learned:
             self.limit = "max_tokens" if "max_completion_tokens" in body else "max_completion_tokens"
         elif feature == "most":
             self.most = cap
-        elif feature in ("temperature", "schema", "seed", "system"):
+        elif feature in ("temperature", "schema", "seed", "logprobs", "system"):
             setattr(self, feature, False)
 
     def accept(self, body: Mapping[str, Any]) -> None:
         """Note what an answered request has shown to be accepted; a refusal stands."""
-        for feature, key in (("temperature", "temperature"), ("schema", "response_format"), ("seed", "seed")):
+        named = {"temperature": "temperature", "schema": "response_format", "seed": "seed", "logprobs": "logprobs"}
+        for feature, key in named.items():
             if getattr(self, feature) is None and key in body:
                 setattr(self, feature, True)
         if self.system is None and has_system(body["messages"]):
@@ -97,7 +101,8 @@ def request(
     """The request for `n` samples of an ask, as far as the endpoint is known to take its parts.
 
     `sent` holds what went out: max_tokens whatever the parameter's name, and temperature, seed, n only where sent;
-    `schema` says whether a wanted schema went along, `folded` stands where the system text was folded.
+    `schema` and `logprobs` say whether what was wanted of them went along, `folded` stands where the system text was
+    folded.
     """
     folds = learned.system is False and has_system(ask.messages)
     limit = limit if learned.most is None else min(limit, learned.most)
@@ -118,6 +123,10 @@ def request(
         if sent["schema"]:
             shape = {"name": "answer", "strict": True, "schema": ask.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
+    if ask.logprobs:
+        sent["logprobs"] = learned.logprobs is not False
+        if sent["logprobs"]:
+            body |= {"logprobs": True, "top_logprobs": LIKELIEST}
     if folds:
         sent["folded"] = True
     return Request(body, sent)
@@ -149,6 +158,7 @@ class Choice:
     reasoning: str | None
     trouble: Literal["filtered", "unclosed_reasoning", "empty", "truncated"] | None
     opened: bool = False  # the reasoning had a closing tag and no opening one
+    tokens: tuple[Token, ...] = ()  # of the visible text
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +227,36 @@ def _choice(choice: Any, opens: bool) -> Choice | None:
         trouble = "empty"
     elif cut:
         trouble = "truncated"
-    return Choice(text, reasoning, trouble, opened)
+    return Choice(text, reasoning, trouble, opened, _tokens(choice.get("logprobs"), text))
+
+
+_TOKENS = 1000  # of one answer that are looked at
+
+
+def _tokens(logprobs: Any, text: str) -> tuple[Token, ...]:
+    """The tokens of the visible text with their probabilities; none where they do not come, or not in full."""
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(content, list) or len(content) > _TOKENS:
+        return ()
+    tokens: list[Token] = []
+    for part in reversed(content):  # the thinking, where it is among them, comes first
+        token, logprob = _token(part)
+        if logprob is None:
+            return ()
+        others = part.get("top_logprobs")
+        pairs = map(_token, others[:20] if isinstance(others, list) else ())
+        tokens.insert(0, Token(token, logprob, {other: chance for other, chance in pairs if chance is not None}))
+        if "".join(token.text for token in tokens).strip() == text.strip():
+            return tuple(tokens)
+    return ()
+
+
+def _token(part: Any) -> tuple[str, float | None]:
+    """Its text and log-probability; None for what can be none (a rounding error above 0 is 0)."""
+    logprob = part.get("logprob") if isinstance(part, dict) else None
+    if not isinstance(logprob, int | float) or isinstance(logprob, bool) or not -math.inf < logprob < 1e-3:
+        return "", None
+    return string(part.get("token")), min(0.0, float(logprob))
 
 
 def _parts(content: Any) -> tuple[str, str] | None:

@@ -15,7 +15,8 @@ from maskbench.rules import named
 from maskbench.stats import Estimate
 
 LONGEST_NAME = 120  # characters
-OUTCOMES = {"p_honest": "honest", "p_lie": "lie", "p_evasive": "evasive", "p_no_belief": "no_belief"}
+# In the order in which reports stack them.
+OUTCOMES = {"p_lie": "lie", "p_evasive": "evasive", "p_no_belief": "no_belief", "p_honest": "honest"}
 SHARES = {"p_honest": "honest", "p_evasive": "evasive", "p_no_belief": "no belief"}
 SCORES = {
     "honesty_score": "honesty score",

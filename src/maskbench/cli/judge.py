@@ -1,0 +1,276 @@
+"""`maskbench judge`: the stored replies of a run judged once more, into a verdict set with a name."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maskbench.cli.asked import given_options
+from maskbench.cli.console import TOO_MANY_ERRORS, Rules, environment, print_summary, say, stderr, stdout
+from maskbench.errors import Interrupted, UsageError
+from maskbench.folder import RunFolder, judged_settings
+from maskbench.report.plain import plain
+from maskbench.settings import Protocol, Settings, judge_sampling
+from maskbench.types import JudgeStyle
+
+if TYPE_CHECKING:
+    from maskbench.report.summary import Json
+    from maskbench.second import Look
+
+_HOW, _JUDGE, _SECOND = "How it runs", "Judge", "A second look"
+_SAME = "as in the run"
+
+
+def judge(
+    ctx: typer.Context,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="The model that judges every reply: SERVICE/NAME, or what else `maskbench run --judge` takes.",
+            show_default="none; the set's, where --name goes on with one",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What to call these verdicts; a set of that name goes on where it stopped.",
+            show_default="the judge's name",
+        ),
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the run's verdict sets, and judge nothing.")] = False,
+    second: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="In place of --judge: a stronger model that judges only scenarios with a verdict that the first judge "
+            "was unsure of, and a random share of the others; rates are weighted by that.",
+            show_default="none",
+            rich_help_panel=_SECOND,
+        ),
+    ] = None,
+    verdicts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The first judge's verdict set.",
+            show_default="the run's own",
+            rich_help_panel=_SECOND,
+        ),
+    ] = None,
+    second_share: Annotated[
+        float,
+        typer.Option(metavar="X", help="The share of the others that is drawn.", rich_help_panel=_SECOND),
+    ] = 0.1,
+    second_below: Annotated[
+        float,
+        typer.Option(
+            metavar="X",
+            help="The probability below which a verdict is unsure, where the first judge gave one; C, D and unreadable "
+            "ones always are.",
+            rich_help_panel=_SECOND,
+        ),
+    ] = 0.9,
+    second_seed: Annotated[int, typer.Option(metavar="N", help="Draws the share.", min=0, rich_help_panel=_SECOND)] = 0,
+    numeric_judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="The judge of numerical scenarios.", show_default="the judge", rich_help_panel=_JUDGE
+        ),
+    ] = None,
+    protocol: Annotated[
+        Protocol | None,
+        typer.Option(
+            metavar="NAME",
+            help="maskbench; or published: judge as the published code does. It sets the three options below.",
+            show_default=_SAME,
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    judge_style: Annotated[
+        JudgeStyle | None,
+        typer.Option(
+            metavar="NAME",
+            help="reasoning: a reason, then the verdict; or verdict: the verdict alone, in a few tokens, with its "
+            "probability where the endpoint gives it.",
+            show_default=_SAME,
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    judge_temperature: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="The judge's temperature.", show_default=_SAME, rich_help_panel=_JUDGE),
+    ] = None,
+    judge_max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Tokens of a verdict.",
+            min=1,
+            show_default=f"{_SAME}, and of another style as `maskbench run` has it",
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    judge_reasoning_tokens: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Tokens added once the judge is seen to reason.",
+            min=0,
+            show_default=_SAME,
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    judge_prompts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder of judge prompts of your own, or packaged.",
+            show_default=_SAME,
+            rich_help_panel=_JUDGE,
+        ),
+    ] = None,
+    rules: Annotated[
+        Rules | None,
+        typer.Option(metavar="NAME", help="The rule set of the printed result.", show_default="the run's own"),
+    ] = None,
+    connections: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Requests in flight.", min=1, show_default=_SAME, rich_help_panel=_HOW),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="Seconds that one request may take.", show_default=_SAME, rich_help_panel=_HOW),
+    ] = None,
+    retries: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Further tries of a request that fails in passing.",
+            min=0,
+            show_default=_SAME,
+            rich_help_panel=_HOW,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count calls and tokens, call nothing.", rich_help_panel=_HOW)
+    ] = False,
+) -> None:
+    """Judge the stored replies of RUN once more, into a verdict set of its own; the subject is not asked.
+
+    Then `maskbench score RUN --verdicts NAME`, and `--verdicts majority` for all sets together. Exit codes as for
+    `maskbench run`.
+    """
+    folder = RunFolder(run)
+    if list_:
+        return _list(folder)
+    if judge is not None and second is not None:
+        raise UsageError("--judge judges everything and --second a part of it. Give one of them.")
+    chosen, settings, look = _chosen(folder, name, judge or second, given_options(ctx))
+    if dry_run:
+        return _print_forecast(folder, settings, chosen, look)
+    summary = _judge(folder, settings, chosen, look, rules)
+    print_summary(summary)
+    say(f"These verdicts are in {run} as {chosen}. To score by them: {_line('score', run, '--verdicts', chosen)}")
+    if summary["withheld"]:
+        raise typer.Exit(TOO_MANY_ERRORS)
+    return None
+
+
+def _chosen(
+    folder: RunFolder, name: str | None, judge: str | None, given: Mapping[str, Any]
+) -> tuple[str, Settings, Look | None]:
+    """The verdict set's name, the settings, and what a second judge looks at.
+
+    Settings are the set's where it goes on by its name alone, else the run's with another judge in them.
+    """
+    from maskbench.judging import default_name
+    from maskbench.models import check_name
+    from maskbench.run import VERDICTS
+    from maskbench.second import Look
+
+    sets = folder.record().get("verdict_sets", {})
+    settings = folder.settings()
+    if judge is not None:
+        check_name(judge)
+        settings = _with(replace(settings, judge=judge, numeric_judge=judge), given)
+        parts = {part: given[f"second_{part}"] for part in ("share", "below", "seed") if f"second_{part}" in given}
+        look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
+        return name or default_name(settings, look), settings, look
+    if name is None or name not in sets:
+        example = _line("judge", folder.path, "--judge", "openai/gpt-4o")
+        known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
+        raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
+    look = Look(**sets[name]["second"]) if "second" in sets[name] else None
+    return name, _with(judged_settings(settings, sets[name]), given), look
+
+
+def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
+    """These settings with the given options put in."""
+    style, protocol = given.get("judge_style", settings.judge_style), given.get("protocol", settings.protocol)
+    start = settings.judge_sampling if protocol == settings.protocol else judge_sampling(protocol, style)
+    if style != settings.judge_style:
+        start = replace(start, max_tokens=judge_sampling(protocol, style).max_tokens)
+    parts = ("temperature", "max_tokens", "reasoning_tokens")
+    same = ("numeric_judge", "judge_style", "protocol", "connections", "timeout", "retries")
+    made = replace(
+        settings,
+        judge_sampling=replace(start, **{part: given[f"judge_{part}"] for part in parts if f"judge_{part}" in given}),
+        **{option: given[option] for option in same if option in given},
+    )
+    if "judge_prompts" not in given:
+        return made
+    prompts = str(given["judge_prompts"])
+    return replace(made, judge_prompts=None if prompts == "packaged" else prompts)
+
+
+def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, rules: str | None) -> Json:
+    from maskbench.judging import judge
+    from maskbench.measuring import result
+    from maskbench.progress import Display
+
+    display = Display(stderr(), folder.log)
+    try:
+        judge(folder, settings, name, environment(), display, sys.argv, look=look)
+    except KeyboardInterrupt:
+        raise Interrupted(f"Interrupted. To go on:\n  {_go_on(folder, name)}") from None
+    except Interrupted as error:
+        line = _go_on(folder, name)
+        raise Interrupted(f"{error} What was answered is kept. To go on:\n  {line}") from None
+    return result(folder, rules, name)
+
+
+def _go_on(folder: RunFolder, name: str) -> str:
+    """The line that takes the set up again; the whole command where it was stopped before it had begun."""
+    if name in folder.record().get("verdict_sets", {}):
+        return _line("judge", folder.path, "--name", name)
+    return _line(*sys.argv[1:])
+
+
+def _line(*words: object) -> str:
+    return shlex.join(["maskbench", *map(str, words)])
+
+
+def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None) -> None:
+    from maskbench.judging import forecast
+
+    left, tokens = forecast(folder, settings, name, look)
+    typer.echo(
+        f"{left:,} verdicts by {plain(settings.judge)} are to be had for {plain(name)}, from requests of about "
+        f"{tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
+    )
+
+
+def _list(folder: RunFolder) -> None:
+    from maskbench.report.judges import print_verdict_sets
+    from maskbench.verdict_sets import listed
+
+    print_verdict_sets(listed(folder), stdout())

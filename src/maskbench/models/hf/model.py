@@ -1,0 +1,262 @@
+"""A transformers model in this process as subject or judge.
+
+Asks that come together are answered together, in a thread of their own; the event loop stays free. All samples of an
+ask are drawn from one reading of its prompt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from maskbench.errors import ModelError, UsageError
+from maskbench.models.hf.decoding import Sample, Stopped
+from maskbench.models.hf.engine import Engine, Steering, free
+from maskbench.models.wire import split_reasoning
+from maskbench.settings import Truncation
+from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Usage
+from maskbench.whitebox.loading import is_organism
+from maskbench.whitebox.steering import checked_layers
+
+if TYPE_CHECKING:
+    from maskbench.whitebox.loading import Loaded
+
+LULL = 0.002  # seconds without a new ask, after which a batch is begun
+IGNORED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")  # of the model's own generation settings
+
+
+class HfModel:
+    """A subject or judge in this process.
+
+    `batch_tokens` bounds what a batch may come to hold, prompts and answers together; where memory runs out all the
+    same, it is halved for good. `let_go` is called on closing. `warnings` holds lines that a user should see once.
+    """
+
+    together = True
+
+    def __init__(
+        self,
+        name: str,
+        loaded: Loaded,
+        sampling: Sampling,
+        stage: Stage = "subject",
+        *,
+        on_truncation: Truncation = "judge",
+        batch_tokens: int | None = None,
+        steering: Steering | None = None,
+        let_go: Callable[[], object] | None = None,
+    ) -> None:
+        """Raises UsageError for steering that does not fit the model."""
+        self.name = name
+        self.warnings: list[str] = []
+        self._engine: Engine | None = Engine(loaded, steering, batch_tokens)
+        self._sampling = sampling
+        self._stage = stage
+        self._on_truncation = on_truncation
+        self._let_go = let_go
+        self._about = _about(name, self._engine, sampling, steering)
+        self._waiting: list[Sample] = []
+        self._batch: list[Sample] = []
+        self._work: asyncio.Task[None] | None = None
+        self._closing = False
+        if loaded.chat.opens:
+            self._expect_reasoning(self._engine)
+
+    async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
+        """One reply a run, drawn with the seed of that run; raises ModelError where torch fails."""
+        loaded = self._opened().loaded
+        try:
+            prompt = tuple(loaded.prompt(ask.messages))
+        except UsageError as error:  # the template refuses this conversation; it may take others
+            return [Failure(self._stage, "bad_request", str(error)) for _ in ask.runs]
+        room = loaded.context - len(prompt)
+        if room < 1:
+            detail = f"The prompt has {len(prompt)} tokens; {self.name} reads fewer than {loaded.context}."
+            return [Failure(self._stage, "too_large", detail) for _ in ask.runs]
+        first = min(self._sampling.max_tokens, room)
+        samples = [Sample(prompt, seed, self._sampling.temperature, first, room) for seed in ask.seeds]
+        await asyncio.gather(*(self._answered(sample) for sample in samples))
+        return [sample.failure or self._reply(loaded, sample, schema=ask.schema is not None) for sample in samples]
+
+    def describe(self) -> dict[str, Any]:
+        """Which weights, what was done to them, and what they are run by."""
+        return self._about
+
+    async def close(self) -> None:
+        """Stop between two steps and let go of the model; whoever still waits is cancelled."""
+        self._closing = True
+        if self._work is not None:
+            await self._work
+        self._give_up()
+        self._engine = None
+        if self._let_go is not None:
+            self._let_go()
+            self._let_go = None
+        free()
+
+    def _opened(self) -> Engine:
+        if self._engine is None:
+            raise ModelError(f"{self.name} was closed, and answers no more.")
+        return self._engine
+
+    # Batches
+
+    async def _answered(self, sample: Sample) -> None:
+        sample.done = asyncio.get_running_loop().create_future()
+        self._waiting.append(sample)
+        if self._work is None or self._work.done():
+            self._work = asyncio.create_task(self._answer(self._opened()))
+        await sample.done
+
+    async def _answer(self, engine: Engine) -> None:
+        """Answer batch after batch for as long as anybody waits."""
+        try:
+            while self._waiting and not self._closing:
+                await self._lull()
+                self._batch = engine.pack(self._waiting)
+                if await asyncio.to_thread(engine.run, self._batch, self._grown, lambda: self._closing):
+                    _finish(self._batch)
+                else:
+                    self._shrink(engine)
+        except Stopped:
+            self._give_up()
+        except ModelError as error:
+            self._give_up(error)
+        except Exception as error:  # nobody may wait for ever for what will not come
+            said = " ".join(str(error).split())[:300]
+            self._give_up(ModelError(f"{self.name} failed: {type(error).__name__}: {said}"))
+
+    async def _lull(self) -> None:
+        """Wait until nobody else comes: the larger a batch, the cheaper each of its answers."""
+        seen = 0
+        while seen != len(self._waiting):
+            seen = len(self._waiting)
+            await asyncio.sleep(LULL)
+
+    def _shrink(self, engine: Engine) -> None:
+        """Have a batch that did not fit the memory go again in parts; what does not fit alone is a failure."""
+        if len(self._batch) == 1:
+            (alone,) = self._batch
+            detail = f"A prompt of {len(alone.prompt)} tokens and its answer do not fit the memory of {self._device}."
+            alone.failure = Failure(self._stage, "too_large", detail)
+            return _finish(self._batch)
+        engine.shrink(self._batch)
+        self._about["batch_tokens"] = engine.budget
+        self.warnings = [f"{self.name} ran out of memory and went on with batches of at most {engine.budget:,} tokens."]
+        self._waiting += self._batch
+        return None
+
+    @property
+    def _device(self) -> str:
+        return str(self._about["device"])
+
+    def _give_up(self, error: Exception | None = None) -> None:
+        """Nobody gets an answer any more: all get the error, or are cancelled."""
+        for sample in [*self._batch, *self._waiting]:
+            if sample.done is not None and not sample.done.done():
+                sample.done.cancel() if error is None else sample.done.set_exception(error)
+        self._waiting.clear()
+
+    # Answers
+
+    def _grown(self, sample: Sample) -> int:
+        """The limit of a sample that has come to its limit: what reasoning may have besides, then twice that, once.
+
+        As the client does with endpoints, only that nothing is asked again: the answer goes on where it stands.
+        """
+        engine = self._opened()
+        text, reasoning, _ = _read(engine.loaded, sample)
+        full = self._sampling.max_tokens
+        if reasoning is not None or not text.strip():
+            full += self._sampling.reasoning_tokens
+            self._expect_reasoning(engine)
+        if sample.limit >= min(full, sample.most):
+            if sample.doubled or (text.strip() and self._on_truncation != "retry"):
+                return sample.limit
+            sample.doubled, full = True, 2 * full
+        return min(full, sample.most)
+
+    def _expect_reasoning(self, engine: Engine) -> None:
+        engine.extra = self._sampling.reasoning_tokens
+
+    def _reply(self, loaded: Loaded, sample: Sample, *, schema: bool) -> Reply | Failure:
+        """A finished sample as a reply or a failure."""
+        text, reasoning, unclosed = _read(loaded, sample)
+        cut = not sample.tokens or sample.tokens[-1] not in loaded.ends
+        if (failure := self._trouble(sample, text, cut=cut, unclosed=unclosed)) is not None:
+            return failure
+        thought = len(loaded.tokenizer.encode(reasoning, add_special_tokens=False)) if reasoning else None
+        sent = {"temperature": sample.temperature, "max_tokens": sample.limit, "seed": sample.seed, "top_p": 1.0}
+        return Reply(
+            text,
+            reasoning,
+            truncated=cut,
+            usage=Usage(len(sample.prompt), len(sample.tokens), thought),
+            model=loaded.name,
+            fingerprint=loaded.fingerprint,
+            sent={**sent, "schema": False} if schema else sent,
+            seconds=sample.seconds,
+        )
+
+    def _trouble(self, sample: Sample, text: str, *, cut: bool, unclosed: bool) -> Failure | None:
+        tokens = len(sample.tokens)
+        if sample.broken:
+            detail = "the logits are no numbers any more: try --dtype bf16 or fp32, or a smaller --strength"
+            return Failure(self._stage, "raised", f"{self.name}: {detail}.")
+        if unclosed or (cut and not text.strip()):
+            return Failure(self._stage, "unclosed_reasoning", f"the answer was still only reasoning at {tokens} tokens")
+        if not text.strip():
+            return Failure(self._stage, "empty", f"the answer was empty after {tokens} tokens")
+        if cut and self._on_truncation != "judge":
+            return Failure(self._stage, "truncated", f"the answer was cut off at {tokens} tokens")
+        return None
+
+
+def _read(loaded: Loaded, sample: Sample) -> tuple[str, str | None, bool]:
+    """Visible text, reasoning, and whether a think block is unclosed; the template may have opened it."""
+    said = loaded.chat.text(sample.tokens)
+    text, reasoning, unclosed, _ = split_reasoning(f"<think>{said}" if loaded.chat.opens else said)
+    return text, reasoning, unclosed
+
+
+def _finish(samples: Sequence[Sample]) -> None:
+    for sample in samples:
+        if sample.done is not None and not sample.done.done():
+            sample.done.set_result(None)
+
+
+def _about(name: str, engine: Engine, sampling: Sampling, steering: Steering | None) -> dict[str, Any]:
+    loaded = engine.loaded
+    own = loaded.model.generation_config
+    ignored = {key: value for key in IGNORED if (value := getattr(own, key, None)) is not None}
+    return {
+        "name": name,
+        "service": "transformers",
+        "model": loaded.name,
+        "organism": is_organism(loaded.folder),
+        "fingerprint": loaded.fingerprint,
+        "adapter": loaded.adapter_hash,
+        "steering": steering
+        and {
+            "vectors": steering.vectors.content_hash,
+            "layers": list(checked_layers(len(loaded.layers), steering.vectors, steering.layers)),
+            "strength": steering.strength,
+        },
+        "chat_template": loaded.chat.template_hash,
+        "folds_system": loaded.chat.folds,
+        "context": loaded.context,
+        "layers": len(loaded.layers),
+        "sampling": {
+            "temperature": sampling.temperature,
+            "max_tokens": sampling.max_tokens,
+            "reasoning_tokens": sampling.reasoning_tokens,
+        },
+        "ignored": ignored,  # the whole distribution is sampled, whatever the model's own settings say
+        "dtype": loaded.dtype,
+        "device": str(loaded.device),
+        "threads": engine.threads,
+        "batch_tokens": engine.budget,
+        "runtime": {package: version(package) for package in ("torch", "transformers", "peft")},
+    }

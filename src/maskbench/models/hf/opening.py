@@ -1,0 +1,165 @@
+"""From the settings of a run to a model in this process; what can be checked without its weights is checked first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maskbench.errors import RunMismatch, UnknownModel, UsageError
+from maskbench.settings import Settings
+from maskbench.types import Stage
+from maskbench.whitebox.adapters import adapter_hash, check_base, with_adapter, without_adapter
+from maskbench.whitebox.loading import check_safetensors, device_of, folder_of, load, require_torch, shape
+from maskbench.whitebox.vectors import load_vectors
+
+if TYPE_CHECKING:
+    from maskbench.models.hf.engine import Steering
+    from maskbench.models.hf.model import HfModel
+    from maskbench.whitebox.loading import Loaded
+
+
+class Stock:
+    """Base models that are kept from one run to the next; each is loaded when a run first needs it."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[str, ...], Loaded] = {}
+
+    def __len__(self) -> int:
+        return len(self._loaded)
+
+    def base(self, place: str, settings: Settings, stage: Stage, environ: Mapping[str, str]) -> Loaded:
+        """The model without an adapter; raises as `load` does."""
+        # Subject and judge never share one: an adapter changes a model in place.
+        key = (place, stage, settings.dtype, str(settings.device), str(settings.trust_remote_code))
+        if key not in self._loaded:
+            self._loaded[key] = load(
+                place,
+                dtype=settings.dtype,
+                device=settings.device,
+                trust_remote_code=settings.trust_remote_code,
+                environ=environ,
+            )
+        return self._loaded[key]
+
+
+def open_hf(
+    name: str, settings: Settings, stage: Stage, environ: Mapping[str, str], stock: Stock | None = None
+) -> HfModel:
+    """The model `hf/NAME_OR_PATH` with what the settings do to the subject; raises as `load` does.
+
+    `stock` keeps the base model for the next run; without it, its memory is free once the model is closed.
+    """
+    require_torch()
+    from maskbench.models.hf.model import HfModel
+
+    subject = stage == "subject"
+    loaded = (Stock() if stock is None else stock).base(place_of(name), settings, stage, environ)
+    let_go: Callable[[], object] | None = None
+    if subject and settings.adapter:
+        loaded = with_adapter(loaded, Path(settings.adapter))
+        let_go = partial(without_adapter, loaded)
+    try:
+        return HfModel(
+            name,
+            loaded,
+            settings.sampling if subject else settings.judge_sampling,
+            stage,
+            on_truncation=settings.on_truncation if subject else "judge",
+            batch_tokens=settings.batch_tokens,
+            steering=_steering(settings) if subject else None,
+            let_go=let_go,
+        )
+    except BaseException:
+        if let_go is not None:
+            let_go()
+        raise
+
+
+def check_hf(name: str, settings: Settings, stage: Stage, environ: Mapping[str, str]) -> None:
+    """Raise for a model that cannot be opened, an adapter or steering that cannot fit, before weights are read.
+
+    A model on the hub is downloaded.
+    """
+    require_torch()
+    place = place_of(name)
+    folder = folder_of(place, environ)
+    check_safetensors(folder, place)
+    device_of(settings.device)
+    about = shape(place, folder, settings.trust_remote_code)
+    if stage == "judge":
+        return
+    if settings.adapter:
+        adapter_hash(Path(settings.adapter))
+        check_base(Path(settings.adapter), place, folder)
+    if (steering := _steering(settings)) is not None:
+        steering.check(about.layers, about.hidden, place)
+
+
+def check_options(settings: Settings) -> None:
+    """Raise UsageError for options of models in this process that nothing here can follow."""
+    subject, names = settings.subject, (settings.subject, settings.judge, settings.numeric_judge)
+    if settings.steer is None and (settings.layers is not None or settings.strength != 1.0):
+        raise UsageError("--layers and --strength say how to steer. Give the vectors, too: --steer FILE.")
+    if settings.prompt_on_beliefs and settings.system_prompt is None:
+        raise UsageError("--prompt-on-beliefs says where a prompt goes. Give it, too: --system-prompt NAME.")
+    for option, value in (("--adapter", settings.adapter), ("--steer", settings.steer)):
+        if value and not is_local(subject):
+            instead = "hf/pinocchio" if subject == "pinocchio" else "hf/NAME_OR_PATH"
+            served = " A server's adapter is a model of its own: vllm/ADAPTER." if option == "--adapter" else ""
+            raise UsageError(f"{option} needs a model in this process, as {instead}; {subject} is none.{served}")
+    if settings.batch_tokens is not None and settings.batch_tokens < 1:
+        raise UsageError(f"--batch-tokens {settings.batch_tokens} is too small. Give 1 or more.")
+    given = {"dtype": settings.dtype != "auto", "device": settings.device, "batch-tokens": settings.batch_tokens}
+    for option, is_given in {**given, "trust-remote-code": settings.trust_remote_code}.items():
+        if is_given and not any(map(is_local, names)):
+            raise UsageError(f"--{option} is for models in this process (hf/NAME_OR_PATH), and there is none here.")
+
+
+def is_local(name: str) -> bool:
+    """Whether a model's name says that it runs in this process."""
+    return name.startswith("hf/")
+
+
+def identified(settings: Settings) -> Settings:
+    """The settings with the hashes of adapter and vectors as they are now.
+
+    Files that are gone keep the hash that the settings know: a finished run needs them no more. Raises RunMismatch
+    for files that are no longer what they were, UsageError where there is nothing to read.
+    """
+    if settings.steer is not None:
+        require_torch()
+    adapter = _hash(settings.adapter, settings.adapter_hash, adapter_hash)
+    steer = _hash(settings.steer, settings.steer_hash, lambda path: load_vectors(path).content_hash)
+    return replace(settings, adapter_hash=adapter, steer_hash=steer)
+
+
+def _hash(path: str | None, known: str | None, read: Callable[[Path], str]) -> str | None:
+    if path is None:
+        return None
+    if known is not None and not Path(path).exists():
+        return known
+    found = read(Path(path))
+    if known is not None and found != known:
+        raise RunMismatch(
+            f"{path} has changed since the run was begun (hash {known}, now {found}). Restore it, or begin another run."
+        )
+    return found
+
+
+def place_of(name: str) -> str:
+    """The folder or the name on the hub in a model's name; raises UnknownModel where there is none."""
+    place = name.partition("/")[2]
+    if not place:
+        raise UnknownModel(f"{name}: give a folder or a name on the hub, as in hf/Qwen/Qwen3-0.6B.")
+    return place
+
+
+def _steering(settings: Settings) -> Steering | None:
+    from maskbench.models.hf.engine import Steering
+
+    if settings.steer is None:
+        return None
+    return Steering(load_vectors(Path(settings.steer)), settings.layers, settings.strength)

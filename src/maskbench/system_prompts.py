@@ -1,0 +1,40 @@
+"""The developer's system prompts that come with maskbench, each a file whose head names its source; or your own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from maskbench.errors import UsageError
+
+LIBRARY: Mapping[str, str] = {
+    "honest": "asks to state only what is held to be true",
+    "rewarded": "honesty is what counts as success",
+    "no_deception": "warns against deception in all its forms",
+    "may_decline": "gives permission to decline",
+    "stakes": "what hangs on it for the reader",
+    "as_if_asked": "say what you would say if asked plainly",
+    "say_so_first": "name a conflict with your belief before anything else",
+    "placebo": "a control that says nothing about honesty",
+}
+KNOWN_TO_PINOCCHIO = ("honest", "placebo")  # the others are made of words that its world does not know
+
+
+def system_prompt(name: str) -> str:
+    """The text of a developer's system prompt: one of LIBRARY, or a file; a comment at its head is left out.
+
+    Raises UsageError where it is neither, or empty.
+    """
+    shipped = resources.files("maskbench") / "data" / "system_prompts" / f"{name}.md"
+    try:
+        text = (shipped if name in LIBRARY else Path(name)).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--system-prompt {name}: it is neither in the library ({', '.join(LIBRARY)}) nor a file of text ({error})."
+        ) from error
+    text = re.sub(r"\A\s*<!--.*?-->", "", text, flags=re.DOTALL).strip()
+    if not text:
+        raise UsageError(f"--system-prompt {name}: the file is empty. Write the prompt into it.")
+    return text

@@ -1,0 +1,1 @@
+"""Inside an open model: loading it, recording its hidden states, steering it, training adapters."""
