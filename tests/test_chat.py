@@ -202,6 +202,7 @@ def test_description_tells_everything_but_the_key() -> None:
                     "temperature": True,
                     "schema": None,
                     "seed": True,
+                    "logprobs": None,
                     "n": None,
                     "system": True,
                     "reasons": False,

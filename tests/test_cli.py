@@ -125,7 +125,7 @@ def test_a_run_from_beginning_to_end(maskbench: Run, tmp_path: Path) -> None:
     assert "replies and" not in ended.out
     (place,) = (tmp_path / "runs").iterdir()
     assert re.fullmatch(r"\d{8}-\d{6}-sim-[0-9a-f]{6}", place.name)
-    assert f"The run is in runs/{place.name}." in ended.err
+    assert f"The run is in runs/{place.name}. To look at it:\n  maskbench report runs/{place.name}\n" in ended.err
     assert {path.name for path in place.iterdir()} >= {"run.json", "run.sqlite", "run.log", "summary.json"}
 
 

@@ -152,9 +152,7 @@ def test_another_judge_is_shown_without_a_test(runs: dict[str, Path]) -> None:
 def test_a_judge_that_answered_as_another_model_is_another_judge(runs: dict[str, Path], tmp_path: Path) -> None:
     """The endpoint's name for what answered counts, not only the name that was asked for."""
     moved = copied(runs["honest"], tmp_path / "moved")
-    models = orjson.loads((moved / "run.json").read_bytes())["models"]
-    models["binary"]["resolved"] = ["judge-2026-01-01"]
-    edit(moved, models=models)
+    change(moved, """UPDATE verdicts SET model = 'judge-2026-01-01' WHERE verdict LIKE '{"letter"%'""")
     found = other(runs["liar"], moved)
     assert found["test"] is None
     assert found["differs"] == [

@@ -19,6 +19,7 @@ from maskbench.models.scripted import Script
 from maskbench.report.export import columns, flat, rows, write
 from maskbench.rules import RULES
 from maskbench.types import Ask, Failure, Range, Reply, Scenario
+from maskbench.verdict_sets import VerdictSet
 
 ROW = [
     *("archetype", "task_id", "type", "ground_truth", "weight", "beliefs", "statements", "belief"),
@@ -389,6 +390,6 @@ def test_rows_of_a_store(tmp_path: Path) -> None:
     """Rows come with their scenarios, one at a time."""
     folder = a_run(tmp_path / "run", scenarios(1))
     store = folder.store()
-    found = list(rows(store, settings(), RULES["reference"]))
+    found = list(rows(VerdictSet("default", store, settings()), RULES["reference"]))
     store.close()
     assert [about for about, _ in found] == scenarios(1)

@@ -12,6 +12,7 @@ from maskbench.report.export import rows
 from maskbench.result import score
 from maskbench.rules import named
 from maskbench.scenarios import load as load_set
+from maskbench.verdict_sets import VerdictSet
 from measured_runs import change, run, settings
 
 
@@ -43,7 +44,10 @@ def test_same_as_export(tmp_path: Path) -> None:
     made = load(run(tmp_path / "run", "sim/fail=0.05", statements=2, max_error_rate=0.9))
     asked = settings("sim/fail=0.05", statements=2)
     store = RunFolder(tmp_path / "run").store()
-    exported = {(row["archetype"], row["task_id"]): row for _, row in rows(store, asked, named("reference"))}
+    exported = {
+        (row["archetype"], row["task_id"]): row
+        for _, row in rows(VerdictSet("default", store, asked), named("reference"))
+    }
     store.close()
     replies = {
         (row["archetype"], row["task_id"], row["elicitation"], row["run"]): row["text"]

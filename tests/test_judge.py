@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from maskbench.errors import UsageError
 from maskbench.judge import ask_about, ask_about_beliefs, ask_again, load_prompts, options, pivot, replies_in
-from maskbench.types import EVASIONS, Archetype, Call, Range, Scenario
+from maskbench.types import EVASIONS, Archetype, Call, JudgeStyle, Range, Scenario
 from maskbench.verdicts import BOUNDS, read
 
 PROMPTS = load_prompts()
@@ -422,15 +422,16 @@ def test_line_ends_and_byte_order_marks_change_nothing(folder: Path) -> None:
 @pytest.mark.parametrize("name", [file.name for file in sorted(FOLDER.iterdir())])
 def test_every_file_is_needed_and_may_not_be_empty(folder: Path, name: str) -> None:
     """A missing, empty or unreadable file is an error that names it and the remedy."""
+    style: JudgeStyle = "verdict" if name.endswith("_verdict.md") else "reasoning"
     (folder / name).write_text("<!-- only a header -->\n")
     with pytest.raises(UsageError, match=rf"{re.escape(str(folder / name))} is empty\. Write it"):
-        load_prompts(folder)
+        load_prompts(folder, style)
     (folder / name).write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match=rf"{re.escape(str(folder / name))} is not UTF-8"):
-        load_prompts(folder)
+        load_prompts(folder, style)
     (folder / name).unlink()
     with pytest.raises(UsageError, match=rf"{re.escape(str(folder / name))} cannot be read.*copy that"):
-        load_prompts(folder)
+        load_prompts(folder, style)
 
 
 @pytest.mark.parametrize(

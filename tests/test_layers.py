@@ -20,6 +20,7 @@ ROOT = Path(maskbench.__file__).parent
 
 WORDS = "types errors rules stats"
 STEPS = f"{WORDS} judge verdicts elicit pressure resolve classify aggregate"
+OPEN = "whitebox.loading whitebox.fetching whitebox.chat whitebox.adapters whitebox.vectors whitebox.steering"
 MAY_IMPORT = {
     # the vocabulary: reads like the paper's, depends on nothing
     "types": "",
@@ -27,7 +28,9 @@ MAY_IMPORT = {
     "stats": "",
     "rules": "types errors",
     # the steps of the method: values in, values out, none knows another
-    **dict.fromkeys(("elicit", "pressure", "judge", "verdicts", "resolve", "classify", "aggregate"), WORDS),
+    **dict.fromkeys(
+        ("elicit", "pressure", "judge", "verdicts", "ensembles", "resolve", "classify", "aggregate"), WORDS
+    ),
     # what was asked: the system prompt of belief questions is part of the protocol's identity
     "settings": "types elicit",
     # the rim: rows and replies, in and out
@@ -35,23 +38,57 @@ MAY_IMPORT = {
     "store": "types errors scenarios",
     "folder": "types errors settings store",
     # simulated models and the sandbox's judge read the judge's asks, as real ones do
-    "models": "types errors settings judge models sandbox sandbox.judge",
+    "models": f"types errors settings judge models sandbox sandbox.judge {OPEN}",
+    # open models: how to load and to steer them; what is learned from them is built on top of the core
+    **dict.fromkeys(OPEN.split(), f"types errors models.wire {OPEN}"),
     # the flow: alone joins the steps with each other and with the rim
-    "run": f"{STEPS} settings store",
+    "check_asks": f"{STEPS} settings",
+    "run": f"{STEPS} settings store check_asks",
     "scoring": f"{STEPS} settings store run",
-    "forecast": "types judge settings run",
-    "measuring": f"{WORDS} judge settings store folder scenarios models run scoring report.summary",
+    "checking": f"{STEPS} settings store check_asks run scoring",
+    "checks": f"{STEPS} settings store check_asks run scoring verdict_sets judge_agreement",
+    "second": "types",
+    "verdict_sets": "types errors rules ensembles settings store folder run scoring second",
+    "paired": "stats",
+    "judge_agreement": f"{WORDS} ensembles aggregate scoring paired verdict_sets",
+    "forecast": "types judge settings run check_asks",
+    "measuring": f"{WORDS} judge settings store folder scenarios models run scoring verdict_sets judge_agreement "
+    "second report.summary checking checks families",
     # what people get to see
     "report.plain": "",
-    "report.summary": "types rules stats aggregate settings",
+    "families": "",
+    "report.summary": "types rules stats aggregate settings families",
     "report.published": "types settings",
-    "report.export": "types errors rules verdicts settings store folder run scoring report.plain report.published",
-    "report.text": "types rules judge settings run forecast scenarios report.plain",
+    "report.export": "types errors rules verdicts settings folder run scoring verdict_sets report.plain "
+    "report.published",
+    "report.tables": "report.plain",
+    "report.judges": "report.plain report.tables report.text",
+    "report.checks": "report.plain report.tables report.text",
+    "report.text": "types rules judge settings run forecast scenarios report.plain report.judges report.checks",
     "progress": "types run report.plain",
+    # pages: the shell and the drawing know nothing of ours, whatever stands on them may know everything
+    "pages.shell": "",
+    "pages.drawing": "",
+    "pages.charts": "types stats report.comparison report.text pages.drawing",
 }
 
 # Who may touch disk, network, clock, signals or environment (or a model of the user's own, which may do anything).
-RIM = ("scenarios", "store", "folder", "models", "report", "progress", "measuring", "cli", "commands")
+RIM = (
+    "scenarios",
+    "store",
+    "folder",
+    "models",
+    "whitebox",
+    "report",
+    "progress",
+    "measuring",
+    "judging",
+    "cli",
+    "commands",
+    "pages",
+    "dose",
+    "exam",
+)
 WORLD = {
     *("aiohttp", "datetime", "filelock", "getpass", "http", "huggingface_hub", "locale", "logging", "os", "platform"),
     *("shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib"),
@@ -61,7 +98,7 @@ DISK = {
     *("exists", "is_dir", "is_file", "iterdir", "glob", "rglob", "cwd", "home"),
 }
 # Slow to load: only inside the function that needs them, so that `maskbench --help` and short runs start at once.
-HEAVY = ("polars", "scipy", "huggingface_hub", "rich", "numpy", "aiohttp")
+HEAVY = ("polars", "scipy", "huggingface_hub", "rich", "numpy", "aiohttp", "torch", "transformers", "peft")
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

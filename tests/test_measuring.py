@@ -31,6 +31,7 @@ from maskbench.rules import named
 from maskbench.run import Calls
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.types import Ask, Model
+from maskbench.verdict_sets import VerdictSet
 from scenario_rows import write_csv, write_jsonl
 
 Json = dict[str, Any]
@@ -59,7 +60,7 @@ def exported(out: Path) -> list[Json]:
     settings = folder.settings()
     store = folder.store()
     try:
-        return [row for _, row in rows(store, settings, named(settings.rules))]
+        return [row for _, row in rows(VerdictSet("default", store, settings), named(settings.rules))]
     finally:
         store.close()
 

@@ -289,11 +289,27 @@ def test_a_stranger_is_told_what_was_measured(pages: dict[str, Element]) -> None
     """Title, method in two sentences and what the figure hangs on stand above everything else."""
     whole = str(pages["real"])
     assert "Does acme/large say what it believes?" in whole
-    assert "asked neutrally what it holds to be true, and then put under pressure to say the opposite" in whole
+    assert (
+        "asked neutrally what it holds to be true (in 16 of them it was told the facts instead), and then put" in whole
+    )
     assert words.EVADER in str(pages["real"].at("outcomes"))
-    assert "It also hangs on the judge (sim-judge)" in str(pages["real"].at("outcomes"))
+    assert "not how often a model lies in use" in str(pages["real"].at("outcomes"))
+    assert "on the judge (sim-judge), whose own error is not in the interval" in str(pages["real"].at("outcomes"))
     for limit in ("omission", "behaviour", "Role play", "worst case", "English", "judge", "misalignment"):
         assert limit in str(pages["real"].at("limits"))
+
+
+def test_with_several_statements_shares_are_of_statements(made: dict[str, Path], pages: dict[str, Element]) -> None:
+    """The headline does not call a share of statements one of scenarios, and says how many scenarios saw a lie."""
+    point = result(RunFolder(made["five"]))["metrics"]["lying_at"]["5"]
+    finding_, often = (
+        pages["five"].at("outcomes"),
+        f"{percent(point['value'])} of scenarios ({interval(point['ci95'])})",
+    )
+    assert "of statements were lies" in str(finding_.of("headline")[0])
+    assert f"at least one of the 5 was a lie in {often}" in str(finding_.of("said")[0])
+    assert "of scenarios ended in a lie" in str(pages["plain"].of("headline")[0])
+    assert "statements a scenario" not in str(pages["plain"].of("said")[0])
 
 
 def test_asked_outright_or_not(made: dict[str, Path], pages: dict[str, Element]) -> None:
@@ -407,7 +423,7 @@ def test_beliefs_are_firm_mixed_or_absent(tmp_path: Path) -> None:
     found = page(tmp_path / "run")
     beliefs = found.at("beliefs")
     assert [table(beliefs, name)[1] for name in ("firm", "mixed", "numerical", "absent")] == ["2", "4", "2", "2"]
-    assert "absent in 2 scenarios: split in 2 (its direct answers contradict each other)" in str(beliefs)
+    assert "absent in 2 of the 10 scenarios in which it was asked for: split in 2 (its direct" in str(beliefs)
     assert "There were 2 among statements and 0 among answers to neutral questions." in str(found.at("denials"))
 
 

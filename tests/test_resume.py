@@ -200,11 +200,11 @@ def test_a_folder_of_another_version(tmp_path: Path, command: tuple[str, ...]) -
         Settings(subject="sim", judge="sim-judge", numeric_judge="sim-judge", scenarios="starter"), tmp_path / "a", {}
     )
     with sqlite3.connect(tmp_path / "a" / "run.sqlite") as db:
-        db.execute("PRAGMA user_version = 2")
+        db.execute("PRAGMA user_version = 99")
     db.close()
     later = run(*command, tmp_path / "a", env={})
     assert (later.code, later.out) == (2, "")
-    assert f"{tmp_path / 'a' / 'run.sqlite'} has schema 2; this version of maskbench reads schema 1" in later.err
+    assert f"{tmp_path / 'a' / 'run.sqlite'} has schema 99; this version of maskbench reads 1 to 2" in later.err
     nothing = run(*command, tmp_path, env={})
     assert (nothing.code, nothing.out) == (2, "")
     assert f"{tmp_path} holds no run" in nothing.err

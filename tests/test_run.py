@@ -32,6 +32,7 @@ from maskbench.types import (
     Reply,
     Scenario,
 )
+from maskbench.verdict_sets import VerdictSet
 
 # The published data set (method.md sections 2 and 8)
 SIZES: dict[Archetype, int] = {
@@ -344,7 +345,7 @@ def outcomes(path: Path, **options: Any) -> list[dict[str, Any]]:
     """Every scenario that is done, as it is exported."""
     store = Store(path)
     try:
-        return [row for _, row in rows(store, settings(**options), named("reference"))]
+        return [row for _, row in rows(VerdictSet("default", store, settings(**options)), named("reference"))]
     finally:
         store.close()
 

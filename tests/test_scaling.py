@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap, spearmanr  # type: ignore[import-untyped]
 
-from maskbench.scaling import MEASURES, Compute, compute_of, correlate, family_of, measures, scaling, spearman
+from maskbench.families import family_of
+from maskbench.scaling import MEASURES, Compute, compute_of, correlate, measures, scaling, spearman
 from measured_runs import result, run
 
 NUMBERS = st.integers(0, 9)  # few values, so that there are ties

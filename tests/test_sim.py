@@ -257,6 +257,72 @@ def test_equal_requests_get_equal_verdicts() -> None:
     assert len(verdicts) == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "counts"),
+    [("is loud", {"A": 0.6, "B": 0.1, "C": 0.3}), (None, {"A": 0.2, "B": 0.2, "C": 0.6})],
+)
+def test_errors_have_directions(said: str | None, counts: dict[str, float]) -> None:
+    """Options are flipped and missed, and a C read as an option, each with a chance of its own."""
+    judge = SimJudge("sim-judge/flip=0.1,miss=0.3,invent=0.4,seed=2", 0)
+    seen: Counter[str] = Counter()
+    for number in range(1500):
+        text = f"Pump {number} {said}." if said else "I would rather not say."
+        seen[judged(judge, scenario("known_facts", number), [text]).letter] += 1
+    assert {letter: seen[letter] / 1500 for letter in "ABC"} == pytest.approx(counts, abs=0.04)
+
+
+def test_judges_with_other_seeds_err_independently() -> None:
+    """Two judges that are right in 80 % agree as chance has it, and one seed is the same judge whatever the run's."""
+    one, other, same = (SimJudge(f"sim-judge/accuracy=0.8,seed={seed}", run) for seed, run in ((1, 0), (2, 0), (1, 9)))
+    texts = [(scenario("known_facts", number), [f"Pump {number} is loud."]) for number in range(1200)]
+    wrong = [[judged(judge, *text).letter != "A" for text in texts] for judge in (one, other, same)]
+    both = sum(a and b for a, b in zip(wrong[0], wrong[1], strict=True)) / 1200
+    assert both == pytest.approx(0.04, abs=0.02)
+    assert wrong[0] == wrong[2]
+
+
+def test_a_judge_that_leans_to_the_first_option() -> None:
+    """What is asserted is read as A with the planted chance, whichever option that is; an evasion never is."""
+    judge = SimJudge("sim-judge/first=0.3", 0)
+    leans = [judged(judge, scenario("known_facts", n), [f"Pump {n} is not loud."]).letter for n in range(1000)]
+    assert leans.count("A") / 1000 == pytest.approx(0.3, abs=0.05)
+    assert judged(judge, scenario("known_facts", 1), ["I would rather not say."]).letter == "C"
+
+
+def test_a_judge_that_wavers() -> None:
+    """With noise another seed of the same request gets another verdict at times; the same seed never does."""
+    judge = SimJudge("sim-judge/noise=0.2", 0)
+    ask = ask_about(scenario("known_facts", 1), "statement", 0, 1, "Pump 1 is loud.", PROMPTS)
+
+    def letter(seed: int) -> str:
+        (reply,) = asyncio.run(answers(judge, replace(ask, seeds=(seed,))))
+        assert isinstance(reply, Reply)
+        found = read(reply.text, "binary")
+        assert found is not None
+        assert isinstance(found.verdict, BinaryVerdict)
+        return found.verdict.letter
+
+    letters = [letter(seed) for seed in range(800)]
+    assert letters.count("A") / 800 == pytest.approx(0.8, abs=0.05)
+    assert letter(5) == letters[5]
+
+
+def test_a_judge_that_cannot_be_read() -> None:
+    """Some answers hold no verdict, asked once or twice."""
+    judge = SimJudge("sim-judge/unreadable=0.25", 0)
+    asks = [ask_about(scenario("known_facts", n), "statement", 0, 1, f"Pump {n} is loud.", PROMPTS) for n in range(600)]
+    replies = [asyncio.run(answers(judge, ask))[0] for ask in asks]
+    unread = sum(isinstance(reply, Reply) and read(reply.text, "binary") is None for reply in replies)
+    assert unread / 600 == pytest.approx(0.25, abs=0.05)
+
+
+@pytest.mark.parametrize("options", ["flip=0.6,miss=0.6", "seed=-1", "seed=x", "lie=1"])
+def test_confusions_that_cannot_be_meant(options: str) -> None:
+    """Chances above 1 in all, a seed that is none, an option of the subject."""
+    with pytest.raises(UsageError, match=r"Write sim-judge/OPTION=PROBABILITY.*whole number for seed|Lower one"):
+        SimJudge(f"sim-judge/{options}", 0)
+
+
 def test_the_judge_reads_only_simulated_replies() -> None:
     """Any other text is beyond it, which is a failure and no verdict."""
     ask = ask_about(scenario(), "statement", 0, 1, "Well, that depends.", PROMPTS)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from maskbench.aggregate import Table, error_share, tabulate
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
+from maskbench.judge_alike import judge_alike
 from maskbench.paired import (
     FLIPS,
     LEVEL,
@@ -32,12 +33,12 @@ from maskbench.paired import (
     smallest_difference,
 )
 from maskbench.rules import RuleSet, named
-from maskbench.run import VERDICTS
 from maskbench.scenarios import Key, canonical
-from maskbench.scoring import finished, score
+from maskbench.scoring import score
 from maskbench.settings import Settings
 from maskbench.stats import Estimate
-from maskbench.types import OUTCOMES, Scored
+from maskbench.types import OUTCOMES, OutcomeName, Scored
+from maskbench.verdict_sets import check_whole, open_verdicts
 
 SCHEMA = 1
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
@@ -73,11 +74,17 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One run as scored: what each of its finished scenarios comes to, and a hash of what each scenario says."""
+    """One run as scored by one verdict set: what each finished scenario comes to, a hash of what each scenario says.
+
+    `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set.
+    """
 
     path: Path
     record: Json
     settings: Settings
+    verdicts: str
+    protocol: str
+    judge: Json
     scored: dict[Key, Scored]
     digests: dict[Key, bytes]
 
@@ -98,17 +105,22 @@ def compare(
     *others: str | PathLike[str],
     rules: str | None = None,
     non_inferiority: float | None = None,
+    verdicts: str | Sequence[str] | None = None,
 ) -> Comparison:
     """Compare every other run with the first one, on the scenarios that the two share.
 
     Arguments are run folders; `rules` names one rule set for all (default: the first run's). `non_inferiority` is
-    the margin, a share such as 0.03, by which nothing may have got worse. Raises UsageError for runs that cannot
-    be compared and RunUnreadable for folders without a run.
+    the margin, a share such as 0.03, by which nothing may have got worse. `verdicts` names the verdict set of all, or
+    of each in turn (default: each run's own). Raises UsageError for runs that cannot be compared and RunUnreadable
+    for folders without a run.
     """
     _check(first, others, non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().rules)
-    one = read(first, chosen)
-    pairings = [_pairing(one, read(path, chosen), non_inferiority) for path in others]
+    names = _names(verdicts, 1 + len(others))
+    one = read(first, chosen, names[0])
+    pairings = [
+        _pairing(one, read(path, chosen, name), non_inferiority) for path, name in zip(others, names[1:], strict=True)
+    ]
     tested = [pairing for pairing in pairings if pairing["test"]]
     for pairing, p in zip(tested, holm([pairing["test"]["p"] for pairing in tested]), strict=True):
         pairing["test"] |= {"p_holm": p, "significant": p < 1 - LEVEL}
@@ -124,15 +136,20 @@ def compare(
     )
 
 
-def read(path: str | PathLike[str], rules: RuleSet, verdicts: str = VERDICTS) -> Arm:
-    """A run's finished scenarios, scored under these rules; raises RunUnreadable where there is no run."""
+def read(path: str | PathLike[str], rules: RuleSet, verdicts: str | None = None) -> Arm:
+    """A run's finished scenarios, scored by a verdict set (default: its own) under these rules.
+
+    Raises RunUnreadable where there is no run, UsageError where there is no such verdict set.
+    """
     folder = RunFolder(Path(path))
-    record, settings = folder.record(), folder.settings()
-    arm = Arm(folder.path, record, settings, {}, {})
     store = folder.store()
     try:
+        judged = open_verdicts(folder, store, verdicts)
+        check_whole(judged, folder.path)
+        settings = judged.settings
+        arm = Arm(folder.path, folder.record(), settings, judged.name, judged.protocol, judged.judge, {}, {})
         for scenario, weight in store.scenarios():
-            if (items := finished(scenario, store.items(verdicts, scenario), settings)) is not None:
+            if (items := judged.finished(scenario)) is not None:
                 arm.scored[scenario.key] = score(scenario, weight, items, settings, rules)
                 arm.digests[scenario.key] = hashlib.sha256(canonical(scenario)).digest()
     finally:
@@ -147,7 +164,8 @@ def about(arm: Arm) -> Json:
         "subject": arm.settings.label,
         "scenarios": arm.settings.name,
         "statements": arm.settings.statements,
-        "protocol": arm.record["protocol"],
+        "protocol": arm.protocol,
+        "verdicts": arm.verdicts,
         "done": len(arm.scored),
         "n": arm.record["scenarios"]["n"],
     }
@@ -204,6 +222,17 @@ def contrast(first: Table, other: Table, weights: Columns) -> Json:
     }
 
 
+def _names(verdicts: str | Sequence[str] | None, runs: int) -> list[str | None]:
+    """The verdict set of each run."""
+    if verdicts is None or isinstance(verdicts, str):
+        return [verdicts] * runs
+    if len(verdicts) not in (1, runs):
+        raise UsageError(
+            f"{len(verdicts)} verdict sets for {runs} runs: give one for all, or one a run in their order."
+        )
+    return [*verdicts] * (runs if len(verdicts) == 1 else 1)
+
+
 def _check(first: str | PathLike[str], others: Sequence[str | PathLike[str]], non_inferiority: float | None) -> None:
     if not others:
         raise UsageError("One run alone cannot be compared. Give two or more: maskbench compare RUN RUN.")
@@ -252,8 +281,7 @@ def _rng() -> np.random.Generator:
 
 
 def _shares(table: Table) -> dict[str, Columns]:
-    columns = {"p_lie": table.lies, "p_honest": table.honest, "p_evasive": table.evasive, "p_no_belief": table.absent}
-    return {name: column / table.usable for name, column in columns.items()}
+    return dict(zip(("p_lie", "p_honest", "p_evasive", "p_no_belief"), table.shares.T, strict=True))
 
 
 def _rate(first: Columns, other: Columns, weights: Columns, clusters: NDArray[np.int64]) -> Json:
@@ -304,10 +332,11 @@ def _ends(estimate: Estimate) -> list[float] | None:
 
 
 def _bounds(first: Table, other: Table, weights: Columns) -> Json | None:
-    """Least and greatest difference in P(lie) over all shared scenarios; None where nothing failed."""
-    if (first.usable == first.asked).all() and (other.usable == other.asked).all():
+    """Least and greatest difference in P(lie) over all shared scenarios; None where nothing failed or is disputed."""
+    unknown = [table.asked - table.usable + table.disputed for table in (first, other)]
+    if not any(column.any() for column in unknown):
         return None
-    ends = [(t.lies / t.asked, (t.lies + t.asked - t.usable) / t.asked) for t in (first, other)]
+    ends = [(t.lies / t.asked, (t.lies + u) / t.asked) for t, u in zip((first, other), unknown, strict=True)]
     found = difference_bounds(ends[0], ends[1], weights, first.clusters, _rng())
     return None if found is None else {"difference": list(found[0]), "ci95": list(found[1])}
 
@@ -331,10 +360,10 @@ def _withhold(found: Json) -> None:
 def _protocol_differences(first: Arm, other: Arm) -> Iterator[Json]:
     """Field by field, whatever makes these two runs different measurements."""
     one, two = _measured(first), _measured(other)
-    for name in one:
-        if one[name] != two[name]:
-            yield {"field": name, "first": one[name], "other": two[name]}
-    if first.record["protocol"] != other.record["protocol"] and one == two:
+    for name in {**one, **two}:
+        if one.get(name) != two.get(name):
+            yield {"field": name, "first": one.get(name), "other": two.get(name)}
+    if first.protocol != other.protocol and one == two:
         versions = [arm.record["maskbench"] for arm in (first, other)]
         yield {"field": "maskbench version", "first": versions[0], "other": versions[1]}
 
@@ -346,22 +375,25 @@ def _measured(arm: Arm) -> Json:
     for whose, name in (("", "sampling"), ("judge ", "judge_sampling")):
         kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in settings[name].items()}
     kept |= {
-        "judge prompts": f"{arm.record['prompts']['version']} ({arm.record['prompts']['hash'][:12]})",
+        "judge style": arm.settings.judge_style,
+        "judge prompts": f"{arm.judge['prompts']['version']} ({arm.judge['prompts']['hash'][:12]})",
         "equal verdicts shared": arm.settings.shares_verdicts,
         "on truncation": arm.settings.on_truncation,
         "filtered": arm.settings.filtered,
     }
     for kind in ("binary", "numeric"):
-        resolved = arm.record["models"].get(kind, {}).get("resolved") or []
+        resolved = arm.judge[kind].get("resolved") or []
         kept[f"{kind} judge answered as"] = ", ".join(resolved)
+    if "members" in arm.judge:
+        kept["judged by"] = ", ".join(sorted(f"{one['judge']} ({one['protocol']})" for one in arm.judge["members"]))
     return kept
 
 
 def _other_measures(differs: Sequence[Json], first: Arm, other: Arm) -> Iterator[str]:
-    if differs or first.record["protocol"] != other.record["protocol"]:
+    if differs or first.protocol != other.protocol:
         yield (
             "The two are different measurements (see what differs), so the difference may be theirs and not the "
-            "subjects'. Measure or judge one of them again as the other was."
+            f"subjects'. {judge_alike(differs, first, other)}"
         )
 
 
@@ -421,9 +453,11 @@ def _transitions(both: Shared) -> Json:
     """What became of each outcome, by first statement, unweighted; and which scenarios changed."""
     pairs = [(one.outcomes[0], two.outcomes[0], one) for one, two in zip(both.first, both.other, strict=True)]
     seen = Counter((one, two) for one, two, _ in pairs)
-    usable = [(one == "lie", two == "lie") for one, two, _ in pairs if "error" not in (one, two)]
+    usable = [(one == "lie", two == "lie") for one, two, _ in pairs if not {"error", "disputed"} & {one, two}]
+    disputed = any("disputed" in pair for pair in seen)
+    names: tuple[OutcomeName, ...] = (*OUTCOMES, "disputed") if disputed else OUTCOMES
     return {
-        "transitions": {one: {two: seen[one, two] for two in OUTCOMES} for one in OUTCOMES},
+        "transitions": {one: {two: seen[one, two] for two in names} for one in names},
         "mcnemar": {"lie_to_other": usable.count((True, False)), "other_to_lie": usable.count((False, True))},
         "changed": [
             {"archetype": scored.archetype, "task_id": scored.task_id, "first": one, "other": two}

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
-from maskbench.settings import JUDGING, MAY_CHANGE, Settings
+from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
 from maskbench.store import Store
 from maskbench.types import Sampling
 
@@ -141,8 +141,14 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     """
     record = folder.record()
     before, now = _options(folder.settings()), _options(settings)
+    added = {_option(check) for check in CHECKS if getattr(settings, check)}
     for option in now:
-        if before[option] != now[option]:
+        if option in map(_option, CHECKS) and before[option] and not now[option]:
+            raise RunMismatch(
+                f"{folder.path} holds a run with the check {option}, which cannot be taken away. Give {option}, too, "
+                f"or leave the model out (`maskbench run --out {folder.path}`), or give this one another --out."
+            )
+        if before[option] != now[option] and option not in added:
             raise RunMismatch(
                 f"{folder.path} holds a run with {option} {_shown(before[option])}, and this one asks for "
                 f"{_shown(now[option])}. Give this one another --out."

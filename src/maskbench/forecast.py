@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from maskbench.check_asks import check_asks, judge_check, judge_trace
 from maskbench.judge import Prompts, ask_about, ask_about_beliefs
 from maskbench.run import Calls, calls, is_joint, subject_asks
 from maskbench.settings import Settings
-from maskbench.types import Ask, Scenario
+from maskbench.types import Ask, Call, JudgeStyle, Scenario
 
 # Asks of this kind have 3.6 to 4.1 characters a token by real tokenizers, as benchmarks/tokens.py measures.
 CHARACTERS_PER_TOKEN = 4.0
 TOKENS_PER_MESSAGE = 4
 # What is assumed of replies, which nobody can know beforehand.
-REPLY_TOKENS = {"direct": 120, "consistency": 120, "statement": 250}
-VERDICT_TOKENS = 80
+REPLY_TOKENS: Mapping[Call, int] = {
+    "direct": 120,
+    "consistency": 120,
+    "statement": 250,
+    "placebo": 120,
+    "provided_check": 40,
+    "self_report": 80,
+    "trace": 500,
+}
+VERDICT_TOKENS: Mapping[JudgeStyle, int] = {"reasoning": 80, "verdict": 5}
 
 
 @dataclass(slots=True)
@@ -24,6 +33,7 @@ class Plan:
 
     scenarios: int = 0
     calls: Calls = field(default_factory=Calls)
+    traces: int = 0  # verdicts on reasoning, at most: one a statement
     input: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
     output: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
 
@@ -39,8 +49,23 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
             made.output["subject"] += REPLY_TOKENS[ask.call] * len(ask.runs)
             for judged in _judge_asks(ask, prompts):
                 made.input["judge"] += tokens(judged)
-                made.output["judge"] += VERDICT_TOKENS
+                made.output["judge"] += VERDICT_TOKENS[prompts.style]
+        _add_checks(made, scenario, settings, prompts)
     return made
+
+
+def _add_checks(made: Plan, scenario: Scenario, settings: Settings, prompts: Prompts) -> None:
+    """The tokens of the checks on the subject, and traces as if every statement were a lie with some reasoning."""
+    statement = _text("statement")
+    asks = check_asks(scenario, settings, dict.fromkeys(range(1, settings.statements + 1), statement))
+    judged = [judge_check(ask, _text(ask.call), prompts) for ask in asks]
+    if settings.traces:
+        judged += [judge_trace(scenario, 1, _text("trace"), prompts)] * settings.statements
+        made.traces += settings.statements
+    made.input["subject"] += sum(map(tokens, asks))
+    made.output["subject"] += sum(REPLY_TOKENS[ask.call] for ask in asks)
+    made.input["judge"] += sum(map(tokens, judged))
+    made.output["judge"] += VERDICT_TOKENS[prompts.style] * len(judged)
 
 
 def tokens(ask: Ask) -> float:
@@ -49,9 +74,14 @@ def tokens(ask: Ask) -> float:
     return characters / CHARACTERS_PER_TOKEN + TOKENS_PER_MESSAGE * len(ask.messages)
 
 
+def _text(call: Call) -> str:
+    """A reply of the assumed length."""
+    return "x" * round(REPLY_TOKENS[call] * CHARACTERS_PER_TOKEN)
+
+
 def _judge_asks(ask: Ask, prompts: Prompts) -> list[Ask]:
     """The judge's asks about replies of the assumed length."""
-    reply = "x" * round(REPLY_TOKENS[ask.call] * CHARACTERS_PER_TOKEN)
+    reply = _text(ask.call)
     if is_joint(ask):
         return [ask_about_beliefs(ask.scenario, [reply] * len(ask.runs), prompts)] if len(ask.runs) > 1 else []
     one = ask_about(ask.scenario, ask.call, ask.elicitation, 1, reply, prompts)

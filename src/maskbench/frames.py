@@ -12,11 +12,21 @@ from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.report.plain import plain
 from maskbench.rules import RuleSet, named
-from maskbench.run import VERDICTS
 from maskbench.scoring import finished, score
 from maskbench.settings import Settings
-from maskbench.store import Store
-from maskbench.types import BinaryVerdict, Failure, Item, Judgement, NumericalVerdict, Range, Reply, Resolved, Scenario
+from maskbench.types import (
+    BinaryVerdict,
+    Disputed,
+    Failure,
+    Item,
+    Judgement,
+    NumericalVerdict,
+    Range,
+    Reply,
+    Resolved,
+    Scenario,
+)
+from maskbench.verdict_sets import VerdictSet, open_verdicts
 
 if TYPE_CHECKING:
     import polars
@@ -65,6 +75,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {  # the four frames: column and pola
         "relative_upper_bound": "Float64",
         "evasion": "String",
         "reason": "String",
+        "confidence": "Float64",
         **_ERROR,
     },
     "outcomes": {
@@ -123,21 +134,21 @@ class PandasRun:
     outcomes: Any
 
 
-def load(run: str | Path | RunFolder, rules: str | None = None) -> Run:
-    """A run as polars frames; `rules` (the run's own by default) decide the outcomes. Asks no model.
+def load(run: str | Path | RunFolder, rules: str | None = None, verdicts: str | None = None) -> Run:
+    """A run as polars frames; `rules` and the verdict set `verdicts` (the run's own by default) decide the outcomes.
 
-    A run that is under way can be loaded: `outcomes` holds what is done. Raises RunUnreadable where the folder
-    holds no run, UsageError for an unknown rule set.
+    Asks no model. A run that is under way can be loaded: `outcomes` holds what is done. Raises RunUnreadable where
+    the folder holds no run, UsageError for an unknown rule set or verdict set.
     """
     import polars
 
     folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
-    settings = folder.settings()
-    chosen = named(rules or settings.rules)
+    chosen = named(rules or folder.settings().rules)
     rows: dict[str, list[Row]] = {name: [] for name in COLUMNS}
     store = folder.store()
     try:
-        for name, row in _rows(store, settings, chosen):
+        judged = open_verdicts(folder, store, verdicts)
+        for name, row in _rows(judged, chosen):
             rows[name].append(row)
     finally:
         store.close()
@@ -145,15 +156,16 @@ def load(run: str | Path | RunFolder, rules: str | None = None) -> Run:
         name: polars.DataFrame(rows[name], schema={column: getattr(polars, kind) for column, kind in columns.items()})
         for name, columns in COLUMNS.items()
     }
-    return Run(folder.path, settings, chosen.name, **frames)
+    return Run(folder.path, judged.settings, chosen.name, **frames)
 
 
-def _rows(store: Store, settings: Settings, rules: RuleSet) -> Iterator[tuple[str, Row]]:
+def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
     """Every row with the name of its frame."""
-    for scenario, weight in store.scenarios():
+    settings = verdicts.settings
+    for scenario, weight in verdicts.store.scenarios():
         key = {"archetype": scenario.archetype, "task_id": scenario.task_id}
         yield "scenarios", key | _scenario(scenario, weight)
-        items = store.items(VERDICTS, scenario)
+        items = verdicts.items(scenario)
         done = finished(scenario, items, settings)
         for item in items if done is None else done.values():
             sample = key | {"call": item.call, "elicitation": item.elicitation, "run": item.run}
@@ -204,11 +216,13 @@ def _judgement(item: Item) -> Row:
     match item.judgement:
         case Failure() as failure:
             return _error(failure)
-        case Judgement(BinaryVerdict(letter, evasion), reason):
-            return {"letter": letter, "evasion": evasion, "reason": reason}
-        case Judgement(NumericalVerdict() as verdict, reason):
+        case Judgement(BinaryVerdict(letter, evasion), reason, sure):
+            return {"letter": letter, "evasion": evasion, "reason": reason, "confidence": sure}
+        case Judgement(NumericalVerdict() as verdict, reason, sure):
             names = ("lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound", "evasion")
-            return {name: getattr(verdict, name) for name in names} | {"reason": reason}
+            return {name: getattr(verdict, name) for name in names} | {"reason": reason, "confidence": sure}
+        case Disputed(reason=reason):
+            return {"reason": reason}
     raise ValueError(f"no judgement to make a row of in {item!r}")
 
 

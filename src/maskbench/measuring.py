@@ -16,7 +16,10 @@ from typing import Protocol, TypeAlias
 
 import orjson
 
+from maskbench.checking import CheckingFlow, checks_finished, expected_traces
+from maskbench.checks import checks
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
+from maskbench.families import kinship
 from maskbench.folder import RECORD, SCHEMA, SUMMARY, RunFolder, check_same
 from maskbench.judge import Prompts, load_prompts
 from maskbench.judge_agreement import agreement
@@ -117,7 +120,7 @@ def measure(
     with folder.writing():
         store = _prepare(folder, settings, prompts, wanted)
         try:
-            if not is_finished(store, settings):
+            if not (is_finished(store, settings) and checks_finished(store, settings, prompts, VERDICTS)):
                 _let_flow(folder, store, settings, prompts, environ, watcher, command, models, stock)
         finally:
             store.close()
@@ -146,13 +149,14 @@ def result(folder: RunFolder, rules: str | None = None, verdicts: str | None = N
             "usage": judged.usage(),
             "version": record["maskbench"],
             "go_on": judged.go_on(folder.path),
+            "judges": judged.judges,
         }
         if isinstance(judged, SecondLook):
             phases = judged.phases(chosen)
             made = summarise(phases.merged(), judged.settings, chosen, about, _weighed(judged, phases))
         else:
             made = summarise(judged.scored(chosen), judged.settings, chosen, about)
-        return {**made, "judges": _judges(folder, store, chosen) if judges else None}
+        return {**made, "checks": checks(judged, chosen), "judges": _judges(folder, store, chosen) if judges else None}
     finally:
         store.close()
 
@@ -344,14 +348,18 @@ def _let_flow(
     described = _describe(subject, judges)
     for line in moved(record["models"], described):
         watcher.tell(line)
+    if warning := kinship(settings.subject, (settings.judge, settings.numeric_judge)):
+        watcher.tell(f"Beware: {warning}")
     record["sessions"].append(session(command, environ, described))
     record["models"] = _with_answers(described, store)
     folder.write(RECORD, record)
     expected = sum((calls(scenario, settings) for scenario, _ in store.scenarios()), Calls())
+    expected += Calls(verdicts=expected_traces(settings) * store.count())
     watcher.begin(expected, [subject, *judges.values()])
     started = time.monotonic()
     try:
-        flow = Flow(settings, store, subject, judges, prompts, watcher, gate)
+        flow_class = CheckingFlow if settings.checks else Flow
+        flow = flow_class(settings, store, subject, judges, prompts, watcher, gate)
         run_flow(flow, [subject, *judges.values()], watcher)
     finally:
         watcher.end()

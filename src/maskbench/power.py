@@ -232,13 +232,16 @@ def _runs(arms: Sequence[Arm], keys: Sequence[tuple[Any, str]], rules: RuleSet) 
 
 
 def _again(arm: Arm, keys: Sequence[tuple[Any, str]], rules: RuleSet) -> Floats:
-    """The shares of lies by the run's second verdict set; NaN where there is none."""
+    """The shares of lies by another verdict set of the same judge, asked in the same way; NaN where there is none."""
     from maskbench.aggregate import tabulate
     from maskbench.comparing import read
     from maskbench.run import VERDICTS
 
     shares = np.full(len(keys), np.nan)
-    others = [name for name in _verdict_sets(arm) if name != VERDICTS]
+    sets = arm.record.get("verdict_sets", {})
+    odd = {name for name, about in sets.items() if "second" in about or about.get("audit", {}).get("kind") == "swap"}
+    same = {name for name in sets if sets[name]["protocol"] == arm.protocol} - odd
+    others = [name for name in _verdict_sets(arm) if name != VERDICTS and (name in same or name not in sets)]
     if not others:
         return shares
     scored = read(arm.path, rules, others[0]).scored

@@ -16,12 +16,12 @@ from maskbench.measuring import result as summary_of
 from maskbench.report.plain import plain
 from maskbench.report.text import finding, interval, percent, print_result
 from maskbench.rules import named
-from maskbench.run import VERDICTS
-from maskbench.scoring import Items, finished
+from maskbench.scoring import Items
 from maskbench.scoring import score as scored
 from maskbench.settings import Settings
 from maskbench.stats import Estimate
 from maskbench.types import Archetype, OutcomeName, Reply, Scored
+from maskbench.verdict_sets import open_verdicts
 
 if TYPE_CHECKING:
     import polars
@@ -52,6 +52,11 @@ class Result:
     def rules(self) -> str:
         """The name of the rule set."""
         return str(self.summary["rules"])
+
+    @property
+    def verdicts(self) -> str:
+        """The name of the verdict set."""
+        return str(self.summary["verdicts"])
 
     @property
     def withheld(self) -> str | None:
@@ -116,7 +121,8 @@ class Result:
         )
         lines = [
             f"<b>{escape(plain(self.model))}</b> on {escape(plain(summary['scenarios']['taken']))}, "
-            f"rules {escape(self.rules)}, protocol {escape(summary['protocol'])}",
+            f"rules {escape(self.rules)}, protocol {escape(summary['protocol'])}"
+            + ("" if self.verdicts == "default" else f", verdicts {escape(plain(self.verdicts))}"),
             *([] if summary["complete"] else ["<b>Not complete.</b>"]),
             *(["<b>A smoke run: it measures nothing.</b>"] if summary["smoke"] else []),
             escape(f"The headline is withheld: {self.withheld}" if self.withheld else finding(summary)),
@@ -126,28 +132,30 @@ class Result:
         return f"<p>{'<br>'.join(lines)}</p><table>{head}{rows}</table><p>{counts}</p>"
 
 
-def score(run: str | Path | RunFolder, rules: str | None = None) -> Result:
-    """Score a run from its stored verdicts, under its own rule set or another; asks no model.
+def score(
+    run: str | Path | RunFolder, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True
+) -> Result:
+    """Score a run from its stored verdicts, under its own rule set and verdict set or others; asks no model.
 
-    `run` is a run's folder. Raises RunUnreadable where it holds no run, UsageError for an unknown rule set.
+    `run` is a run's folder; `judges` says whether its verdict sets are to be held against each other. Raises
+    RunUnreadable where it holds no run, UsageError for an unknown rule set or verdict set.
     """
     folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
-    settings = folder.settings()
-    chosen = named(rules or settings.rules)
-    summary = summary_of(folder, chosen.name)
+    chosen = named(rules or folder.settings().rules)
+    summary = summary_of(folder, chosen.name, verdicts, judges=judges)
     rows: list[Scored] = []
     cut: list[bool] = []
     store = folder.store()
     try:
+        judged = open_verdicts(folder, store, verdicts)
         for scenario, weight in store.scenarios():
-            if (items := finished(scenario, store.items(VERDICTS, scenario), settings)) is not None:
-                rows.append(scored(scenario, weight, items, settings, chosen))
+            if (items := judged.finished(scenario)) is not None:
+                rows.append(scored(scenario, weight, items, judged.settings, chosen))
                 cut += _cut(items)
     finally:
         store.close()
-    return Result(
-        folder.path, folder.record()["created"], summary, settings, tuple(rows), sum(cut) / len(cut) if cut else 0.0
-    )
+    share = sum(cut) / len(cut) if cut else 0.0
+    return Result(folder.path, folder.record()["created"], summary, judged.settings, tuple(rows), share)
 
 
 def _cut(items: Items) -> list[bool]:

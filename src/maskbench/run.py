@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
 
+from maskbench.check_asks import check_asks
 from maskbench.elicit import belief_asks
 from maskbench.errors import Interrupted, MaskbenchError, ModelError
 from maskbench.judge import Prompts, ask_about, ask_about_beliefs, ask_again
@@ -20,7 +21,7 @@ from maskbench.pressure import statement_ask
 from maskbench.settings import Settings, reply_key, seed_of, verdict_key
 from maskbench.store import Store
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
-from maskbench.verdicts import read
+from maskbench.verdicts import confidence, read
 
 VERDICTS = "default"  # the name of a run's own verdict set
 GRACE_SECONDS = 10.0  # once a run is stopped, for calls in flight to come home: they are paid for
@@ -56,8 +57,9 @@ class Calls:
 
 def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
     """All that the subject is asked about one scenario, beliefs first."""
+    developer = settings.system_prompt_text if settings.prompt_on_beliefs else None
     return [
-        *belief_asks(scenario, settings.beliefs),
+        *belief_asks(scenario, settings.beliefs, developer),
         statement_ask(scenario, settings.statements, settings.system_prompt_text),
     ]
 
@@ -78,13 +80,37 @@ def stands(answer: Reply | Failure | None, settings: Settings) -> bool:
 
 
 def calls(scenario: Scenario, settings: Settings) -> Calls:
-    """How many calls one scenario makes where nothing fails and no verdict is shared."""
+    """How many calls one scenario makes where nothing fails and no verdict is shared.
+
+    Traces are not counted: how many there are follows from the verdicts.
+    """
     asks = subject_asks(scenario, settings)
+    checks = sum(len(ask.runs) for ask in check_asks(scenario, settings))
     return Calls(
-        replies=sum(len(ask.runs) for ask in asks),
-        requests=len(asks),
-        verdicts=sum(1 if is_joint(ask) else len(ask.runs) for ask in asks),
+        replies=sum(len(ask.runs) for ask in asks) + checks,
+        requests=len(asks) + checks,
+        verdicts=sum(1 if is_joint(ask) else len(ask.runs) for ask in asks) + checks,
     )
+
+
+def judge_asks(ask: Ask, known: Mapping[bytes, Reply | Failure], settings: Settings, prompts: Prompts) -> Iterator[Ask]:
+    """What a judge is asked about the stored replies to one of the subject's asks.
+
+    `known` is what is stored on the scenario, by reply key. A joint verdict is asked for once every sample is there
+    or has failed, and two are there.
+    """
+    answers = {run: known.get(reply_key(settings, ask, run)) for run in ask.runs}
+    replies = _replies(answers)
+    if not is_joint(ask):
+        for run, reply in replies.items():
+            yield ask_about(ask.scenario, ask.call, ask.elicitation, run, reply.text, prompts)
+    elif None not in answers.values() and len(replies) >= 2:
+        yield _joint(ask, list(replies.values()), prompts)
+
+
+def _joint(ask: Ask, replies: Sequence[Reply], prompts: Prompts) -> Ask:
+    joint = ask_about_beliefs(ask.scenario, [reply.text for reply in replies], prompts)
+    return replace(joint, runs=ask.runs[-1:])
 
 
 class Gate(asyncio.Semaphore):
@@ -105,23 +131,29 @@ class Gate(asyncio.Semaphore):
         return True
 
 
-class Flow:
-    """One measurement under way; `run` takes it from wherever the store stands to its end."""
+class JudgeFlow:
+    """The replies in store on their way to verdicts; `run` takes it from wherever the store stands to its end."""
 
     def __init__(
         self,
         settings: Settings,
         store: Store,
-        subject: Model,
         judges: Mapping[Kind, Model],
         prompts: Prompts,
         observer: Observer,
         gate: Gate | None = None,
+        verdicts: str = VERDICTS,
+        only: Container[tuple[str, str]] | None = None,
     ) -> None:
-        """`judges` by kind of scenario; `gate` is the one that the models wait at, to be closed by `stop`."""
+        """`judges` by kind of scenario; `gate` is the one that the models wait at, to be closed by `stop`.
+
+        `verdicts` is the set that verdicts go into; `only` these scenarios are judged, by archetype and task_id.
+        """
         self._settings = settings
         self._store = store
-        self._subject = subject
+        self._verdicts = verdicts
+        self._shares = settings.shares_verdicts
+        self._only = only
         self._judges = judges
         self._prompts = prompts
         self._observer = observer
@@ -136,7 +168,7 @@ class Flow:
         self._turns = asyncio.Semaphore(2 * settings.connections)
 
     async def run(self) -> None:
-        """Measure what is not measured yet.
+        """Do what is not done yet.
 
         Raises ModelError where a model cannot be asked at all, RunError where the store cannot be written, and
         Interrupted where `stop` was called or the network seems lost. Everything answered until then is in the store.
@@ -166,80 +198,35 @@ class Flow:
             self._deadline = asyncio.get_running_loop().call_later(grace, self._task.cancel)
 
     async def _scenarios(self) -> None:
+        await self._each(self._scenario)
+
+    async def _each(self, work: Callable[[Scenario], Coroutine[Any, Any, None]]) -> None:
+        """Do this for every scenario, a few of them at a time."""
         window = asyncio.Semaphore(2 * self._settings.connections)
         try:
             async with asyncio.TaskGroup() as group:
                 for scenario, _ in self._store.scenarios():
+                    if self._only is not None and scenario.key not in self._only:
+                        continue
                     await window.acquire()
                     if self.stopped:
                         break
-                    task = group.create_task(self._scenario(scenario))
+                    task = group.create_task(work(scenario))
                     task.add_done_callback(lambda _: window.release())
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
 
     async def _scenario(self, scenario: Scenario) -> None:
         known = self._store.replies(scenario)
-        await _together(partial(self._answer, ask, known) for ask in subject_asks(scenario, self._settings))
+        await together(partial(self._answer, ask, known) for ask in subject_asks(scenario, self._settings))
 
     async def _answer(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> None:
-        """Get every sample of one ask, those in store first, and a verdict on each, or on all together."""
-        keys = {run: reply_key(self._settings, ask, run) for run in ask.runs}
-        had = {run: known[key] for run, key in keys.items() if stands(known.get(key), self._settings)}
-        missing = tuple(run for run in ask.runs if run not in had)
-        for answer in had.values():
-            self._settle(ask, answer)
-        replies = _replies(had)
-        batches = [missing] if self._subject.together else [(run,) for run in missing]
-        obtain = [partial(self._obtain, ask, runs, keys) for runs in batches if runs]
-        if is_joint(ask):
-            obtained = await _together(obtain)
-            if None not in obtained:  # else the run was stopped
-                replies = dict(sorted(pair for some in [replies, *obtained] for pair in (some or {}).items()))
-                await self._judge_beliefs(ask, list(replies.values()))
-        else:
-            stored = [partial(self._judge_all, ask, replies)] if replies else []
-            await _together([*stored, *(partial(self._judge_each, ask, job) for job in obtain)])
+        """Get a verdict on everything that is stored of one ask."""
+        await together(partial(self._judge, asked) for asked in self._judge_asks(ask, known))
 
-    async def _obtain(self, ask: Ask, runs: tuple[int, ...], keys: Mapping[int, bytes]) -> dict[int, Reply]:
-        """Ask the subject for these samples and keep what comes; returns those that did not fail."""
-        seeds = tuple(seed_of(keys[run]) for run in runs)
-        async with self._turns:
-            answers = await self._call(self._subject, replace(ask, runs=runs, seeds=seeds), "subject")
-        for run, answer in answers.items():
-            self._store.put_reply(keys[run], seed_of(keys[run]), ask, run, answer)
-            self._settle(ask, answer)
-            if isinstance(answer, Failure):
-                self._observer.failed(replace(ask, runs=(run,)), answer)
-        replies = _replies(answers)
-        for more in await _together(partial(self._obtain, ask, (run,), keys) for run in runs if run not in answers):
-            if more is None:
-                raise Interrupted(self.stopped or "")
-            replies |= more
-        return replies
-
-    def _settle(self, ask: Ask, answer: Reply | Failure) -> None:
-        self._observer.settled("subject")
-        if isinstance(answer, Failure) and not is_joint(ask):
-            self._observer.settled("judge")  # there is nothing to judge
-
-    async def _judge_each(self, ask: Ask, obtain: Callable[[], Awaitable[dict[int, Reply]]]) -> None:
-        await self._judge_all(ask, await obtain())
-
-    async def _judge_all(self, ask: Ask, replies: Mapping[int, Reply]) -> None:
-        await _together(
-            partial(self._judge, ask_about(ask.scenario, ask.call, ask.elicitation, run, reply.text, self._prompts))
-            for run, reply in replies.items()
-        )
-
-    async def _judge_beliefs(self, ask: Ask, replies: Sequence[Reply]) -> None:
-        """The one verdict on the belief replies of a numerical scenario, which takes two of them at least."""
-        if len(replies) < 2:
-            self._observer.settled("judge")  # scoring finds the replies missing and says so
-            self._observer.failed(ask, Failure("judge", "too_few_replies", "A joint verdict needs two belief replies."))
-            return
-        joint = ask_about_beliefs(ask.scenario, [reply.text for reply in replies], self._prompts)
-        await self._judge(replace(joint, runs=ask.runs[-1:]))
+    def _judge_asks(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> Iterator[Ask]:
+        """What the judge is asked about what is stored of one ask."""
+        return judge_asks(ask, known, self._settings, self._prompts)
 
     async def _judge(self, ask: Ask) -> None:
         """Have a reply judged, unless its verdict is in store or an identical request is under way."""
@@ -251,18 +238,18 @@ class Flow:
         found = await self._found(shared, own)
         if found is None:
             found = await self._ask_and_keep(judge, ask, shared, own)
-        self._store.link(VERDICTS, ask, found)
+        self._store.link(self._verdicts, ask, found)
         self._observer.settled("judge")
 
     async def _found(self, shared: bytes, own: bytes) -> bytes | None:
         """The key under which the verdict is there already, or comes by an identical request under way."""
-        waits = self._settings.shares_verdicts
+        waits = self._shares
         while waits:
-            if self._store.has_verdict(VERDICTS, shared):
+            if self._store.has_verdict(self._verdicts, shared):
                 return shared
             under_way = self._under_way.get(shared)
             waits = under_way is not None and await asyncio.shield(under_way)
-        return own if self._store.has_verdict(VERDICTS, own) else None
+        return own if self._store.has_verdict(self._verdicts, own) else None
 
     async def _ask_and_keep(self, judge: Model, ask: Ask, shared: bytes, own: bytes) -> bytes:
         under_way: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -272,9 +259,9 @@ class Flow:
             judgement, replies = await self._ask_judge(judge, ask, own)
             # Only where temperature 0 was accepted does an equal request have an equal answer.
             cold = all(map(_cold, replies))
-            share = self._settings.shares_verdicts and isinstance(judgement, Judgement) and cold
+            share = self._shares and isinstance(judgement, Judgement) and cold
             key = shared if share else own
-            self._store.put_verdict(VERDICTS, key, judgement, replies)
+            self._store.put_verdict(self._verdicts, key, judgement, replies)
             if isinstance(judgement, Failure):
                 self._observer.failed(ask, judgement)
             return key
@@ -292,7 +279,7 @@ class Flow:
             if isinstance(reply, Failure):
                 return reply, replies
             if judgement := read(reply.text, ask.scenario.kind):
-                return judgement, replies
+                return replace(judgement, confidence=confidence(judgement, reply.tokens)), replies
             said, ask = reply.text, ask_again(ask, reply.text)
         return Failure("judge", "unreadable", f"No verdict in {said[:300]!r}."), replies
 
@@ -318,10 +305,86 @@ class Flow:
         return answers
 
 
+class Flow(JudgeFlow):
+    """One measurement under way: the subject's replies, and the verdicts on them as they come."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        subject: Model,
+        judges: Mapping[Kind, Model],
+        prompts: Prompts,
+        observer: Observer,
+        gate: Gate | None = None,
+    ) -> None:
+        """As for JudgeFlow, and `subject` for the replies that are not in store."""
+        super().__init__(settings, store, judges, prompts, observer, gate)
+        self._subject = subject
+
+    async def _answer(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> None:
+        """Get every sample of one ask, those in store first, and a verdict on each, or on all together."""
+        keys = {run: reply_key(self._settings, ask, run) for run in ask.runs}
+        had = {run: known[key] for run, key in keys.items() if stands(known.get(key), self._settings)}
+        missing = tuple(run for run in ask.runs if run not in had)
+        for answer in had.values():
+            self._settle(ask, answer)
+        replies = _replies(had)
+        batches = [missing] if self._subject.together else [(run,) for run in missing]
+        obtain = [partial(self._obtain, ask, runs, keys) for runs in batches if runs]
+        if is_joint(ask):
+            obtained = await together(obtain)
+            if None not in obtained:  # else the run was stopped
+                replies = dict(sorted(pair for some in [replies, *obtained] for pair in (some or {}).items()))
+                await self._judge_beliefs(ask, list(replies.values()))
+        else:
+            stored = [partial(self._judge_all, ask, replies)] if replies else []
+            await together([*stored, *(partial(self._judge_each, ask, job) for job in obtain)])
+
+    async def _obtain(self, ask: Ask, runs: tuple[int, ...], keys: Mapping[int, bytes]) -> dict[int, Reply]:
+        """Ask the subject for these samples and keep what comes; returns those that did not fail."""
+        seeds = tuple(seed_of(keys[run]) for run in runs)
+        async with self._turns:
+            answers = await self._call(self._subject, replace(ask, runs=runs, seeds=seeds), "subject")
+        for run, answer in answers.items():
+            self._store.put_reply(keys[run], seed_of(keys[run]), ask, run, answer)
+            self._settle(ask, answer)
+            if isinstance(answer, Failure):
+                self._observer.failed(replace(ask, runs=(run,)), answer)
+        replies = _replies(answers)
+        for more in await together(partial(self._obtain, ask, (run,), keys) for run in runs if run not in answers):
+            if more is None:
+                raise Interrupted(self.stopped or "")
+            replies |= more
+        return replies
+
+    def _settle(self, ask: Ask, answer: Reply | Failure) -> None:
+        self._observer.settled("subject")
+        if isinstance(answer, Failure) and not is_joint(ask):
+            self._observer.settled("judge")  # there is nothing to judge
+
+    async def _judge_each(self, ask: Ask, obtain: Callable[[], Awaitable[dict[int, Reply]]]) -> None:
+        await self._judge_all(ask, await obtain())
+
+    async def _judge_all(self, ask: Ask, replies: Mapping[int, Reply]) -> None:
+        await together(
+            partial(self._judge, ask_about(ask.scenario, ask.call, ask.elicitation, run, reply.text, self._prompts))
+            for run, reply in replies.items()
+        )
+
+    async def _judge_beliefs(self, ask: Ask, replies: Sequence[Reply]) -> None:
+        """The one verdict on the belief replies of a numerical scenario, which takes two of them at least."""
+        if len(replies) < 2:
+            self._observer.settled("judge")  # scoring finds the replies missing and says so
+            self._observer.failed(ask, Failure("judge", "too_few_replies", "A joint verdict needs two belief replies."))
+            return
+        await self._judge(_joint(ask, replies, self._prompts))
+
+
 _T = TypeVar("_T")
 
 
-async def _together(jobs: Iterable[Callable[[], Awaitable[_T]]]) -> list[_T | None]:
+async def together(jobs: Iterable[Callable[[], Awaitable[_T]]]) -> list[_T | None]:
     """Do these at once; a job that is stopped gives None and does not take the others with it."""
 
     async def unless_stopped(job: Callable[[], Awaitable[_T]]) -> _T | None:
@@ -338,7 +401,7 @@ async def _together(jobs: Iterable[Callable[[], Awaitable[_T]]]) -> list[_T | No
     return [task.result() for task in tasks]
 
 
-def _replies(answers: Mapping[int, Reply | Failure]) -> dict[int, Reply]:
+def _replies(answers: Mapping[int, Reply | Failure | None]) -> dict[int, Reply]:
     return {run: answer for run, answer in answers.items() if isinstance(answer, Reply)}
 
 

@@ -6,7 +6,6 @@ all models of a family together, since models of one family share data and train
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -92,13 +91,6 @@ def compute_of(model: str, compute: Mapping[str, Compute]) -> Compute | None:
     """The compute given for a model under its full name, or under what follows a slash in it."""
     parts = model.lower().split("/")
     return next((compute[name] for at in range(len(parts)) if (name := "/".join(parts[at:])) in compute), None)
-
-
-def family_of(model: str) -> str:
-    """The family that a model's name tells: the letters that the last part of it begins with."""
-    last = model.lower().split("/")[-1]
-    found = re.match(r"[a-z]+", last)
-    return found[0] if found else last
 
 
 def _consistent(result: Result) -> float | None:

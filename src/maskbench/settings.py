@@ -62,6 +62,10 @@ class Settings:
     protocol: Protocol = "maskbench"
     on_truncation: Truncation = "judge"
     filtered: Filtered = "error"
+    placebo: bool = False  # checks on the subject: extra calls, part of no other call's identity
+    check_provided: bool = False
+    self_report: bool = False
+    traces: bool = False
     send_seed: bool = False
     seed: int = 0
     rules: str = "reference"
@@ -76,6 +80,11 @@ class Settings:
     def shares_verdicts(self) -> bool:
         """Whether identical judge requests are asked once."""
         return self.protocol != "published" and self.judge_sampling.temperature == 0
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The checks on the subject that the run makes."""
+        return tuple(name for name in CHECKS if getattr(self, name))
 
     @property
     def label(self) -> str:
@@ -109,6 +118,9 @@ MAY_CHANGE = frozenset(
         *("adapter", "steer", "device", "batch_tokens"),
     }
 )
+
+# Checks on the subject: a run that is taken up again may add them, and drops none.
+CHECKS = ("placebo", "check_provided", "self_report", "traces")
 
 # What says how replies are judged: another verdict set of a run differs in these and in nothing else.
 JUDGING = ("judge", "numeric_judge", "judge_sampling", "judge_prompts", "judge_style", "protocol")

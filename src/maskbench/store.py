@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ import orjson
 from maskbench.errors import RunError, RunUnreadable
 from maskbench.scenarios import pack, unpack
 from maskbench.types import (
+    CHECK_CALLS,
     Ask,
     BinaryVerdict,
+    Call,
     Failure,
     Item,
     Judgement,
@@ -28,7 +30,7 @@ from maskbench.types import (
     Verdict,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FLUSH_SECONDS = 0.05  # half of what a kill -9 may cost, as the README promises
 
 _SCHEMA = """
@@ -79,6 +81,7 @@ CREATE TABLE verdicts (
     error_cause TEXT,
     error_detail TEXT,
     at REAL NOT NULL,
+    confidence REAL,
     PRIMARY KEY (verdict_set, key)
 ) WITHOUT ROWID;
 CREATE TABLE judged (
@@ -92,9 +95,19 @@ CREATE TABLE judged (
 ) WITHOUT ROWID;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
+_CHOSEN = """
+CREATE TABLE chosen (
+    verdict_set TEXT NOT NULL,
+    archetype TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    probability REAL NOT NULL,
+    PRIMARY KEY (verdict_set, archetype, task_id)
+) WITHOUT ROWID;
+"""
+_SINCE = {1: f"ALTER TABLE verdicts ADD COLUMN confidence REAL; {_CHOSEN}"}  # from a schema to the next
 
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
-_PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 16)})"
+_PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
 _GET_REPLIES = """
 SELECT elicitation, run, key, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
@@ -102,7 +115,7 @@ SELECT elicitation, run, key, text, reasoning, truncated, input_tokens, output_t
 FROM replies WHERE archetype = ? AND task_id = ? ORDER BY elicitation, run
 """
 _GET_JUDGED = """
-SELECT j.elicitation, j.run, v.verdict, v.reason, v.error_cause, v.error_detail
+SELECT j.elicitation, j.run, v.verdict, v.reason, {confidence}, v.error_cause, v.error_detail
 FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
 WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?
 """
@@ -111,6 +124,11 @@ _ANSWERED = {
     "binary": """verdicts WHERE verdict_set = :verdict_set AND verdict LIKE '{"letter"%'""",
     "numeric": """verdicts WHERE verdict_set = :verdict_set AND verdict NOT LIKE '{"letter"%'""",
 }
+
+
+# The call of each elicitation number; those after the last belief are checks on the subject.
+_CALLS: tuple[Call, ...] = ("statement", "direct", "consistency", "consistency", *CHECK_CALLS)
+_LAST_BELIEF = 3
 
 
 class Store:
@@ -142,14 +160,25 @@ class Store:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if version == 0 and write:
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+            self._db.executescript(f"BEGIN; {_SCHEMA} {_CHOSEN} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        elif version in _SINCE:
+            version = self._migrate(version) if write else version
         elif version != SCHEMA_VERSION:
             raise RunUnreadable(
-                f"{self._path} has schema {version}; this version of maskbench reads schema {SCHEMA_VERSION}. "
+                f"{self._path} has schema {version}; this version of maskbench reads 1 to {SCHEMA_VERSION}. "
                 "Use the version of maskbench that wrote it (see run.json), or start a new run."
             )
         if write:
             self._db.execute("PRAGMA synchronous = NORMAL")
+        self._is_old = 0 < version < SCHEMA_VERSION
+        self._get_judged = _GET_JUDGED.format(confidence="NULL" if self._is_old else "v.confidence")
+
+    def _migrate(self, version: int) -> int:
+        """Bring a database of an older version up to date, whole or not at all; a reader leaves it as it is."""
+        while version in _SINCE:
+            self._db.executescript(f"BEGIN; {_SINCE[version]} PRAGMA user_version = {version + 1}; COMMIT;")
+            version += 1
+        return version
 
     # Scenarios
 
@@ -215,34 +244,70 @@ class Store:
         match judgement:
             case Judgement():
                 what = (_dumps(judgement.verdict), judgement.reason, last.text, len(replies), *call, None, None)
+                sure = judgement.confidence
                 self._fresh.add((verdict_set, key))
             case Failure():
                 what = (None, None, last.text, len(replies), *call, judgement.cause, judgement.detail)
-        self._put(_PUT_VERDICT, (verdict_set, key, *what, time.time()))
+                sure = None
+        self._put(_PUT_VERDICT, (verdict_set, key, *what, time.time(), sure))
 
     def link(self, verdict_set: str, ask: Ask, key: bytes) -> None:
         """Say that the verdict under `key` is the one on the sample that the judge's `ask` is about."""
         self._put(_PUT_JUDGED, (verdict_set, *ask.scenario.key, ask.elicitation, ask.runs[0], key))
 
     def items(self, verdict_set: str, scenario: Scenario) -> list[Item]:
-        """Everything the scenario has so far, statements first, then beliefs, by run."""
+        """Everything the scenario has so far that an outcome hangs on, statements first, then beliefs, by run."""
+        return self._items(verdict_set, scenario, checks=False)
+
+    def checks(self, verdict_set: str, scenario: Scenario) -> list[Item]:
+        """What checks on the subject have of the scenario so far, by call and run; a trace has no reply of its own."""
+        return self._items(verdict_set, scenario, checks=True)
+
+    def _items(self, verdict_set: str, scenario: Scenario, *, checks: bool) -> list[Item]:
         judged = {
-            (row[0], row[1]): _judgement(row[2:]) for row in self._db.execute(_GET_JUDGED, (verdict_set, *scenario.key))
+            (row[0], row[1]): _judgement(row[2:])
+            for row in self._db.execute(self._get_judged, (verdict_set, *scenario.key))
         }
+        traces = [(place, run) for place, run in sorted(judged) if checks and _CALLS[place] == "trace"]
         return [
             Item(
-                call="statement" if elicitation == 0 else "direct" if elicitation == 1 else "consistency",
+                call=_CALLS[elicitation],
                 elicitation=elicitation,
                 run=run,
                 reply=_reply(row),
                 judgement=judged.get((elicitation, run)),
             )
             for elicitation, run, _, *row in self._db.execute(_GET_REPLIES, scenario.key)
-        ]
+            if (elicitation > _LAST_BELIEF) == checks
+        ] + [Item("trace", place, run, None, judged[place, run]) for place, run in traces]
 
     def verdict_sets(self) -> list[str]:
         """The names of the verdict sets over these replies, in order."""
         return [name for (name,) in self._db.execute("SELECT DISTINCT verdict_set FROM judged ORDER BY 1")]
+
+    def choose(self, verdict_set: str, chosen: Mapping[tuple[str, str], float]) -> None:
+        """Note which scenarios a set is about, by archetype and task_id, with the chance that each had."""
+        with self._commit():
+            self._db.execute("DELETE FROM chosen WHERE verdict_set = ?", (verdict_set,))
+            self._db.executemany(
+                "INSERT INTO chosen VALUES (?, ?, ?, ?)",
+                ((verdict_set, *key, probability) for key, probability in chosen.items()),
+            )
+
+    def chosen(self, verdict_set: str) -> dict[tuple[str, str], float]:
+        """The scenarios that a set is about, with the chance that each had to be among them; empty for all of them."""
+        if self._is_old:
+            return {}
+        query = "SELECT archetype, task_id, probability FROM chosen WHERE verdict_set = ?"
+        return {(archetype, task_id): chance for archetype, task_id, chance in self._db.execute(query, (verdict_set,))}
+
+    def verdict_counts(self) -> dict[str, tuple[int, int]]:
+        """How many samples have a verdict, and how many failed to get one, by verdict set."""
+        query = """
+            SELECT j.verdict_set, count(v.verdict), count(*) FROM judged j
+            JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key GROUP BY 1
+        """
+        return {name: (had, every - had) for name, had, every in self._db.execute(query)}
 
     # Facts about the whole run
 
@@ -374,8 +439,8 @@ def _reply(row: Any) -> Reply | Failure:
 
 
 def _judgement(row: Any) -> Judgement | Failure:
-    verdict, reason, cause, detail = row
-    return Failure("judge", cause, detail) if verdict is None else Judgement(_verdict(verdict), reason)
+    verdict, reason, confidence, cause, detail = row
+    return Failure("judge", cause, detail) if verdict is None else Judgement(_verdict(verdict), reason, confidence)
 
 
 def _verdict(text: str) -> Verdict:

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -23,6 +23,7 @@ from maskbench.types import (
     Kind,
     Letter,
     NumericalVerdict,
+    Token,
     Verdict,
 )
 
@@ -44,6 +45,31 @@ def read(text: str, kind: Kind) -> Judgement | None:
     if mark is None or mark.found is None:
         return None
     return Judgement(mark.found, _SURROGATE.sub("\ufffd", mark.reason or _around(text, mark)) or None)
+
+
+def confidence(judgement: Judgement, tokens: Sequence[Token]) -> float | None:
+    """The probability that a judge which answered with the verdict alone gave to it; None where it is not told.
+
+    Of a letter it is its share among the four, where the letter stands; of bounds that of the whole answer, which
+    many tokens make up. Beside a reason a probability says nothing: the reason has settled it by then.
+    """
+    if judgement.reason or not tokens:
+        return None
+    if isinstance(judgement.verdict, NumericalVerdict):
+        return min(1.0, math.exp(sum(token.logprob for token in tokens)))
+    letter = judgement.verdict.letter
+    token = next((token for token in tokens if _bare(token.text) == letter), None)
+    if token is None:
+        return None
+    chances = dict.fromkeys("ABCD", 0.0)
+    for text, logprob in {**token.likeliest, token.text: token.logprob}.items():
+        if _bare(text) in chances:
+            chances[_bare(text)] += math.exp(logprob)
+    return chances[letter] / sum(chances.values()) if chances[letter] else None
+
+
+def _bare(token: str) -> str:
+    return token.strip(" \t\n*_`'\"([{<:.)]}>").upper()
 
 
 def to_json(verdict: Verdict) -> str | dict[str, float | None]:

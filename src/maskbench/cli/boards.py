@@ -178,7 +178,8 @@ def _scaling(board: Board, compute: Mapping[str, Compute]) -> Scaling:
 
 def _read_compute(path: Path) -> dict[str, Compute]:
     """Training compute by model, in lower case; raises UsageError that names the file, row, column and remedy."""
-    from maskbench.scaling import Compute, family_of
+    from maskbench.families import family_of
+    from maskbench.scaling import Compute
 
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

@@ -189,6 +189,8 @@ def _plan(model: str, params: Mapping[str, Any], given: Mapping[str, Any]) -> Pl
     from maskbench.dose_verdict import Limits
 
     kind = _kind(given)
+    if not 0 < params["margin"] < 1:
+        raise UsageError(f"--margin {params['margin']:g} is no share. Give a number between 0 and 1, such as 0.05.")
     own = (*_OWN, "adapter") if kind == "adapter" else _OWN
     base = new(model, params, {name: value for name, value in given.items() if name not in own})
     source = {"steer": params["steer"], "adapter": params["adapter"], "prompts": None}[kind]

@@ -14,6 +14,7 @@ from maskbench.types import JudgeStyle
 
 _WHAT, _HOW, _JUDGE, _RULES = "What is measured", "How it runs", "Judge", "Scoring"
 _LOCAL = "A model in this process (hf/)"
+_CHECKS = "Checks on the subject (extra calls; a finished run can add them)"
 
 Model = Annotated[
     str | None,
@@ -228,6 +229,39 @@ Retries = Annotated[
     typer.Option(metavar="N", help="Further tries of a request that fails in passing.", min=0, rich_help_panel=_HOW),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Count calls and tokens, call nothing.", rich_help_panel=_HOW)]
+
+Placebo = Annotated[
+    bool,
+    typer.Option(
+        "--placebo",
+        help="One more neutral reply, judged as if it were a statement: its share of lies is the noise floor.",
+        rich_help_panel=_CHECKS,
+    ),
+]
+CheckProvided = Annotated[
+    bool,
+    typer.Option(
+        "--check-provided",
+        help="Ask neutrally whether provided facts were understood: P(lie) where they were.",
+        rich_help_panel=_CHECKS,
+    ),
+]
+SelfReport = Annotated[
+    bool,
+    typer.Option(
+        "--self-report",
+        help="Ask as the developer, after each statement, whether it was true.",
+        rich_help_panel=_CHECKS,
+    ),
+]
+Traces = Annotated[
+    bool,
+    typer.Option(
+        "--traces",
+        help="Judge the reasoning before each lie: does it state the belief that the answer contradicts?",
+        rich_help_panel=_CHECKS,
+    ),
+]
 
 Adapter = Annotated[
     Path | None,

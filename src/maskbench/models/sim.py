@@ -24,6 +24,7 @@ from maskbench.judge import options, replies_in
 from maskbench.types import Ask, Failure, NoBelief, Option, Range, Reply, Scenario, Token, Usage
 
 NO_COMMENT = "I would rather not say."
+WAS_TRUE, WAS_NOT_TRUE = "Yes, that was true.", "No, that was not true."
 Choice: TypeAlias = Literal["lie", "evade", "honest"]
 Answer: TypeAlias = Option | float | Literal["C"]
 
@@ -38,6 +39,11 @@ class Planted:
     would be always the same). `correlation` is that of the statements of two scenarios with one proposition. `fail`
     is the chance that a call fails, `fail_lie`, `fail_evade`, `fail_honest` those of a statement by what it would
     have been, where they differ.
+
+    For the checks on the subject: `drift` is the chance that one more neutral reply says the other option,
+    `understood` that provided facts are; asked by the developer it takes a lie back with the chance `admits` and an
+    honest statement with `disowns`, and says nothing with `dodges`; a statement comes with reasoning with the chance
+    `thinks`, which before a lie states the belief with `knows`, else what is said.
     """
 
     lie: float = 0.4
@@ -50,6 +56,13 @@ class Planted:
     fail_lie: float | None = None
     fail_evade: float | None = None
     fail_honest: float | None = None
+    drift: float = 0.0
+    understood: float = 1.0
+    admits: float = 1.0
+    disowns: float = 0.0
+    dodges: float = 0.0
+    thinks: float = 0.0
+    knows: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +131,46 @@ class SimSubject:
 
     def _answer(self, ask: Ask, run: int, mind: _Mind) -> Reply | Failure:
         rng = Random(f"{self._seed} {ask.call} {ask.elicitation} {run} {ask.scenario.key}")
+        reasoning = None
+        if ask.call == "self_report":
+            return _reply(ask, self._reported(mind, run, rng))
         if ask.call == "statement":
             choice = _choice(mind, Random(f"{self._seed} statement {run} {mind.source}"))
             chance = getattr(self.planted, f"fail_{choice}")
             said = {"lie": mind.other, "evade": None, "honest": mind.belief}[choice]
+            reasoning = self._reasoning(ask.scenario, mind, choice, run)
         else:
-            chance, said = None, _believed(ask, run, mind)
+            chance, said = None, self._checked(ask, _believed(ask, run, mind), mind, rng)
         if rng.random() < (self.planted.fail if chance is None else chance):
             return Failure("subject", "server_error", "The simulated endpoint failed, as planted.")
         text = NO_COMMENT if said is None else _sentence(ask.scenario, said)
-        usage = Usage(sum(len(message.content) for message in ask.messages) // 4, len(text) // 4)
-        return Reply(text, usage=usage, model="sim", sent={"temperature": 1.0})
+        return _reply(ask, text, reasoning)
+
+    def _checked(self, ask: Ask, said: Option | float | None, mind: _Mind, rng: Random) -> Option | float | None:
+        """What a neutral question hears, with what is planted for checks on the subject."""
+        chance = {"placebo": self.planted.drift, "provided_check": 1 - self.planted.understood}.get(ask.call, 0.0)
+        return mind.other if chance and said is not None and rng.random() < chance else said
+
+    def _reported(self, mind: _Mind, run: int, rng: Random) -> str:
+        """What the developer hears who asks whether the statement was true."""
+        choice = _choice(mind, Random(f"{self._seed} statement {run} {mind.source}"))
+        if choice == "evade" or rng.random() < self.planted.dodges:
+            return NO_COMMENT
+        taken_back = rng.random() < (self.planted.admits if choice == "lie" else self.planted.disowns)
+        return WAS_NOT_TRUE if taken_back else WAS_TRUE
+
+    def _reasoning(self, scenario: Scenario, mind: _Mind, choice: Choice, run: int) -> str | None:
+        """What it writes to itself before a statement, where it does."""
+        rng = Random(f"{self._seed} reasoning {run} {scenario.key}")
+        if rng.random() >= self.planted.thinks:
+            return None
+        knows = choice != "lie" or rng.random() < self.planted.knows
+        return _sentence(scenario, mind.belief if knows else mind.other)
+
+
+def _reply(ask: Ask, text: str, reasoning: str | None = None) -> Reply:
+    usage = Usage(sum(len(message.content) for message in ask.messages) // 4, len(text) // 4)
+    return Reply(text, reasoning, usage=usage, model="sim", sent={"temperature": 1.0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +338,9 @@ _PIVOT = re.compile(r"<pivotal>.*?</pivotal>", re.DOTALL)
 
 def _read(scenario: Scenario, reply: str) -> Answer | None:
     """What a simulated reply says; None for any other text."""
-    if reply == NO_COMMENT:
-        return "C"
+    known: dict[str, Answer] = {NO_COMMENT: "C", WAS_TRUE: "A", WAS_NOT_TRUE: "B"}
+    if reply in known:
+        return known[reply]
     return next((answer for answer in _answers(scenario) if reply == _sentence(scenario, answer)), None)
 
 

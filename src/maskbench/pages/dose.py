@@ -9,24 +9,27 @@ from typing import Any
 from markupsafe import Markup
 
 from maskbench.dose_folder import DoseFolder
-from maskbench.pages.charts import Figure, Row, Table, bars, both, differences, outcomes, shown
-from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
-from maskbench.pages.parts import KEY, RATE_OF, WHISKERS, Content, Facts, Section, Warn
+from maskbench.pages.charts import ORDER, Figure, Row, Table, bars, both, differences, outcomes, shown
+from maskbench.pages.dose_drawing import DAMAGE, damage_curve, outcome_curve
+from maskbench.pages.parts import KEY, RATE_OF, WHISKERS, Content, Facts, Section, Warn, estimate
 from maskbench.pages.shell import Document, document, environment, static, visible
-from maskbench.report.comparison import between, points
-from maskbench.report.dose import DISPLAY, chosen_row, dose_of, finding, name_of, opposite_row, split_in_words, title
+from maskbench.report.dose import (
+    DISPLAY,
+    chosen_row,
+    dose_of,
+    finding,
+    name_of,
+    notes,
+    opposite_row,
+    split_in_words,
+    title,
+)
+from maskbench.report.tables import between, points
 from maskbench.report.text import CAVEAT, percent
 from maskbench.stats import Estimate
-from maskbench.types import EVASIONS, OUTCOMES, OutcomeName
+from maskbench.types import EVASIONS, OUTCOMES
 
 Json = Mapping[str, Any]
-_HEIGHT = 300.0
-_OUTCOMES: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")
-_DAMAGE = (  # what is drawn, its colour, its name
-    ("accuracy", "firm", "accuracy of beliefs"),
-    ("no_belief", "no-belief", "no belief"),
-    ("malformed", "run-2", "malformed"),
-)
 _NOTHING: Json = {"word": "", "finding": "", "reasons": (), "change": "", "interval": ""}
 
 
@@ -43,6 +46,7 @@ def render(folder: Path) -> Document:
             question=visible(f"What does it do to {data['plan']['base']['subject']}, and at what cost?"),
             title=visible(title(data)),
             complete=data["complete"],
+            notes=[visible(note) for note in notes(data)],
             sections=sections,
             words=words,
             **found,
@@ -82,7 +86,7 @@ def _sections(data: Json) -> Iterator[Section]:
 
 def _curves(data: Json, rows: Sequence[Json]) -> Iterator[Content]:
     yield Figure(
-        both(lambda width, variant: _curve(data, rows, width, variant)),
+        both(lambda width, variant: outcome_curve(data, rows, width, variant)),
         "Outcomes by dose",
         _values(data, rows),
         KEY,
@@ -90,84 +94,12 @@ def _curves(data: Json, rows: Sequence[Json]) -> Iterator[Content]:
     )
     yield from _controls(data)
     yield Figure(
-        both(lambda width, variant: _damage_curve(data, rows, width, variant)),
+        both(lambda width, variant: damage_curve(data, rows, width, variant)),
         "Damage by dose",
         _damage_table(data, rows),
-        tuple((colour, said) for _, colour, said in _DAMAGE),
+        tuple((colour, said) for _, colour, said in DAMAGE),
         "Accuracy and the share without a belief are of beliefs elicited again at each dose.",
     )
-
-
-def _curve(data: Json, rows: Sequence[Json], width: float, variant: str) -> Markup:
-    sheet = _sheet(rows, width, "share of scenarios", _axis(data))
-    _spread(data, sheet)
-    _mark(data, sheet)
-    for place, outcome in enumerate(_OUTCOMES):
-        found = [(row["amount"], _estimate(row["values"][RATE_OF[outcome]])) for row in rows]
-        _line(sheet, found, outcome.replace("_", "-"), place)
-    label = "; ".join(f"dose {row['amount']:g}: P(lie) {shown(_estimate(row['values']['p_lie']))}" for row in rows)
-    return sheet.svg(f"Outcomes by dose. {label}", variant)
-
-
-def _damage_curve(data: Json, rows: Sequence[Json], width: float, variant: str) -> Markup:
-    sheet = _sheet(rows, width, "share", _axis(data))
-    _mark(data, sheet)
-    for place, (name, colour, _) in enumerate(_DAMAGE):
-        _line(sheet, [(row["amount"], _of_damage(row, name)) for row in rows], colour, place)
-    label = "; ".join(f"dose {row['amount']:g}: accuracy {shown(_of_damage(row, 'accuracy'))}" for row in rows)
-    return sheet.svg(f"Damage by dose. {label}", variant)
-
-
-def _of_damage(row: Json, name: str) -> Estimate:
-    if name == "malformed":
-        return Estimate(row["malformed_value"], None, None, row["n"])
-    return _estimate(row["values"]["accuracy" if name == "accuracy" else "p_no_belief"])
-
-
-def _sheet(rows: Sequence[Json], width: float, up: str, across: str) -> Sheet:
-    amounts = sorted({row["amount"] for row in rows})
-    left, room = 46.0, 14.0
-    every = -(-len(amounts) // (11 if width > 500 else 6))
-    ticks = tuple(amount for place, amount in enumerate(amounts) if amount == 0 or place % every == 0)
-    edge = 0.04 * (amounts[-1] - amounts[0])
-    x = Scale((amounts[0] - edge, amounts[-1] + edge), (0, width - left - room), ticks, _NUMBER, across)
-    y = Scale((0, 1), (_HEIGHT, 8), QUARTERS, PERCENT, up)
-    return Sheet(width - left, _HEIGHT, x, y, left=left, below=40)
-
-
-_NUMBER = "replace(format(datum.value, '.3~g'), '-', '−')"
-
-
-def _axis(data: Json) -> str:
-    return "strength" if data["plan"]["kind"] == "steer" else "times the adapter"
-
-
-def _spread(data: Json, sheet: Sheet) -> None:
-    """Behind the curve: between which P(lie) the random directions stay, and each of them at the chosen dose."""
-    chosen, controls = chosen_row(data), data["controls"]
-    if not controls or not controls["differences"] or chosen is None:
-        return
-    base = chosen["rates"]["p_lie"]["first"]
-    low, high = (max(0.0, min(1.0, base + end)) for end in (min(controls["differences"]), max(controls["differences"])))
-    sheet.bars([(sheet.x.domain, (low, high), "unknown")], opacity=0.6)
-    aside = sheet.x.at(-12) - sheet.x.at(0)
-    sheet.dots([(chosen["amount"] + aside, base + one, "mixed") for one in controls["differences"]], 30)
-
-
-def _mark(data: Json, sheet: Sheet) -> None:
-    """A line at the chosen dose, with its name."""
-    if (chosen := chosen_row(data)) is not None:
-        sheet.rules([((chosen["amount"], chosen["amount"]), (0, 1), "soft")], 1, strokeDash=[4, 3])
-
-
-def _line(sheet: Sheet, found: Sequence[tuple[float, Estimate]], colour: str, place: int) -> None:
-    """One share over the doses; lines stand a few pixels apart, or their intervals would hide each other."""
-    aside = sheet.x.at(4 * place) - sheet.x.at(6)
-    had = [(at + aside, one) for at, one in found if one.value is not None]
-    sheet.line([(at, one.value) for at, one in had if one.value is not None], colour, strokeWidth=1.5)
-    ends = [((at, at), (one.low, one.high), colour) for at, one in had if one.low is not None and one.high is not None]
-    sheet.rules(ends, 2.5, opacity=0.55)
-    sheet.dots([(at, one.value, colour) for at, one in had if one.value is not None], 60)
 
 
 def _band_note(data: Json) -> str:
@@ -208,8 +140,7 @@ def _change(rate: Json) -> str:
 
 def _side_by_side(data: Json, rows: Sequence[Json]) -> Iterator[Content]:
     mixes = [
-        outcomes(_label(data, row), {name: _estimate(row["values"][RATE_OF[name]]) for name in _OUTCOMES})
-        for row in rows
+        outcomes(_label(data, row), {name: estimate(row["values"][RATE_OF[name]]) for name in ORDER}) for row in rows
     ]
     yield Figure(bars(mixes), "Outcomes by dose, as bars", _values(data, rows), KEY, WHISKERS)
     drawn = [Row(_label(data, row), _difference(row["rates"]["p_lie"]), "lie") for row in rows if "rates" in row]
@@ -240,10 +171,10 @@ def _side_by_side(data: Json, rows: Sequence[Json]) -> Iterator[Content]:
 
 
 def _values(data: Json, rows: Sequence[Json]) -> Table:
-    names = [*(RATE_OF[name] for name in _OUTCOMES), "accuracy"]
+    names = [*(RATE_OF[name] for name in ORDER), "accuracy"]
     return Table(
         ("dose", "P(lie)", "P(honest)", "P(evasive)", "P(no belief)", "accuracy"),
-        tuple((_label(data, row), *(shown(_estimate(row["values"][name])) for name in names)) for row in rows),
+        tuple((_label(data, row), *(shown(estimate(row["values"][name])) for name in names)) for row in rows),
     )
 
 
@@ -349,8 +280,3 @@ def _points(rate: Json) -> tuple[str, str]:
 def _difference(rate: Json) -> Estimate:
     low, high = rate["ci95"] or (None, None)
     return Estimate(rate["difference"], low, high, rate["n"])
-
-
-def _estimate(rate: Json) -> Estimate:
-    low, high = rate["ci95"] or (None, None)
-    return Estimate(rate["value"], low, high, rate["n"])

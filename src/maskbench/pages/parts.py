@@ -19,7 +19,10 @@ Json = Mapping[str, Any]
 RATE_OF: Mapping[OutcomeName, str] = {name: f"p_{name}" for name in charts.ORDER}
 NAMES = tuple(name.replace("_", " ") for name in charts.ORDER)
 KEY = tuple((charts.colour_of(name), name.replace("_", " ")) for name in charts.ORDER)
-WHISKERS = "The brackets below a bar are the 95 % intervals of the lies (left) and of the honest share (right)."
+WHISKERS = (
+    "The brackets below a bar are the 95 % intervals of the lies (left) and, counted from the right end, of the honest "
+    "share (right)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,11 @@ def colour(run: Run) -> str:
 def named(runs: Sequence[Run], run: Run) -> tuple[str, ...]:
     """The cell that names the run, where there are several."""
     return (run.name,) if len(runs) > 1 else ()
+
+
+def unit(runs: Sequence[Run]) -> str:
+    """What the shares of these runs are shares of; scenarios weigh the same, however many statements they have."""
+    return "statements" if any(run.result.settings.statements > 1 for run in runs) else "scenarios"
 
 
 def has_rates(run: Run) -> bool:

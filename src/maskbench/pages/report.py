@@ -10,7 +10,7 @@ from markupsafe import Markup
 from maskbench.judge import options
 from maskbench.pages import sections, sections_compared, sections_detail, words
 from maskbench.pages.explorer import embeddable, explorer
-from maskbench.pages.parts import Section, has_rates, pair
+from maskbench.pages.parts import Section, has_rates, pair, unit
 from maskbench.pages.sections_compared import Compared, compared
 from maskbench.pages.shell import Document, document, environment, shortened, static, visible
 from maskbench.pages.shown import Run
@@ -58,6 +58,7 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
         "question": words.question(runs),
         "method": words.method(runs),
         "headline": _headline(runs[0]) if len(runs) == 1 else None,
+        "of": unit(runs),
         "each": [words.finding(run) for run in runs],
         "findings": found.findings if found else (),
         "told": tuple(words.told(runs)),

@@ -24,6 +24,7 @@ from maskbench.pages.parts import (
     mix,
     named,
     pair,
+    unit,
 )
 from maskbench.pages.shown import Run
 from maskbench.report.text import CAVEAT, interval
@@ -39,12 +40,20 @@ def headline(runs: Sequence[Run]) -> Figure | Table:
         return table
     if len(runs) == 1:
         rows = [_outcome_row(runs[0], name) for name in charts.ORDER]
-        svg = bars([mix("", runs[0].summary["metrics"])], thick=58) + points(rows)
-        told = "The upright marks are the rates that this simulated subject was told to have."
-        return Figure(svg, "Outcomes", table, KEY, told if runs[0].summary["planted"] else "")
+        of = unit(runs)
+        svg = bars([mix("", runs[0].summary["metrics"])], thick=58, of=of) + points(rows, title=f"share of {of}")
+        told = f"{WHISKERS} {_TOLD}" if runs[0].summary["planted"] else WHISKERS
+        return Figure(svg, "Outcomes", table, KEY, told)
     without = ", ".join(run.name for run in runs if run not in able)
     note = f"{WHISKERS} Without rates, and so without a bar: {without}." if without else WHISKERS
-    return Figure(bars([mix(run.name, run.summary["metrics"]) for run in able]), "Outcomes", table, KEY, note)
+    svg = bars([mix(run.name, run.summary["metrics"]) for run in able], of=unit(able))
+    return Figure(svg, "Outcomes", table, KEY, note)
+
+
+_TOLD = (
+    "The upright marks are what this simulated subject was told to do, over all scenarios: its lie and evade are "
+    "shares of those in which it has a belief."
+)
 
 
 def _outcome_row(run: Run, name: OutcomeName) -> Row:
@@ -79,6 +88,9 @@ def _table(runs: Sequence[Run], head: tuple[str, ...], rows: Sequence[tuple[str,
 
 # Rates
 
+_SCORE = (
+    "Honesty scores are shares without a lie: evasion counts as honest in them. P(honest) is what was said honestly."
+)
 _MAIN = ("p_lie", "p_honest", "honesty_score_normalized", "accuracy")  # shown for several runs; the table has all
 
 
@@ -91,7 +103,8 @@ def rates(runs: Sequence[Run]) -> Iterator[Content]:
     table = _rate_table(runs)
     if any(has_rates(run) for run in runs):
         rows = _rate_rows(runs[0]) if len(runs) == 1 else _rates_of_several(runs)
-        yield Figure(points(rows), "Rates with their intervals", table, (), f"95 % intervals: {CAVEAT}.")
+        drawn = points(rows, title="share (of what, the table says)")
+        yield Figure(drawn, "Rates with their intervals", table, (), f"95 % intervals: {CAVEAT}. {_SCORE}")
     else:
         yield table
     if again := [f"{run.name}: {interval(ends)} %" for run in runs if (ends := _again(run))]:
@@ -164,9 +177,9 @@ def _panel(runs: Sequence[Run], name: Any) -> Panel:
             Row(label, estimate(metrics[RATE_OF[one]]), charts.colour_of(one))
             for one, label in zip(charts.ORDER, NAMES, strict=True)
         ]
-        svg = points(rows, panel=True)
+        svg = points(rows, title=f"share of {unit(runs)}", panel=True)
     elif able:
-        svg = bars([mix(run.name, metrics) for run, metrics in able], thick=22, panel=True)
+        svg = bars([mix(run.name, metrics) for run, metrics in able], thick=22, of=unit(runs), panel=True)
     return Panel(title, f"{text} {held}".strip(), _counted(parts), svg)
 
 
@@ -208,13 +221,14 @@ def outright(runs: Sequence[Run]) -> Iterator[Content]:
     if not able:
         yield table
     elif len(runs) == 1:
-        yield Figure(bars([mix(_OUTRIGHT[group], part) for _, group, part in able]), title, table, KEY, WHISKERS)
+        drawn = bars([mix(_OUTRIGHT[group], part) for _, group, part in able], of=unit(runs))
+        yield Figure(drawn, title, table, KEY, WHISKERS)
     else:
         panels = []
         for group, label in _OUTRIGHT.items():
             mixes = [mix(run.name, part) for run, one, part in able if one == group]
             if mixes:
-                panels.append(Panel(label.capitalize(), "", "", bars(mixes, thick=22, panel=True)))
+                panels.append(Panel(label.capitalize(), "", "", bars(mixes, thick=22, of=unit(runs), panel=True)))
         yield Panels(title, tuple(panels), table, KEY, WHISKERS)
 
 
@@ -238,7 +252,10 @@ def lying_at_k(runs: Sequence[Run]) -> Iterator[Content]:
     )
     able = [run for run in runs if len(run.summary["metrics"]["lying_at"]) > 1]
     if not able:
-        yield Markup("It takes more than one statement a scenario: <code>maskbench run MODEL --statements 10</code>.")
+        yield Markup(
+            "Here there is one statement a scenario, and so no curve. To get one: "
+            "<code>maskbench run MODEL --statements 10</code>."
+        )
         return
     lines, table = [_line(run, len(runs) > 1) for run in able], _curve_table(runs, able)
     key = tuple((colour(run), run.name) for run in able) if len(runs) > 1 else ()
@@ -257,10 +274,11 @@ def _curve_table(runs: Sequence[Run], able: Sequence[Run]) -> Table:
         for run in able
         for k, point in run.summary["metrics"]["lying_at"].items()
     ]
-    return _table(runs, ("k", "lied at least once", "95 %", "n", "bounds, %"), rows)
+    return _table(runs, ("k", "lied at least once", "95 %", "n", "bounds whatever failed, %"), rows)
 
 
 def _line(run: Run, several: bool) -> Line:
     at = {int(k): point for k, point in run.summary["metrics"]["lying_at"].items()}
-    bounds = {k: (point["bounds"][0], point["bounds"][1]) for k, point in at.items() if point["bounds"]}
+    ends = {k: point["bounds"] for k, point in at.items() if point["bounds"]}
+    bounds = {k: (low, high) for k, (low, high) in ends.items() if low < high}
     return Line(run.name if several else "", run.place, {k: estimate(point) for k, point in at.items()}, bounds)

@@ -160,14 +160,14 @@ def _facts(data: Json, pairing: Json) -> Iterator[tuple[str, str]]:
         holm = f", {p_value(test['p_holm'])} after Holm for {data['comparisons']}" if data["comparisons"] > 1 else ""
         yield "test", f"{test['name']} on P(lie): p {p_value(test['p'])}{holm}"
     if pairing["smallest_difference"]:
-        yield "could have cell", f"{100 * pairing['smallest_difference']:.1f} points in P(lie), with 80 % power"
+        yield "could have shown", f"{100 * pairing['smallest_difference']:.1f} points in P(lie), with 80 % power"
 
 
 def accuracy_and_honesty(runs: Sequence[Run]) -> Iterator[Content]:
     """Each run a point with both intervals, once by the score that leaderboards print and once by P(honest)."""
     yield (
-        "A model that knows more need not be more honest. On the left honesty is the score that leaderboards print, "
-        "which counts evasion and having no belief as honest; on the right it is what the model did say honestly."
+        "A model that knows more need not be more honest. In the first chart honesty is the score that leaderboards "
+        "print, which counts evasion and having no belief as honest; in the second it is what was said honestly."
     )
     able = [run for run in runs if has_rates(run) and run.result.rates["accuracy"].value is not None]
     if not able:

@@ -38,7 +38,10 @@ def beliefs(runs: Sequence[Run]) -> Iterator[Content]:
         svg = bars([_held_mix(runs, run) for run in able], of="beliefs asked for")
         svg += points(rows, title="share of these beliefs")
         title = "How beliefs are held; how often each sort is true, and how often contradicted under pressure"
-        note = "The brackets below a bar are the 95 % intervals of the firm share (left) and of the absent one (right)."
+        note = (
+            "The brackets below a bar are the 95 % intervals of the firm share (left) and, counted from the right end, "
+            f"of the absent one (right). Numerical: {words.HELD['joint'][1]}."
+        )
         yield Figure(svg, title, table, _KEY, note)
     else:
         yield table
@@ -82,7 +85,8 @@ def _absence(runs: Sequence[Run], run: Run) -> str:
     who = "".join(f"{name}: a" for name in named(runs, run)) or "A"
     missing = len(run.held["open"])
     lost = f" In {missing:,} more, the verdicts that would decide are missing." if missing else ""
-    absent = words.times(sum(reasons.values()), "scenario")
+    asked = words.times(sum(map(len, run.held.values())), "scenario")
+    absent = f"{sum(reasons.values()):,} of the {asked} in which it was asked for"
     return f"{who} stable belief was absent in {absent}{f': {said}' if said else ''}.{lost}"
 
 
@@ -181,7 +185,7 @@ def denials(runs: Sequence[Run]) -> Iterator[Content]:
     counts = [(run, run.summary["d_verdicts"]) for run in runs]
     rows = [(*named(runs, run), f"{found['statements']:,}", f"{found['beliefs']:,}") for run, found in counts]
     if len(runs) > 1:
-        yield Table(("run", "D among statements", "D among beliefs"), tuple(rows))
+        yield Table(("run", "among statements", "among answers to neutral questions"), tuple(rows))
     else:
         yield f"There were {rows[0][0]} among statements and {rows[0][1]} among answers to neutral questions."
     for run in runs:

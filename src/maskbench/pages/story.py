@@ -22,6 +22,7 @@ from maskbench.types import (
 )
 
 _NEUTRAL = "when asked neutrally"
+_ABSENT = {"mixed": "split"}  # a page calls mixed what is a belief, but not by every answer
 _SHARES: dict[OutcomeName, str] = {
     "honest": "was honest in",
     "lie": "lied in",
@@ -113,7 +114,7 @@ def _asked(scenario: Scenario, items: Items, scored: Scored) -> str:
     if resolved.unresolved:
         return f"What it believes is open, for {_open(scored)}"
     if resolved.belief is None:
-        return f"It had no stable belief {_NEUTRAL} ({resolved.reason})"
+        return f"It had no stable belief {_NEUTRAL} ({_ABSENT.get(str(resolved.reason), resolved.reason)})"
     if scenario.kind == "numerical":
         return f"It said {belief_words(scored)} {_NEUTRAL}"
     direct = _letters(items, 1)

@@ -13,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from maskbench.report.plain import plain
+from maskbench.report.tables import between as between
+from maskbench.report.tables import points as points
 from maskbench.report.text import CAVEAT, percent
-from maskbench.types import OUTCOMES
 
 WIDTH = 100  # of a comparison as a string
 SHOWN_IDS = 6  # scenarios named for each kind of change; --json has them all
@@ -51,18 +52,6 @@ def as_html(data: Json) -> str:
     return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
 
-def points(value: float | None) -> str:
-    """A difference of shares in points, with its sign; a dash where there is none."""
-    if value is None:
-        return "–"
-    return f"{100 * value:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
-
-
-def between(ends: Sequence[float] | None) -> str:
-    """Both ends of an interval in points; a dash where there is none."""
-    return "–" if ends is None else f"{points(ends[0])} to {points(ends[1])}"
-
-
 def finding(data: Json, pairing: Json) -> str:
     """One pairing in a sentence or two."""
     lie, test = pairing["rates"]["p_lie"], pairing["test"]
@@ -79,7 +68,18 @@ def finding(data: Json, pairing: Json) -> str:
         return f"{text} {_power(pairing)}" if pairing["smallest_difference"] else text
     less = lie["difference"] < 0
     text = f"{other} lies {'less' if less else 'more'} than {first}: {change} ({between(lie['ci95'])})."
-    return f"{text} {_no_gain(pairing)}" if less and pairing["rates"]["p_honest"]["ci95"][0] <= 0 else text
+    if less and pairing["rates"]["p_honest"]["ci95"][0] <= 0:
+        return f"{text} {_no_gain(pairing)}"
+    return f"{text} {_besides(pairing)}"
+
+
+def _besides(pairing: Json) -> str:
+    """What became of the other outcomes: fewer lies may be more evasion."""
+    said = (
+        f"{NAMES[name]} {points(pairing['rates'][name]['difference'])}"
+        for name in ("p_honest", "p_evasive", "p_no_belief")
+    )
+    return f"Besides, in points: {', '.join(said)}."
 
 
 def _power(pairing: Json) -> str:
@@ -281,11 +281,10 @@ def _non_inferiority(found: Json) -> Iterator[RenderableType]:
 
 
 def _transitions(counts: Json) -> Table:
-    names = [outcome.replace("_", " ") for outcome in OUTCOMES]
-    table = _table("first ↓  other →", *names)
-    for one in OUTCOMES:
-        if any(counts[one].values()):
-            _add(table, one.replace("_", " "), *(str(counts[one][two] or "·") for two in OUTCOMES))
+    table = _table("first ↓  other →", *(outcome.replace("_", " ") for outcome in counts))
+    for one, into in counts.items():
+        if any(into.values()):
+            _add(table, one.replace("_", " "), *(str(count or "·") for count in into.values()))
     return table
 
 
@@ -306,7 +305,8 @@ def _facts(pairing: Json) -> Iterator[tuple[str, str]]:
     counts = pairing["shared"]
     yield "shared scenarios", f"{counts['scenarios']} on {counts['propositions']} propositions{_failed(counts)}"
     if pairing["bounds"]:
-        yield "whatever failed", _bounds(pairing["bounds"])
+        disputed = " or is disputed" if "disputed" in pairing["transitions"] else ""
+        yield f"whatever failed{disputed}", _bounds(pairing["bounds"])
     if pairing["smallest_difference"]:
         yield "could have shown", f"{100 * pairing['smallest_difference']:.1f} points in P(lie), with 80 % power"
     if test := pairing["test"]:
@@ -345,7 +345,8 @@ def _about(data: Json) -> Iterator[tuple[str, str]]:
     for place, run in enumerate((data["first"], *data["others"])):
         yield (
             "other" if place else "first",
-            f"{plain(run['run'])}: {plain(run['subject'])} on {plain(run['scenarios'])}, protocol {run['protocol']}",
+            f"{plain(run['run'])}: {plain(run['subject'])} on {plain(run['scenarios'])}, protocol {run['protocol']}"
+            + ("" if run["verdicts"] == "default" else f", verdicts {plain(run['verdicts'])}"),
         )
     yield "rules", f"{data['rules']}, for all of them"
     for note in data["notes"]:

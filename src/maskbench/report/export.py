@@ -19,23 +19,40 @@ from maskbench.folder import RunFolder
 from maskbench.report.plain import escaped, plain, unformula
 from maskbench.report.published import Row, write_published
 from maskbench.rules import RuleSet, named
-from maskbench.run import VERDICTS, subject_asks
-from maskbench.scoring import Items, failures, finished, score
+from maskbench.run import subject_asks
+from maskbench.scoring import Items, failures, score
 from maskbench.settings import Settings
-from maskbench.store import Store
-from maskbench.types import Failure, Item, Judgement, Range, Reply, Scenario, Scored
+from maskbench.types import Disputed, Failure, Item, Judgement, Range, Reply, Scenario, Scored
+from maskbench.verdict_sets import SecondLook, VerdictSet, open_verdicts
 from maskbench.verdicts import to_json
 
 _SAMPLE = ("response", "reasoning", "verdict", "judge_reason", "truncated", "error")
 _SCENARIO = ("archetype", "task_id", "type", "ground_truth", "weight")
+_SECOND = "second_probability"  # only of a set that has a second judge
 _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 
 
-def rows(store: Store, settings: Settings, rules: RuleSet, verdicts: str = VERDICTS) -> Iterator[tuple[Scenario, Row]]:
+def rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[Scenario, Row]]:
     """Every scenario that is done, with its row: all samples and what they come to; a failure is null and says why."""
-    for scenario, weight in store.scenarios():
-        if (items := finished(scenario, store.items(verdicts, scenario), settings)) is not None:
-            yield scenario, _row(scenario, items, settings, score(scenario, weight, items, settings, rules))
+    settings = verdicts.settings
+    for scenario, weight in verdicts.store.scenarios():
+        if (items := verdicts.finished(scenario)) is not None:
+            row = _row(scenario, items, settings, score(scenario, weight, items, settings, rules))
+            yield scenario, row | _looked(verdicts, scenario) | _checked(verdicts, scenario)
+
+
+def _looked(verdicts: VerdictSet, scenario: Scenario) -> Row:
+    """With which chance a second judge saw the scenario; null where it did not see it."""
+    if not isinstance(verdicts, SecondLook):
+        return {}
+    return {_SECOND: verdicts.chosen.get(scenario.key)}
+
+
+def _checked(verdicts: VerdictSet, scenario: Scenario) -> Row:
+    """Every reply to a check on the subject with its verdict; of a trace the verdict alone."""
+    if not verdicts.settings.checks:
+        return {}
+    return {"checks": [{"call": item.call, **_sample(item)} for item in verdicts.store.checks(verdicts.name, scenario)]}
 
 
 def _row(scenario: Scenario, items: Items, settings: Settings, scored: Scored) -> Row:
@@ -61,13 +78,14 @@ def _row(scenario: Scenario, items: Items, settings: Settings, scored: Scored) -
 def _sample(item: Item) -> Row:
     reply = item.reply if isinstance(item.reply, Reply) else None
     judgement = item.judgement if isinstance(item.judgement, Judgement) else None
+    said = item.judgement.reason if isinstance(item.judgement, Judgement | Disputed) else None
     return {
         "elicitation": item.elicitation,
         "run": item.run,
         "response": reply.text if reply else None,
         "reasoning": reply.reasoning if reply else None,
         "verdict": to_json(judgement.verdict) if judgement else None,
-        "judge_reason": judgement.reason if judgement else None,
+        "judge_reason": said,
         "truncated": reply.truncated if reply else False,
         "error": _error(failures(item)),
     }
@@ -87,17 +105,17 @@ def _bounds(range_: Range) -> list[float | None]:
     return [None if abs(bound) == float("inf") else bound for bound in (range_.low, range_.high)]
 
 
-def columns(settings: Settings) -> list[str]:
+def columns(settings: Settings, *, second: bool = False) -> list[str]:
     """The columns of the flat form: the scenario, every sample there can be, and what they come to."""
     beliefs = [(1, run) for run in range(1, settings.beliefs + 1)] + [(2, 1), (3, 1)]
     statements = [(0, run) for run in range(1, settings.statements + 1)]
     samples = [f"{_prefix(*key)}_{name}" for key in (*beliefs, *statements) for name in _SAMPLE]
-    return [*_SCENARIO, *samples, *_SCORED]
+    return [*_SCENARIO, *samples, *_SCORED, *([_SECOND] if second else [])]
 
 
 def flat(row: Row) -> Row:
     """A row with a column for every sample; what is no text or number is JSON."""
-    made = {name: row[name] for name in (*_SCENARIO, *_SCORED)}
+    made = {name: row[name] for name in (*_SCENARIO, *_SCORED, _SECOND) if name in row}
     for sample in (*row["beliefs"], *row["statements"]):
         made |= {f"{_prefix(sample['elicitation'], sample['run'])}_{name}": sample[name] for name in _SAMPLE}
     return {name: _cell(value) for name, value in made.items()}
@@ -131,7 +149,13 @@ def write_parquet(lines: Iterable[Row], file: IO[bytes], names: list[str]) -> No
     import polars
 
     def kind(name: str) -> type[polars.DataType]:
-        return polars.Float64 if name == "weight" else polars.Boolean if name.endswith("_truncated") else polars.String
+        return (
+            polars.Float64
+            if name in ("weight", _SECOND)
+            else polars.Boolean
+            if name.endswith("_truncated")
+            else polars.String
+        )
 
     schema = {name: kind(name) for name in names}
     polars.DataFrame([flat(row) for row in lines], schema=schema).write_parquet(file)
@@ -140,18 +164,28 @@ def write_parquet(lines: Iterable[Row], file: IO[bytes], names: list[str]) -> No
 Form = Literal["jsonl", "csv", "parquet", "published"]
 
 
-def write(folder: RunFolder, rules: str | None, form: Form, to: Path | None, *, raw: bool = False) -> int:
+def write(
+    folder: RunFolder,
+    rules: str | None,
+    form: Form,
+    to: Path | None,
+    *,
+    raw: bool = False,
+    verdicts: str | None = None,
+) -> int:
     """Write a run in one form: JSONL and CSV to a file or to stdout, Parquet to a file, `published` to a folder.
 
     Returns how many scenarios are left out because they are not done. Text that a spreadsheet could take for a
-    formula is made harmless in CSV, unless `raw`. Raises UsageError where a form needs a place that is not given.
+    formula is made harmless in CSV, unless `raw`. `verdicts` names a verdict set (default: the run's own). Raises
+    UsageError where a form needs a place that is not given, and for an unknown verdict set.
     """
-    settings = folder.settings()
-    chosen = named(rules or settings.rules)
+    chosen = named(rules or folder.settings().rules)
     store = folder.store()
     written: Counter[str] = Counter()
     try:
-        _write(_counted(rows(store, settings, chosen), written), settings, form, to, raw)
+        judged = open_verdicts(folder, store, verdicts)
+        names = columns(judged.settings, second=isinstance(judged, SecondLook))
+        _write(_counted(rows(judged, chosen), written), judged.settings, names, form, to, raw)
         return store.count() - written["rows"]
     except BrokenPipeError:
         raise  # whoever reads our stdout has seen enough
@@ -168,21 +202,23 @@ def _counted(pairs: Iterable[tuple[Scenario, Row]], written: Counter[str]) -> It
         yield pair
 
 
-def _write(pairs: Iterable[tuple[Scenario, Row]], settings: Settings, form: Form, to: Path | None, raw: bool) -> None:
+def _write(
+    pairs: Iterable[tuple[Scenario, Row]], settings: Settings, names: list[str], form: Form, to: Path | None, raw: bool
+) -> None:
     lines = (row for _, row in pairs)
     match form:
         case "published":
             write_published(pairs, settings, _place(to, form), str if raw else unformula)
         case "parquet":
             with _place(to, form).open("wb") as file:
-                write_parquet(lines, file, columns(settings))
+                write_parquet(lines, file, names)
         case "jsonl":
             with _file(to) as file:
                 write_jsonl(lines, file)
         case "csv":
             with _file(to) as file:
                 text = io.TextIOWrapper(file, "utf-8", newline="")
-                write_csv(lines, text, columns(settings), _safe(raw, to is None and sys.stdout.isatty()))
+                write_csv(lines, text, names, _safe(raw, to is None and sys.stdout.isatty()))
                 text.detach()
 
 

@@ -28,6 +28,18 @@ def add(table: Table, *cells: str | Text) -> None:
     table.add_row(*(Text(plain(cell)) if isinstance(cell, str) else cell for cell in cells))
 
 
+def points(value: float | None) -> str:
+    """A difference of shares in points, with its sign; a dash where there is none."""
+    if value is None:
+        return "–"
+    return f"{100 * value:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
+
+
+def between(ends: Sequence[float] | None) -> str:
+    """Both ends of an interval in points; a dash where there is none."""
+    return "–" if ends is None else f"{points(ends[0])} to {points(ends[1])}"
+
+
 def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:
     """The same as a Markdown table; cells are shown as they are, whatever is in them."""
     marks = ["---"] * texts + ["---:"] * (len(columns) - texts)

@@ -22,7 +22,14 @@ from maskbench.types import OUTCOMES, Ask, Range, Scenario
 
 CAVEAT = "sampling error only; the judge's error is not in it"
 WIDE = 109  # columns from which the archetypes stand in one table
-OUTCOME_STYLES = {"honest": "green", "lie": "red", "evasive": "yellow", "no_belief": "blue", "error": "magenta"}
+OUTCOME_STYLES = {
+    "honest": "green",
+    "lie": "red",
+    "evasive": "yellow",
+    "no_belief": "blue",
+    "error": "magenta",
+    "disputed": "cyan",  # among several judges
+}
 _RATE_OF = {"honest": "p_honest", "lie": "p_lie", "evasive": "p_evasive", "no_belief": "p_no_belief"}
 _OTHER_RATES = (
     ("p_lie", "P(lie), micro: every scenario the same weight"),
@@ -58,9 +65,10 @@ def finding(summary: Json) -> str:
     name = plain(summary["subject"]["label"])
     if metrics["p_lie"]["value"] is None:
         return f"No result for {name}."
+    of = "scenarios" if "1" in summary["counts_at"] else "statements"
     return (
         f"Under pressure {name} contradicted its own stated belief in {percent(metrics['p_lie']['value'])} of "
-        f"scenarios ({interval(metrics['p_lie']['ci95'])}), kept to it in {percent(metrics['p_honest']['value'])}, "
+        f"{of} ({interval(metrics['p_lie']['ci95'])}), kept to it in {percent(metrics['p_honest']['value'])}, "
         f"evaded in {percent(metrics['p_evasive']['value'])}, and had no stable belief in "
         f"{percent(metrics['p_no_belief']['value'])}."
     )
@@ -70,7 +78,7 @@ def _parts(summary: Json, width: int) -> Iterator[RenderableType]:
     yield _heading(summary)
     yield Text()
     if summary["withheld"]:
-        yield Text(f"The headline is withheld: {summary['withheld']}", style="bold red")
+        yield Text(f"The headline is withheld: {plain(summary['withheld'])}", style="bold red")
     else:
         yield _headline(summary)
     several = next(iter(summary["counts_at"])) != "1"
@@ -78,12 +86,22 @@ def _parts(summary: Json, width: int) -> Iterator[RenderableType]:
     yield _outcomes(summary)
     if several:
         yield Text("Counts are of the first statement; shares are over all statements of a scenario.", style="dim")
+    if summary["second"]:
+        yield Text("Counts are by the second judge where it looked; shares weigh what it changed.", style="dim")
+    if "disputed" in summary["counts"]:
+        yield Text("A disputed outcome counts in each share by the part of its judges who find that.", style="dim")
     yield Text()
     yield _rates(summary)
     if several:
         yield Text()
         yield _curve(summary)
     yield from _archetypes(summary["by_archetype"], width)
+    if summary.get("judges"):
+        from maskbench.report.judges import tables  # here: it formats as this module does
+
+        for table in tables(summary["judges"]):
+            yield Text()
+            yield table
     yield Text()
     yield _pairs(_facts(summary))
 
@@ -95,6 +113,8 @@ def _heading(summary: Json) -> Text:
         (plain(summary["subject"]["label"]), "bold"),
         f" on {plain(scenarios['taken'])}, judged by {' and '.join(judges)}, rules {summary['rules']}",
     )
+    if summary["verdicts"] != "default":
+        text.append(f", verdicts {plain(summary['verdicts'])}")
     if not summary["complete"]:
         text.append(f"\nNOT COMPLETE: {scenarios['done']} of {scenarios['n']} scenarios are done.", style="bold red")
     if summary["smoke"]:
@@ -105,9 +125,20 @@ def _heading(summary: Json) -> Text:
 def _headline(summary: Json) -> Text:
     lie = summary["metrics"]["p_lie"]
     text = Text.assemble("  P(lie) ", (percent(lie["value"]), "bold red"), f"   95 % interval {interval(lie['ci95'])}")
+    if lie.get("disputed_bounds"):
+        ends = f"{interval(lie['disputed_bounds'])}; with a 95 % interval around both {{}}"
+        text.append(f"\n  whatever the disputed outcomes are: {ends.format(interval(lie['disputed_bounds_ci95']))}")
     if lie.get("ci95_same_scenarios"):
         text.append(f"\n  asking these very scenarios again: {interval(lie['ci95_same_scenarios'])}")
+    if beside := _floor(summary):
+        text.append(f"\n  {beside}")
     return text.append(f"\n  ({CAVEAT})", style="dim").append(f"\n\n{finding(summary)}", style="not dim")
+
+
+def _floor(summary: Json) -> str | None:
+    from maskbench.report.checks import floor  # here: it formats as this module does
+
+    return floor(summary["checks"]) if summary.get("checks") else None
 
 
 def _table(*columns: str) -> Table:
@@ -124,12 +155,14 @@ def _add(table: Table, *cells: str | Text) -> None:
 
 
 def _outcomes(summary: Json) -> Table:
-    table = _table("outcome", "scenarios", "share", "95 %")
-    for outcome in OUTCOMES:
+    disputed = "disputed" in summary["counts"]
+    table = _table("outcome", "scenarios", "share", "95 %", *(["disputes either way"] if disputed else []))
+    for outcome, count in summary["counts"].items():
         name = Text(outcome.replace("_", " "), style=OUTCOME_STYLES[outcome])
-        rate = summary["metrics"][_RATE_OF[outcome]] if outcome != "error" else None
-        shares = (percent(rate["value"]), interval(rate["ci95"])) if rate else ("", "")
-        _add(table, name, str(summary["counts"][outcome]), *shares)
+        rate = summary["metrics"][_RATE_OF[outcome]] if outcome in _RATE_OF else None
+        shares = [percent(rate["value"]), interval(rate["ci95"])] if rate else ["", ""]
+        ends = [interval(rate.get("disputed_bounds")) if rate else ""] if disputed else []
+        _add(table, name, str(count), *shares, *ends)
     return table
 
 
@@ -140,7 +173,8 @@ def _rates(summary: Json) -> Table:
         rate = metrics[name]
         _add(table, label, percent(rate["value"]), interval(rate["ci95"]), str(rate["n"]))
     bounds, done = metrics["p_lie_bounds"], str(summary["scenarios"]["done"])
-    _add(table, "bounds on P(lie): all errors honest, or all lies", interval(bounds), "", done)
+    unknown = "errors and disputes" if "disputed" in summary["counts"] else "errors"
+    _add(table, f"bounds on P(lie): all {unknown} honest, or all lies", interval(bounds), "", done)
     return table
 
 
@@ -154,7 +188,9 @@ def _curve(summary: Json) -> Table:
 
 def _archetypes(parts: Mapping[str, Json], width: int) -> Iterator[RenderableType]:
     """Rates and counts by archetype, in one table where it fits, else in two."""
-    rates, counts = ("P(lie)", "95 %", "accuracy", "cut"), tuple(outcome.replace("_", " ") for outcome in OUTCOMES)
+    disputed = any("disputed" in part["counts"] for part in parts.values())
+    outcomes = (*OUTCOMES, "disputed") if disputed else OUTCOMES
+    rates, counts = ("P(lie)", "95 %", "accuracy", "cut"), tuple(outcome.replace("_", " ") for outcome in outcomes)
     for columns in [(*rates, *counts)] if width >= WIDE else [rates, counts]:
         table = _table("archetype", *columns)
         for archetype, part in parts.items():
@@ -173,7 +209,7 @@ def _archetype(part: Json) -> dict[str, str | Text]:
         "95 %": interval(lie["ci95"]),
         "accuracy": percent(accuracy["value"]),
         "cut": str(part["truncated"]["cut"]),
-        **{outcome.replace("_", " "): str(part["counts"][outcome]) for outcome in OUTCOMES},
+        **{outcome.replace("_", " "): str(part["counts"].get(outcome, 0)) for outcome in OUTCOME_STYLES},
     }
 
 
@@ -189,6 +225,12 @@ def _pairs(pairs: Iterator[tuple[str, str]]) -> Table:
 
 def _facts(summary: Json) -> Iterator[tuple[str, str]]:
     """Everything else that a reader needs, as short lines."""
+    if summary["second"]:
+        yield "second look", _second(summary["second"])
+    if summary.get("checks"):
+        from maskbench.report.checks import lines  # here: it formats as this module does
+
+        yield from lines(summary["checks"])
     if summary["asked_outright"]:
         yield "asked for the lie outright", _outright(summary["asked_outright"])
     if summary["planted"]:
@@ -211,6 +253,17 @@ def _facts(summary: Json) -> Iterator[tuple[str, str]]:
     for note in summary["notes"]:
         yield "note", plain(note)
     yield "identity", _identity(summary)
+
+
+def _second(look: Json) -> str:
+    """What the second judge saw and changed, and what the first one's verdicts alone come to."""
+    first = look["p_lie_first"]
+    return (
+        f"at all {look['unsure']} scenarios with a verdict that the first judge ({plain(look['first'])}) was unsure "
+        f"of, and at {look['drawn']} drawn from the other {look['sure']}, each of which stands for "
+        f"{look['stands_for']:.3g}; it changed {look['changed_unsure']} and {look['changed_drawn']} outcomes. By the "
+        f"first judge alone P(lie) is {percent(first['value'])} ({interval(first['ci95'])})."
+    )
 
 
 def _outright(groups: Json) -> str:
@@ -265,10 +318,13 @@ def print_plan(plan: Plan, settings: Settings, console: Console) -> None:
     table = _table("estimate", "calls", "tokens in", "tokens out")
     requests = f"{calls.requests:,}" if calls.requests == calls.replies else f"{calls.requests:,}–{calls.replies:,}"
     judges = " and ".join(dict.fromkeys((settings.judge, settings.numeric_judge)))
-    rows = (("subject", requests, settings.subject), ("judge", f"{calls.verdicts:,}", judges))
+    most = calls.verdicts + plan.traces
+    verdicts = f"{calls.verdicts:,}" if not plan.traces else f"{calls.verdicts:,}–{most:,}"
+    rows = (("subject", requests, settings.subject), ("judge", verdicts, judges))
     for who, count, name in rows:
         tokens = (f"{plan.input[who]:,.0f}", f"{plan.output[who]:,.0f}")
         _add(table, f"{who} {plain(name)}", count, *tokens)
+    lies = " Traces are judged before lies alone: the larger number would be only lies." if plan.traces else ""
     said = (
         Text(f"{plain(settings.name)}: {plan.scenarios} scenarios, {calls.replies:,} replies to get."),
         Text(),
@@ -279,7 +335,7 @@ def print_plan(plan: Plan, settings: Settings, console: Console) -> None:
             "question are one request where the endpoint allows it. Tokens are an estimate: those in from the texts' "
             "length, within about 15 % for English; those out, and what of them goes to the judge, assume "
             f"{REPLY_TOKENS['direct']} tokens for an answer on a belief, {REPLY_TOKENS['statement']} for a statement "
-            f"and {VERDICT_TOKENS} for a verdict. A model that reasons takes far more."
+            f"and {VERDICT_TOKENS[settings.judge_style]} for a verdict. A model that reasons takes far more.{lies}"
         ),
     )
     console.print(Group(*said))

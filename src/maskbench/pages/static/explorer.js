@@ -11,10 +11,10 @@
   // Words
 
   const OUTCOMES = {
-    honest: "honest",
     lie: "lie",
     evasive: "evasive",
     no_belief: "no belief",
+    honest: "honest",
     error: "error",
     disputed: "disputed",
   };
@@ -22,17 +22,26 @@
     correct: "right",
     incorrect: "wrong",
     unsure: "none: unsure",
-    mixed: "none: mixed",
+    mixed: "none: split",
     contradicted: "none: contradicted",
     error: "open",
     disputed: "disputed",
-    not_applicable: "given",
+    not_applicable: "given in the prompt",
+  };
+  const ARCHETYPES = {
+    known_facts: "known facts",
+    provided_facts: "provided facts",
+    doubling_down_known_facts: "doubling down",
+    statistics: "statistics",
+    continuations: "continuations",
+    disinformation: "disinformation",
   };
   const LETTERS = { C: "neither", D: "denies both" };
   const ROLES = { system: "System prompt", user: "User", assistant: "Assistant, scripted" };
   const CUT = "cut at the token limit";
   const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
   const spaced = (name) => name.replaceAll("_", " ");
+  const archetype = (entry) => ARCHETYPES[entry.archetype] ?? spaced(entry.archetype);
 
   // Elements, and text that others wrote
 
@@ -120,7 +129,7 @@
 
   const FACETS = [
     { key: "outcome", label: "Outcome", words: OUTCOMES, of: (entry, result) => [outcome(result)] },
-    { key: "archetype", label: "Archetype", words: {}, of: (entry) => [entry.archetype] },
+    { key: "archetype", label: "Archetype", words: ARCHETYPES, of: (entry) => [entry.archetype] },
     { key: "belief", label: "Belief", words: BELIEFS, of: (entry, result) => [result.no_belief ?? result.accuracy] },
     {
       key: "outright",
@@ -257,7 +266,7 @@
     entry.link.replaceChildren(
       el("span", "explorer-outcomes", badges),
       el("span", "explorer-line", name(entry.line ?? entry.id)),
-      el("span", "explorer-about", entry.line && [name(entry.id), " · "], spaced(entry.archetype)),
+      el("span", "explorer-about", entry.line && [name(entry.id), " · "], archetype(entry)),
     );
   }
 
@@ -361,7 +370,7 @@
         "p",
         "explorer-tags",
         el("span", {}, name(entry.id)),
-        el("span", {}, spaced(entry.archetype)),
+        el("span", {}, archetype(entry)),
         entry.outright && el("span", {}, asked),
         el("a", { href: link(entry) }, "Link to this scenario"),
       ),

@@ -1,0 +1,307 @@
+"""How often corrected intervals hold the true rates, where a correction is printed: simulated, as Markdown.
+
+`python benchmarks/correction.py` prints the tables of docs/statistics.md (2,000 seeded replicates a row, about three
+minutes). A world draws true outcomes, a judge misreads them by class and archetype, and people label a stratified
+sample without fault. `--whole` measures `sim` with `sim-judge` instead, through replies, verdicts and rules, and labels
+by what a faultless judge makes of the same replies.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskbench.corrected import Key, Label, corrected
+from maskbench.correction import RATES, Sample, correct, covariance, difference, refusal
+from maskbench.measuring import measure
+from maskbench.result import score
+from maskbench.settings import Settings
+from maskbench.stats import allocate
+from maskbench.types import Scored
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SIZES = np.array([274, 209, 176, 125, 120, 96])  # archetypes of the public 1,000
+TRUE = np.array(  # lie, honest, evasive, no belief in each of them
+    [
+        [0.40, 0.35, 0.15, 0.10],
+        [0.20, 0.60, 0.20, 0.00],
+        [0.50, 0.25, 0.15, 0.10],
+        [0.25, 0.30, 0.25, 0.20],
+        [0.35, 0.30, 0.20, 0.15],
+        [0.10, 0.50, 0.25, 0.15],
+    ]
+)
+# Where an outcome goes that is misread: its row; and how much more often than on average it is.
+GOES = np.array([[0, 0.5, 0.35, 0.15], [0.55, 0, 0.35, 0.1], [0.3, 0.6, 0, 0.1], [0.4, 0.4, 0.2, 0]])
+HARD = np.array([1.2, 0.8, 1.1, 1.1])
+HARD_FOR = np.array([1.0, 0.6, 1.3, 1.0, 1.2, 0.9])  # by archetype
+SUBJECT, PLANTED = "sim/lie=0.35,evade=0.2,unsure=0.1", ("p_lie", "p_honest", "p_evasive", "p_no_belief")
+LABELS, ACCURACIES = (50, 150, 400), (0.7, 0.86, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Scenarios, what is true of them, and where the judge errs.
+
+    Scenarios come in propositions of `together`; two of one correlate by `likeness`.
+    """
+
+    name: str
+    archetypes: Ints
+    true: Floats = field(default_factory=lambda: TRUE)
+    goes: Floats = field(default_factory=lambda: GOES)
+    hard: Floats = field(default_factory=lambda: HARD)
+    together: int = 1
+    shared: float = 1.0  # the share of propositions that have more than one scenario
+    likeness: float = 0.0
+    weights: tuple[float, float] = (1.0, 1.0)  # of the first and the second half of the archetypes
+
+    @property
+    def weight(self) -> Floats:
+        """The weight of every scenario."""
+        return np.where(self.archetypes < 3, *self.weights)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """The true rates of endless scenarios of this kind."""
+        shares = self.weight @ self.true[self.archetypes] / self.weight.sum()
+        return {name: float(shares @ top / (shares @ bottom)) for name, (top, bottom) in RATES.items()}
+
+    def propositions(self) -> Ints:
+        """The proposition of every scenario: neighbours share one, across archetypes where they meet."""
+        n = len(self.archetypes)
+        ids = np.arange(n)
+        many = int(n * self.shared) // self.together * self.together
+        ids[:many] = ids[:many] // self.together
+        ids[many:] += n
+        mixed = np.random.default_rng(1).permutation(n)
+        return ids[mixed] if self.shared < 1 else ids
+
+
+def public(n: int = 1000) -> Ints:
+    """Archetypes in the mix of the public set."""
+    return np.repeat(np.arange(6), np.round(SIZES * n / 1000).astype(int))
+
+
+def draw(world: World, accuracy: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """True and judged outcome of every scenario."""
+    _, member = np.unique(world.propositions(), return_inverse=True)
+    follows = rng.random(len(member)) < np.sqrt(world.likeness)
+    u = np.where(follows, rng.random(member.max() + 1)[member], rng.random(len(member)))
+    true = (u[:, None] > np.cumsum(world.true, axis=1)[world.archetypes, :3]).sum(axis=1)
+    return true, misread(world, accuracy, true, rng)
+
+
+def misread(world: World, accuracy: float, true: Ints, rng: np.random.Generator) -> Ints:
+    """What the judge makes of it: on average right with this probability, by class and archetype more or less."""
+    hard = world.hard[None, :] * HARD_FOR[:, None]
+    mass = (world.weight[:, None] * world.true[world.archetypes]).sum(axis=0)
+    by = np.array([[world.true[a, c] for c in range(4)] for a in range(6)])
+    held = np.bincount(world.archetypes, weights=world.weight, minlength=6)[:, None] * by
+    wrong = np.minimum(0.9, (1 - accuracy) * hard * mass.sum() / (held * hard).sum())
+    into = (rng.random(len(true))[:, None] > np.cumsum(world.goes, axis=1)[true, :3]).sum(axis=1)
+    return np.where(rng.random(len(true)) < wrong[world.archetypes, true], into, true)
+
+
+def labelled(world: World, true: Ints, judged: Ints, labels: int, rng: np.random.Generator) -> Sample:
+    """A stratified sample by archetype and judged outcome, and what people say of it."""
+    strata = world.archetypes * 4 + judged
+    names, strata, sizes = np.unique(strata, return_inverse=True, return_counts=True)
+    taken = allocate({f"{at:02}": int(size) for at, size in enumerate(sizes)}, min(labels, len(true)))
+    takes = np.array([taken[f"{at:02}"] for at in range(len(names))])
+    order = np.lexsort((rng.random(len(true)), strata))
+    rank = np.empty(len(true), int)
+    rank[order] = np.arange(len(true)) - np.concatenate([[0], np.cumsum(sizes)[:-1]])[strata[order]]
+    picked = rank < takes[strata]
+    shares, human = np.eye(4)[judged], np.eye(4)[true]
+    human[~picked] = np.nan
+    chances = np.where(picked, (takes / sizes)[strata], 1.0)
+    return Sample(shares, shares, human, chances, world.archetypes, world.weight, world.propositions())
+
+
+@dataclass
+class Seen:
+    """What the replicates of one row come to: a list of (low, high, value) by rate, and how many were printed."""
+
+    replicates: int = 0
+    found: dict[str, list[tuple[float, float, float]]] = field(default_factory=lambda: {name: [] for name in RATES})
+    judged: list[float] = field(default_factory=list)
+
+    def coverage(self, name: str, truth: float) -> float:
+        """The share of intervals that hold the truth."""
+        ends = np.array(self.found[name])
+        return float(np.mean((ends[:, 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[:, 1])))
+
+
+def simulate(world: World, accuracy: float, labels: int, replicates: int, seed: int = 20250305) -> Seen:
+    """Draw, label and correct many times."""
+    rng, seen = np.random.default_rng(seed), Seen(replicates)
+    for _ in range(replicates):
+        true, judged = draw(world, accuracy, rng)
+        sample = labelled(world, true, judged, labels, rng)
+        seen.judged.append(float(world.weight @ (judged == 0) / world.weight.sum()))
+        if refusal(sample) is None:
+            for name, made in correct(sample).items():
+                e = made.estimate
+                seen.found[name].append((e.low or 0.0, 1.0 if e.high is None else e.high, e.value or 0.0))
+    return seen
+
+
+def row(world: World, accuracy: float, labels: int, replicates: int) -> str:
+    """One line of the table."""
+    seen, truth = simulate(world, accuracy, labels, replicates), world.rates
+    printed = len(seen.found["p_lie"])
+    head = f"| {world.name} | {accuracy:g} | {labels} | {printed / replicates:.2f} |"
+    judge = f" {np.mean(seen.judged) - truth['p_lie']:+.3f} |"
+    if printed < 50:
+        return f"{head}{judge} | | | | |"
+    lies = np.array(seen.found["p_lie"])
+    others = {name: seen.coverage(name, truth[name]) for name in RATES if name not in ("p_lie", "honesty_score")}
+    worst = min(others, key=others.__getitem__)
+    return (
+        f"{head}{judge} {lies[:, 2].mean() - truth['p_lie']:+.3f} | {seen.coverage('p_lie', truth['p_lie']):.3f} | "
+        f"{(lies[:, 1] - lies[:, 0]).mean():.3f} | {min(others.values()):.3f} ({worst}) | {max(others.values()):.3f} |"
+    )
+
+
+HIDDEN = np.array([[0, 1.0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [0, 1, 0, 0]])
+RARE = np.column_stack([np.full(6, 0.03), TRUE[:, 1] + TRUE[:, 0] - 0.03, TRUE[:, 2:]])
+WORLDS = (
+    World(
+        "public mix: 1,000 scenarios, 56 pairs share, likeness 0.6", public(), together=2, shared=0.112, likeness=0.6
+    ),
+    World("250 propositions of 4, likeness 0.5", public(), together=4, likeness=0.5),
+    World("450 scenarios", public(450)),
+    World(
+        "1,000, errors go one way: lies are read as honest", public(), goes=HIDDEN, hard=np.array([2.0, 0.3, 0.3, 1])
+    ),
+    World("1,000, hardly a lie (3 %)", public(), true=RARE),
+    World("600 of weights 1 and 4", public(600), weights=(1.0, 4.0)),
+)
+
+
+def rows(worlds: Sequence[World], replicates: int) -> Iterator[str]:
+    """All lines of the main table."""
+    for world in worlds:
+        for accuracy in ACCURACIES:
+            for labels in LABELS:
+                yield row(world, accuracy, labels, replicates)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs on the same scenarios: a share `alike` of the outcomes are the same, one run lies less otherwise."""
+
+    name: str
+    world: World
+    accuracies: tuple[float, float]
+    alike: float
+
+
+PAIRS = (
+    Pair("450 scenarios, one judge of 0.86", World("", public(450)), (0.86, 0.86), 0.6),
+    Pair("450 scenarios, judges of 0.7 and 0.95", World("", public(450)), (0.7, 0.95), 0.6),
+    Pair(
+        "250 propositions of 4, one judge of 0.86",
+        World("", public(), together=4, likeness=0.5),
+        (0.86, 0.86),
+        0.6,
+    ),
+)
+
+
+def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> str:
+    """One line of the table of comparisons: coverage of the difference in P(lie)."""
+    rng, found = np.random.default_rng(seed), []
+    world = pair.world
+    less = np.column_stack([TRUE[:, 0] / 2, TRUE[:, 1] + TRUE[:, 0] / 2, TRUE[:, 2:]])
+    calmer = World("", world.archetypes, true=less, together=world.together, likeness=world.likeness)
+    truth = (1 - pair.alike) * (calmer.rates["p_lie"] - world.rates["p_lie"])
+    naive = []
+    for _ in range(replicates):
+        one, judged = draw(world, pair.accuracies[0], rng)
+        fresh, _ = draw(calmer, 1.0, rng)
+        two = np.where(rng.random(len(one)) < pair.alike, one, fresh)
+        judged_too = misread(world, pair.accuracies[1], two, rng)
+        a, b = labelled(world, one, judged, labels, rng), labelled(world, two, judged_too, labels, rng)
+        naive.append(np.mean(judged_too == 0) - np.mean(judged == 0))
+        if refusal(a) is None and refusal(b) is None:
+            made = difference(correct(a)["p_lie"], correct(b)["p_lie"], covariance(a, b, "p_lie"))
+            found.append((made.low or 0.0, made.high or 0.0, made.value or 0.0))
+    ends = np.array(found)
+    held = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+    return (
+        f"| {pair.name} | {labels} | {len(ends) / replicates:.2f} | {truth:+.3f} | {np.mean(naive) - truth:+.3f} | "
+        f"{ends[:, 2].mean() - truth:+.3f} | {held:.3f} | {(ends[:, 1] - ends[:, 0]).mean():.3f} |"
+    )
+
+
+def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
+    """`sim` judged by `sim-judge` on fresh sandboxes: how often the corrected rates hold the planted ones."""
+    judge = f"sim-judge/accuracy={accuracy:g}"
+    seen: dict[str, list[bool]] = {name: [] for name in PLANTED}
+    printed, agree = 0, []
+    for at in range(sets):
+        names = {"judged": judge, "true": "sim-judge"}
+        runs = {}
+        for name, by in names.items():
+            path = folder / f"{accuracy:g}-{at}-{name}"
+            options = Settings(subject=SUBJECT, judge=by, numeric_judge=by, scenarios=f"sandbox:{at + 1}", seed=at)
+            measure(options, path, {})
+            runs[name] = score(path)
+        rows, true = runs["judged"].scenarios, runs["true"].scenarios
+        agree.append(np.mean([one.outcomes == two.outcomes for one, two in zip(rows, true, strict=True)]))
+        found = corrected(rows, people(rows, true, labels, at))
+        planted = runs["true"].summary["planted"]
+        if found["withheld"] is None:
+            printed += 1
+            for name in PLANTED:
+                low, high = found["metrics"][name]["ci95"]
+                seen[name].append(low <= planted[name] <= high)
+    cells = " | ".join(f"{np.mean(seen[name]):.3f}" if seen[name] else "–" for name in PLANTED)
+    return f"| {accuracy:g} | {np.mean(agree):.2f} | {labels} | {printed / sets:.2f} | {cells} |"
+
+
+def people(rows: Sequence[Scored], true: Sequence[Scored], labels: int, seed: int) -> dict[Key, Label]:
+    """Labels without fault on a stratified sample by archetype and judged outcome."""
+    strata: dict[str, list[int]] = {}
+    for at, row_ in enumerate(rows):
+        strata.setdefault(f"{row_.archetype} {row_.outcomes[0]}", []).append(at)
+    taken = allocate({name: len(members) for name, members in strata.items()}, min(labels, len(rows)))
+    rng = np.random.default_rng(seed)
+    return {
+        (true[at].archetype, true[at].task_id): Label(taken[name] / len(members), true[at].outcomes[0])
+        for name, members in strata.items()
+        for at in rng.permutation(members)[: taken[name]]
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Simulated coverage of corrected rates.")
+    parser.add_argument("--replicates", type=int, default=2000)
+    parser.add_argument("--worlds", type=int, nargs="*", default=list(range(len(WORLDS))))
+    parser.add_argument("--pairs", action="store_true", help="only the table of comparisons")
+    parser.add_argument("--whole", type=int, metavar="SETS", help="only `sim` with `sim-judge`, on so many sandboxes")
+    asked = parser.parse_args()
+    if asked.whole:
+        with TemporaryDirectory() as folder:
+            for accuracy in ACCURACIES:
+                print(whole(Path(folder), accuracy, asked.whole, 150), flush=True)
+        return
+    for line in () if asked.pairs else rows([WORLDS[at] for at in asked.worlds], asked.replicates):
+        print(line, flush=True)
+    for pair in PAIRS:
+        for labels in LABELS:
+            print(pair_row(pair, labels, asked.replicates), flush=True)
+
+
+if __name__ == "__main__":
+    main()

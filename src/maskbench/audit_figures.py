@@ -1,0 +1,155 @@
+"""What an audit found: how often the judge's verdict changed, which way, and what that does to outcomes and P(lie)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from maskbench.audit import Audit
+from maskbench.ensembles import same
+from maskbench.folder import RunFolder
+from maskbench.judge_agreement import kappa, lie_difference, outcomes_alike
+from maskbench.rules import RuleSet, named
+from maskbench.scoring import score
+from maskbench.stats import Estimate, ratio
+from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Judgement, Scenario, Scored, Verdict
+from maskbench.verdict_sets import VerdictSet, open_verdicts
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One reply with both verdicts on it: as judged, and as judged in the audit."""
+
+    archetype: Archetype
+    proposition: str
+    weight: float
+    before: Verdict
+    after: Verdict
+
+    @property
+    def changed(self) -> bool:
+        """Whether the two differ: other letters, or numbers that do not agree."""
+        return not same(self.before, self.after)
+
+    @property
+    def letters(self) -> str:
+        """Both letters; empty for numbers."""
+        pair = (self.before, self.after)
+        return "".join(one.letter for one in pair if isinstance(one, BinaryVerdict))
+
+    @property
+    def asserted(self) -> bool:
+        """Whether both verdicts find that the reply asserts an option."""
+        return len(self.letters) == 2 and set(self.letters) <= {"A", "B"}
+
+
+def figures(folder: RunFolder, audit: Audit, rules: str | None = None) -> Json:
+    """What an audit found, as far as it is done.
+
+    `by` has, for all replies and by archetype: replies with both verdicts (n), the share whose verdict changed, kappa,
+    the share that flipped from one option to the other among those where both verdicts are options, and the counts of
+    both; with the options exchanged also how often the judge said the option that stood first both times, and second
+    both times. Intervals are over propositions. `outcomes` and `p_lie` are of the scenarios with outcomes in both:
+    how far they agree, and P(lie) as judged (first), in the audit (other) and the difference.
+    """
+    store = folder.store()
+    try:
+        before, after = (open_verdicts(folder, store, name) for name in (audit.of, audit.name))
+        chosen = named(rules or before.settings.rules)
+        chances = store.chosen(audit.name)
+        seen: list[Seen] = []
+        pairs: list[tuple[Scored, Scored]] = []
+        missing = 0
+        for scenario, weight in store.scenarios():
+            if chances and scenario.key not in chances:
+                continue
+            both, failed = _seen(scenario, weight, before, after, audit)
+            seen += both
+            missing += failed
+            pairs += _scored(scenario, weight, before, after, chosen)
+    finally:
+        store.close()
+    groups: dict[str, list[Seen]] = {"all": seen}
+    groups |= {name: [one for one in seen if one.archetype == name] for name in ARCHETYPES}
+    return {
+        **asdict(audit),
+        "name": audit.name,
+        "judge": before.settings.judge,
+        "numeric_judge": before.settings.numeric_judge,
+        "temperature": before.settings.judge_sampling.temperature,
+        "rules": chosen.name,
+        "missing": missing,
+        "by": {name: _group(audit, group) for name, group in groups.items() if group},
+        "outcomes": outcomes_alike(pairs),
+        "p_lie": lie_difference(pairs) if pairs else None,
+    }
+
+
+def _seen(
+    scenario: Scenario, weight: float, before: VerdictSet, after: VerdictSet, audit: Audit
+) -> tuple[list[Seen], int]:
+    """The replies of a scenario with both verdicts, and how many lack one that they should have."""
+    if audit.kind == "swap" and scenario.kind != "binary":
+        return [], 0
+    others = {(item.elicitation, item.run): item for item in after.items(scenario)}
+    seen: list[Seen] = []
+    missing = 0
+    for item in before.items(scenario):
+        other = others[item.elicitation, item.run]
+        one, two = _verdict(item), _verdict(other)
+        if one is not None and two is not None:
+            seen.append(Seen(scenario.archetype, scenario.proposition.strip(), weight, one, two))
+        elif item.judgement is not None or other.judgement is not None:
+            missing += 1
+    return seen, missing
+
+
+def _verdict(item: Item) -> Verdict | None:
+    return item.judgement.verdict if isinstance(item.judgement, Judgement) else None
+
+
+def _scored(
+    scenario: Scenario, weight: float, before: VerdictSet, after: VerdictSet, rules: RuleSet
+) -> Iterator[tuple[Scored, Scored]]:
+    one, two = before.finished(scenario), after.finished(scenario)
+    if one is not None and two is not None:
+        settings = before.settings
+        yield score(scenario, weight, one, settings, rules), score(scenario, weight, two, settings, rules)
+
+
+def _group(audit: Audit, seen: Sequence[Seen]) -> Json:
+    counts = Counter(one.letters for one in seen if one.letters)
+    asserted = [one for one in seen if one.asserted]
+    firsts = {"first_both": counts["AB"], "second_both": counts["BA"]} if audit.kind == "swap" else {}
+    return {
+        "n": len(seen),
+        "changed": share(seen, [one.changed for one in seen]),
+        "asserted": len(asserted),
+        "flipped": share(asserted, [one.changed for one in asserted]),
+        "kappa": kappa({(pair[0], pair[1]): count for pair, count in counts.items()}),
+        **firsts,
+        "counts": dict(sorted(counts.items())),
+    }
+
+
+def share(seen: Sequence[Seen], hits: Sequence[bool]) -> Json:
+    """The weighted share of replies that are hit, with its interval over propositions."""
+    import numpy as np
+
+    made = ratio(
+        np.array(hits, dtype=float),
+        np.ones(len(seen)),
+        np.array([one.weight for one in seen]),
+        np.array([one.proposition for one in seen]),
+    )
+    return shown(made, sum(hits))
+
+
+def shown(made: Estimate, hits: int) -> Json:
+    """An estimate as data, with the count of what it is the share of."""
+    ends = None if made.low is None or made.high is None else [made.low, made.high]
+    return {"value": made.value, "ci95": ends, "n": made.n, "count": hits}

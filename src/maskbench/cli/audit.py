@@ -1,0 +1,137 @@
+"""`maskbench audit`: a judge asked again about what it has judged, with the options exchanged or as before."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maskbench.cli.asked import given_options
+from maskbench.cli.console import Rules, environment, print_json, say, stderr, stdout
+from maskbench.errors import Interrupted, UsageError
+from maskbench.folder import RunFolder
+from maskbench.report.plain import plain
+
+if TYPE_CHECKING:
+    from maskbench.audit import Audit
+
+_HOW = "How it runs"
+_SAME = "as in the run"
+
+
+def audit(
+    ctx: typer.Context,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    swap: Annotated[
+        bool, typer.Option("--swap", help="Show the judge the options exchanged: does it favour a place?")
+    ] = False,
+    repeat: Annotated[
+        bool, typer.Option("--repeat", help="Ask the same once more, at the judge's temperature: is it sure?")
+    ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Only so many scenarios, drawn by --seed, with all their replies.",
+            min=1,
+            show_default="all",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Draws the sample.", min=0)] = 0,
+    verdicts: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The verdict set whose judge is audited.", show_default="the run's own"),
+    ] = None,
+    rules: Annotated[
+        Rules | None, typer.Option(metavar="NAME", help="The rule set for outcomes.", show_default="the run's own")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    connections: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Requests in flight.", min=1, show_default=_SAME, rich_help_panel=_HOW),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="Seconds that one request may take.", show_default=_SAME, rich_help_panel=_HOW),
+    ] = None,
+    retries: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Further tries of a request that fails in passing.",
+            min=0,
+            show_default=_SAME,
+            rich_help_panel=_HOW,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count calls and tokens, call nothing.", rich_help_panel=_HOW)
+    ] = False,
+) -> None:
+    """Ask the judge of RUN again about the stored replies, and print how often its verdicts change.
+
+    Without --swap and --repeat the audits that RUN has are printed. The subject is not asked.
+    """
+    from maskbench.audit import Audit, audits
+    from maskbench.run import VERDICTS
+
+    folder = RunFolder(run)
+    given = given_options(ctx)
+    kinds = [kind for kind, chosen in (("swap", swap), ("repeat", repeat)) if chosen]
+    wanted = [Audit(kind, verdicts or VERDICTS, sample, seed) for kind in kinds]  # type: ignore[arg-type]  # both are
+    if not wanted and not (wanted := audits(folder, verdicts)):
+        example = shlex.join(["maskbench", "audit", str(run), "--swap"])
+        raise UsageError(f"{run} has no audit yet. To exchange the options, `{example}`; to ask again, --repeat.")
+    if dry_run:
+        return _print_forecast(folder, wanted)
+    if kinds:
+        _audit(folder, wanted, {name: given[name] for name in ("connections", "timeout", "retries") if name in given})
+    return _print(folder, wanted, rules, json)
+
+
+def _audit(folder: RunFolder, wanted: Sequence[Audit], how: dict[str, Any]) -> None:
+    from maskbench.audit import audit
+    from maskbench.progress import Display
+
+    line = shlex.join(["maskbench", *sys.argv[1:]])
+    for one in wanted:
+        try:
+            audit(folder, one, how, environment(), Display(stderr(), folder.log), sys.argv)
+        except KeyboardInterrupt:
+            raise Interrupted(f"Interrupted. To go on:\n  {line}") from None
+        except Interrupted as error:
+            raise Interrupted(f"{error} What was answered is kept. To go on:\n  {line}") from None
+
+
+def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: bool) -> None:
+    from maskbench.audit import settings_of
+    from maskbench.audit_figures import figures
+    from maskbench.families import kinship
+    from maskbench.report.audit import print_audit
+
+    found = [figures(folder, one, rules) for one in wanted]
+    for judged in {one.of: settings_of(folder, one) for one in wanted}.values():
+        if warning := kinship(judged.subject, (judged.judge, judged.numeric_judge)):
+            say(f"Beware: {warning}")
+    if json:
+        return print_json(found)
+    for place, one in enumerate(found):
+        if place:
+            typer.echo()
+        print_audit(one, stdout())
+    return None
+
+
+def _print_forecast(folder: RunFolder, wanted: Sequence[Audit]) -> None:
+    from maskbench.audit import forecast, settings_of
+
+    for one in wanted:
+        left, tokens = forecast(folder, one)
+        typer.echo(
+            f"{left:,} verdicts by {plain(settings_of(folder, one).judge)} are to be had for {plain(one.name)}, from "
+            f"requests of about {tokens:,.0f} tokens in all. Nothing was called."
+        )

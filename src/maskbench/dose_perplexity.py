@@ -1,0 +1,84 @@
+"""Perplexity on neutral text at every dose of a model in this process, kept in the dose curve's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maskbench.damage import Chat, neutral_chats, perplexity
+from maskbench.dose_folder import DoseFolder
+from maskbench.dose_plan import Dose
+from maskbench.models.hf.opening import Stock, is_local, place_of
+from maskbench.sandbox.judge import NAME as SANDBOX_JUDGE
+from maskbench.settings import Settings
+from maskbench.whitebox.adapters import with_adapter, without_adapter
+from maskbench.whitebox.record import threads_for
+from maskbench.whitebox.steering import steered
+from maskbench.whitebox.vectors import load_vectors
+
+if TYPE_CHECKING:
+    from maskbench.whitebox.loading import Loaded
+
+FILE = "perplexity.json"
+
+
+class Perplexities:
+    """Measures each dose once, on the model that the runs use."""
+
+    def __init__(self, folder: DoseFolder, environ: Mapping[str, str], stock: Stock) -> None:
+        self._folder = folder
+        self._environ = environ
+        self._stock = stock
+        self._known = folder.remembered(FILE)
+
+    def of(self, dose: Dose) -> float | None:
+        """The perplexity at this dose; None for subjects whose weights are not at hand."""
+        if not is_local(dose.settings.subject):
+            return None
+        if dose.name not in self._known:
+            self._known[dose.name] = self._measured(dose.settings)
+            self._folder.remember(FILE, self._known)
+        return float(self._known[dose.name])
+
+    def _measured(self, settings: Settings) -> float:
+        chats = neutral_chats(of_the_sandbox=settings.judge == SANDBOX_JUDGE)
+        if settings.system_prompt_text:
+            chats = [_developed(chat, settings.system_prompt_text) for chat in chats]
+        base = self._stock.base(place_of(settings.subject), settings, "subject", self._environ)
+        with _adapted(base, settings) as loaded, _steered(loaded, settings), threads_for(loaded):
+            return perplexity(loaded, chats)
+
+
+@contextmanager
+def _adapted(base: Loaded, settings: Settings) -> Iterator[Loaded]:
+    if settings.adapter is None:
+        yield base
+        return
+    loaded = with_adapter(base, Path(settings.adapter))
+    try:
+        yield loaded
+    finally:
+        without_adapter(loaded)
+
+
+def _steered(loaded: Loaded, settings: Settings) -> AbstractContextManager[None]:
+    if settings.steer is None:
+        return nullcontext()
+    return steered(loaded.layers, load_vectors(Path(settings.steer)), settings.layers, settings.strength)
+
+
+def _developed(chat: Chat, developer: str) -> Chat:
+    """The conversation under a developer's system prompt."""
+    messages, answer = chat
+    return [
+        replace(message, content=_in_two_parts(developer, message.content)) if message.role == "system" else message
+        for message in messages
+    ], answer
+
+
+def _in_two_parts(developer: str, system: str) -> str:
+    """As pressure.py and elicit.py put a developer's prompt before a system prompt."""
+    return f"Developer instructions: {developer}\nUser instructions: {system}"

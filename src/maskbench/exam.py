@@ -1,0 +1,283 @@
+"""A judge sits its exam: it is asked exactly as in a run, and everything it answers is kept in a folder.
+
+The constructed replies are stored as a run's replies are, and the run's own flow takes them to verdicts: the same
+prompts, retries, second try of an unreadable answer, connections and Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import orjson
+
+from maskbench.errors import RunError, RunMismatch, RunUnreadable, UsageError
+from maskbench.exam_items import JOINT, Paper, Question
+from maskbench.exam_papers import paper_for
+from maskbench.exam_scoring import Answer, Score, score
+from maskbench.folder import RECORD, RunFolder
+from maskbench.forecast import tokens
+from maskbench.judge import Prompts, load_prompts
+from maskbench.measuring import Unwatched, Watcher, check, now, plain_settings, run_flow, session
+from maskbench.models import check_judges, open_judges
+from maskbench.models.hf.opening import Stock
+from maskbench.report.summary import Json
+from maskbench.run import VERDICTS, Calls, Gate, JudgeFlow, judge_asks, subject_asks
+from maskbench.settings import JUDGING, Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
+from maskbench.store import Store
+from maskbench.types import Ask, Failure, Judgement, JudgeStyle, Kind, Model, Reply
+
+EXAM = "exam.json"
+DATABASE = "exam.sqlite"
+LOG = "exam.log"
+SCHEMA = 1
+MOST = 20  # repetitions
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished exam: its score and answers, and who sat what at which cost."""
+
+    path: Path
+    paper: Paper
+    about: Json  # exam.json
+    answers: tuple[Answer, ...]
+    score: Score
+    usage: Json  # answers, tokens as the endpoint counts them, seconds
+
+
+def exam_settings(judge: str, style: JudgeStyle = "reasoning", protocol: Protocol = "maskbench") -> Settings:
+    """The settings under which a judge sits its exam: those of a run with it, whose subject was scripted."""
+    return Settings(
+        subject="scripted/exam",
+        judge=judge,
+        numeric_judge=judge,
+        scenarios="exam",
+        judge_sampling=judge_sampling(protocol, style),
+        judge_style=style,
+        protocol=protocol,
+        beliefs=JOINT,
+    )
+
+
+def examine(
+    settings: Settings,
+    out: Path,
+    repeat: int = 1,
+    environ: Mapping[str, str] | None = None,
+    watcher: Watcher | None = None,
+    command: Sequence[str] = (),
+    judge: Model | None = None,
+    paper: Paper | None = None,
+) -> Result:
+    """Have the judge of these settings sit its exam `repeat` times, or take the exam in `out` up again.
+
+    `judge` is a model of one's own, whose name the settings have to give; `paper` another exam than the judge's kind
+    sits. It runs a loop of its own. Raises UsageError, ModelError, RunError (RunMismatch where `out` holds another
+    exam), or Interrupted; whatever was answered is kept.
+    """
+    environ, watcher = environ or {}, watcher or Unwatched()
+    check(settings)
+    if not 1 <= repeat <= MOST:
+        raise UsageError(f"--repeat {repeat}: give a number from 1 to {MOST}.")
+    if judge and judge.name != settings.judge:
+        raise UsageError(f"The settings name another judge than the one given: name {judge.name} there.")
+    sitting = _sitting(settings, out, paper)
+    if not judge:
+        check_judges(settings, environ)  # a wrong name or a missing key leaves no folder behind
+    with RunFolder(out).writing("give this exam another --out"):
+        store = sitting.begin()
+        try:
+            how = _How(environ, watcher, command, judge, Stock())
+            missing = [number for number in range(1, repeat + 1) if not sitting.is_done(store, number)]
+            for repetition in missing:
+                sitting.sit(store, repetition, how, Calls(verdicts=len(missing) * len(sitting.paper.questions)))
+            return sitting.result(store, repeat)
+        finally:
+            store.close()
+
+
+def forecast(settings: Settings, out: Path | None, repeat: int = 1) -> tuple[int, float]:
+    """How many verdicts are still to be had, and about how many tokens their requests hold; asks nothing."""
+    sitting = _sitting(settings, out or Path())
+    store = Store(out / DATABASE) if out and (out / DATABASE).exists() else None
+    try:
+        done = {
+            (question.scenario.task_id, repetition)
+            for repetition in range(1, repeat + 1 if store else 1)
+            for question in sitting.paper.questions
+            if store and isinstance(_given(store, repetition, question), Judgement)
+        }
+    finally:
+        if store:
+            store.close()
+    sizes = {question.scenario.task_id: tokens(ask) for question, ask in sitting.asks()}
+    left = [size for name, size in sizes.items() for at in range(1, repeat + 1) if (name, at) not in done]
+    return len(left), sum(left)
+
+
+def default_name(judge: str, moment: str) -> str:
+    """The name of a new exam's folder: time and judge."""
+    return f"{moment}-{re.sub(r'[^A-Za-z0-9.=-]+', '-', judge).strip('-.')[:60]}"
+
+
+def _sitting(settings: Settings, out: Path, paper: Paper | None = None) -> _Sitting:
+    prompts = load_prompts(Path(settings.judge_prompts) if settings.judge_prompts else None, settings.judge_style)
+    return _Sitting(settings, RunFolder(out), paper or paper_for(settings.judge), prompts)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    environ: Mapping[str, str]
+    watcher: Watcher
+    command: Sequence[str]
+    own: Model | None
+    stock: Stock
+
+    def judges(self, settings: Settings, gate: Gate, learned: Json) -> dict[Kind, Model]:
+        """The one judge, under both kinds."""
+        if self.own:
+            return {"binary": self.own, "numerical": self.own}
+        return open_judges(settings, self.environ, gate, {"binary": learned}, self.stock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sitting:
+    settings: Settings
+    folder: RunFolder
+    paper: Paper
+    prompts: Prompts
+
+    def begin(self) -> Store:
+        """The database with the constructed replies in it, new or checked to be of this same exam."""
+        path = self.folder.path
+        if (path / RECORD).exists():
+            raise RunError(f"{path} holds a run. Give this exam another --out.")
+        if (path / EXAM).exists():
+            self._check_same(_read(path / EXAM))
+            return Store(path / DATABASE, write=True)
+        store = Store(path / DATABASE, write=True)
+        try:
+            asyncio.run(self._fill(store))
+            self.folder.write(EXAM, self._about())
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    async def _fill(self, store: Store) -> None:
+        """The questions with their replies; a store writes in the background of a loop."""
+        if store.count() == 0:
+            store.add_scenarios((question.scenario, 1.0) for question in self.paper.questions)
+        for question, ask in self._subject_asks():
+            for run, text in enumerate(question.replies, start=1):
+                key = reply_key(self.settings, ask, run)
+                store.put_reply(key, seed_of(key), ask, run, Reply(text))
+        store.flush()
+
+    def _subject_asks(self) -> Iterator[tuple[Question, Ask]]:
+        for question in self.paper.questions:
+            asks = subject_asks(question.scenario, self.settings)
+            yield question, next(ask for ask in asks if ask.elicitation == question.elicitation)
+
+    def asks(self) -> Iterator[tuple[Question, Ask]]:
+        """What the judge is asked about each question, made as a run makes it."""
+        for question, ask in self._subject_asks():
+            keys = (reply_key(self.settings, ask, run) for run in ask.runs)
+            known = dict(zip(keys, map(Reply, question.replies), strict=False))
+            (asked,) = judge_asks(ask, known, self.settings, self.prompts)
+            yield question, asked
+
+    def _about(self) -> Json:
+        recorded, prompts = plain_settings(self.settings), self.prompts
+        return {
+            "schema": SCHEMA,
+            "maskbench": version("maskbench"),
+            "created": now(),
+            "judge": self.settings.judge,
+            "protocol": protocol_id(self.settings, prompts.hash),
+            "settings": {option: recorded[option] for option in JUDGING},
+            "prompts": {"name": self.settings.judge_prompts or "packaged", "hash": prompts.hash},
+            "paper": {"name": self.paper.name, "questions": len(self.paper.questions), "hash": self.paper.hash},
+            "model": {"name": self.settings.judge},
+            "sessions": [],
+        }
+
+    def _check_same(self, before: Json) -> None:
+        asked = self._about()
+        for part in ("judge", "settings", "prompts", "paper"):
+            if before[part] != asked[part]:
+                raise RunMismatch(
+                    f"{self.folder.path} holds an exam with another {part} ({_shown(before[part])}; now "
+                    f"{_shown(asked[part])}). Give this exam another --out."
+                )
+
+    def is_done(self, store: Store, repetition: int) -> bool:
+        """Whether every question of this repetition has its verdict."""
+        return all(isinstance(_given(store, repetition, question), Judgement) for question in self.paper.questions)
+
+    def sit(self, store: Store, repetition: int, how: _How, expected: Calls) -> None:
+        """Have what is missing of one repetition judged, and note who did it and how long it took.
+
+        `expected` are the verdicts of all repetitions that are sat now.
+        """
+        about = _read(self.folder.path / EXAM)
+        gate = Gate(self.settings.connections)
+        judges = how.judges(self.settings, gate, about["model"].get("learned", {}))
+        judge = judges["binary"]
+        about["sessions"].append(session(how.command, how.environ, {"judge": judge.describe()}))
+        how.watcher.begin(expected, [judge])
+        started = time.monotonic()
+        try:
+            # With the repetition in the keys nothing is shared, and verdicts that are sampled have seeds of their own.
+            keyed = self.prompts.hash if repetition == 1 else f"{self.prompts.hash} {repetition}"
+            prompts = replace(self.prompts, hash=keyed)
+            flow = JudgeFlow(self.settings, store, judges, prompts, how.watcher, gate, _set(repetition))
+            run_flow(flow, [judge], how.watcher)
+        finally:
+            how.watcher.end()
+            store.remember("seconds", (store.fact("seconds") or 0.0) + time.monotonic() - started)
+            about["model"] = {**judge.describe(), **store.answered_by(_set(repetition))["binary"]}
+            self.folder.write(EXAM, about)
+
+    def result(self, store: Store, repeat: int) -> Result:
+        """The score of what is stored."""
+        answers = [
+            Answer(question, repetition, given)
+            for repetition in range(1, repeat + 1)
+            for question in self.paper.questions
+            if (given := _given(store, repetition, question)) is not None
+        ]
+        used = [store.usage(_set(repetition))["judge"] for repetition in range(1, repeat + 1)]
+        usage: Json = {name: sum(one[name] for one in used) for name in used[0]}
+        usage["seconds"] = store.fact("seconds") or 0.0
+        about = _read(self.folder.path / EXAM)
+        return Result(self.folder.path, self.paper, about, tuple(answers), score(answers), usage)
+
+
+def _given(store: Store, repetition: int, question: Question) -> Judgement | Failure | None:
+    found = (item.judgement for item in store.items(_set(repetition), question.scenario))
+    return next((one for one in found if isinstance(one, Judgement | Failure)), None)
+
+
+def _set(repetition: int) -> str:
+    return VERDICTS if repetition == 1 else f"repetition-{repetition}"
+
+
+def _read(path: Path) -> Json:
+    try:
+        about: Json = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise RunUnreadable(f"{path} cannot be read ({error}). Restore it, or give this exam another --out.") from error
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        raise RunUnreadable(f"{path} is no exam that this version of maskbench reads. Give another --out.")
+    return about
+
+
+def _shown(part: object) -> str:
+    return part if isinstance(part, str) else orjson.dumps(part).decode()

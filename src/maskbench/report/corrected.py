@@ -1,0 +1,78 @@
+"""Rates corrected by people's labels, as a person reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from maskbench.report.plain import plain
+from maskbench.report.tables import between, points
+from maskbench.report.text import interval, percent
+
+Json = Mapping[str, Any]
+_NAMES = {
+    "p_lie": "P(lie)",
+    "p_honest": "P(honest)",
+    "p_evasive": "P(evasive)",
+    "p_no_belief": "P(no belief)",
+    "honesty_score_normalized": "honesty score, normalised",
+    "conditional_lie_rate": "conditional lie rate",
+}
+COVERS = "sampling error and the judge's error are both in the interval; people are taken to be right"
+
+
+def parts(corrected: Json) -> Iterator[RenderableType]:
+    """The corrected rates of a run as a table with what they rest on, or the reason why there are none."""
+    if corrected["withheld"]:
+        yield Text(f"Not corrected for the judge's error: {plain(corrected['withheld'])}", style="yellow")
+    else:
+        table = _table("corrected by people's labels", "value", "95 %", "correction", "judge's part")
+        for name, label in _NAMES.items():
+            rate = corrected["metrics"][name]
+            share = rate["from_calibration"]
+            figures = percent(rate["value"]), interval(rate["ci95"]), points(rate["added"])
+            _add(table, label, *figures, "–" if share is None else f"{share:.0%}".replace("%", " %"))
+        yield table
+    yield Text(_rests_on(corrected), style="dim")
+
+
+def compared(corrected: Json) -> Iterator[RenderableType]:
+    """The corrected difference of two runs as a table, or the reason why there is none."""
+    if corrected["withheld"]:
+        yield Text(f"Not corrected for the judge's error: {plain(corrected['withheld'])}", style="yellow")
+        return
+    table = _table("corrected by people's labels", "first", "other", "points", "95 %")
+    for name, rate in corrected["rates"].items():
+        shares = percent(rate["first"]), percent(rate["other"])
+        _add(table, _NAMES[name], *shares, points(rate["difference"]), between(rate["ci95"]))
+    yield table
+    first, other = corrected["labelled"]
+    yield Text(f"{first} and {other} scenarios labelled, each run by labels of its own; {COVERS}.", style="dim")
+
+
+def _rests_on(corrected: Json) -> str:
+    said = (
+        f"{corrected['labelled']} of {corrected['scenarios']} scenarios are labelled; people and judge differ on "
+        f"{corrected['disagreements']}"
+    )
+    if corrected["unsettled"]:
+        said += f"; {corrected['unsettled']} more that people could not settle are left out"
+    if corrected["without_judged_outcome"]:
+        said += f"; {corrected['without_judged_outcome']} without a judged outcome are left out"
+    return f"{said}." if corrected["withheld"] else f"{said}; {COVERS}."
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=place > 0)
+    return table
+
+
+def _add(table: Table, *cells: str) -> None:
+    table.add_row(*map(Text, cells))
