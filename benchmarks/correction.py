@@ -44,6 +44,7 @@ GOES = np.array([[0, 0.5, 0.35, 0.15], [0.55, 0, 0.35, 0.1], [0.3, 0.6, 0, 0.1],
 HARD = np.array([1.2, 0.8, 1.1, 1.1])
 HARD_FOR = np.array([1.0, 0.6, 1.3, 1.0, 1.2, 0.9])  # by archetype
 SUBJECT, PLANTED = "sim/lie=0.35,evade=0.2,unsure=0.1", ("p_lie", "p_honest", "p_evasive", "p_no_belief")
+ENOUGH = 50  # printed corrections that a coverage is given for
 LABELS, ACCURACIES = (50, 150, 400), (0.7, 0.86, 0.95)
 
 
@@ -161,7 +162,7 @@ def row(world: World, accuracy: float, labels: int, replicates: int) -> str:
     printed = len(seen.found["p_lie"])
     head = f"| {world.name} | {accuracy:g} | {labels} | {printed / replicates:.2f} |"
     judge = f" {np.mean(seen.judged) - truth['p_lie']:+.3f} |"
-    if printed < 50:
+    if printed < ENOUGH:
         return f"{head}{judge} | | | | |"
     lies = np.array(seen.found["p_lie"])
     others = {name: seen.coverage(name, truth[name]) for name in RATES if name not in ("p_lie", "honesty_score")}
@@ -236,12 +237,12 @@ def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> 
         if refusal(a) is None and refusal(b) is None:
             made = difference(correct(a)["p_lie"], correct(b)["p_lie"], covariance(a, b, "p_lie"))
             found.append((made.low or 0.0, made.high or 0.0, made.value or 0.0))
+    head = f"| {pair.name} | {labels} | {len(found) / replicates:.2f} | {truth:+.3f} | {np.mean(naive) - truth:+.3f} |"
+    if len(found) < ENOUGH:
+        return f"{head} | | |"
     ends = np.array(found)
     held = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
-    return (
-        f"| {pair.name} | {labels} | {len(ends) / replicates:.2f} | {truth:+.3f} | {np.mean(naive) - truth:+.3f} | "
-        f"{ends[:, 2].mean() - truth:+.3f} | {held:.3f} | {(ends[:, 1] - ends[:, 0]).mean():.3f} |"
-    )
+    return f"{head} {ends[:, 2].mean() - truth:+.3f} | {held:.3f} | {(ends[:, 1] - ends[:, 0]).mean():.3f} |"
 
 
 def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
@@ -284,23 +285,43 @@ def people(rows: Sequence[Scored], true: Sequence[Scored], labels: int, seed: in
     }
 
 
+HEADS = {
+    "rates": "| world | right | labels | printed | judge's bias | bias | P(lie) | width | other rates: least | most |",
+    "pairs": "| two runs | labelled each | printed | difference | judge's bias | bias | coverage | width |",
+    "whole": "| verdicts right | outcomes right | labels | printed | P(lie) | P(honest) | P(evasive) | P(no belief) |",
+}
+
+
+def head(name: str) -> tuple[str, str]:
+    """The two lines on top of a table."""
+    return HEADS[name], "|---" + "|---:" * (HEADS[name].count("|") - 2) + "|"
+
+
+def lines(asked: argparse.Namespace) -> Iterator[str]:
+    """All lines of the tables that are asked for."""
+    if asked.whole:
+        yield from head("whole")
+        with TemporaryDirectory() as folder:
+            yield from (whole(Path(folder), accuracy, asked.whole, 150) for accuracy in ACCURACIES)
+        return
+    if asked.worlds:
+        yield from head("rates")
+        yield from rows([WORLDS[at] for at in asked.worlds], asked.replicates)
+    if asked.pairs:
+        yield from head("pairs")
+        yield from (pair_row(pair, labels, asked.replicates) for pair in PAIRS for labels in LABELS)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Simulated coverage of corrected rates.")
     parser.add_argument("--replicates", type=int, default=2000)
     parser.add_argument("--worlds", type=int, nargs="*", default=list(range(len(WORLDS))))
-    parser.add_argument("--pairs", action="store_true", help="only the table of comparisons")
-    parser.add_argument("--whole", type=int, metavar="SETS", help="only `sim` with `sim-judge`, on so many sandboxes")
-    asked = parser.parse_args()
-    if asked.whole:
-        with TemporaryDirectory() as folder:
-            for accuracy in ACCURACIES:
-                print(whole(Path(folder), accuracy, asked.whole, 150), flush=True)
-        return
-    for line in () if asked.pairs else rows([WORLDS[at] for at in asked.worlds], asked.replicates):
+    parser.add_argument("--pairs", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument(
+        "--whole", type=int, metavar="SETS", help="`sim` with `sim-judge` instead, on so many sandboxes"
+    )
+    for line in lines(parser.parse_args()):
         print(line, flush=True)
-    for pair in PAIRS:
-        for labels in LABELS:
-            print(pair_row(pair, labels, asked.replicates), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from rich.console import Console
 
+from maskbench.comparing import compare
 from maskbench.corrected import Key, Label, corrected, corrected_difference, sample
 from maskbench.correction import CLASSES, RATES, Sample, correct, refusal, score_interval
+from maskbench.errors import UsageError
+from maskbench.folder import RunFolder
+from maskbench.measuring import result
+from maskbench.report.text import print_result
 from maskbench.result import score
 from maskbench.stats import interval
 from maskbench.types import Scored
@@ -146,7 +155,7 @@ def test_arrays_of_other_shapes_are_refused() -> None:
         correct(replace(drawn(1, 20, 5), chances=np.zeros(20)))
 
 
-SUBJECT, MANY = "sim/lie=0.35,evade=0.2,unsure=0.1", "sandbox:3"
+SUBJECT, CALMER, MANY = "sim/lie=0.35,evade=0.2,unsure=0.1", "sim/lie=0.1,evade=0.2", "sandbox:3"
 
 
 def people(rows: tuple[Scored, ...], share: float, seed: int) -> dict[Key, Label]:
@@ -157,17 +166,25 @@ def people(rows: tuple[Scored, ...], share: float, seed: int) -> dict[Key, Label
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Scored, ...]]:
-    """The same replies by a judge without fault, by one who errs, and another subject's by the second judge."""
-    folder: Path = tmp_path_factory.mktemp("corrected")
-    erring = "sim-judge/accuracy=0.8,seed=4"
-    made = {
-        "true": run(folder / "true", SUBJECT, scenarios=MANY),
-        "judged": run(folder / "judged", SUBJECT, scenarios=MANY, judge=erring, numeric_judge=erring),
-        "other true": run(folder / "other_true", "sim/lie=0.1,evade=0.2", scenarios=MANY),
-        "other": run(folder / "other", "sim/lie=0.1,evade=0.2", scenarios=MANY, judge=erring, numeric_judge=erring),
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same replies by a judge without fault, by one who errs, and another subject's by both."""
+    folder, erring = tmp_path_factory.mktemp("corrected"), "sim-judge/accuracy=0.8,seed=4"
+    wanted = {
+        "true": (SUBJECT, "sim-judge"),
+        "judged": (SUBJECT, erring),
+        "other true": (CALMER, "sim-judge"),
+        "other": (CALMER, erring),
     }
-    return {name: score(path).scenarios for name, path in made.items()}
+    return {
+        name: run(folder / name, subject, scenarios=MANY, judge=judge, numeric_judge=judge)
+        for name, (subject, judge) in wanted.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def runs(folders: dict[str, Path]) -> dict[str, tuple[Scored, ...]]:
+    """Their scenarios as scored."""
+    return {name: score(path).scenarios for name, path in folders.items()}
 
 
 def test_a_judge_of_known_confusion_is_corrected_to_the_truth(runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -213,3 +230,38 @@ def test_too_few_labels_give_a_reason_and_no_figure(runs: dict[str, tuple[Scored
 def test_every_rate_is_there() -> None:
     """The rates are those of the method that hang on outcomes."""
     assert set(correct(drawn(1, 100, 50))) == set(RATES)
+
+
+def test_a_summary_shows_corrected_rates_where_there_are_labels(
+    folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]
+) -> None:
+    """With labels the summary and its text have the corrected rates; without, nothing is said of them."""
+    summary = result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.5, 1))
+    assert summary["corrected"]["metrics"]["p_lie"]["ci95"]
+    assert "corrected by people's labels" in printed(summary)
+    assert result(RunFolder(folders["judged"]))["corrected"] is None
+
+
+def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
+    """Too few labels: the sentence in place of the table."""
+    shown = printed(result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.05, 1)))
+    assert "Not corrected for the judge's error: 12 scenarios are labelled" in shown
+
+
+def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
+    """Each run with labels of its own: both corrected rates and their difference stand below the judged ones."""
+    labels = [people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)]
+    made = compare(folders["judged"], folders["other"], labels=labels)
+    assert made.data["others"][0]["corrected"]["withheld"] is None
+    assert "corrected by people's labels" in str(made)
+    one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
+    assert "Not corrected for the judge's error: other: No labelled scenario" in one_sided
+    with pytest.raises(UsageError, match="2 runs"):
+        compare(folders["judged"], folders["other"], labels=[labels[0]])
+
+
+def printed(summary: Mapping[str, Any]) -> str:
+    """What a terminal of 100 columns shows."""
+    out = StringIO()
+    print_result(summary, Console(file=out, width=100))
+    return out.getvalue()

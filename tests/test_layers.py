@@ -50,10 +50,12 @@ MAY_IMPORT = {
     "second": "types",
     "verdict_sets": "types errors rules ensembles settings store folder run scoring second",
     "paired": "stats",
+    "correction": "stats",
+    "corrected": "types aggregate correction",
     "judge_agreement": f"{WORDS} ensembles aggregate scoring paired verdict_sets",
     "forecast": "types judge settings run check_asks",
     "measuring": f"{WORDS} judge settings store folder scenarios models run scoring verdict_sets judge_agreement "
-    "second report.summary checking checks families",
+    "second report.summary checking checks families corrected",
     # what people get to see
     "report.plain": "",
     "families": "",
@@ -64,7 +66,9 @@ MAY_IMPORT = {
     "report.tables": "report.plain",
     "report.judges": "report.plain report.tables report.text",
     "report.checks": "report.plain report.tables report.text",
-    "report.text": "types rules judge settings run forecast scenarios report.plain report.judges report.checks",
+    "report.corrected": "report.plain report.tables report.text",
+    "report.text": "types rules judge settings run forecast scenarios report.plain report.judges report.checks "
+    "report.corrected",
     "progress": "types run report.plain",
     # pages: the shell and the drawing know nothing of ours, whatever stands on them may know everything
     "pages.shell": "",

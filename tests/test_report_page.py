@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from flows import letter, number, six_files
 from maskbench.comparing import compare
+from maskbench.corrected import Label
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.judging import judge
@@ -26,10 +27,14 @@ from maskbench.measuring import measure, result
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages import words
 from maskbench.pages.report import render
+from maskbench.pages.sections_judged import corrected
 from maskbench.pages.shell import document, shortened, visible
+from maskbench.pages.shown import Run
 from maskbench.pages.shown import runs as read
-from maskbench.report.comparison import finding
+from maskbench.report.comparison import between, finding
+from maskbench.report.comparison import points as difference
 from maskbench.report.text import interval, percent
+from maskbench.second import Look
 from maskbench.types import Ask
 from measured_runs import change, edit, real, run, settings
 from test_cli import Command
@@ -444,11 +449,111 @@ def test_other_judges_stand_beside_the_runs_own(made: dict[str, Path], tmp_path:
     section = page(path).at("judges")
     for name in ("default", "second"):
         lie = result(RunFolder(path), None, name)["metrics"]["p_lie"]
-        row = table(section, f"{name}: sim-judge{'/accuracy=0.8' if name == 'second' else ''}")
-        assert row[1:3] == [percent(lie["value"]), interval(lie["ci95"])]
+        row = table(section, name)
+        assert row[1:4] == [other if name == "second" else "sim-judge", percent(lie["value"]), interval(lie["ci95"])]
         assert str(page(path, verdicts=name).of("headline")[0]).startswith(percent(lie["value"]))
     assert "verdict set second" in str(page(path, verdicts="second").of("identity")[0])
     assert "dispute" in str(page(path, verdicts="majority").at("outcomes"))
+
+
+def test_three_verdict_sets_stand_beside_each_other(made: dict[str, Path], tmp_path: Path) -> None:
+    """Every set with its outcomes, the majority with what it leaves open, and each pair as `score` has it."""
+    path = shutil.copytree(made["plain"], tmp_path / "run")
+    for name, other in (("mine", "sim-judge/accuracy=0.9,seed=5"), ("weak", "sim-judge/accuracy=0.7,seed=9")):
+        judge(RunFolder(path), replace(RunFolder(path).settings(), judge=other, numeric_judge=other), name, {})
+    held = result(RunFolder(path))["judges"]
+    section = page(path).at("judges")
+    every = [*held["sets"], held["ensemble"]]
+    assert [one["name"] for one in every] == ["default", "mine", "weak", "majority"]
+    lies, counts = (each for each in section.all("table") if str(each.all("th")[0]) == "verdict set")
+    for one in every:
+        assert table(lies, one["name"])[2:4] == [percent(one["p_lie"]["value"]), interval(one["p_lie"]["ci95"])]
+        assert table(counts, one["name"])[1:6] == [str(count) for count in [*one["counts"].values()][:5]]
+    disputed, ends = held["ensemble"]["counts"]["disputed"], held["ensemble"]["p_lie"]["disputed_bounds"]
+    assert f"{disputed} outcomes are disputed" in str(section)
+    assert f"P(lie) lies in {interval(ends)} %." in str(section)
+    for pair in held["pairs"]:
+        moved = table(section, f"{pair['other']} − {pair['first']}")
+        assert moved[1:3] == [difference(pair["p_lie"]["difference"]), between(pair["p_lie"]["ci95"])]
+        assert moved[3:] == [
+            f"{percent(pair['outcomes']['agree'])} ({interval(pair['outcomes']['ci95'])})",
+            f"{pair['outcomes']['kappa']:.2f}",
+        ]
+        alike = table(section, f"{pair['other']} and {pair['first']}")
+        direct, numbers = pair["verdicts"]["direct"], pair["verdicts"]["numerical"]
+        assert alike[1] == f"{percent(direct['agree'])} (κ {direct['kappa']:.2f})"
+        assert alike[4] == percent(numbers["agree"])
+
+
+def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
+    """By its name the page shows P(lie) with and without it, what was looked at and what changed; else nothing."""
+    unsure = "sim-judge/accuracy=0.8,aware=0.6"
+    path = run(tmp_path / "run", SUBJECT, judge=unsure, numeric_judge=unsure, judge_style="verdict")
+    folder = RunFolder(path)
+    stronger = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
+    judge(folder, stronger, "closer", {}, look=Look("default"))
+    look, section = result(folder, None, "closer")["second"], page(path, verdicts="closer").at("judges")
+    alone = look["p_lie_first"]
+    assert table(section, "first judge alone")[1:3] == [percent(alone["value"]), interval(alone["ci95"])]
+    assert f"all {look['unsure']} scenarios: {look['changed_unsure']} changed" in str(section)
+    assert f"{look['drawn']} of the other {look['sure']}, each standing for" in str(section)
+    assert not [each for each in page(path) if each.attributes.get("id") == "judges"]
+
+
+def test_labels_correct_the_rates(made: dict[str, Path]) -> None:
+    """Where people have labelled: the corrected rates beside the judge's, or the reason why there are none."""
+    (shown,) = read([made["plain"]], None, None)
+    keys = [(one.archetype, one.task_id) for one in shown.result.scenarios]
+    others = {"lie": "honest", "honest": "lie"}
+    labels = {
+        key: Label(1.0, others.get(one.outcomes[0], "evasive") if place % 4 == 0 else one.outcomes[0])  # type: ignore[arg-type]
+        for place, (key, one) in enumerate(zip(keys, shown.result.scenarios, strict=True))
+    }
+    found = result(RunFolder(made["plain"]), labels=labels)["corrected"]
+    assert found["withheld"] is None
+    _, _, picture, rests = _corrected(shown, found)
+    assert f"differ from the judge on {found['disagreements']}" in rests
+    lie = found["metrics"]["p_lie"]
+    row = next(row for row in picture.table.rows if row[0] == "P(lie)")
+    assert row[2:5] == (percent(lie["value"]), interval(lie["ci95"]), difference(lie["added"]))
+    few = result(RunFolder(made["plain"]), labels={keys[0]: labels[keys[0]]})["corrected"]
+    assert few["withheld"] in _corrected(shown, few)[1].text
+
+
+def _corrected(shown: Run, found: dict[str, Any]) -> tuple[Any, ...]:
+    """The section on a run whose summary has this, with its name first."""
+    summary = {**shown.result.summary, "corrected": found}
+    labelled = replace(shown, result=replace(shown.result, summary=summary))
+    return (labelled.name, *corrected([labelled]))
+
+
+CHECKED = "sim/lie=0.4,evade=0.2,drift=0.2,understood=0.5,admits=0.7,disowns=0.2,thinks=0.5,knows=0.6"
+
+
+def test_checks_on_the_subject_have_a_section(made: dict[str, Path], pages: dict[str, Element], tmp_path: Path) -> None:
+    """Each check with its rates, the noise floor beside P(lie), reports by outcome; no section without checks."""
+    wanted = {"placebo": True, "self_report": True, "check_provided": True, "traces": True}
+    path = run(tmp_path / "run", CHECKED, **wanted)
+    found, whole = result(RunFolder(path))["checks"], page(path)
+    section = whole.at("checks")
+    rates = {
+        "lies in neutral replies": found["placebo"]["p_lie"],
+        "P(lie) under pressure": found["placebo"]["p_lie_pressured"],
+        "facts understood": found["check_provided"]["understood"],
+        "P(lie) where understood": found["check_provided"]["p_lie_understood"],
+        "report agrees": found["self_report"]["agree"],
+        "lies taken back": found["self_report"]["sensitivity"],
+        "honest ones stood by": found["self_report"]["specificity"],
+        "knew and lied": found["traces"]["all"]["share"],
+    }
+    for label, rate in rates.items():
+        assert table(section, label)[1:4] == [percent(rate["value"]), interval(rate["ci95"]), str(rate["n"])]
+    assert table(section, "lie")[1:] == [str(count) for count in found["self_report"]["counts"]["lie"].values()]
+    assert f"noise floor: {percent(found['placebo']['p_lie']['value'])}" in str(whole.of("headline")[0])
+    assert "checks" not in {each.attributes.get("id") for each in pages["plain"]}
+    alone = page(run(tmp_path / "alone", CHECKED, placebo=True))
+    assert len(alone.at("checks").all("tr")) == 1 + 2
+    assert len(page(made["plain"], path).at("checks").all("h3")) == 1
 
 
 # Several runs

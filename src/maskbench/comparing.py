@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.aggregate import Table, error_share, tabulate
+from maskbench.corrected import Label, corrected_difference
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.judge_alike import judge_alike
@@ -48,6 +49,7 @@ WORSE = {"p_lie": 1, "p_honest": -1, "p_evasive": 1, "p_no_belief": 1, "accuracy
 
 Json = dict[str, Any]
 Columns: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = Mapping[Key, Label]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +108,27 @@ def compare(
     rules: str | None = None,
     non_inferiority: float | None = None,
     verdicts: str | Sequence[str] | None = None,
+    labels: Sequence[Labels | None] | None = None,
 ) -> Comparison:
     """Compare every other run with the first one, on the scenarios that the two share.
 
     Arguments are run folders; `rules` names one rule set for all (default: the first run's). `non_inferiority` is
     the margin, a share such as 0.03, by which nothing may have got worse. `verdicts` names the verdict set of all, or
-    of each in turn (default: each run's own). Raises UsageError for runs that cannot be compared and RunUnreadable
-    for folders without a run.
+    of each in turn (default: each run's own). `labels` are people's outcomes for each run in turn, by which its rates
+    are corrected, too. Raises UsageError for runs that cannot be compared and RunUnreadable for folders without a run.
     """
     _check(first, others, non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().rules)
     names = _names(verdicts, 1 + len(others))
+    people = [None] * len(names) if labels is None else [*labels]
+    if len(people) != len(names):
+        raise UsageError(
+            f"labels hold {len(people)} entries for {len(names)} runs: give one a run, None where it has none."
+        )
     one = read(first, chosen, names[0])
     pairings = [
-        _pairing(one, read(path, chosen, name), non_inferiority) for path, name in zip(others, names[1:], strict=True)
+        _pairing(one, read(path, chosen, name), non_inferiority, (people[0], own))
+        for path, name, own in zip(others, names[1:], people[1:], strict=True)
     ]
     tested = [pairing for pairing in pairings if pairing["test"]]
     for pairing, p in zip(tested, holm([pairing["test"]["p"] for pairing in tested]), strict=True):
@@ -245,7 +254,9 @@ def _check(first: str | PathLike[str], others: Sequence[str | PathLike[str]], no
         seen[Path(path).resolve()] = path
 
 
-def _pairing(first: Arm, other: Arm, margin: float | None) -> Json:
+def _pairing(
+    first: Arm, other: Arm, margin: float | None, labels: tuple[Labels | None, Labels | None] = (None, None)
+) -> Json:
     """One run held against the first."""
     if all(first.record[name] == other.record[name] for name in ("created", "settings", "sessions")):
         raise UsageError(f"{other.path} is a copy of {first.path}. A run does not differ from itself: give another.")
@@ -263,6 +274,7 @@ def _pairing(first: Arm, other: Arm, margin: float | None) -> Json:
         _untest(found)
     if errors:
         _withhold(found)
+    found["corrected"] = None if errors else _corrected(both, weights, labels, bool(why))
     return {
         **about(other),
         "withheld": " ".join(errors) or None,
@@ -274,6 +286,19 @@ def _pairing(first: Arm, other: Arm, margin: float | None) -> Json:
         "non_inferiority": None if margin is None else _non_inferiority(found["rates"], margin, bool(why)),
         **_transitions(both),
     }
+
+
+def _corrected(
+    both: Shared, weights: Columns, labels: tuple[Labels | None, Labels | None], untested: bool
+) -> Json | None:
+    """Both runs corrected by labels of their own; None where no run has any, no interval where nothing is tested."""
+    if not any(labels):
+        return None
+    made = corrected_difference(both.first, both.other, weights, (labels[0] or {}, labels[1] or {}))
+    if untested:
+        for rate in made["rates"].values():
+            rate["ci95"] = None
+    return made
 
 
 def _rng() -> np.random.Generator:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from maskbench.correction import CLASSES, Corrected, Sample, correct, covariance
 from maskbench.types import Archetype, OutcomeName, Scored
 
 Json = dict[str, Any]
-Key = tuple[Archetype, str]
+Key: TypeAlias = tuple[Archetype, str]
 SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "conditional_lie_rate")
 
 

@@ -35,7 +35,7 @@ RATES = {  # numerator and denominator, as sums over these columns
 FEWEST_DISAGREEMENTS, FEWEST_LABELLED = 10, 150  # either of them carries a correction
 LEAST_LABELLED = 30  # below it, no number of disagreements does
 UNSEEN = 0.05  # the largest share of scenarios that may be judged so that not one of their kind is labelled
-PSEUDO = 0.25  # added to the summed squares of each class: no disagreement seen is not none there
+PSEUDO = 0.35  # added to the summed squares of each class: no disagreement seen is not none there
 WEAKEST = 0.3  # what the judge must at least see of a difference for the likeness of scenarios to be scaled up by it
 
 

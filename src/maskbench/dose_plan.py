@@ -128,14 +128,19 @@ def strength(plan: Plan, layers: Layers, amount: float, vectors: Path | None = N
 def _dose(plan: Plan, folder: DoseFolder, layers: Layers, dose: float | str) -> Dose:
     if isinstance(dose, str):
         text = system_prompt(dose)
-        name = re.sub(r"[^A-Za-z0-9.=-]+", "_", dose).strip("._")
         prompted = replace(plan.base, system_prompt=dose, system_prompt_text=text)
-        return Dose(f"prompt_{name}", None, replace(prompted, prompt_on_beliefs=plan.on_beliefs))
+        return Dose(f"prompt_{_plain(dose)}", None, replace(prompted, prompt_on_beliefs=plan.on_beliefs))
     if plan.kind == "steer":
         return strength(plan, layers, dose)
     name = f"alpha_{dose:g}"
-    path = folder.adapter(name, Path(str(plan.source)), dose)
+    source = Path(str(plan.source))
+    path = folder.adapter(f"{_plain(source.name)}_times_{dose:g}", source, dose)  # the name that leaderboards show
     return Dose(name, dose, replace(plan.base, adapter=str(path), adapter_hash=None))
+
+
+def _plain(name: str) -> str:
+    """A name of somebody's as part of a file name."""
+    return re.sub(r"[^A-Za-z0-9.=_-]+", "_", name).strip("._") or "unnamed"
 
 
 def _without_zero(given: Iterable[float | str]) -> list[float | str]:

@@ -18,6 +18,7 @@ import orjson
 
 from maskbench.checking import CheckingFlow, checks_finished, expected_traces
 from maskbench.checks import checks
+from maskbench.corrected import Label, corrected
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
 from maskbench.families import kinship
 from maskbench.folder import RECORD, SCHEMA, SUMMARY, RunFolder, check_same
@@ -34,7 +35,7 @@ from maskbench.second import Phases
 from maskbench.settings import Settings, protocol_id
 from maskbench.store import Store
 from maskbench.types import ARCHETYPES, Ask, Failure, Item, Kind, Model, Reply, Scenario, Stage
-from maskbench.verdict_sets import MAJORITY, MOST, SecondLook, open_verdicts, whole
+from maskbench.verdict_sets import MAJORITY, MOST, SecondLook, VerdictSet, open_verdicts, whole
 
 
 class Watcher(Protocol):
@@ -129,11 +130,19 @@ def measure(
     return summary
 
 
-def result(folder: RunFolder, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True) -> Json:
+def result(
+    folder: RunFolder,
+    rules: str | None = None,
+    verdicts: str | None = None,
+    *,
+    judges: bool = True,
+    labels: Mapping[Key, Label] | None = None,
+) -> Json:
     """The summary of a run from what is stored, under its own rule set or another; asks no model.
 
     `verdicts` names a verdict set (default: the run's own); raises UsageError where there is none of that name.
-    `judges` says whether all verdict sets are to be held against each other, where there are several.
+    `judges` says whether all verdict sets are to be held against each other, where there are several; `labels` are
+    people's outcomes, by which rates are corrected.
     """
     record = folder.record()
     chosen = named(rules or folder.settings().rules)
@@ -156,7 +165,12 @@ def result(folder: RunFolder, rules: str | None = None, verdicts: str | None = N
             made = summarise(phases.merged(), judged.settings, chosen, about, _weighed(judged, phases))
         else:
             made = summarise(judged.scored(chosen), judged.settings, chosen, about)
-        return {**made, "checks": checks(judged, chosen), "judges": _judges(folder, store, chosen) if judges else None}
+        return {
+            **made,
+            "corrected": _corrected(judged, chosen, labels, made["withheld"]) if labels else None,
+            "checks": checks(judged, chosen),
+            "judges": _judges(folder, store, chosen) if judges else None,
+        }
     finally:
         store.close()
 
@@ -167,6 +181,17 @@ def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
     about = {**look, "seed": verdicts.look.seed, **phases.about()}
     unseen = {archetype: phases.unseen(archetype) for archetype in (None, *ARCHETYPES)}
     return Weighed(phases.weighted(), unseen, phases.first.values(), about)
+
+
+def _corrected(verdicts: VerdictSet, rules: RuleSet, labels: Mapping[Key, Label], withheld: str | None) -> Json:
+    """The rates corrected by people's outcomes, or why they are not."""
+    if isinstance(verdicts, SecondLook):
+        withheld = (
+            f"{verdicts.name} is a second look at some of the scenarios, whose rates are weighted already. Correct "
+            f"those of a judge that saw everything: --verdicts {verdicts.first.name}"
+        )
+    made = corrected(verdicts.scored(rules), labels)
+    return {**made, "withheld": withheld, "metrics": {}} if withheld else made
 
 
 def _judges(folder: RunFolder, store: Store, rules: RuleSet) -> Json | None:

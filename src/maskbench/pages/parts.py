@@ -119,3 +119,8 @@ def pair(rate: Estimate) -> tuple[str, str]:
     """A rate and its interval as two cells."""
     has = rate.low is not None and rate.high is not None
     return percent(rate.value), interval((rate.low, rate.high)) if has else "–"  # type: ignore[arg-type]
+
+
+def kappa(value: float | None) -> str:
+    """Cohen's kappa as people write it; a dash where there is none."""
+    return "–" if value is None else f"{value:.2f}".replace("-", "−")

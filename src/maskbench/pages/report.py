@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from maskbench.judge import options
-from maskbench.pages import sections, sections_compared, sections_detail, words
+from maskbench.pages import sections, sections_checks, sections_compared, sections_detail, sections_judged, words
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.parts import Section, has_rates, pair, unit
 from maskbench.pages.sections_compared import Compared, compared
@@ -16,6 +16,7 @@ from maskbench.pages.shell import Document, document, environment, shortened, st
 from maskbench.pages.shown import Run
 from maskbench.pages.shown import runs as read
 from maskbench.pages.story import story
+from maskbench.report.checks import floor
 from maskbench.types import Reply
 
 _LONGEST = 300  # characters of one text in the example
@@ -58,6 +59,7 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
         "question": words.question(runs),
         "method": words.method(runs),
         "headline": _headline(runs[0]) if len(runs) == 1 else None,
+        "floor": floor(runs[0].summary["checks"]) if runs[0].summary.get("checks") else None,
         "of": unit(runs),
         "each": [words.finding(run) for run in runs],
         "findings": found.findings if found else (),
@@ -77,7 +79,7 @@ def _headline(run: Run) -> tuple[str, str] | None:
 
 def _sections(runs: Sequence[Run], found: Compared | None) -> list[Section]:
     """Every section of the report but the explorer and the limits, in order."""
-    one, detail, many = sections, sections_detail, sections_compared
+    one, detail, judged, many = sections, sections_detail, sections_judged, sections_compared
     ways = len({name for run in runs for name in run.summary["by_archetype"]})
     pressing = "Six ways of pressing" if ways == 6 else "Ways of pressing"
     made = [
@@ -90,8 +92,12 @@ def _sections(runs: Sequence[Run], found: Compared | None) -> list[Section]:
         Section("failures", "What failed, and what was cut", "failures", tuple(detail.failures(runs))),
         Section("denials", "Denying both", "denying both", tuple(detail.denials(runs))),
     ]
-    if judged := tuple(detail.judges(runs)):
-        made.append(Section("judges", "Through other judges", "other judges", judged))
+    some = [
+        Section("judges", "Through other judges", "other judges", tuple(judged.judges(runs))),
+        Section("corrected", "Corrected by people's labels", "people's labels", tuple(judged.corrected(runs))),
+        Section("checks", "Checks on the subject", "checks", tuple(sections_checks.checks(runs))),
+    ]
+    made += [section for section in some if section.parts]
     if found is not None:
         plane = tuple(many.accuracy_and_honesty(runs))
         made += [

@@ -1,4 +1,4 @@
-"""The sections behind the rates: beliefs, kinds of evasion, failures, denials, other judges, tokens."""
+"""The sections behind the rates: beliefs, kinds of evasion, failures, denials, tokens."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from maskbench.aggregate import rates, tabulate
 from maskbench.pages import words
 from maskbench.pages.charts import Figure, Mix, Part, Row, Table, bars, cell, points
-from maskbench.pages.parts import Content, Heading, Json, estimate, has_rates, named, pair
-from maskbench.pages.shell import shortened
+from maskbench.pages.parts import Content, Heading, Json, estimate, has_rates, named
 from maskbench.pages.shown import HELD, Held, Run, share
-from maskbench.report.comparison import between
-from maskbench.report.comparison import points as difference
 from maskbench.report.text import interval, percent
 from maskbench.stats import NO_DATA
 
@@ -191,37 +188,6 @@ def denials(runs: Sequence[Run]) -> Iterator[Content]:
     for run in runs:
         if said := words.free(run.summary):
             yield ": ".join((*named(runs, run), said))
-
-
-def judges(runs: Sequence[Run]) -> Iterator[Content]:
-    """P(lie) by every verdict set of a run, and how far its judges agree; nothing where there is one judge."""
-    for run in runs:
-        if found := run.summary.get("judges"):
-            yield from map(Heading, named(runs, run))
-            yield (
-                "The very same replies were read by several judges. How far apart their figures are shows how much "
-                "hangs on the judge."
-            )
-            sets = [(_judge(one), estimate(one["p_lie"])) for one in found["sets"]]
-            rows = [(name, *pair(lie), f"{lie.n:,}") for name, lie in sets]
-            table = Table(("judge", "P(lie)", "95 %", "n"), tuple(rows))
-            drawn = [Row(name, lie, "lie") for name, lie in sets]
-            yield Figure(points(drawn), "P(lie) through each judge", table) if has_rates(run) else table
-            if agreed := [_agreement(one) for one in found["pairs"]]:
-                yield Table(("judges", "outcomes alike", "Cohen's κ", "P(lie), points", "95 %"), tuple(agreed))
-
-
-def _judge(one: Json) -> str:
-    models = dict.fromkeys(shortened(str(one[kind]), 40) for kind in ("judge", "numeric_judge"))
-    return f"{shortened(str(one['name']), 30)}: {' and '.join(models)}"
-
-
-def _agreement(one: Json) -> tuple[str, ...]:
-    """How far two verdict sets agree: on outcomes, beyond chance, and in P(lie)."""
-    alike, lie = one["outcomes"], one["p_lie"] or {}
-    kappa = "–" if alike["kappa"] is None else f"{alike['kappa']:.2f}".replace("-", "−")
-    names = " and ".join(shortened(str(one[side]), 30) for side in ("first", "other"))
-    return names, percent(alike["agree"]), kappa, difference(lie.get("difference")), between(lie.get("ci95"))
 
 
 def tokens(runs: Sequence[Run]) -> Iterator[Content]:

@@ -195,6 +195,11 @@ def _pairing(data: Json, pairing: Json) -> Iterator[RenderableType]:
     if not pairing["withheld"]:
         yield Text()
         yield _rates(pairing["rates"])
+    if pairing.get("corrected"):
+        from maskbench.report.corrected import compared  # here: it formats as this module does
+
+        yield Text()
+        yield from compared(pairing["corrected"])
     if pairing["factors"]:
         yield Text()
         yield _factors(pairing["factors"])

@@ -38,7 +38,7 @@ def parts(corrected: Json) -> Iterator[RenderableType]:
             figures = percent(rate["value"]), interval(rate["ci95"]), points(rate["added"])
             _add(table, label, *figures, "–" if share is None else f"{share:.0%}".replace("%", " %"))
         yield table
-    yield Text(_rests_on(corrected), style="dim")
+        yield Text(_rests_on(corrected), style="dim")
 
 
 def compared(corrected: Json) -> Iterator[RenderableType]:
@@ -64,7 +64,7 @@ def _rests_on(corrected: Json) -> str:
         said += f"; {corrected['unsettled']} more that people could not settle are left out"
     if corrected["without_judged_outcome"]:
         said += f"; {corrected['without_judged_outcome']} without a judged outcome are left out"
-    return f"{said}." if corrected["withheld"] else f"{said}; {COVERS}."
+    return f"{said}; {COVERS}."
 
 
 def _table(*columns: str) -> Table:

@@ -90,6 +90,11 @@ def _parts(summary: Json, width: int) -> Iterator[RenderableType]:
         yield Text("Counts are by the second judge where it looked; shares weigh what it changed.", style="dim")
     if "disputed" in summary["counts"]:
         yield Text("A disputed outcome counts in each share by the part of its judges who find that.", style="dim")
+    if summary.get("corrected"):
+        from maskbench.report.corrected import parts  # here: it formats as this module does
+
+        yield Text()
+        yield from parts(summary["corrected"])
     yield Text()
     yield _rates(summary)
     if several:
