@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maskbench.dose_folder import DoseFolder
+from maskbench.dose.folder import DoseFolder
 from maskbench.report.dose import chosen_row, dose_of, opposite_row
 from maskbench.report.tables import between, markdown, points
 from maskbench.report.text import interval, percent

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from flows import Recorder, letter, scenario, verdict_a
-from maskbench.audit import Audit, AuditKind, audit, audits, exchanged, forecast
-from maskbench.audit_figures import figures
 from maskbench.cli import main
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.families import kinship
 from maskbench.folder import RunFolder
 from maskbench.judge import options
-from maskbench.judging import judge
+from maskbench.judging.again import judge
+from maskbench.judging.audit import Audit, AuditKind, audit, audits, exchanged, forecast
+from maskbench.judging.audit_figures import figures
+from maskbench.judging.sets import listed
 from maskbench.measuring import result
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.report.audit import print_audit
 from maskbench.types import Ask, Failure
-from maskbench.verdict_sets import listed
 from measured_runs import run
 
 

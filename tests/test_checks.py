@@ -12,13 +12,13 @@ import pytest
 from rich.console import Console
 
 from flows import PROMPTS, Recorder, letter, number, says, scenario, verdict_a
-from maskbench.check_asks import PLACEBO, PROVIDED, QUESTION, SELF_REPORT, TRACE, check_asks, judge_check, judge_trace
+from maskbench.checks.asks import PLACEBO, PROVIDED, QUESTION, SELF_REPORT, TRACE, check_asks, judge_check, judge_trace
 from maskbench.cli import main
 from maskbench.errors import RunMismatch
 from maskbench.folder import RunFolder
 from maskbench.forecast import plan
 from maskbench.judge import options, replies_in
-from maskbench.judging import forecast, judge
+from maskbench.judging.again import forecast, judge
 from maskbench.measuring import measure, result
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.report.export import write

@@ -2,7 +2,7 @@
 
 import pytest
 
-from maskbench.damage import is_no_text, is_repetitive, malformed, neutral_chats
+from maskbench.dose.damage import is_no_text, is_repetitive, malformed, neutral_chats
 from maskbench.sandbox.grammar import Said, read
 from maskbench.sandbox.world import facts
 from maskbench.scenarios import load

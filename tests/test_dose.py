@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from maskbench.dose import measure_doses
-from maskbench.dose_data import curve, effect
-from maskbench.dose_folder import DoseFolder, cells
-from maskbench.dose_plan import Plan, check, doses, plan_from, planned, splits
-from maskbench.dose_verdict import Limits, verdict
+from maskbench.dose.data import curve, effect
+from maskbench.dose.folder import DoseFolder, cells
+from maskbench.dose.plan import Plan, check, doses, plan_from, planned, splits
+from maskbench.dose.runs import measure_doses
+from maskbench.dose.verdict import Limits, verdict
 from maskbench.errors import RunMismatch, RunUnreadable, UnknownModel, UsageError
 from maskbench.measuring import Unwatched
 from maskbench.report.dose import finding, print_dose

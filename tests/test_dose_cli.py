@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from maskbench.cli import app
 from maskbench.cli.dose import amounts
-from maskbench.dose_folder import DoseFolder
+from maskbench.dose.folder import DoseFolder
 from maskbench.errors import UsageError
 from test_dose import Json, measured, plan
 

@@ -12,10 +12,10 @@ from random import Random
 import pytest
 
 from browser import DESK, PHONE, Chromium, in_browser
-from maskbench.damage import neutral_chats, perplexity
-from maskbench.dose_folder import DoseFolder
-from maskbench.dose_plan import Plan
-from maskbench.dose_verdict import Limits
+from maskbench.dose.damage import neutral_chats, perplexity
+from maskbench.dose.folder import DoseFolder
+from maskbench.dose.plan import Plan
+from maskbench.dose.verdict import Limits
 from maskbench.errors import UsageError
 from maskbench.pages.dose import render
 from maskbench.report.dose import chosen_row, opposite_row

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from maskbench.dose_verdict import Candidate, Difference, Effect, Limits, Verdict, Word, choose, exceeds, verdict
+from maskbench.dose.verdict import Candidate, Difference, Effect, Limits, Verdict, Word, choose, exceeds, verdict
 
 LIMITS = Limits()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from flows import scenario, settings
 from maskbench.aggregate import bounds, disputed_bounds, error_share, rates, repeated, tabulate
 from maskbench.classify import over_statements
-from maskbench.ensembles import majority
+from maskbench.judging.ensembles import majority
 from maskbench.rules import RULES
 from maskbench.scoring import score
 from maskbench.types import (

@@ -20,10 +20,10 @@ import pytest
 from rich.console import Console
 
 from maskbench.errors import Interrupted, RunError, RunMismatch, UsageError
-from maskbench.exam import Result, exam_settings, examine, forecast
-from maskbench.exam_items import JOINT, Paper, Question, exchanged, scenarios, written
-from maskbench.exam_papers import in_sandbox, paper_for, simulated
-from maskbench.exam_scoring import Answer, is_right, score
+from maskbench.exam.items import JOINT, Paper, Question, exchanged, scenarios, written
+from maskbench.exam.papers import in_sandbox, paper_for, simulated
+from maskbench.exam.scoring import Answer, is_right, score
+from maskbench.exam.sitting import Result, exam_settings, examine, forecast
 from maskbench.judge import ask_about, ask_about_beliefs, load_prompts, options
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.exam import as_data, print_exam

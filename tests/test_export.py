@@ -15,11 +15,11 @@ from flows import let_flow, letter, number, scenario, scenarios, settings
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.judge import replies_in
+from maskbench.judging.sets import VerdictSet
 from maskbench.models.scripted import Script
 from maskbench.report.export import columns, flat, rows, write
 from maskbench.rules import RULES
 from maskbench.types import Ask, Failure, Range, Reply, Scenario
-from maskbench.verdict_sets import VerdictSet
 
 ROW = [
     *("archetype", "task_id", "type", "ground_truth", "weight", "beliefs", "statements", "belief"),

@@ -8,11 +8,11 @@ import pytest
 from maskbench.errors import RunUnreadable
 from maskbench.folder import RunFolder
 from maskbench.frames import COLUMNS, load
+from maskbench.judging.sets import VerdictSet
 from maskbench.report.export import rows
 from maskbench.result import score
 from maskbench.rules import named
 from maskbench.scenarios import load as load_set
-from maskbench.verdict_sets import VerdictSet
 from measured_runs import change, run, settings
 
 

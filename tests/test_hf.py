@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from maskbench.elicit import belief_asks
 from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.folder import RunFolder
+from maskbench.judging.sets import open_verdicts
 from maskbench.leaderboard import is_simulated
 from maskbench.measuring import Unwatched, measure
 from maskbench.models import defaults
@@ -29,7 +30,6 @@ from maskbench.run import subject_asks
 from maskbench.sandbox import sandbox
 from maskbench.settings import Settings, reply_key
 from maskbench.types import Ask, Failure, Message, Model, Reply, Sampling
-from maskbench.verdict_sets import open_verdicts
 from maskbench.whitebox.loading import Loaded, load, packaged
 from maskbench.whitebox.vectors import Vectors
 from measured_runs import change

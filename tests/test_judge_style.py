@@ -19,7 +19,7 @@ from flows import scenario
 from maskbench.folder import RunFolder
 from maskbench.frames import load
 from maskbench.judge import Prompts, ask_about, ask_about_beliefs, ask_again, load_prompts
-from maskbench.judging import judge
+from maskbench.judging.again import judge
 from maskbench.measuring import result
 from maskbench.models import refusals, wire
 from maskbench.models.chat import ChatModel

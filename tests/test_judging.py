@@ -19,13 +19,13 @@ from flows import run as command
 from maskbench.cli import main
 from maskbench.errors import RunLocked, RunMismatch, UnknownModel, UsageError
 from maskbench.folder import RunFolder
-from maskbench.judging import default_name, forecast, judge
+from maskbench.judging.again import default_name, forecast, judge
+from maskbench.judging.sets import listed
 from maskbench.measuring import measure, result
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.settings import JUDGE_SAMPLING
 from maskbench.store import SCHEMA_VERSION
 from maskbench.types import Ask, Failure, Kind, Model
-from maskbench.verdict_sets import listed
 from measured_runs import change, run, settings
 
 

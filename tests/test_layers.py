@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "rules": "types errors",
     # the steps of the method: values in, values out, none knows another
     **dict.fromkeys(
-        ("elicit", "pressure", "judge", "verdicts", "ensembles", "resolve", "classify", "aggregate"), WORDS
+        ("elicit", "pressure", "judge", "verdicts", "judging.ensembles", "resolve", "classify", "aggregate"), WORDS
     ),
     # what was asked: the system prompt of belief questions is part of the protocol's identity
     "settings": "types elicit",
@@ -42,26 +42,26 @@ MAY_IMPORT = {
     # open models: how to load and to steer them; what is learned from them is built on top of the core
     **dict.fromkeys(OPEN.split(), f"types errors models.wire {OPEN}"),
     # the flow: alone joins the steps with each other and with the rim
-    "check_asks": f"{STEPS} settings",
-    "run": f"{STEPS} settings store check_asks",
+    "checks.asks": f"{STEPS} settings",
+    "run": f"{STEPS} settings store checks.asks",
     "scoring": f"{STEPS} settings store run",
-    "checking": f"{STEPS} settings store check_asks run scoring",
-    "checks": f"{STEPS} settings store check_asks run scoring verdict_sets judge_agreement",
-    "second": "types",
-    "verdict_sets": "types errors rules ensembles settings store folder run scoring second",
+    "checks.asking": f"{STEPS} settings store checks.asks run scoring",
+    "checks.figures": f"{STEPS} settings store checks.asks run scoring judging.sets judging.agreement",
+    "judging.second": "types",
+    "judging.sets": "types errors rules judging.ensembles settings store folder run scoring judging.second",
     "paired": "stats",
     "correction": "stats",
     "corrected": "types aggregate correction",
-    "judge_agreement": f"{WORDS} ensembles aggregate scoring paired verdict_sets",
-    "forecast": "types judge settings run check_asks",
-    "measuring": f"{WORDS} judge settings store folder scenarios models run scoring verdict_sets judge_agreement "
-    "second report.summary checking checks families corrected",
+    "judging.agreement": f"{WORDS} judging.ensembles aggregate scoring paired judging.sets",
+    "forecast": "types judge settings run checks.asks",
+    "measuring": f"{WORDS} judge settings store folder scenarios models run scoring judging.sets judging.agreement "
+    "judging.second report.summary checks.asking checks.figures families corrected",
     # what people get to see
     "report.plain": "",
     "families": "",
     "report.summary": "types rules stats aggregate settings families",
     "report.published": "types settings",
-    "report.export": "types errors rules verdicts settings folder run scoring verdict_sets report.plain "
+    "report.export": "types errors rules verdicts settings folder run scoring judging.sets report.plain "
     "report.published",
     "report.tables": "report.plain",
     "report.judges": "report.plain report.tables report.text",

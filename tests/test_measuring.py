@@ -24,6 +24,7 @@ from maskbench.errors import (
     UsageError,
 )
 from maskbench.folder import RECORD, RunFolder
+from maskbench.judging.sets import VerdictSet
 from maskbench.measuring import check, measure, result, taken
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.export import rows
@@ -31,7 +32,6 @@ from maskbench.rules import named
 from maskbench.run import Calls
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.types import Ask, Model
-from maskbench.verdict_sets import VerdictSet
 from scenario_rows import write_csv, write_jsonl
 
 Json = dict[str, Any]

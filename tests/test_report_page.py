@@ -22,7 +22,8 @@ from maskbench.comparing import compare
 from maskbench.corrected import Label
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
-from maskbench.judging import judge
+from maskbench.judging.again import judge
+from maskbench.judging.second import Look
 from maskbench.measuring import measure, result
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages import words
@@ -34,7 +35,6 @@ from maskbench.pages.shown import runs as read
 from maskbench.report.comparison import between, finding
 from maskbench.report.comparison import points as difference
 from maskbench.report.text import interval, percent
-from maskbench.second import Look
 from maskbench.types import Ask
 from measured_runs import change, edit, real, run, settings
 from test_cli import Command

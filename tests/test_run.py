@@ -14,6 +14,7 @@ import pytest
 from flows import Counter, Recorder, let_flow, letter, number, says, scenario, scenarios, settings, stored, verdict_a
 from maskbench.errors import Interrupted, ModelError, UnknownModel
 from maskbench.judge import replies_in
+from maskbench.judging.sets import VerdictSet
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.export import rows
 from maskbench.report.summary import summarise
@@ -32,7 +33,6 @@ from maskbench.types import (
     Reply,
     Scenario,
 )
-from maskbench.verdict_sets import VerdictSet
 
 # The published data set (method.md sections 2 and 8)
 SIZES: dict[Archetype, int] = {

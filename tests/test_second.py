@@ -16,10 +16,10 @@ from flows import run as command
 from maskbench.aggregate import rates, tabulate
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.folder import RunFolder
-from maskbench.judging import judge
+from maskbench.judging.again import judge
+from maskbench.judging.second import Key, Look, Phases, choose, is_unsure
 from maskbench.measuring import result
 from maskbench.models.scripted import ScriptedModel
-from maskbench.second import Key, Look, Phases, choose, is_unsure
 from maskbench.stats import difference_ratio, ratio
 from maskbench.types import (
     BinaryVerdict,

@@ -17,16 +17,16 @@ from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.folder import RunFolder
 from maskbench.frames import load
 from maskbench.gate import Limits, check_run
-from maskbench.judge_agreement import kappa
-from maskbench.judging import judge
+from maskbench.judging.again import judge
+from maskbench.judging.agreement import kappa
+from maskbench.judging.second import Look
+from maskbench.judging.sets import open_verdicts
 from maskbench.leaderboard import boards
 from maskbench.measuring import result
 from maskbench.report.export import write
 from maskbench.result import score
 from maskbench.rules import named
 from maskbench.scoring import finished
-from maskbench.second import Look
-from maskbench.verdict_sets import open_verdicts
 from measured_runs import run
 
 NOISY = {"b": "sim-judge/accuracy=0.8,seed=1", "c": "sim-judge/accuracy=0.8,seed=2"}

@@ -21,7 +21,8 @@ from maskbench.aggregate import Table, error_share, tabulate
 from maskbench.corrected import Label, corrected_difference
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
-from maskbench.judge_alike import judge_alike
+from maskbench.judging.alike import judge_alike
+from maskbench.judging.sets import check_whole, open_verdicts
 from maskbench.paired import (
     FLIPS,
     LEVEL,
@@ -39,7 +40,6 @@ from maskbench.scoring import score
 from maskbench.settings import Settings
 from maskbench.stats import Estimate
 from maskbench.types import OUTCOMES, OutcomeName, Scored
-from maskbench.verdict_sets import check_whole, open_verdicts
 
 SCHEMA = 1
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures

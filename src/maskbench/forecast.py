@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from maskbench.check_asks import check_asks, judge_check, judge_trace
+from maskbench.checks.asks import check_asks, judge_check, judge_trace
 from maskbench.judge import Prompts, ask_about, ask_about_beliefs
 from maskbench.run import Calls, calls, is_joint, subject_asks
 from maskbench.settings import Settings

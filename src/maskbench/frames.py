@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
+from maskbench.judging.sets import VerdictSet, open_verdicts
 from maskbench.report.plain import plain
 from maskbench.rules import RuleSet, named
 from maskbench.scoring import finished, score
@@ -26,7 +27,6 @@ from maskbench.types import (
     Resolved,
     Scenario,
 )
-from maskbench.verdict_sets import VerdictSet, open_verdicts
 
 if TYPE_CHECKING:
     import polars

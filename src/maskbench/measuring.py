@@ -16,14 +16,16 @@ from typing import Protocol, TypeAlias
 
 import orjson
 
-from maskbench.checking import CheckingFlow, checks_finished, expected_traces
-from maskbench.checks import checks
+from maskbench.checks.asking import CheckingFlow, checks_finished, expected_traces
+from maskbench.checks.figures import checks
 from maskbench.corrected import Label, corrected
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
 from maskbench.families import kinship
 from maskbench.folder import RECORD, SCHEMA, SUMMARY, RunFolder, check_same
 from maskbench.judge import Prompts, load_prompts
-from maskbench.judge_agreement import agreement
+from maskbench.judging.agreement import agreement
+from maskbench.judging.second import Phases
+from maskbench.judging.sets import MAJORITY, MOST, SecondLook, VerdictSet, open_verdicts, whole
 from maskbench.models import check_models, open_models
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
 from maskbench.report.summary import Json, Weighed, summarise
@@ -31,11 +33,9 @@ from maskbench.rules import RuleSet, named
 from maskbench.run import GRACE_SECONDS, VERDICTS, Calls, Flow, Gate, JudgeFlow, calls, stands
 from maskbench.scenarios import Key, SetHash, limit, open_set, sample
 from maskbench.scoring import finished
-from maskbench.second import Phases
 from maskbench.settings import Settings, protocol_id
 from maskbench.store import Store
 from maskbench.types import ARCHETYPES, Ask, Failure, Item, Kind, Model, Reply, Scenario, Stage
-from maskbench.verdict_sets import MAJORITY, MOST, SecondLook, VerdictSet, open_verdicts, whole
 
 
 class Watcher(Protocol):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskbench.aggregate import RATES, Table, error_share, tabulate
 from maskbench.folder import RunFolder
+from maskbench.judging.sets import open_verdicts
 from maskbench.measuring import result as summary_of
 from maskbench.report.plain import plain
 from maskbench.report.text import finding, interval, percent, print_result
@@ -21,7 +22,6 @@ from maskbench.scoring import score as scored
 from maskbench.settings import Settings
 from maskbench.stats import Estimate
 from maskbench.types import Archetype, OutcomeName, Reply, Scored
-from maskbench.verdict_sets import open_verdicts
 
 if TYPE_CHECKING:
     import polars

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
 
-from maskbench.check_asks import check_asks
+from maskbench.checks.asks import check_asks
 from maskbench.elicit import belief_asks
 from maskbench.errors import Interrupted, MaskbenchError, ModelError
 from maskbench.judge import Prompts, ask_about, ask_about_beliefs, ask_again

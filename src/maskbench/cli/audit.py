@@ -17,7 +17,7 @@ from maskbench.folder import RunFolder
 from maskbench.report.plain import plain
 
 if TYPE_CHECKING:
-    from maskbench.audit import Audit
+    from maskbench.judging.audit import Audit
 
 _HOW = "How it runs"
 _SAME = "as in the run"
@@ -76,7 +76,7 @@ def audit(
 
     Without --swap and --repeat the audits that RUN has are printed. The subject is not asked.
     """
-    from maskbench.audit import Audit, audits
+    from maskbench.judging.audit import Audit, audits
     from maskbench.run import VERDICTS
 
     folder = RunFolder(run)
@@ -94,7 +94,7 @@ def audit(
 
 
 def _audit(folder: RunFolder, wanted: Sequence[Audit], how: dict[str, Any]) -> None:
-    from maskbench.audit import audit
+    from maskbench.judging.audit import audit
     from maskbench.progress import Display
 
     line = shlex.join(["maskbench", *sys.argv[1:]])
@@ -108,9 +108,9 @@ def _audit(folder: RunFolder, wanted: Sequence[Audit], how: dict[str, Any]) -> N
 
 
 def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: bool) -> None:
-    from maskbench.audit import settings_of
-    from maskbench.audit_figures import figures
     from maskbench.families import kinship
+    from maskbench.judging.audit import settings_of
+    from maskbench.judging.audit_figures import figures
     from maskbench.report.audit import print_audit
 
     found = [figures(folder, one, rules) for one in wanted]
@@ -127,7 +127,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
 
 
 def _print_forecast(folder: RunFolder, wanted: Sequence[Audit]) -> None:
-    from maskbench.audit import forecast, settings_of
+    from maskbench.judging.audit import forecast, settings_of
 
     for one in wanted:
         left, tokens = forecast(folder, one)

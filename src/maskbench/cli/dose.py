@@ -21,7 +21,7 @@ from maskbench.settings import SUBJECT_SAMPLING
 from maskbench.system_prompts import LIBRARY
 
 if TYPE_CHECKING:
-    from maskbench.dose_plan import Plan
+    from maskbench.dose.plan import Plan
     from maskbench.progress import Display
 
 _DOSES, _SPLIT = "Doses", "Splits and controls"
@@ -150,7 +150,7 @@ def dose(
 
     Exit codes: 0 done; 1 done, but not measurable; 2 wrong usage, input, key or model; 130 interrupted.
     """
-    from maskbench.dose import measure_doses
+    from maskbench.dose.runs import measure_doses
     from maskbench.report.dose import print_dose
 
     given = given_options(ctx)
@@ -185,8 +185,8 @@ def _go_on(out: Path) -> str:
 
 def _plan(model: str, params: Mapping[str, Any], given: Mapping[str, Any]) -> Plan:
     """What the options ask for; raises UsageError where they do not go together."""
-    from maskbench.dose_plan import Plan
-    from maskbench.dose_verdict import Limits
+    from maskbench.dose.plan import Plan
+    from maskbench.dose.verdict import Limits
 
     kind = _kind(given)
     if not 0 < params["margin"] < 1:

@@ -18,7 +18,7 @@ from maskbench.settings import Protocol, Settings
 from maskbench.types import JudgeStyle
 
 if TYPE_CHECKING:
-    from maskbench.exam import Result
+    from maskbench.exam.sitting import Result
 
 _HOW, _JUDGE = "How it runs", "Judge"
 
@@ -115,8 +115,8 @@ def exam(
     Exit codes: 0 qualified; 3 not qualified; 1 not measurable, as too many verdicts could not be had; 2 wrong usage or
     a model that cannot be asked; 130 interrupted.
     """
-    from maskbench.exam import default_name
-    from maskbench.exam_scoring import EXIT_CODES
+    from maskbench.exam.scoring import EXIT_CODES
+    from maskbench.exam.sitting import default_name
     from maskbench.models import check_name
 
     check_name(model)
@@ -140,7 +140,7 @@ def exam(
 
 
 def _settings(model: str, given: dict[str, Any]) -> Settings:
-    from maskbench.exam import exam_settings
+    from maskbench.exam.sitting import exam_settings
 
     start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("protocol", "maskbench"))
     parts = ("temperature", "max_tokens", "reasoning_tokens")
@@ -153,7 +153,7 @@ def _settings(model: str, given: dict[str, Any]) -> Settings:
 
 
 def _examine(settings: Settings, folder: Path, repeat: int, given: dict[str, Any]) -> Result:
-    from maskbench.exam import LOG, examine
+    from maskbench.exam.sitting import LOG, examine
     from maskbench.progress import Display
 
     if folder.exists() and not folder.is_dir():
@@ -178,7 +178,7 @@ def _line(model: str, folder: Path, given: dict[str, Any]) -> str:
 
 
 def _print_forecast(settings: Settings, out: Path | None, repeat: int) -> None:
-    from maskbench.exam import forecast
+    from maskbench.exam.sitting import forecast
 
     left, tokens = forecast(settings, out, repeat)
     typer.echo(f"{left:,} verdicts are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called.")

@@ -20,8 +20,8 @@ from maskbench.settings import Protocol, Settings, judge_sampling
 from maskbench.types import JudgeStyle
 
 if TYPE_CHECKING:
+    from maskbench.judging.second import Look
     from maskbench.report.summary import Json
-    from maskbench.second import Look
 
 _HOW, _JUDGE, _SECOND = "How it runs", "Judge", "A second look"
 _SAME = "as in the run"
@@ -192,10 +192,10 @@ def _chosen(
 
     Settings are the set's where it goes on by its name alone, else the run's with another judge in them.
     """
-    from maskbench.judging import default_name
+    from maskbench.judging.again import default_name
+    from maskbench.judging.second import Look
     from maskbench.models import check_name
     from maskbench.run import VERDICTS
-    from maskbench.second import Look
 
     sets = folder.record().get("verdict_sets", {})
     settings = folder.settings()
@@ -233,7 +233,7 @@ def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
 
 
 def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, rules: str | None) -> Json:
-    from maskbench.judging import judge
+    from maskbench.judging.again import judge
     from maskbench.measuring import result
     from maskbench.progress import Display
 
@@ -260,7 +260,7 @@ def _line(*words: object) -> str:
 
 
 def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None) -> None:
-    from maskbench.judging import forecast
+    from maskbench.judging.again import forecast
 
     left, tokens = forecast(folder, settings, name, look)
     typer.echo(
@@ -270,7 +270,7 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
 
 
 def _list(folder: RunFolder) -> None:
+    from maskbench.judging.sets import listed
     from maskbench.report.judges import print_verdict_sets
-    from maskbench.verdict_sets import listed
 
     print_verdict_sets(listed(folder), stdout())

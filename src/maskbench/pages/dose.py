@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from maskbench.dose_folder import DoseFolder
+from maskbench.dose.folder import DoseFolder
 from maskbench.pages.charts import ORDER, Figure, Row, Table, bars, both, differences, outcomes, shown
 from maskbench.pages.dose_drawing import DAMAGE, damage_curve, outcome_curve
 from maskbench.pages.parts import KEY, RATE_OF, WHISKERS, Content, Facts, Section, Warn, estimate

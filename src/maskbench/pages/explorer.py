@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskbench.folder import RunFolder
 from maskbench.judge import options
+from maskbench.judging.sets import VerdictSet, open_verdicts
 from maskbench.pages.packing import BUDGET, Texts, packed
 from maskbench.pages.story import belief_story, belief_words, range_words, story, verdict_words
 from maskbench.rules import RuleSet, named
@@ -23,7 +24,6 @@ from maskbench.scenarios import canonical
 from maskbench.scoring import Items, score
 from maskbench.settings import Settings
 from maskbench.types import Ask, Disputed, Failure, Item, Judgement, Range, Reply, Scenario
-from maskbench.verdict_sets import VerdictSet, open_verdicts
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from maskbench.aggregate import tabulate
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
+from maskbench.judging.sets import open_verdicts
 from maskbench.leaderboard import is_simulated
 from maskbench.pages.shell import shortened
 from maskbench.result import Result
@@ -20,7 +21,6 @@ from maskbench.scoring import Items, score
 from maskbench.settings import Settings
 from maskbench.stats import Estimate, ratio
 from maskbench.types import BinaryVerdict, Failure, Item, Judgement, Scenario, Scored
-from maskbench.verdict_sets import open_verdicts
 
 Held = Literal["firm", "mixed", "joint", "absent", "open"]
 HELD: tuple[Held, ...] = ("firm", "mixed", "joint", "absent", "open")

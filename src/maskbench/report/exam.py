@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from maskbench.exam import Result
-from maskbench.exam_scoring import EXIT_CODES, Answer, Condition, Tally
+from maskbench.exam.scoring import EXIT_CODES, Answer, Condition, Tally
+from maskbench.exam.sitting import Result
 from maskbench.judge import options
 from maskbench.report.plain import plain
 from maskbench.report.tables import add, figures

@@ -16,6 +16,7 @@ import orjson
 
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
+from maskbench.judging.sets import SecondLook, VerdictSet, open_verdicts
 from maskbench.report.plain import escaped, plain, unformula
 from maskbench.report.published import Row, write_published
 from maskbench.rules import RuleSet, named
@@ -23,7 +24,6 @@ from maskbench.run import subject_asks
 from maskbench.scoring import Items, failures, score
 from maskbench.settings import Settings
 from maskbench.types import Disputed, Failure, Item, Judgement, Range, Reply, Scenario, Scored
-from maskbench.verdict_sets import SecondLook, VerdictSet, open_verdicts
 from maskbench.verdicts import to_json
 
 _SAMPLE = ("response", "reasoning", "verdict", "judge_reason", "truncated", "error")

@@ -17,16 +17,16 @@ import numpy as np
 from maskbench.aggregate import Table, error_share, rates, tabulate
 from maskbench.comparing import SEED, Arm, about, compare, contrast, shared
 from maskbench.comparing import read as read_arm
-from maskbench.damage import malformed
-from maskbench.dose_verdict import Candidate, Difference, Effect
+from maskbench.dose.damage import malformed
+from maskbench.dose.verdict import Candidate, Difference, Effect
 from maskbench.folder import RunFolder
+from maskbench.judging.sets import open_verdicts
 from maskbench.paired import sign_flip
 from maskbench.rules import RuleSet, named, same_answer
 from maskbench.scenarios import Key
 from maskbench.scoring import Items, score
 from maskbench.stats import NO_DATA, Estimate
 from maskbench.types import EVASIONS, Scored
-from maskbench.verdict_sets import open_verdicts
 
 Json = dict[str, Any]
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")

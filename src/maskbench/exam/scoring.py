@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from maskbench.exam_items import Question, Sort, exchanged
+from maskbench.exam.items import Question, Sort, exchanged
 from maskbench.rules import agree
 from maskbench.stats import Estimate, ratio
 from maskbench.types import BinaryVerdict, Failure, Judgement, NumericalVerdict, Range, Verdict

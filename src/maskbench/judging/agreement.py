@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from maskbench.aggregate import disputed_bounds, error_share, ordered, rates, tabulate, total
-from maskbench.ensembles import same
+from maskbench.judging.ensembles import same
+from maskbench.judging.sets import VerdictSet
 from maskbench.paired import sign_flip
 from maskbench.rules import RuleSet
 from maskbench.scoring import score
 from maskbench.stats import Estimate, ratio
 from maskbench.types import OUTCOMES, BinaryVerdict, Item, Judgement, Scored, Verdict
-from maskbench.verdict_sets import VerdictSet
 
 Json = dict[str, Any]
 KINDS = ("direct", "consistency", "statement", "numerical")  # of verdicts: three calls about options, and numbers

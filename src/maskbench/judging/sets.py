@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from maskbench.ensembles import majority
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.folder import RunFolder, judged_settings
+from maskbench.judging.ensembles import majority
+from maskbench.judging.second import Key, Look, Phases
 from maskbench.rules import RuleSet
 from maskbench.run import VERDICTS
 from maskbench.scoring import Items, finished, score
-from maskbench.second import Key, Look, Phases
 from maskbench.settings import Settings
 from maskbench.store import Store
 from maskbench.types import Failure, Item, Judgement, Scenario, Scored

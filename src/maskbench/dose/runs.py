@@ -14,11 +14,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from maskbench.dose_data import candidate, curve, effect
-from maskbench.dose_folder import DoseFolder
-from maskbench.dose_perplexity import Perplexities
-from maskbench.dose_plan import Dose, Plan, Split, check, doses, plan_from, planned, splits, strength, zero
-from maskbench.dose_verdict import CHOICE, Verdict, choose, exceeds, verdict
+from maskbench.dose.data import candidate, curve, effect
+from maskbench.dose.folder import DoseFolder
+from maskbench.dose.perplexity import Perplexities
+from maskbench.dose.plan import Dose, Plan, Split, check, doses, plan_from, planned, splits, strength, zero
+from maskbench.dose.verdict import CHOICE, Verdict, choose, exceeds, verdict
 from maskbench.folder import RunFolder
 from maskbench.measuring import Watcher, measure
 from maskbench.models import check_models

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maskbench.damage import Chat, neutral_chats, perplexity
-from maskbench.dose_folder import DoseFolder
-from maskbench.dose_plan import Dose
+from maskbench.dose.damage import Chat, neutral_chats, perplexity
+from maskbench.dose.folder import DoseFolder
+from maskbench.dose.plan import Dose
 from maskbench.models.hf.opening import Stock, is_local, place_of
 from maskbench.sandbox.judge import NAME as SANDBOX_JUDGE
 from maskbench.settings import Settings

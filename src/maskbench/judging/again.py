@@ -11,20 +11,20 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from maskbench.checking import CheckJudgeFlow, stored_checks
+from maskbench.checks.asking import CheckJudgeFlow, stored_checks
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.folder import RECORD, RunFolder, check_same_judge
 from maskbench.forecast import tokens
 from maskbench.judge import Prompts, load_prompts
+from maskbench.judging.second import Key, Look, choose, is_unsure
+from maskbench.judging.sets import Ensemble, SecondLook, check_name, open_verdicts
 from maskbench.measuring import Unwatched, Watcher, check, moved, now, plain_settings, run_flow, session
 from maskbench.models import check_judges, open_judges
 from maskbench.report.summary import Json
 from maskbench.run import Calls, Gate, JudgeFlow, judge_asks, subject_asks
-from maskbench.second import Key, Look, choose, is_unsure
 from maskbench.settings import JUDGING, Settings, protocol_id, verdict_key
 from maskbench.store import Store
 from maskbench.types import Ask, Judgement, Kind, Model, Scenario
-from maskbench.verdict_sets import Ensemble, SecondLook, check_name, open_verdicts
 
 
 def judge(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import product
 from random import Random
 
-from maskbench.exam_items import JOINT, Paper, Question, both_orders, scenarios, written
+from maskbench.exam.items import JOINT, Paper, Question, both_orders, scenarios, written
 from maskbench.judge import options
 from maskbench.models.sim import NO_COMMENT
 from maskbench.sandbox.draw import sandbox

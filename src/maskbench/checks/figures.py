@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from maskbench.check_asks import PLACEBO, PROVIDED, SELF_REPORT, TRACE, check_asks
+from maskbench.checks.asks import PLACEBO, PROVIDED, SELF_REPORT, TRACE, check_asks
 from maskbench.classify import classify
-from maskbench.judge_agreement import kappa
+from maskbench.judging.agreement import kappa
+from maskbench.judging.sets import AUDIT, Ensemble, SecondLook, VerdictSet
 from maskbench.resolve import given
 from maskbench.rules import RuleSet, same_answer
 from maskbench.run import VERDICTS
 from maskbench.scoring import Items, score, verdict_on
 from maskbench.stats import Estimate, ratio
 from maskbench.types import OUTCOMES, BinaryVerdict, OutcomeName, Reply, Scenario, Scored, Verdict
-from maskbench.verdict_sets import AUDIT, Ensemble, SecondLook, VerdictSet
 
 Json = dict[str, Any]
 _OUTRIGHT = {True: "yes", False: "no", None: "unsaid"}

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import orjson
 
-from maskbench.dose_folder import DoseFolder
-from maskbench.dose_verdict import Limits
+from maskbench.dose.folder import DoseFolder
+from maskbench.dose.verdict import Limits
 from maskbench.errors import UsageError
 from maskbench.folder import settings_from
 from maskbench.measuring import taken

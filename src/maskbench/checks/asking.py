@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from maskbench.check_asks import TRACE, check_asks, judge_check, judge_trace
+from maskbench.checks.asks import TRACE, check_asks, judge_check, judge_trace
 from maskbench.judge import Prompts
 from maskbench.rules import named
 from maskbench.run import VERDICTS, Flow, JudgeFlow, stands, together

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from maskbench.audit import Audit
-from maskbench.ensembles import same
 from maskbench.folder import RunFolder
-from maskbench.judge_agreement import kappa, lie_difference, outcomes_alike
+from maskbench.judging.agreement import kappa, lie_difference, outcomes_alike
+from maskbench.judging.audit import Audit
+from maskbench.judging.ensembles import same
+from maskbench.judging.sets import VerdictSet, open_verdicts
 from maskbench.rules import RuleSet, named
 from maskbench.scoring import score
 from maskbench.stats import Estimate, ratio
 from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Judgement, Scenario, Scored, Verdict
-from maskbench.verdict_sets import VerdictSet, open_verdicts
 
 Json = dict[str, Any]
 

@@ -16,15 +16,15 @@ from maskbench.errors import RunMismatch, UsageError
 from maskbench.folder import RECORD, RunFolder
 from maskbench.forecast import tokens
 from maskbench.judge import Prompts, load_prompts, pivot
-from maskbench.judging import Job
+from maskbench.judging.again import Job
+from maskbench.judging.second import Key
+from maskbench.judging.sets import AUDIT, Ensemble, SecondLook, VerdictSet, open_verdicts
 from maskbench.measuring import Unwatched, Watcher
 from maskbench.models import check_judges
 from maskbench.run import JudgeFlow, judge_asks, subject_asks
-from maskbench.second import Key
 from maskbench.settings import Settings
 from maskbench.store import Store
 from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Kind, Letter, Model, Option, Reply, Scenario
-from maskbench.verdict_sets import AUDIT, Ensemble, SecondLook, VerdictSet, open_verdicts
 
 AuditKind = Literal["swap", "repeat"]
 _OTHER: Mapping[Letter, Letter] = {"A": "B", "B": "A", "C": "C", "D": "D"}

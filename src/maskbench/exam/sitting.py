@@ -17,9 +17,9 @@ from pathlib import Path
 import orjson
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable, UsageError
-from maskbench.exam_items import JOINT, Paper, Question
-from maskbench.exam_papers import paper_for
-from maskbench.exam_scoring import Answer, Score, score
+from maskbench.exam.items import JOINT, Paper, Question
+from maskbench.exam.papers import paper_for
+from maskbench.exam.scoring import Answer, Score, score
 from maskbench.folder import RECORD, RunFolder
 from maskbench.forecast import tokens
 from maskbench.judge import Prompts, load_prompts

@@ -1,0 +1,1 @@
+"""Checks on the subject: placebo, provided facts understood, self-reports, lies that the reasoning knew."""

@@ -1,0 +1,1 @@
+"""The exam of a judge: replies whose verdict is known, the sitting, and the score."""
