@@ -13,7 +13,7 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
