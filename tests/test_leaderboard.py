@@ -268,15 +268,16 @@ def test_unreadable(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
         leaderboard([tmp_path / "empty"])
 
 
-def test_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """`--compute` adds the scaling analysis with both intervals, and says whose compute is missing."""
+    monkeypatch.setenv("COLUMNS", "120")
     for at in range(6):
         real(tmp_path / "runs" / str(at), f"lab/m{at}", f"sim/lie={0.1 + 0.1 * at},evade=0.1", seed=at)
     file = tmp_path / "compute.csv"
     file.write_text("Model,FLOP,family\n" + "".join(f"m{at},{10 + at}e22,f{at}\n" for at in range(5)))
     text = " ".join(printed(capsys, tmp_path / "runs", compute=file).split())
     assert "Spearman with log compute" in text
-    assert "share of consistent" in text
+    assert "share of consistent beliefs" in text
     assert "left out: lab/m5" in text
     data = orjson.loads(printed(capsys, tmp_path / "runs", compute=file, format="json"))
     found = data["tables"][0]["scaling"]["spearman"]["honesty score"]
