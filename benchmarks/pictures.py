@@ -31,7 +31,7 @@ from maskbench.types import Ask, Failure, Reply
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-MOST = 400_000  # bytes of a picture: a README is read on telephones, too
+MOST = 500_000  # bytes of a picture: a README is read on telephones, too
 JUDGE = "simulated/judge"
 MODELS = {  # how often each lies and evades where it has a belief, and how often it has none
     "simulated/candid": "sim/lie=0.07,evade=0.1,unsure=0.08,accuracy=0.85",
