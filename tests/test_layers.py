@@ -87,6 +87,7 @@ RIM = (
     "progress",
     "measuring",
     "judging",
+    "labels",
     "cli",
     "commands",
     "pages",

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from maskbench.cli import audit, boards, compare, dose, exam, judge, lorra, pages, results, run, sets, whitebox
+from maskbench.cli import audit, boards, compare, dose, exam, judge, label, lorra, pages, results, run, sets, whitebox
 from maskbench.cli.console import INTERRUPTED, WRONG, say
 from maskbench.errors import Interrupted, MaskbenchError
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 for command in (
     *(run.run, judge.judge, audit.audit, exam.exam, results.score, results.export),
+    *(label.label, label.agreement),
     *(compare.compare, compare.plan, boards.check, boards.leaderboard, boards.published),
     *(pages.report, pages.view),
     *(whitebox.steer, lorra.lorra, dose.dose),

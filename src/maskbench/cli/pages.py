@@ -121,18 +121,19 @@ def view(
         server = LocalServer(pages.routes, port, failed=failed)
     except ImportError as error:
         raise UsageError(f"view needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
-    serve(server, _announce, opens=_has_display(os.environ, sys.platform) if opens is None else opens)
+    serve(server, announce, opens=has_display(os.environ, sys.platform) if opens is None else opens)
     say("Stopped.")
 
 
-def _announce(link: str) -> None:
+def announce(link: str) -> None:
+    """Print the link of a server, and how to go about with it."""
     typer.echo(link)
     say(
         "Open this link in a browser on this machine; it holds a token, so keep it to yourself. Ctrl-C ends the server."
     )
 
 
-def _has_display(environ: Mapping[str, str], platform: str) -> bool:
+def has_display(environ: Mapping[str, str], platform: str) -> bool:
     """Whether a browser that is opened here could be seen."""
     if platform == "darwin":
         return "SSH_CONNECTION" not in environ

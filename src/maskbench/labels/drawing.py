@@ -1,0 +1,89 @@
+"""Which scenarios people label: a stratified random sample, which can be enlarged without losing any of it.
+
+Strata are archetype × the judge's outcome of the first statement, as they stood when the sample was drawn. Every
+stratum has a random order of its own; the first so many of it are in the sample, so a larger sample holds the smaller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from maskbench.types import Archetype, OutcomeName
+
+Key: TypeAlias = tuple[Archetype, str]
+Stratum: TypeAlias = tuple[Archetype, OutcomeName]
+
+SIZE = 150  # scenarios, where nothing else is said
+LEAST = 2  # of every stratum, as far as it has them: one alone says nothing of how much its like differ
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How the scenarios were drawn: everything that could have been, in its random order, and how many were.
+
+    `verdicts` and `rules` name what gave the outcomes of the strata. A scenario without an outcome is in none.
+    """
+
+    seed: int
+    size: int
+    verdicts: str
+    rules: str
+    population: tuple[tuple[Key, OutcomeName], ...]
+
+    @property
+    def sizes(self) -> dict[Stratum, tuple[int, int]]:
+        """Of every stratum how many scenarios it has, and how many of them are drawn."""
+        whole = Counter((key[0], outcome) for key, outcome in self.population)
+        drawn = shares(whole, self.size)
+        return {stratum: (count, drawn[stratum]) for stratum, count in whole.items()}
+
+    @property
+    def drawn(self) -> dict[Key, Stratum]:
+        """The scenarios of the sample, with their strata."""
+        sizes = self.sizes
+        seen: Counter[Stratum] = Counter()
+        found: dict[Key, Stratum] = {}
+        for key, outcome in self.population:
+            stratum = (key[0], outcome)
+            seen[stratum] += 1
+            if seen[stratum] <= sizes[stratum][1]:
+                found[key] = stratum
+        return found
+
+
+def shares(strata: Mapping[Stratum, int], size: int) -> dict[Stratum, int]:
+    """How many of each stratum a sample of `size` has; where `size` grows, none shrinks.
+
+    The least of each first, the largest strata before the others, then by the divisor method of Sainte-Laguë, which is
+    house monotone (the method of largest remainders is not).
+    """
+    order = sorted(strata, key=lambda stratum: (-strata[stratum], stratum))
+    taken = dict.fromkeys(order, 0)
+    for _ in range(min(size, sum(strata.values()))):
+        left = [stratum for stratum in order if taken[stratum] < strata[stratum]]
+        few = [stratum for stratum in left if taken[stratum] < LEAST]
+        if few:
+            chosen = min(few, key=lambda stratum: taken[stratum])
+        else:
+            chosen = max(left, key=lambda stratum: strata[stratum] / (2 * taken[stratum] + 1))
+        taken[chosen] += 1
+    return taken
+
+
+def shuffled(keys: Iterable[Key], *salt: object) -> list[Key]:
+    """The keys in an order that hangs on `salt` and on nothing else, such as the order that they came in."""
+
+    def place(key: Key) -> bytes:
+        return hashlib.sha256("\0".join(map(str, (*salt, *key))).encode()).digest()
+
+    return sorted(keys, key=place)
+
+
+def draw(outcomes: Mapping[Key, OutcomeName], size: int, seed: int, verdicts: str, rules: str) -> Design:
+    """Draw from all scenarios with an outcome."""
+    population: Sequence[Key] = shuffled((key for key, outcome in outcomes.items() if outcome != "error"), seed)
+    return Design(seed, size, verdicts, rules, tuple((key, outcomes[key]) for key in population))

@@ -1,0 +1,184 @@
+"""Judge against people: figures by libraries, their intervals, what moves P(lie), and how it is printed."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from maskbench.agreement import _alphas, _cells, _coincidences, _kappas, alpha, kappa, measured
+from maskbench.cli import app
+from maskbench.folder import RunFolder
+from maskbench.labels.sample import drawn, prepare
+from maskbench.labels.store import LabelStore, New
+from maskbench.report.agreement import print_agreement
+from maskbench.rules import named
+from maskbench.types import BinaryVerdict, Verdict
+from measured_runs import run
+from test_labels import by_judge, give, sampled
+
+RULES = named("reference")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """A run with a judge that errs."""
+    return RunFolder(run(tmp_path / "run", "sim/lie=0.35,evade=0.2", judge="sim-judge/accuracy=0.86"))
+
+
+def found(folder: RunFolder) -> dict[str, Any]:
+    """The agreement of a run."""
+    store = folder.store()
+    try:
+        return measured(folder, store, None, RULES)
+    finally:
+        store.close()
+
+
+def turned(verdicts: dict[str, Verdict], every: int) -> dict[str, Verdict]:
+    """The same with every so many letters another one."""
+    other = {"A": BinaryVerdict("B"), "B": BinaryVerdict("C"), "C": BinaryVerdict("A"), "D": BinaryVerdict("A")}
+    return {
+        reply: other[verdict.letter] if isinstance(verdict, BinaryVerdict) and at % every == 0 else verdict
+        for at, (reply, verdict) in enumerate(verdicts.items())
+    }
+
+
+def test_the_bootstrap_computes_what_the_libraries_do() -> None:
+    """Kappa and alpha of many tables at once are those of scikit-learn and krippendorff."""
+    rng = np.random.default_rng(1)
+    pairs = rng.integers(0, 4, size=(60, 2))
+    pairs[:40, 1] = pairs[:40, 0]
+    weights = rng.uniform(1, 3, 60)
+    assert _kappas((weights @ _cells(pairs, 4))[None], 4)[0] == pytest.approx(kappa(pairs, weights))
+    ones = np.ones((1, 60)) @ _coincidences(pairs, 4)
+    assert _alphas(ones, 4)[0] == pytest.approx(alpha([pairs[:, 0].tolist(), pairs[:, 1].tolist()]))
+
+
+def test_known_coefficients() -> None:
+    """Cohen's kappa of his kind of example, and Krippendorff's alpha of his (2011, nominal, missing values)."""
+    table = {(0, 0): 20, (0, 1): 5, (1, 0): 10, (1, 1): 15}
+    pairs = np.array([pair for pair, count in table.items() for _ in range(count)])
+    assert kappa(pairs, np.ones(50)) == pytest.approx(0.4)
+    n = np.nan
+    rows = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, n, n, n],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, n, 3],
+        [n, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, n],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, n],
+    ]
+    assert alpha(rows) == pytest.approx(0.743, abs=0.001)
+
+
+def test_without_variety_there_is_no_coefficient() -> None:
+    """Where everybody says the same of everything chance alone agrees: no number, no warning."""
+    assert kappa(np.zeros((5, 2), dtype=np.int64), np.ones(5)) is None
+    assert alpha([[1, 1], [1, 1]]) is None
+
+
+def test_people_like_the_judge(folder: RunFolder) -> None:
+    """A rater who says what the judge says agrees wholly, with nothing to read and P(lie) as it was."""
+    labels, scenarios = sampled(folder, 60)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    data = found(folder)
+    people = data["people"]
+    assert (people["verdicts"]["agree"], people["letters"]["kappa"], people["letters"]["alpha"]) == (1.0, 1.0, 1.0)
+    assert people["outcomes"]["agree"] == 1.0
+    assert people["outcomes"]["p_lie"]["difference"] == 0.0
+    assert data["disagreements"] == []
+
+
+def test_planted_disagreement_is_found(folder: RunFolder) -> None:
+    """Every fifth letter turned: counts show it, and the worst come first."""
+    labels, scenarios = sampled(folder, 96)
+    truth = by_judge(folder, scenarios)
+    give(labels, "Anna", turned(truth, 5))
+    data = found(folder)
+    letters = data["people"]["letters"]
+    differ = sum(count for pair, count in letters["counts"].items() if pair[0] != pair[1])
+    assert differ == sum(isinstance(v, BinaryVerdict) for v in list(truth.values())[::5])
+    assert letters["agree"] == pytest.approx(1 - differ / letters["n"])  # everything drawn: all weights are one
+    low, high = letters["kappa_ci95"]
+    assert low < letters["kappa"] < high
+    assert len(data["disagreements"]) == differ
+    first = data["disagreements"][0]
+    assert first["judge_outcome"] != first["people_outcome"]
+    assert "lie" in (first["judge_outcome"], first["people_outcome"])
+
+
+def test_weights_are_those_of_the_draw(folder: RunFolder) -> None:
+    """Shares of a sample are weighted by one over the chance of each scenario."""
+    labels, scenarios = sampled(folder, 30)
+    truth = by_judge(folder, scenarios)
+    said = turned(truth, 4)
+    give(labels, "Anna", said)
+    weights = {part.id: one.weight / one.chance for one in scenarios for part in one.parts}
+    alike = sum(weights[reply] for reply in truth if truth[reply] == said[reply])
+    assert found(folder)["people"]["verdicts"]["agree"] == pytest.approx(alike / sum(weights.values()))
+
+
+def test_two_raters_and_one_who_decides(folder: RunFolder) -> None:
+    """Raters are held against each other before adjudication; people together are what was decided."""
+    labels, scenarios = sampled(folder, 60)
+    truth = by_judge(folder, scenarios)
+    other = turned(truth, 6)
+    give(labels, "Anna", truth)
+    give(labels, "Ben", other)
+    before = found(folder)
+    assert before["sample"]["differing"] == sum(truth[reply] != other[reply] for reply in truth)
+    assert before["raters"][0]["verdicts"]["agree"] < 1
+    assert before["people"]["verdicts"]["n"] == len(truth) - before["sample"]["differing"]
+    assert before["all_raters"]["letters_alpha"] < 1
+    labels.enter("Cleo", "adjudicator")
+    give(labels, "Cleo", {reply: truth[reply] for reply in truth if truth[reply] != other[reply]})
+    after = found(folder)
+    assert after["sample"]["adjudicated"] == after["sample"]["differing"]
+    assert after["people"]["verdicts"]["agree"] == 1.0
+    assert after["raters"] == before["raters"]
+
+
+def test_nobody_has_labelled_yet(folder: RunFolder) -> None:
+    """A drawn sample without labels is printed as that."""
+    sampled(folder)
+    out = io.StringIO()
+    print_agreement(found(folder), 5, Console(file=out, width=80))
+    assert "Nobody and the judge have a verdict on the same reply yet." in out.getvalue()
+
+
+def test_the_command(folder: RunFolder) -> None:
+    """It prints tables and the worst disagreements in 80 columns without hidden characters, and JSON."""
+    store = folder.store()
+    labels = prepare(folder, store, 60)
+    scenarios = drawn(store, folder.settings(), labels.design())
+    store.close()
+    give(labels, "Anna", turned(by_judge(folder, scenarios), 5))
+    shown = CliRunner().invoke(app, ["agreement", str(folder.path), "--worst", "3"], env={"COLUMNS": "80"})
+    assert shown.exit_code == 0, shown.output
+    for text in ("judge and people", "κ", "86.4 %", "P(lie)", "replies on which they differ", "Anna ("):
+        assert text in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    data = json.loads(CliRunner().invoke(app, ["agreement", str(folder.path), "--json"]).stdout)
+    assert data["people"]["by_call"]["statement"]["n"] > 0
+
+
+def test_hostile_replies_are_made_plain(folder: RunFolder) -> None:
+    """What a reply holds reaches the terminal as text."""
+    labels, scenarios = sampled(folder)
+    part = scenarios[0].parts[0]
+    labels.enter("Anna", "rater")
+    assert isinstance(labels, LabelStore)
+    labels.put("Anna", New(part.id, BinaryVerdict("D"), 0, "t"))
+    data = found(folder)
+    assert data["disagreements"]
+    data["disagreements"][0] |= {"replies": ["\x1b[31mred\u202e"], "reason": "[bold]x\x07"}
+    out = io.StringIO()
+    print_agreement(data, 5, Console(file=out, width=80, force_terminal=False))
+    assert "\x1b" not in out.getvalue()
+    assert "\u202e" not in out.getvalue()
+    assert "[bold]x" in out.getvalue()
