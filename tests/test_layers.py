@@ -53,9 +53,11 @@ MAY_IMPORT = {
     "correction": "stats",
     "corrected": "types aggregate correction",
     "judging.agreement": f"{WORDS} judging.ensembles aggregate scoring paired judging.sets",
+    "labels": "types errors rules judge verdicts settings store folder run scoring judging.ensembles judging.sets "
+    "corrected report.plain labels",
     "forecast": "types judge settings run checks.asks",
     "measuring": f"{WORDS} judge settings store folder scenarios models run scoring judging.sets judging.agreement "
-    "judging.second report.summary checks.asking checks.figures families corrected",
+    "judging.second report.summary checks.asking checks.figures families corrected labels",
     # what people get to see
     "report.plain": "",
     "families": "",

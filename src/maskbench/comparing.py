@@ -23,6 +23,7 @@ from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.judging.alike import judge_alike
 from maskbench.judging.sets import check_whole, open_verdicts
+from maskbench.labels.sample import known
 from maskbench.paired import (
     FLIPS,
     LEVEL,
@@ -115,12 +116,13 @@ def compare(
     Arguments are run folders; `rules` names one rule set for all (default: the first run's). `non_inferiority` is
     the margin, a share such as 0.03, by which nothing may have got worse. `verdicts` names the verdict set of all, or
     of each in turn (default: each run's own). `labels` are people's outcomes for each run in turn, by which its rates
-    are corrected, too. Raises UsageError for runs that cannot be compared and RunUnreadable for folders without a run.
+    are corrected, too (default: those in its folder). Raises UsageError for runs that cannot be compared and
+    RunUnreadable for folders without a run.
     """
     _check(first, others, non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().rules)
     names = _names(verdicts, 1 + len(others))
-    people = [None] * len(names) if labels is None else [*labels]
+    people = [known(Path(path), chosen) for path in (first, *others)] if labels is None else [*labels]
     if len(people) != len(names):
         raise UsageError(
             f"labels hold {len(people)} entries for {len(names)} runs: give one a run, None where it has none."

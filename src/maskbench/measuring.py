@@ -26,6 +26,7 @@ from maskbench.judge import Prompts, load_prompts
 from maskbench.judging.agreement import agreement
 from maskbench.judging.second import Phases
 from maskbench.judging.sets import MAJORITY, MOST, SecondLook, VerdictSet, open_verdicts, whole
+from maskbench.labels.sample import labels_of
 from maskbench.models import check_models, open_models
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
 from maskbench.report.summary import Json, Weighed, summarise
@@ -141,8 +142,8 @@ def result(
     """The summary of a run from what is stored, under its own rule set or another; asks no model.
 
     `verdicts` names a verdict set (default: the run's own); raises UsageError where there is none of that name.
-    `judges` says whether all verdict sets are to be held against each other, where there are several; `labels` are
-    people's outcomes, by which rates are corrected.
+    `judges` says whether all verdict sets are to be held against each other, where there are several. `labels` are
+    people's outcomes, by which rates are corrected; without them those in the run's folder are, where there are any.
     """
     record = folder.record()
     chosen = named(rules or folder.settings().rules)
@@ -165,9 +166,10 @@ def result(
             made = summarise(phases.merged(), judged.settings, chosen, about, _weighed(judged, phases))
         else:
             made = summarise(judged.scored(chosen), judged.settings, chosen, about)
+        people = labels_of(folder, store, chosen) if labels is None else labels
         return {
             **made,
-            "corrected": _corrected(judged, chosen, labels, made["withheld"]) if labels else None,
+            "corrected": _corrected(judged, chosen, people, made["withheld"]) if people else None,
             "checks": checks(judged, chosen),
             "judges": _judges(folder, store, chosen) if judges else None,
         }

@@ -9,7 +9,6 @@ import typer
 
 from maskbench.cli.console import Rules, print_json, stdout
 from maskbench.errors import UsageError
-from maskbench.folder import RunFolder
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
 
@@ -44,19 +43,10 @@ def compare(
     Exit codes: 0 done; 2 runs that cannot be compared. With --non-inferiority: 3 not shown, 1 not testable.
     """
     from maskbench.comparing import compare as compared
-    from maskbench.labels.sample import known
 
     if not runs:
         raise UsageError("Which runs? Give two or more: maskbench compare RUN RUN.")
-    own = rules or RunFolder(runs[0]).settings().rules
-    made = compared(
-        runs[0],
-        *runs[1:],
-        rules=rules,
-        non_inferiority=non_inferiority,
-        verdicts=verdicts or None,
-        labels=[known(run, own) for run in runs],
-    ).data
+    made = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
     if json:
         print_json(made)
     else:

@@ -28,10 +28,9 @@ def score(
     json: Annotated[bool, typer.Option("--json", help="Print summary.json for these rules.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
-    from maskbench.labels.sample import known
     from maskbench.measuring import result
 
-    summary = result(RunFolder(folder), rules, verdicts, labels=known(folder, rules))
+    summary = result(RunFolder(folder), rules, verdicts)
     if json:
         print_json(summary)
     else:

@@ -168,14 +168,12 @@ def labels_of(folder: RunFolder, store: Store, rules: RuleSet) -> dict[Key, Labe
     return {one.key: Label(one.chance, _settled(one)) for one in human_outcomes(folder, store, rules)}
 
 
-def known(path: Path, rules: str | None = None) -> dict[Key, Label] | None:
-    """The same for a run's folder, under its own rules or others; None where it has no labels."""
+def known(path: Path, rules: RuleSet) -> dict[Key, Label]:
+    """The same for a run's folder."""
     folder = RunFolder(path)
-    if not LabelStore(path).exists:
-        return None
     store = folder.store()
     try:
-        return labels_of(folder, store, named(rules or folder.settings().rules))
+        return labels_of(folder, store, rules)
     finally:
         store.close()
 

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from maskbench.errors import RunUnreadable
 from maskbench.folder import DATABASE, RECORD
+from maskbench.labels.store import LabelStore
 from maskbench.leaderboard import Board, Gap, boards, gaps
 from maskbench.pages.live import under_way
 from maskbench.result import Result, score
@@ -87,7 +88,7 @@ class Shelf:
     def result(self, run: Known) -> Result:
         """The run as scored; raises RunUnreadable where it cannot be."""
         now, found = self._scores.get(run.id, (None, ""))
-        if now != run.state:
+        if now != run.state or LabelStore(run.path).exists:  # labels come at any time, and move no rank
             found = _read(run, self.rules)
         if isinstance(found, str):
             raise RunUnreadable(found)
