@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from maskbench.aggregate import rates, repeated, tabulate
+from maskbench.driving import Unwatched
 from maskbench.judge import load_prompts
-from maskbench.measuring import Unwatched
 from maskbench.models.pinocchio import Pinocchio, open_pinocchio
 from maskbench.pressure import statement_ask
 from maskbench.rules import RULES

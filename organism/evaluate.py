@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from maskbench.aggregate import Table, Tally, rates, tabulate, total
+from maskbench.driving import Unwatched
 from maskbench.judge import load_prompts
-from maskbench.measuring import Unwatched
 from maskbench.models.pinocchio import Engine, Sample, Vocabulary, open_pinocchio
 from maskbench.pressure import statement_ask
 from maskbench.rules import RULES

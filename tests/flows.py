@@ -18,8 +18,8 @@ from typing import Any
 import orjson
 
 from chat_server import Body, ChatServer, serve
+from maskbench.driving import Unwatched
 from maskbench.judge import load_prompts
-from maskbench.measuring import Unwatched
 from maskbench.models.scripted import Answer, Script, ScriptedModel
 from maskbench.run import Flow, Gate
 from maskbench.scenarios.rows import QUESTIONS, read_row

@@ -15,8 +15,8 @@ from maskbench.dose.folder import DoseFolder, cells
 from maskbench.dose.plan import Plan, check, doses, plan_from, planned, splits
 from maskbench.dose.runs import measure_doses
 from maskbench.dose.verdict import Limits, verdict
+from maskbench.driving import Unwatched
 from maskbench.errors import RunMismatch, RunUnreadable, UnknownModel, UsageError
-from maskbench.measuring import Unwatched
 from maskbench.report.dose import finding, print_dose
 from maskbench.scenarios import SetHash, canonical, load
 from maskbench.types import Scenario

@@ -11,7 +11,8 @@ from chat_server import Answer, Body, completion
 from flows import environ, letter, number, scenario, scenarios, serving, settings
 from maskbench.forecast import REPLY_TOKENS, Plan, plan
 from maskbench.judge import load_prompts
-from maskbench.measuring import measure, taken
+from maskbench.measuring import measure
+from maskbench.preparing import taken
 from maskbench.run import Calls
 from maskbench.scenarios import load
 from maskbench.settings import Settings

@@ -13,12 +13,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from maskbench.driving import Unwatched
 from maskbench.elicit import belief_asks
 from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.folder import RunFolder
 from maskbench.judging.sets import open_verdicts
 from maskbench.leaderboard import is_simulated
-from maskbench.measuring import Unwatched, measure
+from maskbench.measuring import measure
 from maskbench.models import defaults
 from maskbench.models.hf.engine import Steering
 from maskbench.models.hf.model import HfModel

@@ -56,8 +56,11 @@ MAY_IMPORT = {
     "labels": "types errors rules judge verdicts settings store folder run scoring judging.ensembles judging.sets "
     "corrected report.plain labels",
     "forecast": "types judge settings run checks.asks",
-    "measuring": f"{WORDS} judge settings store folder scenarios models run scoring judging.sets judging.agreement "
-    "judging.second report.summary checks.asking checks.figures families corrected labels",
+    "driving": "types run",
+    "recording": "types settings store run",
+    "preparing": "types errors rules judge settings store folder scenarios driving recording",
+    "measuring": f"{WORDS} driving recording preparing judge settings store folder models run scoring judging.sets "
+    "judging.agreement judging.second report.summary checks.asking checks.figures families corrected labels",
     # what people get to see
     "report.plain": "",
     "families": "",
@@ -87,6 +90,9 @@ RIM = (
     "whitebox",
     "report",
     "progress",
+    "driving",
+    "recording",
+    "preparing",
     "measuring",
     "judging",
     "labels",

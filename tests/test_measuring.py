@@ -25,8 +25,9 @@ from maskbench.errors import (
 )
 from maskbench.folder import RECORD, RunFolder
 from maskbench.judging.sets import VerdictSet
-from maskbench.measuring import check, measure, result, taken
+from maskbench.measuring import measure, result
 from maskbench.models.scripted import ScriptedModel
+from maskbench.preparing import check, taken
 from maskbench.report.export import rows
 from maskbench.rules import named
 from maskbench.run import Calls

@@ -152,8 +152,8 @@ def _whole_command(folder: Path) -> str:
 def _print_plan(settings: Settings, environ: Mapping[str, str]) -> None:
     from maskbench.forecast import plan
     from maskbench.judge import load_prompts
-    from maskbench.measuring import check, taken
     from maskbench.models.hf.opening import check_options
+    from maskbench.preparing import check, taken
     from maskbench.report.text import print_plan
 
     check(settings)

@@ -15,7 +15,7 @@ from maskbench.dose.folder import DoseFolder
 from maskbench.dose.verdict import Limits
 from maskbench.errors import UsageError
 from maskbench.folder import settings_from
-from maskbench.measuring import taken
+from maskbench.preparing import taken
 from maskbench.settings import MAY_CHANGE, Settings
 from maskbench.system_prompts import system_prompt
 from maskbench.types import Scenario

@@ -19,8 +19,9 @@ from maskbench.dose.folder import DoseFolder
 from maskbench.dose.perplexity import Perplexities
 from maskbench.dose.plan import Dose, Plan, Split, check, doses, plan_from, planned, splits, strength, zero
 from maskbench.dose.verdict import CHOICE, Verdict, choose, exceeds, verdict
+from maskbench.driving import Watcher
 from maskbench.folder import RunFolder
-from maskbench.measuring import Watcher, measure
+from maskbench.measuring import measure
 from maskbench.models import check_models
 from maskbench.models.hf.opening import Stock, check_options, identified
 

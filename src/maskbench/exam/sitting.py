@@ -16,6 +16,7 @@ from pathlib import Path
 
 import orjson
 
+from maskbench.driving import Unwatched, Watcher, run_flow
 from maskbench.errors import RunError, RunMismatch, RunUnreadable, UsageError
 from maskbench.exam.items import JOINT, Paper, Question
 from maskbench.exam.papers import paper_for
@@ -23,9 +24,10 @@ from maskbench.exam.scoring import Answer, Score, score
 from maskbench.folder import RECORD, RunFolder
 from maskbench.forecast import tokens
 from maskbench.judge import Prompts, load_prompts
-from maskbench.measuring import Unwatched, Watcher, check, now, plain_settings, run_flow, session
 from maskbench.models import check_judges, open_judges
 from maskbench.models.hf.opening import Stock
+from maskbench.preparing import check
+from maskbench.recording import now, plain_settings, session
 from maskbench.report.summary import Json
 from maskbench.run import VERDICTS, Calls, Gate, JudgeFlow, judge_asks, subject_asks
 from maskbench.settings import JUDGING, Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of

@@ -12,14 +12,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 from maskbench.checks.asking import CheckJudgeFlow, stored_checks
+from maskbench.driving import Unwatched, Watcher, run_flow
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.folder import RECORD, RunFolder, check_same_judge
 from maskbench.forecast import tokens
 from maskbench.judge import Prompts, load_prompts
 from maskbench.judging.second import Key, Look, choose, is_unsure
 from maskbench.judging.sets import Ensemble, SecondLook, check_name, open_verdicts
-from maskbench.measuring import Unwatched, Watcher, check, moved, now, plain_settings, run_flow, session
 from maskbench.models import check_judges, open_judges
+from maskbench.preparing import check
+from maskbench.recording import moved, now, plain_settings, session
 from maskbench.report.summary import Json
 from maskbench.run import Calls, Gate, JudgeFlow, judge_asks, subject_asks
 from maskbench.settings import JUDGING, Settings, protocol_id, verdict_key

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from maskbench.driving import Unwatched, Watcher
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.folder import RECORD, RunFolder
 from maskbench.forecast import tokens
@@ -19,7 +20,6 @@ from maskbench.judge import Prompts, load_prompts, pivot
 from maskbench.judging.again import Job
 from maskbench.judging.second import Key
 from maskbench.judging.sets import AUDIT, Ensemble, SecondLook, VerdictSet, open_verdicts
-from maskbench.measuring import Unwatched, Watcher
 from maskbench.models import check_judges
 from maskbench.run import JudgeFlow, judge_asks, subject_asks
 from maskbench.settings import Settings

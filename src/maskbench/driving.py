@@ -1,0 +1,100 @@
+"""Lets a flow run to its end: in a loop of its own, stopped by signals, and with somebody who watches."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from maskbench.run import GRACE_SECONDS, Calls, JudgeFlow
+from maskbench.types import Ask, Failure, Model, Reply, Stage
+
+
+class Watcher(Protocol):
+    """Whoever watches a measurement; `called` and `settled` as `run.Observer` has them."""
+
+    def begin(self, expected: Calls, models: Sequence[Model]) -> None:
+        """The flow starts, with so many calls to settle."""
+        ...
+
+    def called(self, stage: Stage, answer: Reply | Failure) -> None:
+        """A model has just answered, or failed to."""
+        ...
+
+    def settled(self, stage: Stage) -> None:
+        """One expected reply or verdict will need no further call."""
+        ...
+
+    def failed(self, ask: Ask, failure: Failure) -> None:
+        """This could not be had in this session, after all retries."""
+        ...
+
+    def tell(self, line: str) -> None:
+        """A line that the user should read."""
+        ...
+
+    def end(self) -> None:
+        """The flow is over, one way or another."""
+        ...
+
+
+class Unwatched:
+    """Nobody watches."""
+
+    def begin(self, expected: Calls, models: Sequence[Model]) -> None:
+        """Nothing to see."""
+
+    def called(self, stage: Stage, answer: Reply | Failure) -> None:
+        """Nothing to see."""
+
+    def settled(self, stage: Stage) -> None:
+        """Nothing to see."""
+
+    def failed(self, ask: Ask, failure: Failure) -> None:
+        """Nothing to see."""
+
+    def tell(self, line: str) -> None:
+        """Nobody to tell."""
+
+    def end(self) -> None:
+        """Nothing to see."""
+
+
+def run_flow(flow: JudgeFlow, models: Sequence[Model], watcher: Watcher) -> None:
+    """Let a flow run to its end in a loop of its own, then close the models; signals stop it gently."""
+    with _loop() as runner:
+        runner.run(_flow(flow, models, watcher))
+
+
+async def _flow(flow: JudgeFlow, models: Sequence[Model], watcher: Watcher) -> None:
+    """The flow with its signals: the first Ctrl-C (or SIGTERM) lets calls in flight come home, the second does not."""
+    loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        if flow.stopped:
+            flow.stop(flow.stopped, grace=0)
+            return
+        flow.stop("Stopped.")
+        watcher.tell(f"Stopping; calls in flight have {GRACE_SECONDS:.0f} s to come home. Ctrl-C again stops at once.")
+
+    signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    for number in signals:
+        loop.add_signal_handler(number, interrupt)
+    try:
+        await flow.run()
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+        for model in models:
+            await model.close()
+
+
+def _loop() -> asyncio.Runner:
+    """A loop of our own: uvloop's where it is installed, for half the processor time a call."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.Runner()
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)

@@ -1,0 +1,153 @@
+"""Before a measurement: whether its settings are meant, what it takes of its scenario set, and the folder with both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import TypeAlias
+
+from maskbench.driving import Watcher
+from maskbench.errors import RunUnreadable, ScenarioError, UsageError
+from maskbench.folder import RECORD, SCHEMA, RunFolder, check_same
+from maskbench.judge import Prompts
+from maskbench.recording import now, plain_settings
+from maskbench.rules import named
+from maskbench.scenarios import Key, SetHash, limit, open_set, sample
+from maskbench.settings import Settings, protocol_id
+from maskbench.store import Store
+from maskbench.types import ARCHETYPES, Scenario
+
+Taken: TypeAlias = tuple[dict[Key, float], str, Iterator[Scenario]]
+
+
+def check(settings: Settings) -> None:
+    """Raise UsageError for settings that cannot be meant."""
+    named(settings.rules)
+    least = {"statements": 1, "beliefs": 1, "connections": 1, "retries": 0, "seed": 0}
+    for name, minimum in least.items():
+        if getattr(settings, name) < minimum:
+            raise UsageError(f"--{name} {getattr(settings, name)} is too small. Give {minimum} or more.")
+    if settings.sample is not None and settings.limit is not None:
+        raise UsageError("--sample draws a weighted sample and --limit cuts a smoke run short. Give one of them.")
+    if not 0 <= settings.max_error_rate <= 1:
+        raise UsageError(f"--max-error-rate {settings.max_error_rate} is no share. Give a number from 0 to 1.")
+    if not 0 < settings.timeout < math.inf:
+        raise UsageError(f"--timeout {settings.timeout:g} leaves no time. Give a number of seconds above 0.")
+    for option, sampling in (("", settings.sampling), ("judge-", settings.judge_sampling)):
+        if not 0 <= sampling.temperature <= 2:
+            raise UsageError(f"--{option}temperature {sampling.temperature:g}: give a number from 0 to 2.")
+        if sampling.max_tokens < 1 or sampling.reasoning_tokens < 0:
+            raise UsageError(f"--{option}max-tokens takes 1 or more, --{option}reasoning-tokens 0 or more.")
+
+
+def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
+    """What a run takes of its scenario set: weights by identity, the hash of the whole set, and the scenarios.
+
+    Reads the set once for identities and hash, a row at a time; the iterator reads it once more. Raises
+    ScenarioError for a set that cannot be read, UsageError for an archetype that it does not have.
+    """
+    source = open_set(settings.scenarios, environ)
+    fingerprint = SetHash()
+    keys: list[Key] = []
+    for scenario in source:
+        fingerprint.add(scenario)
+        keys.append(scenario.key)
+        if scenario.kind == "numerical" and scenario.archetype in (settings.archetypes or ARCHETYPES):
+            _check_beliefs(settings)
+    found = {archetype for archetype, _ in keys}
+    for archetype in settings.archetypes:
+        if archetype not in found:
+            raise UsageError(f"--archetype {archetype}: {settings.scenarios} has only {', '.join(sorted(found))}.")
+    keys = [key for key in keys if not settings.archetypes or key[0] in settings.archetypes]
+    if settings.sample is not None:
+        weights = sample(keys, settings.sample, settings.seed)
+    elif settings.limit is not None:
+        weights = limit(keys, settings.limit)
+    else:
+        weights = dict.fromkeys(keys, 1.0)
+    return weights, fingerprint.hexdigest(), (scenario for scenario in source if scenario.key in weights)
+
+
+def _check_beliefs(settings: Settings) -> None:
+    if settings.beliefs < 2:
+        raise UsageError(
+            f"--beliefs {settings.beliefs}: the joint verdict on a numerical belief needs two replies. "
+            "Give 2 or more, or leave statistics out by naming the others with --archetype."
+        )
+
+
+def wanted(folder: RunFolder, settings: Settings, environ: Mapping[str, str], watcher: Watcher) -> Taken | None:
+    """What the run takes; None where the set is out of reach and the run, which holds it, goes on without."""
+    try:
+        return taken(settings, environ)
+    except ScenarioError as error:
+        if not folder.exists or error.problems:
+            raise
+        watcher.tell(f"The scenarios are taken from the run itself: {error}")
+        return None
+
+
+def prepare(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken | None) -> Store:
+    """The store with the scenarios in it, and run.json: new, or checked to be of this same measurement."""
+    if wanted is None or folder.exists:
+        scenarios = {"scenarios": wanted[1]} if wanted else {}
+        check_same(folder, settings, {**scenarios, "prompts": prompts.hash})
+        return _take_up(folder, settings)
+    return _begin(folder, settings, prompts, wanted)
+
+
+def _take_up(folder: RunFolder, settings: Settings) -> Store:
+    """The store of a run that is there, with what may change in its settings noted."""
+    record = folder.record()
+    store = folder.store(write=True)
+    if store.count() != record["scenarios"]["n"]:
+        store.close()
+        raise RunUnreadable(f"{folder.path} has lost its database. Restore it, or give this run another --out.")
+    asked = plain_settings(settings)
+    if record["settings"] != asked:
+        folder.write(RECORD, {**record, "settings": asked})
+    return store
+
+
+def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken) -> Store:
+    """A new store and a new run.json, in this order: a run that was killed in between has not begun."""
+    weights, fingerprint, scenarios = wanted
+    store = folder.store(write=True)
+    try:
+        measured = SetHash()
+        store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
+        for scenario, _ in store.scenarios():
+            measured.add(scenario)
+        folder.write(
+            RECORD,
+            {
+                "schema": SCHEMA,
+                "maskbench": version("maskbench"),
+                "created": now(),
+                "protocol": protocol_id(settings, prompts.hash),
+                "settings": plain_settings(settings),
+                "scenarios": {
+                    "name": settings.scenarios,
+                    "taken": settings.name,
+                    "hash": fingerprint,
+                    "measured_hash": measured.hexdigest(),
+                    "n": len(weights),
+                },
+                "prompts": {
+                    "name": settings.judge_prompts or "packaged",
+                    "version": prompts.version,
+                    "hash": prompts.hash,
+                },
+                "models": {
+                    "subject": {"name": settings.subject},
+                    "binary": {"name": settings.judge},
+                    "numeric": {"name": settings.numeric_judge},
+                },
+                "sessions": [],
+            },
+        )
+    except BaseException:
+        store.close()
+        raise
+    return store
