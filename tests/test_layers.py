@@ -59,8 +59,9 @@ MAY_IMPORT = {
     "driving": "types run",
     "recording": "types settings store run",
     "preparing": "types errors rules judge settings store folder scenarios driving recording",
-    "measuring": f"{WORDS} driving recording preparing judge settings store folder models run scoring judging.sets "
-    "judging.agreement judging.second report.summary checks.asking checks.figures families corrected labels",
+    "measuring": f"{WORDS} driving recording preparing judge settings store folder scenarios models run scoring "
+    "judging.sets judging.agreement judging.second labels report.summary checks.asking "
+    "checks.figures families corrected",
     # what people get to see
     "report.plain": "",
     "families": "",
