@@ -1,15 +1,15 @@
 """How often corrected intervals hold the true rates, where a correction is printed: simulated, as Markdown.
 
-`python benchmarks/correction.py` prints the tables of docs/statistics.md (2,000 seeded replicates a row, about three
-minutes). A world draws true outcomes, a judge misreads them by class and archetype, and people label a stratified
-sample without fault. `--whole` measures `sim` with `sim-judge` instead, through replies, verdicts and rules, and labels
-by what a faultless judge makes of the same replies.
+`python benchmarks/correction.py` prints the tables of docs/statistics.md (2,000 seeded replicates a row, about twenty
+minutes). A world draws true outcomes, a judge misreads them by class and archetype, and people label the sample that
+`maskbench label` would draw, without fault. `--whole` measures `sim` with `sim-judge` instead, through replies,
+verdicts and rules, and labels by what a faultless judge makes of the same replies.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,13 +17,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
+from maskbench.carrying import carry
 from maskbench.corrected import Key, Label, corrected
-from maskbench.correction import RATES, Sample, correct, covariance, difference, refusal
+from maskbench.correction import RATES, Sample, correct, difference, refusal
+from maskbench.labels.drawing import Stratum, shares
 from maskbench.measuring import measure
 from maskbench.result import score
 from maskbench.settings import Settings
-from maskbench.stats import allocate
-from maskbench.types import Scored
+from maskbench.types import ARCHETYPES, OutcomeName, Scored
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,7 +44,9 @@ TRUE = np.array(  # lie, honest, evasive, no belief in each of them
 GOES = np.array([[0, 0.5, 0.35, 0.15], [0.55, 0, 0.35, 0.1], [0.3, 0.6, 0, 0.1], [0.4, 0.4, 0.2, 0]])
 HARD = np.array([1.2, 0.8, 1.1, 1.1])
 HARD_FOR = np.array([1.0, 0.6, 1.3, 1.0, 1.2, 0.9])  # by archetype
+OUTCOMES: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")  # the columns of all of these
 SUBJECT, PLANTED = "sim/lie=0.35,evade=0.2,unsure=0.1", ("p_lie", "p_honest", "p_evasive", "p_no_belief")
+FEWER_DRAWS = 400  # than a user gets, where labels are carried over: the time that it takes
 ENOUGH = 50  # printed corrections that a coverage is given for
 LABELS, ACCURACIES = (50, 150, 400), (0.7, 0.86, 0.95)
 
@@ -112,20 +115,20 @@ def misread(world: World, accuracy: float, true: Ints, rng: np.random.Generator)
     return np.where(rng.random(len(true)) < wrong[world.archetypes, true], into, true)
 
 
-def labelled(world: World, true: Ints, judged: Ints, labels: int, rng: np.random.Generator) -> Sample:
-    """A stratified sample by archetype and judged outcome, and what people say of it."""
-    strata = world.archetypes * 4 + judged
-    names, strata, sizes = np.unique(strata, return_inverse=True, return_counts=True)
-    taken = allocate({f"{at:02}": int(size) for at, size in enumerate(sizes)}, min(labels, len(true)))
-    takes = np.array([taken[f"{at:02}"] for at in range(len(names))])
-    order = np.lexsort((rng.random(len(true)), strata))
+def labelled(world: World, true: Ints, judged: Ints, labels: int, order: Floats) -> Sample:
+    """The sample that people are given, of every stratum the first ones in this order, and what they say of it."""
+    codes, strata, sizes = np.unique(world.archetypes * 4 + judged, return_inverse=True, return_counts=True)
+    names: list[Stratum] = [(ARCHETYPES[code // 4], OUTCOMES[code % 4]) for code in codes]
+    taken = shares(dict(zip(names, sizes.tolist(), strict=True)), labels)
+    takes = np.array([taken[name] for name in names])
+    ordered = np.lexsort((order, strata))
     rank = np.empty(len(true), int)
-    rank[order] = np.arange(len(true)) - np.concatenate([[0], np.cumsum(sizes)[:-1]])[strata[order]]
+    rank[ordered] = np.arange(len(true)) - np.concatenate([[0], np.cumsum(sizes)[:-1]])[strata[ordered]]
     picked = rank < takes[strata]
-    shares, human = np.eye(4)[judged], np.eye(4)[true]
+    outcomes, human = np.eye(4)[judged], np.eye(4)[true]
     human[~picked] = np.nan
     chances = np.where(picked, (takes / sizes)[strata], 1.0)
-    return Sample(shares, shares, human, chances, world.archetypes, world.weight, world.propositions())
+    return Sample(outcomes, outcomes, human, chances, world.archetypes, world.weight, world.propositions())
 
 
 @dataclass
@@ -135,45 +138,50 @@ class Seen:
     replicates: int = 0
     found: dict[str, list[tuple[float, float, float]]] = field(default_factory=lambda: {name: [] for name in RATES})
     judged: list[float] = field(default_factory=list)
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
+
+    def add(self, sample: Sample, source: Sample | None = None) -> None:
+        """One more replicate."""
+        self.judged.append(float(sample.weights @ sample.judged[:, 0] / sample.weights.sum()))
+        if refusal(sample, source) is None:
+            made = carry(sample, source, self.rng, FEWER_DRAWS) if source else correct(sample)
+            for name, rate in made.items():
+                e = rate.estimate
+                self.found[name].append((e.low or 0.0, 1.0 if e.high is None else e.high, e.value or 0.0))
 
     def coverage(self, name: str, truth: float) -> float:
         """The share of intervals that hold the truth."""
         ends = np.array(self.found[name])
         return float(np.mean((ends[:, 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[:, 1])))
 
+    def row(self, head: str, truth: Mapping[str, float]) -> str:
+        """One line of the table."""
+        printed = len(self.found["p_lie"])
+        line = f"| {head} | {printed / self.replicates:.2f} | {np.mean(self.judged) - truth['p_lie']:+.3f} |"
+        if printed < ENOUGH:
+            return f"{line} | | | | |"
+        lies = np.array(self.found["p_lie"])
+        others = {name: self.coverage(name, truth[name]) for name in RATES if name not in ("p_lie", "honesty_score")}
+        least, most = (pick(others, key=others.__getitem__) for pick in (min, max))
+        return (
+            f"{line} {lies[:, 2].mean() - truth['p_lie']:+.3f} | {self.coverage('p_lie', truth['p_lie']):.3f} | "
+            f"{(lies[:, 1] - lies[:, 0]).mean():.3f} | {others[least]:.3f} ({least}) | {others[most]:.3f} |"
+        )
 
-def simulate(world: World, accuracy: float, labels: int, replicates: int, seed: int = 20250305) -> Seen:
+
+def simulate(world: World, accuracy: float, labels: int, replicates: int, seed: int = 20250307) -> Seen:
     """Draw, label and correct many times."""
     rng, seen = np.random.default_rng(seed), Seen(replicates)
     for _ in range(replicates):
         true, judged = draw(world, accuracy, rng)
-        sample = labelled(world, true, judged, labels, rng)
-        seen.judged.append(float(world.weight @ (judged == 0) / world.weight.sum()))
-        if refusal(sample) is None:
-            for name, made in correct(sample).items():
-                e = made.estimate
-                seen.found[name].append((e.low or 0.0, 1.0 if e.high is None else e.high, e.value or 0.0))
+        seen.add(labelled(world, true, judged, labels, rng.random(len(true))))
     return seen
 
 
-def row(world: World, accuracy: float, labels: int, replicates: int) -> str:
-    """One line of the table."""
-    seen, truth = simulate(world, accuracy, labels, replicates), world.rates
-    printed = len(seen.found["p_lie"])
-    head = f"| {world.name} | {accuracy:g} | {labels} | {printed / replicates:.2f} |"
-    judge = f" {np.mean(seen.judged) - truth['p_lie']:+.3f} |"
-    if printed < ENOUGH:
-        return f"{head}{judge} | | | | |"
-    lies = np.array(seen.found["p_lie"])
-    others = {name: seen.coverage(name, truth[name]) for name in RATES if name not in ("p_lie", "honesty_score")}
-    worst = min(others, key=others.__getitem__)
-    return (
-        f"{head}{judge} {lies[:, 2].mean() - truth['p_lie']:+.3f} | {seen.coverage('p_lie', truth['p_lie']):.3f} | "
-        f"{(lies[:, 1] - lies[:, 0]).mean():.3f} | {min(others.values()):.3f} ({worst}) | {max(others.values()):.3f} |"
-    )
-
-
 HIDDEN = np.array([[0, 1.0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [0, 1, 0, 0]])
+HARSH = np.array([[0, 0.2, 0.6, 0.2], [0.8, 0, 0.2, 0], [0.5, 0.3, 0, 0.2], [0.8, 0.1, 0.1, 0]])
+EASY = np.array([0.6, 1.0, 1.6, 1.4])
+LIAR = np.array([[0.65, 0.15, 0.1, 0.1]] * 2 + [[0.45, 0.15, 0.35, 0.05]] * 2 + [[0.5, 0.3, 0.05, 0.15]] * 2)
 RARE = np.column_stack([np.full(6, 0.03), TRUE[:, 1] + TRUE[:, 0] - 0.03, TRUE[:, 2:]])
 WORLDS = (
     World(
@@ -186,6 +194,7 @@ WORLDS = (
     ),
     World("1,000, hardly a lie (3 %)", public(), true=RARE),
     World("600 of weights 1 and 4", public(600), weights=(1.0, 4.0)),
+    World("300, many lies, honest statements are read as lies", public(300), true=LIAR, goes=HARSH, hard=EASY),
 )
 
 
@@ -194,7 +203,8 @@ def rows(worlds: Sequence[World], replicates: int) -> Iterator[str]:
     for world in worlds:
         for accuracy in ACCURACIES:
             for labels in LABELS:
-                yield row(world, accuracy, labels, replicates)
+                seen = simulate(world, accuracy, labels, replicates)
+                yield seen.row(f"{world.name} | {accuracy:g} | {labels}", world.rates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +242,11 @@ def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> 
         fresh, _ = draw(calmer, 1.0, rng)
         two = np.where(rng.random(len(one)) < pair.alike, one, fresh)
         judged_too = misread(world, pair.accuracies[1], two, rng)
-        a, b = labelled(world, one, judged, labels, rng), labelled(world, two, judged_too, labels, rng)
+        order = rng.random(len(one))  # one seed, and so one order, is what `maskbench label` has for both
+        a, b = labelled(world, one, judged, labels, order), labelled(world, two, judged_too, labels, order)
         naive.append(np.mean(judged_too == 0) - np.mean(judged == 0))
         if refusal(a) is None and refusal(b) is None:
-            made = difference(correct(a)["p_lie"], correct(b)["p_lie"], covariance(a, b, "p_lie"))
+            made = difference(correct(a)["p_lie"], correct(b)["p_lie"], a.clusters)
             found.append((made.low or 0.0, made.high or 0.0, made.value or 0.0))
     head = f"| {pair.name} | {labels} | {len(found) / replicates:.2f} | {truth:+.3f} | {np.mean(naive) - truth:+.3f} |"
     if len(found) < ENOUGH:
@@ -243,6 +254,46 @@ def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> 
     ends = np.array(found)
     held = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
     return f"{head} {ends[:, 2].mean() - truth:+.3f} | {held:.3f} | {(ends[:, 1] - ends[:, 0]).mean():.3f} |"
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A run corrected by labels of another subject's, on the same scenarios; `source` is the other's world.
+
+    `misread` is the world by whose errors the run is judged.
+    """
+
+    name: str
+    source: World
+    here: World
+    misread: World
+    accuracy: float = 0.86
+
+
+FEWER = np.column_stack([TRUE[:, 0] / 2, TRUE[:, 1] + TRUE[:, 0] / 2, TRUE[:, 2:]])
+LIES, LIES_LESS = World("", public()), World("", public(), true=FEWER)
+FOURS = World("", public(), together=4, likeness=0.5), World("", public(), true=FEWER, together=4, likeness=0.5)
+WORSE = World("", public(), hard=np.array([2.4, 0.8, 1.1, 1.1]))
+CARRIED = (
+    *(Carried("the same rates", LIES, LIES, LIES, accuracy) for accuracy in ACCURACIES),
+    *(Carried("half as many lies", LIES, LIES_LESS, LIES, accuracy) for accuracy in ACCURACIES),
+    Carried("half as many lies, 250 propositions of 4", FOURS[0], FOURS[1], FOURS[0]),
+    Carried("300: other rates", World("", public(300)), World("", public(300), true=LIAR), World("", public(300))),
+    Carried("**fails:** its lies are misread more often", LIES, LIES, WORSE),
+)
+
+
+def carried_row(case: Carried, labels: int, replicates: int, seed: int = 20250308) -> str:
+    """One line of the table of labels of another run."""
+    rng, seen = np.random.default_rng(seed), Seen(replicates)
+    for _ in range(replicates):
+        source = labelled(
+            case.source, *draw(case.source, case.accuracy, rng), labels, rng.random(len(case.source.archetypes))
+        )
+        true = draw(case.here, 1, rng)[0]
+        judged = misread(case.misread, case.accuracy, true, rng)
+        seen.add(labelled(case.here, true, judged, 0, rng.random(len(true))), source)
+    return seen.row(f"{case.name} | {case.accuracy:g} | {labels}", case.here.rates)
 
 
 def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
@@ -273,10 +324,10 @@ def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
 
 def people(rows: Sequence[Scored], true: Sequence[Scored], labels: int, seed: int) -> dict[Key, Label]:
     """Labels without fault on a stratified sample by archetype and judged outcome."""
-    strata: dict[str, list[int]] = {}
-    for at, row_ in enumerate(rows):
-        strata.setdefault(f"{row_.archetype} {row_.outcomes[0]}", []).append(at)
-    taken = allocate({name: len(members) for name, members in strata.items()}, min(labels, len(rows)))
+    strata: dict[Stratum, list[int]] = {}
+    for at, row in enumerate(rows):
+        strata.setdefault((row.archetype, row.outcomes[0]), []).append(at)
+    taken = shares({name: len(members) for name, members in strata.items()}, labels)
     rng = np.random.default_rng(seed)
     return {
         (true[at].archetype, true[at].task_id): Label(taken[name] / len(members), true[at].outcomes[0])
@@ -287,6 +338,8 @@ def people(rows: Sequence[Scored], true: Sequence[Scored], labels: int, seed: in
 
 HEADS = {
     "rates": "| world | right | labels | printed | judge's bias | bias | P(lie) | width | other rates: least | most |",
+    "carried": "| labels of another run | right | labels | printed | judge's bias | bias | P(lie) | width | "
+    "other rates: least | most |",
     "pairs": "| two runs | labelled each | printed | difference | judge's bias | bias | coverage | width |",
     "whole": "| verdicts right | outcomes right | labels | printed | P(lie) | P(honest) | P(evasive) | P(no belief) |",
 }
@@ -310,6 +363,9 @@ def lines(asked: argparse.Namespace) -> Iterator[str]:
     if asked.pairs:
         yield from head("pairs")
         yield from (pair_row(pair, labels, asked.replicates) for pair in PAIRS for labels in LABELS)
+    if asked.carried:
+        yield from head("carried")
+        yield from (carried_row(case, labels, asked.replicates // 4) for case in CARRIED for labels in (100, 150, 400))
 
 
 def main() -> None:
@@ -317,6 +373,7 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=2000)
     parser.add_argument("--worlds", type=int, nargs="*", default=list(range(len(WORLDS))))
     parser.add_argument("--pairs", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--carried", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument(
         "--whole", type=int, metavar="SETS", help="`sim` with `sim-judge` instead, on so many sandboxes"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,15 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from maskbench.agreement import _alphas, _cells, _coincidences, _kappas, alpha, kappa, measured
 from maskbench.cli import app
+from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
-from maskbench.labels.sample import drawn, prepare
+from maskbench.judging.again import judge
+from maskbench.judging.second import Look
+from maskbench.judging.sets import open_verdicts
+from maskbench.labels.agreement import measured
+from maskbench.labels.coefficients import alpha, alphas, cells, coincidences, kappa, kappas
+from maskbench.labels.sample import drawn, labels_of, prepare
 from maskbench.labels.store import LabelStore, New
 from maskbench.report.agreement import print_agreement
 from maskbench.rules import named
@@ -56,9 +63,9 @@ def test_the_bootstrap_computes_what_the_libraries_do() -> None:
     pairs = rng.integers(0, 4, size=(60, 2))
     pairs[:40, 1] = pairs[:40, 0]
     weights = rng.uniform(1, 3, 60)
-    assert _kappas((weights @ _cells(pairs, 4))[None], 4)[0] == pytest.approx(kappa(pairs, weights))
-    ones = np.ones((1, 60)) @ _coincidences(pairs, 4)
-    assert _alphas(ones, 4)[0] == pytest.approx(alpha([pairs[:, 0].tolist(), pairs[:, 1].tolist()]))
+    assert kappas((weights @ cells(pairs, 4))[None], 4)[0] == pytest.approx(kappa(pairs, weights))
+    ones = np.ones((1, 60)) @ coincidences(pairs, 4)
+    assert alphas(ones, 4)[0] == pytest.approx(alpha([pairs[:, 0].tolist(), pairs[:, 1].tolist()]))
 
 
 def test_known_coefficients() -> None:
@@ -123,6 +130,36 @@ def test_weights_are_those_of_the_draw(folder: RunFolder) -> None:
     assert found(folder)["people"]["verdicts"]["agree"] == pytest.approx(alike / sum(weights.values()))
 
 
+def test_what_is_labelled_stands_for_its_stratum(folder: RunFolder) -> None:
+    """A sample that is labelled in part: each scenario counts for those of its stratum that are not."""
+    labels, scenarios = sampled(folder, 96)
+    truth = by_judge(folder, scenarios)
+    rarely = {"known_facts": 4}  # of these every fourth scenario is labelled, of all others every one
+    kept = [one for at, one in enumerate(scenarios) if at % rarely.get(one.scenario.archetype, 1) == 0]
+    said = {part.id: truth[part.id] for one in kept for part in one.parts}
+    give(labels, "Anna", said)
+    every, had = (Counter(one.stratum for one in some) for some in (scenarios, kept))
+    lies = sum(every[stratum] for stratum in had if stratum[1] == "lie")
+    found_lies = found(folder)["people"]["outcomes"]["p_lie"]
+    assert found_lies["first"] == pytest.approx(lies / sum(every[stratum] for stratum in had))
+    assert found_lies["difference"] == 0.0
+
+
+def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
+    """Disputed outcomes are in no comparison; what the judges agree on is."""
+    other = replace(folder.settings(), judge="sim-judge/accuracy=0.6,seed=3", numeric_judge="sim-judge")
+    judge(folder, other, "other", {})
+    labels, scenarios = sampled(folder, 96)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    store = folder.store()
+    disputed = sum(one.outcomes[0] == "disputed" for one in open_verdicts(folder, store, "majority").scored(RULES))
+    people = measured(folder, store, "majority", RULES)["people"]
+    store.close()
+    assert disputed > 0
+    assert people["outcomes"]["n"] == 96 - disputed
+    assert people["letters"]["agree"] == 1.0
+
+
 def test_two_raters_and_one_who_decides(folder: RunFolder) -> None:
     """Raters are held against each other before adjudication; people together are what was decided."""
     labels, scenarios = sampled(folder, 60)
@@ -134,13 +171,64 @@ def test_two_raters_and_one_who_decides(folder: RunFolder) -> None:
     assert before["sample"]["differing"] == sum(truth[reply] != other[reply] for reply in truth)
     assert before["raters"][0]["verdicts"]["agree"] < 1
     assert before["people"]["verdicts"]["n"] == len(truth) - before["sample"]["differing"]
-    assert before["all_raters"]["letters_alpha"] < 1
+    assert before["all_raters"]["letters"]["alpha"] < 1
     labels.enter("Cleo", "adjudicator")
     give(labels, "Cleo", {reply: truth[reply] for reply in truth if truth[reply] != other[reply]})
     after = found(folder)
     assert after["sample"]["adjudicated"] == after["sample"]["differing"]
     assert after["people"]["verdicts"]["agree"] == 1.0
     assert after["raters"] == before["raters"]
+
+
+def test_what_nobody_differs_on_is_not_certain(folder: RunFolder) -> None:
+    """Shares have an interval all the same; coefficients and differences, of which no sample differs, have none."""
+    labels, scenarios = sampled(folder, 60)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    people = found(folder)["people"]
+    low, high = people["letters"]["agree_ci95"]
+    assert 0.9 < low < high == 1.0
+    assert people["letters"]["kappa_ci95"] is None
+    assert people["outcomes"]["p_lie"]["ci95"] is None
+
+
+def test_raters_who_differ_and_come_to_one_outcome_settle_it(folder: RunFolder) -> None:
+    """As in the correction: the outcome is people's though one of its verdicts is not."""
+    labels, scenarios = sampled(folder, 96)
+    truth = by_judge(folder, scenarios)
+    give(labels, "Anna", truth)
+    give(labels, "Ben", turned(truth, 3))
+    data = found(folder)
+    store = folder.store()
+    settled = [one for one in labels_of(folder, store, RULES).values() if one.outcome not in (None, "error")]
+    store.close()
+    assert data["sample"]["differing"] > 0
+    assert data["sample"]["settled"] == len(settled)
+    assert data["people"]["outcomes"]["n"] == len(settled)
+
+
+def test_labels_on_replies_that_are_not_there_count_nowhere(folder: RunFolder) -> None:
+    """A label whose reply the run does not hold is in no count."""
+    labels, scenarios = sampled(folder, 20)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    before = found(folder)
+    for rater, letter in (("Anna", "A"), ("Ben", "B")):
+        labels.enter(rater, "rater")
+        labels.put(rater, New("another reply", BinaryVerdict(letter), 0, rater))  # type: ignore[arg-type]
+    after = found(folder)
+    assert after["sample"]["differing"] == 0
+    assert after["sample"]["raters"]["Anna"] == before["sample"]["raters"]["Anna"]
+    assert after["people"] == before["people"]
+
+
+def test_a_second_look_is_refused(folder: RunFolder) -> None:
+    """Its outcomes hold by weights only: the error names the verdicts to take."""
+    stronger = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
+    judge(folder, stronger, "closer", {}, look=Look("default"))
+    labels, scenarios = sampled(folder, 20)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    shown = CliRunner().invoke(app, ["agreement", str(folder.path), "--verdicts", "closer"])
+    assert isinstance(shown.exception, UsageError)
+    assert "give --verdicts default" in str(shown.exception)
 
 
 def test_nobody_has_labelled_yet(folder: RunFolder) -> None:

@@ -1,11 +1,12 @@
-"""benchmarks/: that the speed benchmark itself works, on a small and quick load."""
+"""benchmarks/: that those of speed themselves work, on small and quick loads."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-SPEED = Path(__file__).parents[1] / "benchmarks" / "speed.py"
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+SPEED = BENCHMARKS / "speed.py"
 
 
 def speed(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -30,3 +31,11 @@ def test_a_missing_competitor_is_refused_with_what_to_install() -> None:
     done = speed("--with", "inspect", "--inspect-python", sys.executable)
     assert done.returncode == 1
     assert "pip install inspect-evals openai" in done.stderr
+
+
+def test_a_small_board_is_timed() -> None:
+    """Three models are three comparisons, timed both ways."""
+    command = [sys.executable, str(BENCHMARKS / "boards.py"), "--models", "3", "--pairs", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("3 models, 96 scenarios, 3 comparisons: ")

@@ -1,4 +1,4 @@
-"""pages/drawing.py, pages/charts.py: what is drawn stands where the figures say, in colours that can be told apart."""
+"""pages/drawing.py, charts.py, planes.py: what is drawn stands where the figures say, in colours easily told apart."""
 
 import re
 from itertools import combinations
@@ -11,21 +11,18 @@ from markupsafe import Markup
 from maskbench.pages.charts import (
     NARROW,
     WIDE,
-    Line,
     Mix,
     Part,
-    Point,
     Row,
     bars,
     cell,
-    curve,
     differences,
     outcomes,
-    plane,
     points,
     shown,
 )
 from maskbench.pages.drawing import COLOURS
+from maskbench.pages.planes import Line, Point, curve, plane
 from maskbench.pages.shell import static
 from maskbench.stats import NO_DATA, Estimate
 from maskbench.types import OutcomeName

@@ -79,4 +79,5 @@ def test_the_curve(tmp_path: Path) -> None:
     assert all(len(line) <= 80 for line in ended.stdout.splitlines())
     assert RunFolder(tmp_path / "runs" / "step_20").settings().adapter == "made/step_20"
     assert again.stdout == ended.stdout
+    assert ended.stderr.count("Loading hf/pinocchio.") == 1  # the model stays for the second run
     assert "Loading" not in again.stderr

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rich.console import Console
 
+from maskbench.carrying import carry
 from maskbench.comparing import compare
-from maskbench.corrected import Key, Label, corrected, corrected_difference, sample
-from maskbench.correction import CLASSES, RATES, Sample, correct, refusal, score_interval
+from maskbench.corrected import ASSUMPTION, Key, Label, carried, corrected, corrected_difference, sample
+from maskbench.correction import CLASSES, RATES, Corrected, Sample, correct, difference, refusal, score_interval
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.measuring import result
@@ -114,7 +115,43 @@ def test_the_estimate_is_that_of_the_classes_put_together() -> None:
 def test_without_a_calibration_part_the_interval_is_wilsons() -> None:
     """The interval is that of every other rate where the judge's error adds nothing to it."""
     t = 1.959963984540054
-    assert score_interval(0.3, 40, 0.0, t) == pytest.approx(interval(0.3, 40, 1e9), abs=1e-6)
+    assert score_interval(0.3, 40, t, 0.0, 0.0) == pytest.approx(interval(0.3, 40, 1e9), abs=1e-6)
+
+
+def test_further_errors_widen_their_own_side() -> None:
+    """An error that can only lie below moves the low end alone."""
+    t = 1.959963984540054
+    plain, below = score_interval(0.3, 40, t, 0.0, 0.0), score_interval(0.3, 40, t, 0.1, 0.0)
+    assert below[0] < plain[0]
+    assert below[1] == plain[1]
+
+
+def test_what_no_label_showed_reaches_to_one_side() -> None:
+    """Ten labels that all agree on "honest" leave room for more lies than were seen, never for fewer."""
+    made = correct(ten(range(10)))["p_lie"].estimate
+    assert made.value == made.low == 0
+    assert made.high is not None
+    assert 0.1 < made.high < 0.35
+
+
+def ten(labelled: range) -> Sample:
+    """A thousand scenarios that are judged honest, of which these are labelled so."""
+    judged = np.eye(4)[[1] * 1000]
+    human = np.full((1000, 4), np.nan)
+    human[labelled] = judged[labelled]
+    chances = np.where(np.isnan(human[:, 0]), 1.0, len(labelled) / 1000)
+    return Sample(judged, judged, human, chances, np.zeros(1000, np.int64), np.ones(1000), np.arange(1000))
+
+
+def test_a_run_does_not_differ_from_itself() -> None:
+    """The same labels of the same run on both sides: they share all of their error, and no difference is left."""
+    whole = drawn(7, 400, 150)
+    made = correct(whole)["p_lie"]
+    found = difference(made, made, whole.clusters)
+    assert found.value == 0
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high - found.low < 0.25 * ((made.estimate.high or 0) - (made.estimate.low or 0))
 
 
 def test_more_labels_never_widen_the_calibration() -> None:
@@ -153,6 +190,70 @@ def test_arrays_of_other_shapes_are_refused() -> None:
         correct(replace(drawn(1, 20, 5), human=np.zeros((20, 3))))
     with pytest.raises(ValueError, match="drawn with a chance"):
         correct(replace(drawn(1, 20, 5), chances=np.zeros(20)))
+
+
+def misread(true: list[int], judged: list[int]) -> Sample:
+    """Scenarios with these true and judged outcomes, all of them labelled."""
+    n, one = len(true), np.eye(4)[judged]
+    return Sample(one, one, np.eye(4)[true], np.ones(n), np.zeros(n, np.int64), np.ones(n), np.arange(n))
+
+
+def carry_seeded(here: Sample, there: Sample) -> dict[str, Corrected]:
+    """Labels carried over, with the same draws whenever."""
+    return carry(here, there, np.random.default_rng(1))
+
+
+def test_labels_are_carried_over_by_what_the_judge_makes_of_true_outcomes() -> None:
+    """By hand: half of the lies there are read as honest, so one judged lie in ten here means two lies in ten."""
+    there = misread([0] * 40 + [1] * 60, [0] * 20 + [1] * 80)
+    here = misread([1] * 100, [0] * 10 + [1] * 90)
+    made = carry_seeded(replace(here, human=np.full((100, 4), np.nan)), there)
+    assert made["p_lie"].estimate.value == pytest.approx(0.2, abs=0.001)
+    assert made["p_honest"].estimate.value == pytest.approx(0.8, abs=0.001)
+
+
+@settings(deadline=None, max_examples=25)
+@given(samples, samples)
+def test_carried_rates_are_shares_and_the_four_add_up_to_one(here: Sample, there: Sample) -> None:
+    """Whatever the runs, every rate and interval lies in [0, 1] around its value, and the outcomes share out 1."""
+    made = carry(here, there, np.random.default_rng(1), draws=50)
+    for rate in made.values():
+        e = rate.estimate
+        assert e.value is not None
+        assert e.low is not None
+        assert e.high is not None
+        assert -1e-9 <= e.low <= e.value <= e.high <= 1 + 1e-9
+    assert sum(made[name].estimate.value or 0 for name in FOUR) == pytest.approx(1)
+
+
+@settings(deadline=None, max_examples=10)
+@given(samples, samples)
+def test_a_judge_without_fault_there_is_not_corrected_here(here: Sample, there: Sample) -> None:
+    """Where people agreed with the judge on everything, the judged rates of the other run stand."""
+    agreed = replace(there, human=np.where(there.labelled[:, None], there.first, np.nan))
+    for name, rate in carry(here, agreed, np.random.default_rng(1), draws=20).items():
+        if name in FOUR:
+            assert rate.added == pytest.approx(0, abs=1e-6)
+
+
+def test_more_labels_there_leave_less_open_here() -> None:
+    """From 50 over 150 to 800 labels the interval of the other run narrows."""
+    here, widths = drawn(6, 1000, 1), []
+    for labels in (50, 150, 800):
+        made = carry_seeded(here, drawn(5, 1000, labels))["p_lie"].estimate
+        widths.append((made.high or 0) - (made.low or 0))
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_what_is_judged_here_must_be_labelled_there() -> None:
+    """An outcome that the judge gives here, and that nobody labelled there, withholds the correction."""
+    there = drawn(3, 400, 300, 0.5)
+    human = there.human.copy()
+    human[there.classes == 2] = np.nan
+    assert "judged evasive" in (refusal(drawn(4, 100, 1), replace(there, human=human)) or "")
+    nothing = Sample(*(getattr(there, name)[:0] for name in Sample.__slots__))
+    assert refusal(nothing, there) == "No scenario has a judged outcome."
+    assert carry_seeded(nothing, there) == {}
 
 
 SUBJECT, CALMER, MANY = "sim/lie=0.35,evade=0.2,unsure=0.1", "sim/lie=0.1,evade=0.2", "sandbox:3"
@@ -206,6 +307,36 @@ def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[
     low, high = found["rates"]["p_lie"]["ci95"]
     assert low <= lied[1] - lied[0] <= high
     assert found["withheld"] is None
+
+
+def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """The same judge on a subject that lies much less: its true rates are in the intervals, the judge's are far off."""
+    truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["other true"]]) for name in CLASSES}
+    found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
+    assert found["withheld"] is None
+    assert found["assumption"] == ASSUMPTION
+    for name in FOUR:
+        low, high = found["metrics"][name]["ci95"]
+        assert low <= truth[name] <= high
+    assert abs(found["metrics"]["p_honest"]["value"] - truth["p_honest"]) < 0.5 * abs(
+        found["judged"]["p_honest"] - truth["p_honest"]
+    )
+    assert found == carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
+
+
+def test_carried_rates_are_never_shown_without_their_assumption(
+    folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]
+) -> None:
+    """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
+    labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
+    shown = printed({**summary, "corrected": carried(runs["other"], runs["judged"], labels)})
+    assert "corrected by labels of another run" in shown
+    assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
+    assert "144 scenarios of the other run are labelled" in " ".join(shown.split())
+    own = printed(result(RunFolder(folders["judged"]), labels=labels))
+    assert "another run" not in own
+    few = printed({**summary, "corrected": carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))})
+    assert "Correcting another run needs 10 that they differ on among 100 or more" in " ".join(few.split())
 
 
 def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tuple[Scored, ...]]) -> None:

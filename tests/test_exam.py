@@ -19,6 +19,7 @@ import orjson
 import pytest
 from rich.console import Console
 
+from flows import run as command
 from maskbench.errors import Interrupted, RunError, RunMismatch, UsageError
 from maskbench.exam.items import JOINT, Paper, Question, exchanged, scenarios, written
 from maskbench.exam.papers import in_sandbox, paper_for, simulated
@@ -40,6 +41,7 @@ from maskbench.types import (
     Verdict,
 )
 from maskbench.verdicts import read, to_json
+from tiny_models import tiny_model
 
 PAPER = written()
 BY_ID = {question.scenario.task_id: question for question in PAPER.questions}
@@ -395,6 +397,32 @@ def test_another_exam_is_not_mixed_in(tmp_path: Path) -> None:
     (tmp_path / "run" / "run.json").write_text("{}")
     with pytest.raises(RunError, match="holds a run"):
         examine(exam_settings("sim-judge"), tmp_path / "run")
+
+
+def test_a_judge_in_this_process_sits_in_the_precision_that_is_asked_for(tmp_path: Path) -> None:
+    """The command takes the options of hf/ as a run does, records them, and goes on in the same precision only."""
+    tiny = f"hf/{tiny_model(tmp_path / 'tiny')}"
+    settings = replace(exam_settings(tiny, "verdict"), dtype="fp32", device="cpu")
+    result = examine(settings, tmp_path / "exam", paper=some(3))
+    assert (result.about["model"]["dtype"], result.about["model"]["device"]) == ("float32", "cpu")
+    with pytest.raises(RunMismatch, match="another settings"):
+        examine(replace(settings, dtype="bf16"), tmp_path / "exam", paper=some(3))
+    asked = ("exam", tiny, "--dtype", "fp32", "--device", "cpu", "--judge-style", "verdict", "--dry-run")
+    assert "476 verdicts" in command(*asked, env={}).out
+    refused = command("exam", "sim-judge", "--device", "cpu", env={})
+    assert refused.code == 2
+    assert "--device is for models in this process" in refused.err
+    assert "--device nowhere" in command(*asked[:-1], "--device", "nowhere", "--out", tmp_path / "other", env={}).err
+    assert not (tmp_path / "other").exists()
+
+
+def test_an_exam_of_before_that_says_nothing_of_precision_goes_on(tmp_path: Path) -> None:
+    """It was the checkpoint's own."""
+    first = examine(exam_settings("sim-judge"), tmp_path / "exam")
+    about = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
+    del about["settings"]["dtype"], about["settings"]["trust_remote_code"]
+    (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
+    assert examine(exam_settings("sim-judge"), tmp_path / "exam").score == first.score
 
 
 def test_wrong_usage_leaves_no_folder(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ from hostile import REPLIES, RUN, hostile_run
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.measuring import measure
 from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.pages.explorer import contents, explorer
+from maskbench.pages.explorer import contents, explorer, script
 from maskbench.pages.packing import BUDGET, CUTS, packed
-from maskbench.pages.shell import static
 from maskbench.types import Ask, Failure, Reply
 from measured_runs import change, run, settings
 from scenario_rows import row, write_jsonl
@@ -405,8 +404,9 @@ def test_no_hostile_text_reaches_the_html(tmp_path: Path) -> None:
 
 def test_the_script_makes_no_html_and_asks_for_nothing() -> None:
     """No way from a string to elements, to code or to the network is in the script at all."""
-    script = static("explorer.js")
     forbidden = (
         r"innerHTML|outerHTML|insertAdjacent|document\.write|DOMParser|eval\(|Function\(|fetch\(|XMLHttp|import\("
     )
-    assert not re.search(rf"{forbidden}|createContextualFragment|setHTML|\.src\b|localStorage|cookie|\.style\b", script)
+    assert not re.search(
+        rf"{forbidden}|createContextualFragment|setHTML|\.src\b|localStorage|cookie|\.style\b", script()
+    )

@@ -20,12 +20,13 @@ from maskbench.models.scripted import Script
 from maskbench.report.export import columns, flat, rows, write
 from maskbench.rules import RULES
 from maskbench.types import Ask, Failure, Range, Reply, Scenario
+from measured_runs import run as measured
 
 ROW = [
     *("archetype", "task_id", "type", "ground_truth", "weight", "beliefs", "statements", "belief"),
     *("no_belief_reason", "outcomes", "outcome", "accuracy"),
 ]
-SAMPLE = ["elicitation", "run", "response", "reasoning", "verdict", "judge_reason", "truncated", "error"]
+SAMPLE = ["elicitation", "run", "response", "reasoning", "verdict", "confidence", "judge_reason", "truncated", "error"]
 BOUNDS = ["lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound"]
 HOSTILE = [
     "=cmd|' /C calc'!A0",
@@ -109,6 +110,7 @@ def test_every_sample_that_was_asked_for(tmp_path: Path) -> None:
         "response": "Reply 0.2",
         "reasoning": None,
         "verdict": "A",
+        "confidence": None,
         "judge_reason": "Reply 0.2",
         "truncated": False,
         "error": None,
@@ -273,6 +275,23 @@ def test_parquet_is_the_data(tmp_path: Path) -> None:
     assert frame.schema["weight"] == polars.Float64
     assert frame.schema["statement_run1_truncated"] == polars.Boolean
     assert frame.schema["ground_truth"] == polars.String
+
+
+def test_the_probability_of_a_verdict(tmp_path: Path) -> None:
+    """Where the judge gave one it is in every form, a number; where not, it is null."""
+    judge = "sim-judge/flip=0.2,aware=1"
+    folder = RunFolder(measured(tmp_path / "run", judge=judge, numeric_judge=judge, judge_style="verdict"))
+    chances = {sample["confidence"] for row in exported(folder) for sample in row["statements"]}
+    assert chances == {0.6, 0.99}
+    write(folder, None, "parquet", tmp_path / "rows.parquet")
+    column = polars.read_parquet(tmp_path / "rows.parquet")["statement_run1_confidence"]
+    assert column.dtype == polars.Float64
+    assert set(column) == chances
+    write(folder, None, "csv", tmp_path / "rows.csv")
+    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["statement_run1_confidence"] for row in csv.DictReader(file)} == {"0.6", "0.99"}
+    usual = exported(RunFolder(measured(tmp_path / "usual")))
+    assert {sample["confidence"] for row in usual for sample in (*row["statements"], *row["beliefs"])} == {None}
 
 
 def test_mixed_archetypes_in_parquet(tmp_path: Path) -> None:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+import maskbench
+from flows import end
+from flows import maskbench as process
 from maskbench.folder import RunFolder
 from maskbench.labels.sample import drawn, prepare
-from maskbench.labels.store import LabelStore, Role, standing
+from maskbench.labels.store import LabelStore, New, Role, standing
 from maskbench.pages.label import Labelling, failed
 from maskbench.pages.serving import LocalServer
 from maskbench.types import BinaryVerdict, NumericalVerdict
 from measured_runs import change, run
 
 Json = dict[str, Any]
+HERE = {"PYTHONPATH": str(Path(maskbench.__file__).parents[1])}
 
 
 @pytest.fixture
@@ -193,6 +199,39 @@ def test_adjudication(labels: LabelStore) -> None:
         assert client.post("/label", label(part, "B", ticket="d"))[0] == 400  # Anna does not adjudicate
         assert parts(client.post("/work", {"rater": "Cleo"})[1]) == [part]
         assert parts(client.post("/work", {"rater": "Dora"})[1]) == []
+
+
+def test_how_the_command_ends(labels: LabelStore) -> None:
+    """Ctrl-C is answered with who has labelled how much, what is left, and what to type next."""
+    path = labels.path.parent
+    with opened(path) as (_, scenarios):
+        replies = {part.id for one in scenarios for part in one.parts}
+    for name, verdict in (("Anna", BinaryVerdict("A")), ("Ben", BinaryVerdict("D"))):
+        labels.enter(name, "rater")
+        labels.put(name, New(next(iter(replies)), verdict, 0, name))
+    with process("label", path, "--no-open", env=HERE) as started:
+        assert started.stdout is not None
+        connection = http.client.HTTPConnection(urlsplit(started.stdout.readline()).netloc, timeout=10)
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 403  # it answers
+        connection.close()
+        started.send_signal(signal.SIGINT)
+        said = end(started)
+    assert said.code == 0
+    assert f"Anna has labelled 1 of {len(replies)} replies; {len(replies) - 1} to go." in said.err
+    assert f"Raters differ on 1. To settle that:\n  maskbench label {path} --adjudicate NAME" in said.err
+    assert f"maskbench agreement {path}" in said.err
+
+
+def test_an_export_overwrites_nothing(labels: LabelStore, tmp_path: Path) -> None:
+    """A file that somebody may have filled in stays as it is, unless it was just taken in."""
+    file = tmp_path / "labels.csv"
+    options: list[object] = ["label", labels.path.parent, "--export", file]
+    for more, code in (([], 0), ([], 2), (["--import", file], 0)):
+        with process(*options, *more, env=HERE) as started:
+            ended = end(started)
+        assert ended.code == code
+    assert "0 labels are in" in ended.err
 
 
 def test_a_full_disk_is_said(labels: LabelStore) -> None:

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskbench.errors import RunUnreadable, ScenarioError, UsageError
+from maskbench.corrected import ASSUMPTION
+from maskbench.errors import RunError, RunUnreadable, UsageError
 from maskbench.folder import RunFolder
 from maskbench.judging.sets import open_verdicts
 from maskbench.labels import table
@@ -36,7 +37,7 @@ from maskbench.labels.store import Changed, LabelStore, New, standing
 from maskbench.measuring import result
 from maskbench.rules import named
 from maskbench.types import BinaryVerdict, Judgement, NumericalVerdict, OutcomeName, Verdict
-from measured_runs import run
+from measured_runs import change, run
 
 RULES = named("reference")
 FOUND: dict[Key, OutcomeName] = {
@@ -92,6 +93,21 @@ def give(labels: LabelStore, rater: str, verdicts: dict[str, Verdict]) -> None:
     role = labels.raters().get(rater, "rater")
     labels.enter(rater, role)
     labels.put_all([(rater, New(reply, verdict, 0, f"{rater} {reply}")) for reply, verdict in verdicts.items()])
+
+
+def test_labels_are_carried_over(folder: RunFolder, tmp_path: Path) -> None:
+    """Another run with the same judge is corrected by them, never without the assumption; any other one is refused."""
+    labels, scenarios = sampled(folder, 96)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    alike = RunFolder(run(tmp_path / "alike", "sim/lie=0.1", judge="sim-judge/accuracy=0.86"))
+    assert result(alike)["corrected"] is None
+    found = result(alike, labels_from=folder)["corrected"]
+    assert found["assumption"] == ASSUMPTION
+    assert (found["labelled"], found["disagreements"]) == (len([one for one in scenarios if one.parts]), 0)
+    with pytest.raises(UsageError, match="nobody has labelled it"):
+        result(folder, labels_from=alike)
+    with pytest.raises(UsageError, match="says nothing of another"):
+        result(RunFolder(run(tmp_path / "other")), labels_from=folder)
 
 
 def outcomes(folder: RunFolder) -> dict[Key, OutcomeName | None]:
@@ -243,6 +259,40 @@ def test_names(folder: RunFolder) -> None:
             labels.enter(name, "rater")
 
 
+@pytest.mark.parametrize("name", ["O’Brien", "प्रिया", "李 雷", "Ann_2"])
+def test_names_of_many_languages(folder: RunFolder, name: str) -> None:
+    """Letters with marks and what phones write for an apostrophe are parts of names."""
+    labels, _ = sampled(folder)
+    assert labels.enter(name, "rater") == name
+
+
+def test_a_run_that_is_under_way(folder: RunFolder) -> None:
+    """No sample is drawn from a part of a run: what comes later could never be in it."""
+    change(folder.path, "DELETE FROM judged WHERE task_id = (SELECT min(task_id) FROM judged)")
+    with pytest.raises(UsageError, match=r"1 of 96 scenarios have no outcome yet.* Start the run again, then label"):
+        sampled(folder)
+    assert not LabelStore(folder.path).exists
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (b"no database at all, but a text of some length" * 100, "It is damaged: restore it, or move it away"),
+        (None, "has schema 9; .* Use the version that wrote it, or move the file away"),
+    ],
+)
+def test_a_damaged_file(folder: RunFolder, damage: bytes | None, said: str) -> None:
+    """What cannot be read is said with what to do about it."""
+    labels, _ = sampled(folder)
+    if damage:
+        labels.path.write_bytes(damage)
+    else:
+        with closing(sqlite3.connect(labels.path)) as database, database:
+            database.execute("PRAGMA user_version = 9")
+    with pytest.raises(RunError, match=said):
+        labels.design()
+
+
 def test_a_run_without_labels(folder: RunFolder) -> None:
     """Reading labels where there are none is no error for scoring, and one in words for whoever asks for them."""
     assert outcomes(folder) == {}
@@ -321,6 +371,29 @@ def test_labels_correct_the_rates(folder: RunFolder) -> None:
     assert result(folder, labels=known)["corrected"]["labelled"] == len(known)
 
 
+def test_labels_of_a_part_of_the_sample(folder: RunFolder) -> None:
+    """Enlarged after it was labelled, a sample gives each label the chance of those that are labelled, not of all."""
+    labels, scenarios = sampled(folder, 20)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    before = labels.design().sizes
+    sampled(folder, 60)
+    store = folder.store()
+    try:
+        known = labels_of(folder, store, RULES)
+    finally:
+        store.close()
+    assert len(known) == 20
+    for one in scenarios:
+        whole, taken = before[one.stratum]
+        assert known[one.scenario.key].chance == taken / whole
+
+
+def test_ids_are_no_numbers(folder: RunFolder) -> None:
+    """No spreadsheet takes an id for a number such as 12e4567, and writes it back as another."""
+    _, scenarios = sampled(folder, 96)
+    assert all(part.id[0] == "r" and len(part.id) == 16 for one in scenarios for part in one.parts)
+
+
 def test_what_is_shown_is_blind(folder: RunFolder) -> None:
     """Nothing of verdicts, outcomes or truth is in what people see, and equal replies are shown once."""
     _, scenarios = sampled(folder, 96)
@@ -355,7 +428,7 @@ def test_blank_rows_are_for_a_spreadsheet(folder: RunFolder, tmp_path: Path) -> 
     """An export for a rater holds what is left to label; filled in, it is taken in, and empty rows are passed over."""
     labels, scenarios = sampled(folder)
     file = tmp_path / "labels.csv"
-    assert table.write(labels, scenarios, file, "Anna") == 0
+    assert table.write_for(labels, scenarios, file, "Anna") == (0, sum(len(one.parts) for one in scenarios))
     rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True)))
     assert len(rows) == sum(len(one.parts) for one in scenarios)
     rows[0]["verdict"], rows[0]["evasion"] = ("c", "hedge") if rows[0]["option_b"] else ("numbers", "hedge")
@@ -364,6 +437,45 @@ def test_blank_rows_are_for_a_spreadsheet(folder: RunFolder, tmp_path: Path) -> 
         writer.writeheader()
         writer.writerows(rows)
     assert table.read(labels, scenarios, file) == (1, 0)
+
+
+def test_a_raters_file_is_blind(folder: RunFolder, tmp_path: Path) -> None:
+    """What is exported for one rater holds no other's label, no chance and no scenario's name; all of it does."""
+    labels, scenarios = sampled(folder)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    file = tmp_path / "bob.csv"
+    replies = sum(len(one.parts) for one in scenarios)
+    assert table.write_for(labels, scenarios, file, "Bob") == (0, replies)
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True)))
+    assert {(row["rater"], row["verdict"]) for row in rows} == {("Bob", "")}
+    assert not {"archetype", "task_id", "chance"} & rows[0].keys()
+    assert table.write_for(labels, scenarios, tmp_path / "anna.csv", "ANNA")[0] == replies
+    assert table.write(labels, scenarios, tmp_path / "all.csv") == replies
+    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as whole:
+        drawn = {(row["archetype"], row["task_id"]): float(row["chance"]) for row in csv.DictReader(whole)}
+    assert drawn == {one.scenario.key: one.chance for one in scenarios if one.parts}
+
+
+def test_a_refused_file_enters_nobody(folder: RunFolder, tmp_path: Path) -> None:
+    """Names of a file that is not taken in are not among the raters; one name cannot be in both roles."""
+    labels, scenarios = sampled(folder)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    file = tmp_path / "labels.csv"
+    table.write(labels, scenarios, file)
+    with file.open(encoding="utf-8", newline="") as made:
+        rows = list(csv.DictReader(made))
+    twice = [
+        {**row, "rater": name, "role": role}
+        for row in rows
+        for name, role in (("Nina", "rater"), ("nina", "adjudicator"))
+    ]
+    with file.open("w", encoding="utf-8", newline="") as made:
+        writer = csv.DictWriter(made, twice[0].keys())
+        writer.writeheader()
+        writer.writerows(twice)
+    with pytest.raises(table.Refused, match="column role: Nina is rater in another row"):
+        table.read(labels, scenarios, file)
+    assert list(labels.raters()) == ["Anna"]
 
 
 def test_formulas_are_made_harmless(folder: RunFolder, tmp_path: Path) -> None:
@@ -403,12 +515,59 @@ def test_rows_that_are_wrong(folder: RunFolder, tmp_path: Path, column: str, val
         writer = csv.DictWriter(made, table.COLUMNS)
         writer.writeheader()
         writer.writerows([row | {"reply_id": fresh}, row | {column: value}])
-    with pytest.raises(ScenarioError, match="nothing of it") as caught:
+    with pytest.raises(table.Refused, match="nothing of it") as caught:
         table.read(labels, scenarios, file)
     (problem,) = caught.value.problems
     assert (problem.file, problem.row, problem.column) == ("labels.csv", 2, column)
     assert said in problem.problem
     assert len(labels.latest()["Anna"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "mark", "number"),
+    [("1,5", ";", 1.5), ("1.5", ";", 1.5), ("1,500", ",", 1500), ("−5", ",", -5), ("'-5", ",", -5), ("97 %", ",", 97)],
+)
+def test_numbers_as_spreadsheets_write_them(
+    folder: RunFolder, tmp_path: Path, text: str, mark: str, number: float
+) -> None:
+    """With semicolons between cells a comma is a decimal one; a file may have a BOM and carriage returns."""
+    labels, scenarios = sampled(folder)
+    assert read_row(labels, scenarios, tmp_path, mark, lower_bound=text) == (1, 0)
+    (had,) = standing(labels.latest()["Anna"]).values()
+    assert had == NumericalVerdict(number)
+
+
+@pytest.mark.parametrize("text", ["1e999", "nan", "inf", "1,5", "1_0", "0x1", "many"])
+def test_what_is_no_number(folder: RunFolder, tmp_path: Path, text: str) -> None:
+    """A bound that is none is named, and nothing is guessed."""
+    labels, scenarios = sampled(folder)
+    with pytest.raises(table.Refused, match=r"column lower_bound: .* is no number\. Write it like 1234\.5"):
+        read_row(labels, scenarios, tmp_path, ",", lower_bound=text)
+
+
+def read_row(labels: LabelStore, scenarios: list[Drawn], place: Path, mark: str, **cells: str) -> tuple[int, int]:
+    """Take in one row about a number, as a spreadsheet has written it."""
+    part = next(part for one in scenarios for part in one.parts if part.kind == "numerical")
+    row = dict.fromkeys(table.COLUMNS, "") | {"rater": "Anna", "role": "rater", "reply_id": part.id} | cells
+    with (place / "one.csv").open("w", encoding="utf-8-sig", newline="") as made:
+        writer = csv.DictWriter(made, table.COLUMNS, delimiter=mark)
+        writer.writeheader()
+        writer.writerow(row)
+    return table.read(labels, scenarios, place / "one.csv")
+
+
+def test_many_rows_that_are_wrong(folder: RunFolder, tmp_path: Path) -> None:
+    """Ten are named, the others counted."""
+    labels, scenarios = sampled(folder)
+    file = tmp_path / "labels.csv"
+    table.write_for(labels, scenarios, file, "Anna")
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True)))
+    with file.open("w", encoding="utf-8", newline="") as made:
+        writer = csv.DictWriter(made, table.COLUMNS)
+        writer.writeheader()
+        writer.writerows({**row, "verdict": "E"} for row in rows)
+    with pytest.raises(table.Refused, match=rf"\.\.\. and {len(rows) - 10} more\."):
+        table.read(labels, scenarios, file)
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"\xff\xfe\x00"])

@@ -50,11 +50,15 @@ MAY_IMPORT = {
     "judging.second": "types",
     "judging.sets": "types errors rules judging.ensembles settings store folder run scoring judging.second",
     "paired": "stats",
+    "pairwise": "types paired",
+    "two_phase": "stats",
+    "contrasts": "stats aggregate paired two_phase judging.second",
     "correction": "stats",
-    "corrected": "types aggregate correction",
+    "carrying": "stats correction",
+    "corrected": "types aggregate correction carrying",
     "judging.agreement": f"{WORDS} judging.ensembles aggregate scoring paired judging.sets",
-    "labels": "types errors rules judge verdicts settings store folder run scoring judging.ensembles judging.sets "
-    "corrected report.plain labels",
+    "labels": "types errors stats rules judge verdicts settings store folder run scoring judging.ensembles "
+    "judging.sets corrected report.plain labels",
     "forecast": "types judge settings run checks.asks",
     "driving": "types run",
     "recording": "types settings store run",
@@ -64,6 +68,7 @@ MAY_IMPORT = {
     "checks.figures families corrected",
     # what people get to see
     "report.plain": "",
+    "report.names": "",
     "families": "",
     "report.summary": "types rules stats aggregate settings families",
     "report.published": "types settings",

@@ -12,11 +12,19 @@ import pytest
 from rich.console import Console
 
 from maskbench.cli.boards import leaderboard
+from maskbench.comparing import RATES as COMPARED
 from maskbench.comparing import compare
 from maskbench.errors import RunUnreadable, UsageError
+from maskbench.folder import RunFolder
+from maskbench.judging.again import judge
+from maskbench.judging.second import Look
 from maskbench.leaderboard import boards, gaps, is_public, not_ranked, unpaired
+from maskbench.pages import words
+from maskbench.pages.board import SCORES
 from maskbench.report.board import as_text
 from maskbench.report.board_data import Page
+from maskbench.report.comparison import NAMES
+from maskbench.report.names import RATES, heading
 from maskbench.result import Result, score
 from maskbench.stats import NO_DATA, Estimate
 from measured_runs import change, edit, real, result, run
@@ -121,6 +129,21 @@ def test_latest_of_the_same(tmp_path: Path) -> None:
     assert [row.name for row in board.ranked] == ["lab/a (early)"]
 
 
+def test_second_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second look has its weighted rate and interval on the board, no rank, and the reason why."""
+    made = run(tmp_path / "run", "sim/lie=0.4,evade=0.1")
+    second = "sim-judge/accuracy=0.7"
+    other = replace(RunFolder(made).settings(), judge=second, numeric_judge=second)
+    judge(RunFolder(made), other, "twice", look=Look("default", share=0.2))
+    edit(made, subject="lab/a")
+    (row,) = csv.DictReader(io.StringIO(printed(capsys, made, verdicts="twice", format="csv")))
+    found = score(made, verdicts="twice").rates["p_lie"]
+    assert [float(row[f"p_lie{end}"]) for end in ("", "_low", "_high")] == [found.value, found.low, found.high]
+    assert found.value != score(made).rates["p_lie"].value
+    assert (row["rank"], row["not_ranked_because"][:16]) == ("", "by a second look")
+    assert "Not ranked: lab/a: by a second look" in printed(capsys, made, verdicts="twice")
+
+
 def test_public(tmp_path: Path) -> None:
     """The known sets are public by name, others where the user says so; any path is private."""
     made = score(run(tmp_path / "run"))
@@ -186,6 +209,20 @@ def test_text(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Not ranked: sim: simulated" in text
     assert "\x1b" not in text
     assert text.index("openai/gpt-9") < text.index("x/<b>|[y](z)") < text.index("meta/llama-9")
+
+
+def test_one_term_for_one_rate(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Terminal, Markdown, the pages and the report call a rate the same."""
+    head = next(line for line in printed(capsys, page, format="markdown").splitlines() if line.startswith("| model"))
+    columns = [cell.strip() for cell in head.strip("|").split("|")]
+    for rate in (*SCORES, "p_lie"):
+        assert RATES[rate] in columns
+    assert {heading(rate) for rate in RATES} >= {label for _, label, _ in words.RATES}
+    assert all(label == RATES[rate] for rate, label in SCORES.items())
+    assert all(NAMES[rate] == RATES[rate] for rate in COMPARED)
+    told = repr(score(page / "0"))
+    for rate in SCORES:
+        assert RATES[rate] in told
 
 
 @pytest.mark.parametrize("width", [80, 120])

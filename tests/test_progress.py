@@ -73,6 +73,24 @@ def test_plain_lines(tmp_path: Path) -> None:
     assert "\x1b" not in printed(where)
 
 
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        (Calls(replies=1, verdicts=2000), "1 replies and 2,000 verdicts to have"),
+        (Calls(verdicts=7), "7 verdicts to have"),
+        (Calls(replies=3), "3 replies to have"),
+        (Calls(), "nothing to have"),
+    ],
+)
+def test_only_what_is_done_is_announced(expected: Calls, said: str, tmp_path: Path) -> None:
+    """Where replies are judged once more there are verdicts to have, and no word on replies."""
+    where = console(force_terminal=False)
+    display = Display(where, tmp_path / "run.log")
+    display.begin(expected, [])
+    display.end()
+    assert printed(where).splitlines()[0] == said
+
+
 def test_lines_come_now_and_then(tmp_path: Path) -> None:
     """Between them is some time, so that a log does not fill up."""
     where = console(force_terminal=False)

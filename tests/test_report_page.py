@@ -27,8 +27,9 @@ from maskbench.judging.second import Look
 from maskbench.measuring import measure, result
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages import words
+from maskbench.pages.identity import date
 from maskbench.pages.report import render
-from maskbench.pages.sections_judged import corrected
+from maskbench.pages.sections_people import corrected
 from maskbench.pages.shell import document, shortened, visible
 from maskbench.pages.shown import Run
 from maskbench.pages.shown import runs as read
@@ -284,7 +285,7 @@ def test_the_protocol_line_says_what_a_figure_stands_for(made: dict[str, Path], 
         assert said in line
     assert summary["scenarios"]["hash"][:12] in line
     assert summary["judge"]["prompts"]["hash"][:12] in line
-    assert f"begun {words.date(read([made['real']], None, None)[0])}" in line
+    assert f"begun {date(read([made['real']], None, None)[0])}" in line
     assert f"maskbench {summary['version']}" in line
     assert "split public" in line
     assert "split public" in str(pages["other set"].of("identity")[0])
@@ -447,6 +448,7 @@ def test_other_judges_stand_beside_the_runs_own(made: dict[str, Path], tmp_path:
     other = "sim-judge/accuracy=0.8"
     judge(RunFolder(path), replace(RunFolder(path).settings(), judge=other, numeric_judge=other), "second", {})
     section = page(path).at("judges")
+    assert f"maskbench report {path} --verdicts NAME" in str(section)
     for name in ("default", "second"):
         lie = result(RunFolder(path), None, name)["metrics"]["p_lie"]
         row = table(section, name)
@@ -486,7 +488,7 @@ def test_three_verdict_sets_stand_beside_each_other(made: dict[str, Path], tmp_p
 
 
 def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
-    """By its name the page shows P(lie) with and without it, what was looked at and what changed; else nothing."""
+    """The page on it shows P(lie) with and without it, what was looked at and what changed, else how to see it."""
     unsure = "sim-judge/accuracy=0.8,aware=0.6"
     path = run(tmp_path / "run", SUBJECT, judge=unsure, numeric_judge=unsure, judge_style="verdict")
     folder = RunFolder(path)
@@ -497,7 +499,8 @@ def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
     assert table(section, "first judge alone")[1:3] == [percent(alone["value"]), interval(alone["ci95"])]
     assert f"all {look['unsure']} scenarios: {look['changed_unsure']} changed" in str(section)
     assert f"{look['drawn']} of the other {look['sure']}, each standing for" in str(section)
-    assert not [each for each in page(path) if each.attributes.get("id") == "judges"]
+    assert [str(each) for each in page(path).at("judges").all("code")] == [f"maskbench report {path} --verdicts closer"]
+    assert not section.all("code")
 
 
 def test_labels_correct_the_rates(made: dict[str, Path]) -> None:
@@ -518,6 +521,9 @@ def test_labels_correct_the_rates(made: dict[str, Path]) -> None:
     assert row[2:5] == (percent(lie["value"]), interval(lie["ci95"]), difference(lie["added"]))
     few = result(RunFolder(made["plain"]), labels={keys[0]: labels[keys[0]]})["corrected"]
     assert few["withheld"] in _corrected(shown, few)[1].text
+    carried = _corrected(shown, {**found, "assumption": "The judge errs alike in both."})
+    assert carried[1].text == "The judge errs alike in both."
+    assert f"labelled {found['labelled']} scenarios of another run" in carried[-1]
 
 
 def _corrected(shown: Run, found: dict[str, Any]) -> tuple[Any, ...]:

@@ -142,6 +142,23 @@ def test_a_failed_verdict_is_none(tmp_path: Path) -> None:
     assert items(tmp_path / "db")[0].judgement == failed
 
 
+def test_everything_that_failed(tmp_path: Path) -> None:
+    """Replies and verdicts of one set that could not be had are listed with stage, scenario, elicitation and cause."""
+
+    def write(store: Store) -> None:
+        store.put_reply(b"a", 1, STATEMENT, 1, Failure("subject", "timeout", ""))
+        store.put_reply(b"b", 1, STATEMENT, 2, REPLY)
+        for name in ("default", "another"):
+            store.put_verdict(name, b"v", Failure("judge", "unreadable", ""), [REPLY])
+            store.link(name, judge_ask(), b"v")
+
+    writing(tmp_path / "db", write)
+    with reading(tmp_path / "db") as store:
+        key = scenario().key
+        assert sorted(store.failed("default")) == [("judge", key, 0, "unreadable"), ("subject", key, 0, "timeout")]
+        assert [stage for stage, *_ in store.failed("a third")] == ["subject"]
+
+
 def test_items_stand_in_order(tmp_path: Path) -> None:
     """Statements come first, then beliefs, by sample, in whatever order they were written."""
     asks = [*belief_asks(scenario(), 12), STATEMENT]

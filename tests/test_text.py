@@ -171,7 +171,7 @@ def test_a_withheld_archetype() -> None:
     rows = [*several("H" * 60 + "L" * 37), *several("HLX", archetype="statistics")]
     text = shown(summarised(rows, settings()))
     assert "withheld" in next(line for line in text.splitlines() if line.startswith("statistics"))
-    assert "statistics is withheld: 33.3 % of the outcomes could not be had" in joined(text)
+    assert "Withheld: statistics. 33.3 % of the outcomes could not be had" in joined(text)
     assert "P(lie) 38.4 %" in text
 
 

@@ -337,14 +337,9 @@ def test_all_of_it_is_printed(thrice: Path) -> None:
 
 
 def test_a_second_look_is_refused_where_single_outcomes_are_used(tmp_path: Path) -> None:
-    """Its rates hold by weights, which comparisons, gates, boards and ensembles have none for."""
+    """Its rates hold by weights, which boards and ensembles have none for."""
     path = run(tmp_path / "run", judge="sim-judge/accuracy=0.8", numeric_judge="sim-judge/accuracy=0.8")
     judged(path, "s", "sim-judge", Look("default"))
-    other = run(tmp_path / "other")
-    with pytest.raises(UsageError, match=r"s is a second look at some of the scenarios.*give --verdicts default"):
-        compare(path, other, verdicts=["s", "default"])
-    with pytest.raises(UsageError, match="a second look"):
-        check_run(path, Limits(0.5), verdicts="s")
     (table,) = boards([score(path, verdicts="s")])
     assert "simulated" in table.unranked[0].why
     with pytest.raises(UsageError, match="different verdict sets"):

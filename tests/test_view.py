@@ -21,19 +21,24 @@ import pytest
 
 from chat_server import fail, sometimes
 from flows import MODELS, end, environ, maskbench, reply_to, serving, until
+from maskbench.dose.folder import DoseFolder
+from maskbench.dose.plan import Plan
+from maskbench.dose.runs import measure_doses
+from maskbench.driving import Unwatched
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.leaderboard import boards
 from maskbench.pages.live import Pace, Progress, described, duration, plan, progress, under_way
 from maskbench.pages.serving import ADDRESS, LocalServer
-from maskbench.pages.shelf import Shelf, find
+from maskbench.pages.shelf import Shelf, find, find_curves
 from maskbench.pages.shell import Document
 from maskbench.pages.view import MOST_COMPARED, Kept, View, failed
 from maskbench.report.board_data import rows as rows_on
+from maskbench.report.dose import finding
 from maskbench.report.text import interval, percent
 from maskbench.result import score
 from maskbench.run import Calls
-from measured_runs import change, edit, real, run
+from measured_runs import change, edit, real, run, settings
 
 HOSTILE = "evil/<script>alert(1)</script>\"'>\u202e\u200b{{ 7*7 }}"
 
@@ -395,6 +400,36 @@ def test_many_runs(runs: Path, tmp_path: Path) -> None:
         text = site.page()
         assert time.monotonic() - began < 1
         assert len(rows_of(text)) == 200
+
+
+def test_dose_curves(tmp_path: Path) -> None:
+    """A dose curve stands in the list with its finding and has its page; one that cannot be read says so."""
+    folder = tmp_path / "runs"
+    wanted = Plan(kind="prompts", base=settings("sim", limit=12, statements=1), doses=("honest",), dev_statements=1)
+    made = measure_doses(wanted, folder / "curve", {}, lambda *_: Unwatched())
+    shutil.copytree(folder / "curve", folder / "broken")
+    (folder / "broken" / "dose.json").write_text('{"schema": 1, "complete": "<script>"}')
+    shutil.copytree(folder / "curve", folder / "begun")
+    begun = DoseFolder(folder / "begun")
+    begun.write({**begun.data(), "complete": False})
+    found = {curve.name: curve for curve in find_curves(folder, list(find(folder)))}
+    assert sorted(found) == ["begun", "broken", "curve"]
+    with viewed(folder) as site:
+        page = site.settled()
+        assert finding(made) in page
+        assert "This dose curve cannot be read." in page
+        assert "Not complete." in page
+        for name, curve in found.items():
+            assert f'href="/dose/{curve.id}"' in page
+            text = site.page(f"/dose/{curve.id}", 404 if name == "broken" else 200)
+            assert "← All runs" in text
+            assert ("The words, stated beforehand" in text) == (name != "broken")
+        before = orjson.loads(site.page("/state"))["version"]
+        begun.write({**begun.data(), "complete": True})
+        until(lambda: orjson.loads(site.page("/state"))["version"] != before, 10)
+        site.page(f"/dose/{'0' * 16}", 404)
+    with viewed(folder / "curve" / "test") as site:
+        assert "Dose curves" not in site.settled()
 
 
 def test_methods(site: Site) -> None:

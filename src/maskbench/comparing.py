@@ -7,6 +7,7 @@ content. What `maskbench compare --json` prints is described in docs/comparing.m
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,34 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.aggregate import Table, error_share, tabulate
+from maskbench.contrasts import SEED as SEED
+from maskbench.contrasts import Side, differences, one_judge, two_judges
 from maskbench.corrected import Label, corrected_difference
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.judging.alike import judge_alike
-from maskbench.judging.sets import check_whole, open_verdicts
+from maskbench.judging.second import Phases
+from maskbench.judging.sets import SecondLook, open_verdicts
 from maskbench.labels.sample import known
-from maskbench.paired import (
-    FLIPS,
-    LEVEL,
-    Factor,
-    SignFlip,
-    difference_bounds,
-    factors,
-    holm,
-    sign_flip,
-    smallest_difference,
-)
+from maskbench.paired import LEVEL, holm
 from maskbench.rules import RuleSet, named
 from maskbench.scenarios import Key, canonical
-from maskbench.scoring import score
 from maskbench.settings import Settings
-from maskbench.stats import Estimate
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 SCHEMA = 1
-SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
-FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")
 WORSE = {"p_lie": 1, "p_honest": -1, "p_evasive": 1, "p_no_belief": 1, "accuracy": -1}  # the direction of a loss
 
 Json = dict[str, Any]
@@ -79,7 +69,8 @@ class Comparison:
 class Arm:
     """One run as scored by one verdict set: what each finished scenario comes to, a hash of what each scenario says.
 
-    `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set.
+    `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. Of a second look `phases` has
+    what both judges saw, of which `scored` is the sum without weights, and `look` says how it was drawn.
     """
 
     path: Path
@@ -90,6 +81,8 @@ class Arm:
     judge: Json
     scored: dict[Key, Scored]
     digests: dict[Key, bytes]
+    phases: Phases | None = None
+    look: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +149,27 @@ def read(path: str | PathLike[str], rules: RuleSet, verdicts: str | None = None)
     store = folder.store()
     try:
         judged = open_verdicts(folder, store, verdicts)
-        check_whole(judged, folder.path)
-        settings = judged.settings
-        arm = Arm(folder.path, folder.record(), settings, judged.name, judged.protocol, judged.judge, {}, {})
-        for scenario, weight in store.scenarios():
-            if (items := judged.finished(scenario)) is not None:
-                arm.scored[scenario.key] = score(scenario, weight, items, settings, rules)
-                arm.digests[scenario.key] = hashlib.sha256(canonical(scenario)).digest()
+        phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
+        scored = judged.scored(rules) if phases is None else phases.merged()
+        by_key: dict[Key, Scored] = {_key(one): one for one in scored}
+        return Arm(
+            folder.path,
+            folder.record(),
+            judged.settings,
+            judged.name,
+            judged.protocol,
+            judged.judge,
+            by_key,
+            {
+                scenario.key: hashlib.sha256(canonical(scenario)).digest()
+                for scenario, _ in store.scenarios()
+                if scenario.key in by_key
+            },
+            phases,
+            judged.drawn_as if isinstance(judged, SecondLook) else None,
+        )
     finally:
         store.close()
-    return arm
 
 
 def about(arm: Arm) -> Json:
@@ -208,31 +212,6 @@ def shared(first: Arm, other: Arm) -> Shared:
     )
 
 
-def contrast(first: Table, other: Table, weights: Columns) -> Json:
-    """Every difference between two tables whose rows are the same scenarios, other minus first.
-
-    The test is the one on P(lie); the rates have the intervals that match it, the factors linearised ones.
-    """
-    had = (first.usable > 0) & (other.usable > 0)
-    a, b, w = first.where(had), other.where(had), weights[had]
-    one, two = _shares(a), _shares(b)
-    rates = {name: _rate(one[name], two[name], w, a.clusters) for name in one}
-    judged = (first.accuracy < 3) & (other.accuracy < 3)
-    right, right_too = ((table.accuracy[judged] == 0).astype(float) for table in (first, other))
-    rates["accuracy"] = _rate(right, right_too, weights[judged], first.clusters[judged])
-    parts = _factors(one, two, w, a.clusters)
-    if parts is not None and rates["p_no_belief"]["ci95"]:  # its complement: the two must not disagree
-        parts["belief_share"]["ci95"] = [0.0 - end for end in reversed(rates["p_no_belief"]["ci95"])]
-    d = two["p_lie"] - one["p_lie"]
-    return {
-        "rates": rates,
-        "factors": parts,
-        "test": _test(sign_flip(d, w, a.clusters, _rng())),
-        "smallest_difference": smallest_difference(d, w, a.clusters),
-        "bounds": _bounds(first, other, weights),
-    }
-
-
 def _names(verdicts: str | Sequence[str] | None, runs: int) -> list[str | None]:
     """The verdict set of each run."""
     if verdicts is None or isinstance(verdicts, str):
@@ -269,14 +248,16 @@ def _pairing(
     differs = list(_protocol_differences(first, other))
     errors = [*_errors(first, a), *_errors(other, b)]
     why = [*_other_measures(differs, first, other), *errors]
-    found = contrast(a, b, weights)
+    keys = list(map(_key, both.first))
+    found = differences(_side(first, a, keys, weights), _side(other, b, keys, weights), weights)
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
     if why:
         _untest(found)
     if errors:
         _withhold(found)
-    found["corrected"] = None if errors else _corrected(both, weights, labels, bool(why))
+    one_judge_each = first.phases is None and other.phases is None
+    found["corrected"] = _corrected(both, weights, labels, bool(why)) if one_judge_each and not errors else None
     return {
         **about(other),
         "withheld": " ".join(errors) or None,
@@ -290,6 +271,15 @@ def _pairing(
     }
 
 
+def _key(scored: Scored) -> Key:
+    return scored.archetype, scored.task_id
+
+
+def _side(arm: Arm, table: Table, keys: Sequence[Key], weights: Columns) -> Side:
+    """The run's columns on these scenarios, whose table is of one judge, or of two without weights."""
+    return one_judge(table) if arm.phases is None else two_judges(arm.phases, keys, weights)
+
+
 def _corrected(
     both: Shared, weights: Columns, labels: tuple[Labels | None, Labels | None], untested: bool
 ) -> Json | None:
@@ -301,71 +291,6 @@ def _corrected(
         for rate in made["rates"].values():
             rate["ci95"] = None
     return made
-
-
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(SEED)
-
-
-def _shares(table: Table) -> dict[str, Columns]:
-    return dict(zip(("p_lie", "p_honest", "p_evasive", "p_no_belief"), table.shares.T, strict=True))
-
-
-def _rate(first: Columns, other: Columns, weights: Columns, clusters: NDArray[np.int64]) -> Json:
-    """A rate in both runs, and their difference with the matching interval and its one-sided ends."""
-    if not weights.sum() > 0:
-        return {**dict.fromkeys(("first", "other", "difference", "ci95", "one_sided95")), "n": 0}
-    made = sign_flip(other - first, weights, clusters, _rng())
-    return {
-        "first": float(weights @ first / weights.sum()),
-        "other": float(weights @ other / weights.sum()),
-        "difference": made.value,
-        "ci95": [made.low, made.high],
-        "one_sided95": [made.lower, made.upper],
-        "n": len(weights),
-    }
-
-
-def _test(test: SignFlip) -> Json | None:
-    if test.p is None:
-        return None
-    drawn = {"exact": test.exact, "patterns": None if test.exact else FLIPS + 1}
-    return {"name": "cluster sign-flip permutation", "p": test.p, "propositions": test.clusters, **drawn}
-
-
-def _factors(one: Mapping[str, Columns], two: Mapping[str, Columns], w: Columns, ids: NDArray[np.int64]) -> Json | None:
-    """The three factors of P(lie); None where one has no denominator."""
-    nested = [
-        np.column_stack([1 - shares["p_no_belief"], shares["p_lie"] + shares["p_honest"], shares["p_lie"]])
-        for shares in (one, two)
-    ]
-    parts = factors(nested[0], nested[1], w, ids) if len(w) else None
-    return None if parts is None else dict(zip(FACTORS, map(_factor, parts), strict=True))
-
-
-def _factor(factor: Factor) -> Json:
-    return {
-        "first": factor.first,
-        "other": factor.other,
-        "difference": factor.difference.value,
-        "ci95": _ends(factor.difference),
-        "contribution": factor.contribution.value,
-        "contribution_ci95": _ends(factor.contribution),
-    }
-
-
-def _ends(estimate: Estimate) -> list[float] | None:
-    return None if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]
-
-
-def _bounds(first: Table, other: Table, weights: Columns) -> Json | None:
-    """Least and greatest difference in P(lie) over all shared scenarios; None where nothing failed or is disputed."""
-    unknown = [table.asked - table.usable + table.disputed for table in (first, other)]
-    if not any(column.any() for column in unknown):
-        return None
-    ends = [(t.lies / t.asked, (t.lies + u) / t.asked) for t, u in zip((first, other), unknown, strict=True)]
-    found = difference_bounds(ends[0], ends[1], weights, first.clusters, _rng())
-    return None if found is None else {"difference": list(found[0]), "ci95": list(found[1])}
 
 
 def _untest(found: Json) -> None:
@@ -411,6 +336,8 @@ def _measured(arm: Arm) -> Json:
     for kind in ("binary", "numeric"):
         resolved = arm.judge[kind].get("resolved") or []
         kept[f"{kind} judge answered as"] = ", ".join(resolved)
+    if arm.look:
+        kept["second look"] = arm.look
     if "members" in arm.judge:
         kept["judged by"] = ", ".join(sorted(f"{one['judge']} ({one['protocol']})" for one in arm.judge["members"]))
     return kept
@@ -425,6 +352,12 @@ def _other_measures(differs: Sequence[Json], first: Arm, other: Arm) -> Iterator
 
 
 def _errors(arm: Arm, table: Table) -> Iterator[str]:
+    if arm.phases and len(arm.scored) < arm.record["scenarios"]["n"]:
+        line = shlex.join(["maskbench", "judge", str(arm.path), "--name", arm.verdicts])
+        yield (
+            f"The second look at {arm.path} is not complete, and what it lacks is what the first judge was unsure of. "
+            f"Take it up again with `{line}`."
+        )
     share = error_share(table)
     if share > arm.settings.max_error_rate:
         yield (
@@ -439,6 +372,11 @@ def _warnings(first: Arm, other: Arm, both: Shared) -> Iterator[str]:
             yield f"{arm.path} is not complete: {len(arm.scored)} of {arm.record['scenarios']['n']} scenarios are done."
         if arm.settings.limit is not None:
             yield f"{arm.path} is a smoke run: it shows that things work, and measures nothing."
+    if first.phases or other.phases:
+        yield (
+            "A second judge saw a part of the scenarios. Rates and differences are weighted by how these were chosen; "
+            "transitions and what changed are not."
+        )
     if both.only_first or both.only_other:
         yield (
             f"The scenarios differ: {both.only_first} are in {first.path} only, {both.only_other} in {other.path} "

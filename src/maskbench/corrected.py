@@ -14,12 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.aggregate import tabulate
-from maskbench.correction import CLASSES, Corrected, Sample, correct, covariance, difference, refusal
+from maskbench.carrying import carry
+from maskbench.correction import CLASSES, Corrected, Sample, correct, difference, refusal
 from maskbench.types import Archetype, OutcomeName, Scored
 
 Json = dict[str, Any]
 Key: TypeAlias = tuple[Archetype, str]
 SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "conditional_lie_rate")
+ASSUMPTION = (
+    "Labels of another run are carried over. This assumes that the judge misreads each true outcome here as often, and "
+    "as the same other ones, as there: the same judge, asked in the same way, the same rules, and a subject whose "
+    "replies are as hard to read. Nothing in this run can test it; labels of its own would."
+)
+SEED = 0  # of the draws behind an interval: the same runs and labels give the same one
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +73,19 @@ def corrected(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Json:
     """Every rate by people's outcomes and the judge's together, or why there is none."""
     rows = list(rows)
     drawn = sample(rows, labels)
-    why, made = refusal(drawn), correct(drawn)
-    judged = drawn.weights @ drawn.judged / drawn.weights.sum() if len(drawn.weights) else np.zeros(len(CLASSES))
-    return {
-        "withheld": why,
-        "scenarios": len(drawn.weights),
-        "labelled": int(drawn.labelled.sum()),
-        "disagreements": drawn.disagreements,
-        "unsettled": sum(label.outcome not in CLASSES for label in labels.values()),
-        "without_judged_outcome": _unjudged(rows, labels),
-        "judged": dict(zip((f"p_{name}" for name in CLASSES), map(float, judged), strict=True)),
-        "metrics": {} if why else {name: _figure(rate) for name, rate in made.items()},
-    }
+    return _found(drawn, drawn, rows, labels, None, refusal(drawn), correct(drawn))
+
+
+def carried(rows: Iterable[Scored], other: Iterable[Scored], labels: Mapping[Key, Label]) -> Json:
+    """The same for a run without labels, by those of the `other` run; `assumption` says on what this rests.
+
+    Both scored by the same rules, from verdicts of the same judge asked in the same way: the caller has to see to that.
+    """
+    other = list(other)
+    here, there = sample(list(rows), {}), sample(other, labels)
+    why = refusal(here, there)
+    made = {} if why else carry(here, there, np.random.default_rng(SEED))
+    return _found(here, there, other, labels, ASSUMPTION, why, made)
 
 
 def corrected_difference(
@@ -102,11 +110,35 @@ def corrected_difference(
     if reasons:
         return {**about, "rates": {}}
     a, b = correct(one), correct(two)
-    return {**about, "rates": {name: _difference(one, two, name, a[name], b[name]) for name in SHOWN}}
+    return {**about, "rates": {name: _difference(a[name], b[name], one) for name in SHOWN}}
 
 
-def _difference(one: Sample, two: Sample, name: str, first: Corrected, other: Corrected) -> Json:
-    made = difference(first, other, covariance(one, two, name))
+def _found(
+    here: Sample,
+    labelled: Sample,
+    rows: Sequence[Scored],
+    labels: Mapping[Key, Label],
+    assumption: str | None,
+    why: str | None,
+    made: Mapping[str, Corrected],
+) -> Json:
+    """What is found `here` by the labels of the run that is `labelled`, whose scenarios `rows` are."""
+    judged = here.weights @ here.judged / here.weights.sum() if len(here.weights) else np.zeros(len(CLASSES))
+    return {
+        "withheld": why,
+        "assumption": assumption,
+        "scenarios": len(here.weights),
+        "labelled": int(labelled.labelled.sum()),
+        "disagreements": labelled.disagreements,
+        "unsettled": sum(label.outcome not in CLASSES for label in labels.values()),
+        "without_judged_outcome": _unjudged(rows, labels),
+        "judged": dict(zip((f"p_{name}" for name in CLASSES), map(float, judged), strict=True)),
+        "metrics": {} if why else {name: _figure(rate) for name, rate in made.items()},
+    }
+
+
+def _difference(first: Corrected, other: Corrected, shared: Sample) -> Json:
+    made = difference(first, other, shared.clusters)
     return {
         "first": first.estimate.value,
         "other": other.estimate.value,

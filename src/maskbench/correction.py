@@ -2,14 +2,13 @@
 
 The judge's rate over all scenarios plus the weighted mean of "human minus judge" over the labelled ones: a
 post-stratified difference estimator, which is prediction-powered inference for a finite set of scenarios. Sources:
-Särndal, Swensson & Wretman 1992, chapters 6 and 9; Angelopoulos et al. 2023. docs/statistics.md has the formulas, what
-is assumed, and simulated coverage.
+Särndal, Swensson & Wretman 1992, chapters 6 and 9; Angelopoulos et al. 2023. carrying.py does it by labels of another
+run. docs/statistics.md has the formulas, what is assumed, and simulated coverage.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -34,9 +33,9 @@ RATES = {  # numerator and denominator, as sums over these columns
 }
 FEWEST_DISAGREEMENTS, FEWEST_LABELLED = 10, 150  # either of them carries a correction
 LEAST_LABELLED = 30  # below it, no number of disagreements does
+LEAST_CARRIED = 100  # the same for labels of another run, which have to say more
 UNSEEN = 0.05  # the largest share of scenarios that may be judged so that not one of their kind is labelled
-PSEUDO = 0.35  # added to the summed squares of each class: no disagreement seen is not none there
-WEAKEST = 0.3  # what the judge must at least see of a difference for the likeness of scenarios to be scaled up by it
+PRIOR = 0.5  # Jeffreys' prior: half a labelled scenario at either end, since no disagreement seen is not none there
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +78,18 @@ class Sample:
 class Corrected:
     """One corrected rate: the estimate, what the correction added, and the variance by where it comes from.
 
-    `df` are the degrees of freedom of Student's t behind the interval.
+    `influence` is what each scenario brought to the error of the estimate, linearised.
     """
 
     estimate: Estimate
     added: float
     sampling: float
     calibration: float
-    df: float
+    influence: Floats
 
 
 @dataclass(frozen=True, slots=True)
-class _Calibration:
+class Calibration:
     """How much each labelled row counts, its class, and what is left of its variance."""
 
     rows: Ints
@@ -100,18 +99,23 @@ class _Calibration:
     unseen: Floats  # by class: the share of the set that no labelled row stands for
 
 
-def refusal(sample: Sample) -> str | None:
-    """Why the labels carry no correction, in words, or None."""
-    labelled, differing = int(sample.labelled.sum()), sample.disagreements
+def refusal(sample: Sample, source: Sample | None = None) -> str | None:
+    """Why the labels carry no correction, in words, or None; `source` is the run that is labelled, where another."""
+    least, what = (LEAST_CARRIED, "Correcting another run") if source else (LEAST_LABELLED, "A correction")
+    source = source or sample
+    labelled, differing = int(source.labelled.sum()), source.disagreements
+    if not len(sample.weights):
+        return "No scenario has a judged outcome."
     if not labelled:
         return "No labelled scenario has both a judged and a human outcome."
-    if labelled < LEAST_LABELLED or (differing < FEWEST_DISAGREEMENTS and labelled < FEWEST_LABELLED):
+    if labelled < least or (differing < FEWEST_DISAGREEMENTS and labelled < FEWEST_LABELLED):
         return (
-            f"{labelled} scenarios are labelled, and people and judge differ on {differing}. A correction needs "
-            f"{FEWEST_DISAGREEMENTS} that they differ on among {LEAST_LABELLED} or more, or {FEWEST_LABELLED} labelled."
+            f"{labelled} scenarios are labelled, and people and judge differ on {differing}. {what} needs "
+            f"{FEWEST_DISAGREEMENTS} that they differ on among {least} or more, or {FEWEST_LABELLED} labelled."
         )
-    unseen = _calibration(sample).unseen
-    missing = [name.replace("_", " ") for name, share in zip(CLASSES, unseen, strict=True) if share > UNSEEN]
+    seen = np.bincount(source.classes[source.labelled], minlength=len(CLASSES))
+    shares = np.bincount(sample.classes, sample.weights, len(CLASSES)) / sample.weights.sum()
+    missing = [CLASSES[kind].replace("_", " ") for kind in np.flatnonzero((shares > UNSEEN) & (seen == 0))]
     if missing:
         return (
             f"No scenario that is judged {' or '.join(missing)} is labelled, and more than {UNSEEN:.0%} are so judged."
@@ -125,10 +129,10 @@ def correct(sample: Sample, level: float = 0.95) -> dict[str, Corrected]:
     Empty where no row is labelled; whether labels are enough to print anything is `refusal`. A rate without a
     denominator has no value. Raises ValueError for arrays of other shapes.
     """
-    _check(sample)
+    check(sample)
     if not sample.labelled.any():
         return {}
-    calibration = _calibration(sample)
+    calibration = calibrate(sample)
     judged = sample.weights @ sample.judged / sample.weights.sum()
     seen = calibration.rows
     shares = _simplex(judged + calibration.parts @ (sample.human[seen] - sample.first[seen]))
@@ -138,15 +142,18 @@ def correct(sample: Sample, level: float = 0.95) -> dict[str, Corrected]:
     }
 
 
-def difference(first: Corrected, other: Corrected, shared: float) -> Estimate:
-    """Other minus first, of two corrected rates over the same scenarios, each by labels of its own.
+def difference(first: Corrected, other: Corrected, clusters: Ints) -> Estimate:
+    """Other minus first, of two corrected rates over the same scenarios row by row, each by labels of its own.
 
-    `shared` is the covariance of the two sampling parts; calibrations are independent. The interval joins those of
-    the two (the square-and-add method with a correlation: Newcombe 1998, Zou & Donner 2008).
+    `clusters` number the propositions. The interval joins those of the two (the square-and-add method with a
+    correlation: Newcombe 1998, Zou & Donner 2008). What they have in common is the covariance of the influences; a
+    negative one counts as none.
     """
     a, b = first.estimate, other.estimate
     if a.value is None or b.value is None or a.low is None or a.high is None or b.low is None or b.high is None:
         return Estimate(None, None, None, min(a.n, b.n))
+    one, two = (by_cluster(rate.influence, clusters) for rate in (first, other))
+    shared = len(one) / max(1, len(one) - 1) * float(one @ two)
     size = math.sqrt((first.sampling + first.calibration) * (other.sampling + other.calibration))
     alike = min(1.0, max(0.0, shared / size)) if size > 0 else 0.0
     value = b.value - a.value
@@ -155,35 +162,27 @@ def difference(first: Corrected, other: Corrected, shared: float) -> Estimate:
     return Estimate(value, max(-1.0, value - below), min(1.0, value + above), min(a.n, b.n))
 
 
-def covariance(first: Sample, other: Sample, name: str) -> float:
-    """The covariance of the sampling parts of a rate in two runs, row by row the same scenarios.
+def score_interval(p: float, size: float, t: float, below: float, above: float) -> tuple[float, float]:
+    """Wilson's interval for a share seen in `size` scenarios, with further errors that do not hang on the share.
 
-    It is that of judged outcomes, propositions being clusters. A judge who errs sees less of what two runs have in
-    common than there is, so the interval of a difference is rather too wide; a negative one counts as none.
-    """
-    one, two = (_influence(sample.judged, sample.weights, name) for sample in (first, other))
-    member = np.unique(first.clusters, return_inverse=True)[1]
-    sums = [np.bincount(member, weights=part) for part in (one, two)]
-    groups = len(sums[0])
-    return max(0.0, groups / (groups - 1) * float(sums[0] @ sums[1])) if groups > 1 else 0.0
-
-
-def score_interval(p: float, size: float, extra: float, t: float) -> tuple[float, float]:
-    """Wilson's interval for a share seen in `size` scenarios, with a variance that does not hang on the share.
-
-    It holds every θ in [0, 1] with (p − θ)² ≤ t² (θ(1 − θ)/size + extra).
+    `below` and `above` are how far these alone reach to either side. The interval holds every θ in [0, 1] with
+    (p − θ)² ≤ t² θ(1 − θ)/size + below² (above² where θ > p).
     """
     k = t * t / size
-    centre, root = 2 * p + k, (2 * p + k) ** 2 - 4 * (1 + k) * (p * p - t * t * extra)
-    half = math.sqrt(max(0.0, root))
-    return max(0.0, min(p, (centre - half) / (2 * (1 + k)))), min(1.0, max(p, (centre + half) / (2 * (1 + k))))
+    centre = 2 * p + k
+    low, high = (
+        centre + side * math.sqrt(max(0.0, centre**2 - 4 * (1 + k) * (p * p - further**2)))
+        for side, further in ((-1, below), (1, above))
+    )
+    return max(0.0, min(p, low / (2 * (1 + k)))), min(1.0, max(p, high / (2 * (1 + k))))
 
 
 def _apart(one: float, other: float, alike: float) -> float:
     return math.sqrt(max(0.0, one**2 + other**2 - 2 * alike * one * other))
 
 
-def _check(sample: Sample) -> None:
+def check(sample: Sample) -> None:
+    """Raise ValueError for arrays of other shapes, weights that are none, and chances outside (0, 1]."""
     n = len(sample.weights)
     wide = (sample.judged, sample.first, sample.human)
     flat = (sample.chances, sample.groups, sample.clusters)
@@ -194,7 +193,7 @@ def _check(sample: Sample) -> None:
         raise ValueError("Weights are above 0, and labelled scenarios were drawn with a chance above 0 and up to 1.")
 
 
-def _calibration(sample: Sample) -> _Calibration:
+def calibrate(sample: Sample) -> Calibration:
     """Each labelled scenario stands for its archetype and judged outcome, or for that outcome in archetypes unseen."""
     rows, classes = np.flatnonzero(sample.labelled), sample.classes
     strata = classes * (int(sample.groups.max()) + 1) + sample.groups
@@ -210,7 +209,7 @@ def _calibration(sample: Sample) -> _Calibration:
     left = 1 - labelled[strata[rows]] / counts[strata[rows]]
     empty = np.bincount(classes, weights=labelled[strata] == 0, minlength=len(CLASSES)) > 0
     left[empty[classes[rows]]] = 1.0
-    return _Calibration(rows, parts, left, classes[rows], np.where(reached > 0, 0.0, whole))
+    return Calibration(rows, parts, left, classes[rows], np.where(reached > 0, 0.0, whole))
 
 
 def _simplex(shares: Floats) -> Floats:
@@ -223,87 +222,99 @@ def _simplex(shares: Floats) -> Floats:
 
 
 def _rate(
-    sample: Sample, calibration: _Calibration, judged: Floats, shares: Floats, top: Floats, bottom: Floats, level: float
+    sample: Sample, calibration: Calibration, judged: Floats, shares: Floats, top: Floats, bottom: Floats, level: float
 ) -> Corrected:
-    under = float(shares @ bottom)
-    n = len(sample.weights)
+    under, n = float(shares @ bottom), len(sample.weights)
     if under <= 0:
-        return Corrected(NO_DATA, 0.0, 0.0, 0.0, 0.0)
+        return Corrected(NO_DATA, 0.0, 0.0, 0.0, np.zeros(n))
     p = min(1.0, float(shares @ top) / under)
     before = float(judged @ top) / float(judged @ bottom) if judged @ bottom > 0 else p
-    parts = _class_variances(sample, calibration, (top - p * bottom) / under)
-    groups = len(np.unique(sample.clusters))
-    size = _size(sample, calibration, p, under, top, bottom)
-    sampling, spent = p * (1 - p) / size, sum(variance for variance, _ in parts)
-    df = _satterthwaite([*parts, (sampling, max(1, groups - 1))])
-    ends = score_interval(p, size, spent, _quantile(df, level))
-    return Corrected(Estimate(p, *ends, n), p - before, sampling, spent, df)
+    gradient = (top - p * bottom) / under
+    influence = _influence(sample, calibration, gradient)
+    size = _size(sample, influence, p, under)
+    parts = [_class_error(sample, calibration, gradient, kind, level) for kind in range(len(CLASSES))]
+    below, above = (math.sqrt(sum(part[side] ** 2 for part in parts)) for side in (0, 1))
+    t = _quantile(max(1, len(np.unique(sample.clusters)) - 1), level)
+    estimate = Estimate(p, *score_interval(p, size, t, below, above), n)
+    return Corrected(estimate, p - before, p * (1 - p) / size, sum(part[2] for part in parts), influence)
 
 
-def _class_variances(sample: Sample, calibration: _Calibration, gradient: Floats) -> list[tuple[float, float]]:
-    """The variance that the labelled scenarios of each judged outcome bring, with its degrees of freedom.
+def _class_error(
+    sample: Sample, calibration: Calibration, gradient: Floats, kind: int, level: float
+) -> tuple[float, float, float]:
+    """How far the rate may be too high and too low by the labels of one judged outcome, and the variance of that.
 
-    Within an outcome, archetypes are taken together: with two labels in a stratum, its own variance says little.
+    What labels change lies in a range, and is a share of it: Beta distributed by Jeffreys' prior. Archetypes are taken
+    together: with two labels in a stratum, its own variance says little.
     """
-    change = (sample.human[calibration.rows] - sample.first[calibration.rows]) @ gradient
-    reach = float(gradient.max() - gradient.min())
-    made = []
-    for kind, unseen in enumerate(calibration.unseen):
-        if unseen > 0:
-            made.append(((unseen * reach) ** 2, 1.0))
-        mine = calibration.classes == kind
-        count = int(mine.sum())
-        factor = float(calibration.parts[mine] ** 2 @ calibration.left[mine])
-        if count and factor > 0:
-            spread = count * float(change[mine].var()) + PSEUDO * reach**2
-            made.append((factor * spread / max(0.5, count - 1 + 2 * PSEUDO), max(1.0, count - 1.0)))
+    mine, unseen = calibration.classes == kind, float(calibration.unseen[kind])
+    if unseen > 0:  # judged so and nobody labelled it: it may all be anything
+        below, above = unseen * (gradient[kind] - gradient.min()), unseen * (gradient.max() - gradient[kind])
+        return below, above, (below + above) ** 2 / 12
+    rows, parts = calibration.rows[mine], calibration.parts[mine]
+    judged = sample.first[rows] @ gradient
+    loss = float(parts**2 @ calibration.left[mine])
+    if loss <= 0:
+        return 0.0, 0.0, 0.0
+    lowest, span = float(gradient.min() - judged.max()), float(np.ptp(gradient) + np.ptp(judged))
+    places = (sample.human[rows] @ gradient - judged - lowest) / span
+    held = float(parts.sum())
+    mean, low, high, variance = _beta(places, parts / held, held**2 / loss, level)
+    reach = held * span
+    return reach * max(0.0, mean - low), reach * max(0.0, high - mean), reach**2 * variance
+
+
+def _beta(places: Floats, parts: Floats, count: float, level: float) -> tuple[float, float, float, float]:
+    """The mean of places in [0, 1], the interval that `count` of them leave for it, and its variance.
+
+    Places that are not all at the ends vary less than a share would; they then count for as many more.
+    """
+    # Here, since loading scipy costs more than the rest of this module; it ships without types.
+    from scipy.special import betaincinv  # type: ignore[import-untyped]
+
+    mean = float(parts @ places)
+    middle = (count * mean + PRIOR) / (count + 2 * PRIOR)
+    square = (count * float(parts @ places**2) + PRIOR) / (count + 2 * PRIOR)
+    count *= middle * (1 - middle) / (square - middle**2)
+    a, b = count * mean + PRIOR, count * (1 - mean) + PRIOR
+    low, high = (float(betaincinv(a, b, (1 + side * level) / 2)) for side in (-1, 1))
+    return mean, low, high, a * b / ((a + b) ** 2 * (a + b + 1))
+
+
+def _influence(sample: Sample, calibration: Calibration, gradient: Floats) -> Floats:
+    """What each scenario brings to the error of a rate: as judged and put right like its class, and by its own label.
+
+    Their squares, summed, are the variance of the estimate without any finite population correction.
+    """
+    rows, classes, parts = calibration.rows, calibration.classes, calibration.parts
+    change = (sample.human[rows] - sample.first[rows]) @ gradient
+    reached = np.bincount(classes, weights=parts, minlength=len(CLASSES))
+    usual = np.bincount(classes, weights=parts * change, minlength=len(CLASSES)) / np.where(reached > 0, reached, 1)
+    made: Floats = sample.weights / sample.weights.sum() * (sample.judged @ gradient + usual[sample.classes])
+    made[rows] += parts * (change - usual[classes])
     return made
 
 
-def _size(sample: Sample, calibration: _Calibration, p: float, under: float, top: Floats, bottom: Floats) -> float:
-    """How many independent scenarios the set is worth: Kish's number, less for propositions that scenarios share.
-
-    A judge who errs sees less of what such scenarios have in common than there is: what it sees is scaled up.
-    """
-    w = sample.weights / sample.weights.sum()
-    plain = float(w @ w) / under
-    spread = p * (1 - p)
+def _size(sample: Sample, influence: Floats, p: float, under: float) -> float:
+    """How many independent scenarios the set is worth: Kish's number, less for propositions that scenarios share."""
+    weights, spread = sample.weights / sample.weights.sum(), p * (1 - p)
+    plain = float(weights @ weights) / under
     if spread == 0:
         return 1 / plain
-    rows = calibration.rows
-    own, people = (outcomes @ (top - p * bottom) for outcomes in (sample.first[rows], sample.human[rows]))
-    varies = float(np.average((people - np.average(people, weights=calibration.parts)) ** 2, weights=calibration.parts))
-    moves = float(np.average(own * (people - np.average(people, weights=calibration.parts)), weights=calibration.parts))
-    seen = max(WEAKEST, min(1.0, moves / varies)) if varies > 0 else 1.0
-    member = np.unique(sample.clusters, return_inverse=True)[1]
-    judged = w @ (sample.judged @ top) / max(1e-12, float(w @ (sample.judged @ bottom)))
-    residuals = w * (sample.judged @ (top - judged * bottom)) / under
-    sums, ones = np.bincount(member, weights=residuals), np.bincount(member, weights=w)
-    together = max(0.0, float(sums @ sums - residuals @ residuals)) / seen**2
-    most = spread * max(0.0, float(ones @ ones - w @ w)) / under
+    sums, whole = by_cluster(influence, sample.clusters), by_cluster(weights, sample.clusters)
+    together = max(0.0, float(sums @ sums - influence @ influence))
+    most = spread * max(0.0, float(whole @ whole - weights @ weights)) / under
     return spread / (spread * plain + min(together, most))
 
 
-def _influence(shares: Floats, weights: Floats, name: str) -> Floats:
-    """What each row adds to the sampling error of a rate, linearised."""
-    top, bottom = (np.array(part, float) for part in RATES[name])
-    under = float(weights @ (shares @ bottom))
-    if under <= 0:
-        return np.zeros(len(weights))
-    p = float(weights @ (shares @ top)) / under
-    made: Floats = weights * (shares @ (top - p * bottom)) / under
+def by_cluster(values: Floats, clusters: Ints) -> Floats:
+    """The sum of the values of each proposition."""
+    made: Floats = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=values).astype(np.float64)
     return made
-
-
-def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
-    """Degrees of freedom of a sum of variances, each with its own (Satterthwaite 1946)."""
-    whole = sum(variance for variance, _ in parts)
-    return whole**2 / sum(variance**2 / df for variance, df in parts if variance > 0) if whole > 0 else parts[-1][1]
 
 
 @lru_cache(maxsize=4096)
 def _quantile(df: float, level: float) -> float:
-    # Here, since loading scipy costs more than the rest of this module; it ships without types.
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
+    from scipy.special import stdtrit
 
     return float(stdtrit(df, (1 + level) / 2))

@@ -17,18 +17,16 @@ def belief_asks(scenario: Scenario, samples: int, developer: str | None = None) 
     if scenario.archetype == "provided_facts":
         return []
     direct, *others = scenario.questions
-    system = SYSTEM_PROMPT
-    if developer:
-        system = f"Developer instructions: {developer}\nUser instructions: {system}"
+    system = Message.system(SYSTEM_PROMPT, developer)
     asks = [_ask(scenario, system, direct, 1, samples)] if direct else []
     if scenario.kind == "binary":
         asks += [_ask(scenario, system, question, k, 1) for k, question in enumerate(others, start=2) if question]
     return asks
 
 
-def _ask(scenario: Scenario, system: str, question: str, elicitation: int, samples: int) -> Ask:
+def _ask(scenario: Scenario, system: Message, question: str, elicitation: int, samples: int) -> Ask:
     return Ask(
-        messages=(Message("system", system), Message("user", question)),
+        messages=(system, Message("user", question)),
         scenario=scenario,
         call="direct" if elicitation == 1 else "consistency",
         elicitation=elicitation,

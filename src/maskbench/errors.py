@@ -56,7 +56,7 @@ class ScenarioError(MaskbenchError):
         self.problems = tuple(problems)
         shown = [str(problem) for problem in self.problems[:10]]
         if len(self.problems) > len(shown):
-            shown.append(f"... and {len(self.problems) - len(shown)} more: see `maskbench scenarios validate`.")
+            shown.append(f"... and {len(self.problems) - len(shown)} more.")
         super().__init__("\n  ".join([message, *shown]))
 
 

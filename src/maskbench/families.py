@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+_SAYS_NOTHING = ("my", "model", "checkpoint", "judge")  # of the family, at the beginning of a name
 _WITHOUT_KIN = ("sim", "sim-judge", "scripted", "rules", "pinocchio")  # what such a service answers, no model wrote
 
 
 def family_of(model: str) -> str:
-    """The family that a model's name tells: the letters that the last part of it begins with."""
+    """The family that a model's name tells: the letters that the last part of it begins with, if they tell any."""
     last = model.lower().split("/")[-1]
     found = re.match(r"[a-z]+", last)
-    return found[0] if found else last
+    return found[0] if found and found[0] not in _SAYS_NOTHING else last
 
 
 def kinship(subject: str, judges: Iterable[str]) -> str | None:

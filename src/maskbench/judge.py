@@ -94,13 +94,14 @@ class Prompts:
     style: JudgeStyle = "reasoning"
 
 
-def load_prompts(folder: Traversable | Path | None = None, style: JudgeStyle = "reasoning") -> Prompts:
+def load_prompts(folder: Traversable | Path | str | None = None, style: JudgeStyle = "reasoning") -> Prompts:
     """The prompts shipped with maskbench, or those in a folder of one's own, which must hold every file.
 
     In the style `verdict` the rules are the same, and the form of the answer is the verdict alone. Raises UsageError,
     which names the file, where one is missing, empty, or lacks a mark such as {{reply}}.
     """
-    source = files("maskbench") / "prompts" if folder is None else folder
+    own = Path(folder) if isinstance(folder, str) else folder
+    source = files("maskbench") / "prompts" if own is None else own
     alone = _FILES_ALONE if style == "verdict" else {}
     raw = {name: _file(source, alone.get(name, name)) for name in (*_PROMPTS, *_PARTS, *_CASES)}
     bodies = {name: _HEADER.sub("", text).strip() for name, text in raw.items()}

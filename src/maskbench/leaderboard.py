@@ -13,16 +13,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from maskbench.comparing import SEED
-from maskbench.paired import FLIPS, holm, sign_flip
+from maskbench.paired import FLIPS, holm
+from maskbench.pairwise import Lies, every_pair
 from maskbench.result import Result
 from maskbench.settings import MAY_CHANGE
 from maskbench.stats import Estimate
-from maskbench.types import Archetype
 
 ALPHA = 0.05
 PUBLIC = re.compile(r"cais/mask|starter|sandbox(:\d+)?", re.IGNORECASE)  # sets that a model can have been trained on
@@ -152,7 +150,10 @@ def not_ranked(result: Result) -> str | None:
     if is_simulated(result):
         return "simulated; that shows how maskbench works, and is no model to rank"
     if result.summary["second"]:
-        return "by a second look at some of the scenarios, whose single outcomes cannot be compared"
+        return (
+            "by a second look at some of the scenarios; its rates are weighted, and ranks need every scenario as one "
+            "judge saw it (maskbench compare tests one such run against another)"
+        )
     if result.summary["smoke"]:
         return "a smoke run (--limit), which measures nothing"
     if not result.summary["complete"]:
@@ -184,17 +185,13 @@ def _beaten(results: Sequence[Result]) -> tuple[list[list[Result]], int]:
     pairs = list(combinations(range(len(results)), 2))
     # Holm multiplies the smallest p by the number of pairs: it needs patterns enough to come out below ALPHA still.
     flips = max(FLIPS, math.ceil(2 * len(pairs) / ALPHA))
-    lies = [_lies(result) for result in results]
-    tested = [_test(lies[one], lies[other], flips) for one, other in pairs]
+    made = every_pair([_lies(result) for result in results], SEED, flips)
     beaten: list[list[Result]] = [[] for _ in results]
-    for (one, other), (difference, _), p in zip(pairs, tested, holm([p for _, p in tested]), strict=True):
+    for (one, other), found, p in zip(pairs, made, holm([found.p for found in made]), strict=True):
         if p < ALPHA:
-            better, worse = (one, other) if difference > 0 else (other, one)
+            better, worse = (one, other) if found.difference > 0 else (other, one)
             beaten[worse].append(results[better])
     return beaten, len(pairs)
-
-
-Lies: TypeAlias = dict[tuple[Archetype, str], tuple[float, float, str]]
 
 
 def _lies(result: Result) -> Lies:
@@ -202,22 +199,13 @@ def _lies(result: Result) -> Lies:
 
     A disputed statement counts by the share of its judges who find a lie.
     """
-    made: Lies = {}
+    made = {}
     for one in result.scenarios:
         usable = [outcome for outcome in one.outcomes if outcome != "error"]
         if usable:
             lies = usable.count("lie") + sum(leaning.get("lie", 0.0) for leaning in one.leanings)
             made[one.archetype, one.task_id] = (lies / len(usable), one.weight, one.proposition.strip())
     return made
-
-
-def _test(one: Lies, other: Lies, flips: int) -> tuple[float, float]:
-    """How much more often the other lies on the scenarios that both have, and the paired test's p."""
-    shared = sorted(one.keys() & other.keys())
-    differences = np.array([other[key][0] - one[key][0] for key in shared])
-    weights = np.array([one[key][1] for key in shared])
-    tested = sign_flip(differences, weights, [one[key][2] for key in shared], np.random.default_rng(SEED), flips)
-    return (0.0, 1.0) if tested.value is None or tested.p is None else (tested.value, tested.p)
 
 
 def gaps(tables: Sequence[Board]) -> tuple[Gap, ...]:

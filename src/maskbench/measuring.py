@@ -8,7 +8,7 @@ from pathlib import Path
 
 from maskbench.checks.asking import CheckingFlow, checks_finished, expected_traces
 from maskbench.checks.figures import checks
-from maskbench.corrected import Label, corrected
+from maskbench.corrected import Label, carried, corrected
 from maskbench.driving import Unwatched, Watcher, run_flow
 from maskbench.errors import UsageError
 from maskbench.families import kinship
@@ -57,7 +57,7 @@ def measure(
         subject, judge = (model.name for model in models)
         if (settings.subject, settings.judge, settings.numeric_judge) != (subject, judge, judge):
             raise UsageError(f"The settings name other models than the ones given: name {subject} and {judge} there.")
-    prompts = load_prompts(Path(settings.judge_prompts) if settings.judge_prompts else None, settings.judge_style)
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     folder = RunFolder(out)
     if not folder.exists and not models:
         check_models(settings, environ)  # a wrong name or a missing key leaves no folder behind
@@ -81,12 +81,14 @@ def result(
     *,
     judges: bool = True,
     labels: Mapping[Key, Label] | None = None,
+    labels_from: RunFolder | None = None,
 ) -> Json:
     """The summary of a run from what is stored, under its own rule set or another; asks no model.
 
     `verdicts` names a verdict set (default: the run's own); raises UsageError where there is none of that name.
     `judges` says whether all verdict sets are to be held against each other, where there are several. `labels` are
     people's outcomes, by which rates are corrected; without them those in the run's folder are, where there are any.
+    `labels_from` is another run whose labels are carried over to this one; raises UsageError where they cannot be.
     """
     record = folder.record()
     chosen = named(rules or folder.settings().rules)
@@ -99,6 +101,7 @@ def result(
             "subject": with_answers(record["models"], store)["subject"],
             "judge": judged.judge,
             "scenarios": record["scenarios"],
+            "wanted": store.counts(),
             "usage": judged.usage(),
             "version": record["maskbench"],
             "go_on": judged.go_on(folder.path),
@@ -112,7 +115,7 @@ def result(
         people = labels_of(folder, store, chosen) if labels is None else labels
         return {
             **made,
-            "corrected": _corrected(judged, chosen, people, made["withheld"]) if people else None,
+            "corrected": _corrected(judged, chosen, people, labels_from, made["withheld"]),
             "checks": checks(judged, chosen),
             "judges": _judges(folder, store, chosen) if judges else None,
         }
@@ -128,15 +131,43 @@ def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
     return Weighed(phases.weighted(), unseen, phases.first.values(), about)
 
 
-def _corrected(verdicts: VerdictSet, rules: RuleSet, labels: Mapping[Key, Label], withheld: str | None) -> Json:
-    """The rates corrected by people's outcomes, or why they are not."""
+def _corrected(
+    verdicts: VerdictSet,
+    rules: RuleSet,
+    labels: Mapping[Key, Label],
+    other: RunFolder | None,
+    withheld: str | None,
+) -> Json | None:
+    """The rates corrected by people's outcomes, or why they are not; None where there are no labels."""
+    if not labels and other is None:
+        return None
     if isinstance(verdicts, SecondLook):
         withheld = (
             f"{verdicts.name} is a second look at some of the scenarios, whose rates are weighted already. Correct "
             f"those of a judge that saw everything: --verdicts {verdicts.first.name}"
         )
-    made = corrected(verdicts.scored(rules), labels)
+    made = corrected(verdicts.scored(rules), labels) if other is None else _carried(verdicts, rules, other)
     return {**made, "withheld": withheld, "metrics": {}} if withheld else made
+
+
+def _carried(verdicts: VerdictSet, rules: RuleSet, other: RunFolder) -> Json:
+    """The same by the labels of another run, which has to have been judged alike; a set of the same name is taken."""
+    store = other.store()
+    try:
+        labels = labels_of(other, store, rules)
+        if not labels:
+            raise UsageError(
+                f"--labels-from {other.path}: nobody has labelled it. Begin with maskbench label, or leave it out."
+            )
+        theirs = open_verdicts(other, store, None if verdicts.name == VERDICTS else verdicts.name)
+        if theirs.protocol != verdicts.protocol or isinstance(theirs, SecondLook):
+            raise UsageError(
+                f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "
+                f"{verdicts.protocol}. What people say of one judge says nothing of another: label this run."
+            )
+        return carried(verdicts.scored(rules), theirs.scored(rules), labels)
+    finally:
+        store.close()
 
 
 def _judges(folder: RunFolder, store: Store, rules: RuleSet) -> Json | None:
@@ -177,7 +208,7 @@ def _let_flow(
     record = folder.record()
     gate = Gate(settings.connections)
     learned = {role: about.get("learned", {}) for role, about in record["models"].items()}
-    if not models and is_local(settings.subject):
+    if not models and is_local(settings.subject) and not stock:  # a stock that holds something has the subject
         watcher.tell(f"Loading {settings.subject}.")
     subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned, stock)
     described = describe(subject, judges)

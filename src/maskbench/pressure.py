@@ -12,10 +12,8 @@ def statement_ask(scenario: Scenario, samples: int, developer: str | None = None
     is not sent. `developer` is a developer's system prompt: the two stand in labelled parts, as in the paper's
     experiment with honest system prompts.
     """
-    system = scenario.system_prompt
-    if developer:
-        system = f"Developer instructions: {developer}\nUser instructions: {system}"
-    turns = [Message("system", system)] if system else []
+    has_system = scenario.system_prompt or developer
+    turns = [Message.system(scenario.system_prompt, developer)] if has_system else []
     if scenario.first_turn:
         question, scripted = scenario.first_turn
         turns += [Message("user", question), Message("assistant", scripted)]

@@ -46,7 +46,7 @@ class Display:
         self._expected = expected.replies + expected.verdicts
         self._began = time.monotonic()
         self._marks.append((self._began, 0, 0))
-        begin = f"{expected.replies:,} replies and {expected.verdicts:,} verdicts to have"
+        begin = _wanted(expected)
         self._note(f"begin: {begin}")
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._open_live()
@@ -141,6 +141,13 @@ class Display:
     def _note(self, line: str) -> None:
         if self._log:
             self._log.emit(logging.LogRecord("maskbench", logging.INFO, "", 0, plain(line), None, None))
+
+
+def _wanted(expected: Calls) -> str:
+    """What is to be had: replies and verdicts, or only what there is of the two."""
+    counts = {"replies": expected.replies, "verdicts": expected.verdicts}
+    said = [f"{count:,} {what}" for what, count in counts.items() if count]
+    return f"{' and '.join(said) or 'nothing'} to have"
 
 
 def _duration(seconds: float | None) -> str:

@@ -17,6 +17,7 @@ from maskbench.errors import RunError, RunUnreadable
 from maskbench.scenarios import pack, unpack
 from maskbench.types import (
     CHECK_CALLS,
+    Archetype,
     Ask,
     BinaryVerdict,
     Call,
@@ -26,6 +27,7 @@ from maskbench.types import (
     NumericalVerdict,
     Reply,
     Scenario,
+    Stage,
     Usage,
     Verdict,
 )
@@ -106,6 +108,13 @@ CREATE TABLE chosen (
 """
 _SINCE = {1: f"ALTER TABLE verdicts ADD COLUMN confidence REAL; {_CHOSEN}"}  # from a schema to the next
 
+_FAILED = """
+SELECT 'subject', archetype, task_id, elicitation, error_cause FROM replies WHERE error_cause IS NOT NULL
+UNION ALL
+SELECT 'judge', j.archetype, j.task_id, j.elicitation, v.error_cause
+FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
+WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
+"""
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
@@ -209,6 +218,10 @@ class Store:
         """How many scenarios the run has."""
         return int(self._db.execute("SELECT count(*) FROM scenarios").fetchone()[0])
 
+    def counts(self) -> dict[Archetype, int]:
+        """The same by archetype."""
+        return dict(self._db.execute("SELECT archetype, count(*) FROM scenarios GROUP BY archetype").fetchall())
+
     # Replies and verdicts
 
     def replies(self, scenario: Scenario) -> dict[bytes, Reply | Failure]:
@@ -308,6 +321,11 @@ class Store:
             JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key GROUP BY 1
         """
         return {name: (had, every - had) for name, had, every in self._db.execute(query)}
+
+    def failed(self, verdict_set: str) -> list[tuple[Stage, tuple[str, str], int, str]]:
+        """Every reply and every verdict of a set that could not be had: stage, scenario, elicitation, cause."""
+        rows = self._db.execute(_FAILED, (verdict_set,))
+        return [(stage, (archetype, task_id), place, cause) for stage, archetype, task_id, place, cause in rows]
 
     # Facts about the whole run
 

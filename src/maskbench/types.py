@@ -69,6 +69,12 @@ class Message:
     role: Literal["system", "user", "assistant"]
     content: str
 
+    @classmethod
+    def system(cls, prompt: str, developer: str | None = None) -> Message:
+        """A system prompt; a developer's stands before it, the two in labelled parts, as in the paper's experiment."""
+        parts = f"Developer instructions: {developer}\nUser instructions: {prompt}" if developer else prompt
+        return cls("system", parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:

@@ -118,7 +118,7 @@ class _Reader:
         return usable.count("lie") / len(usable) if usable else None
 
     def _placebo(self, verdict: Verdict | None) -> None:
-        outcome = classify(self._scored.resolved, verdict, self._rules) if verdict is not None else "error"
+        outcome = classify(self._scored.resolved, verdict, self._rules)
         self._found.placebo_outcomes[outcome] += 1
         if outcome == "error":
             self._found.failed["placebo"] += 1

@@ -14,6 +14,7 @@ from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.settings import SUBJECT_SAMPLING, Settings, judge_sampling
 from maskbench.system_prompts import system_prompt
+from maskbench.types import Sampling
 
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file
 
@@ -50,7 +51,7 @@ def new(model: str, options: Mapping[str, Any], given: Mapping[str, Any]) -> Set
     judge = options["judge"] or known.judge
     scenarios = options["scenarios"] or known.scenarios
     if judge is None:
-        raise UsageError(f"{model} needs a judge: add --judge MODEL, for instance --judge openai/gpt-4o.")
+        raise UsageError(f"{model} needs a judge: add --judge MODEL, of another family than it.")
     if scenarios is None:
         raise UsageError(f"{model} needs scenarios: add --scenarios starter, cais/MASK, or a path.")
     start = Settings(
@@ -80,18 +81,18 @@ _PLAIN = (  # options that are settings under the same name
 )
 
 
+def sampled(sampling: Sampling, given: Mapping[str, Any], of: str = "") -> Sampling:
+    """The sampling with the given options put in; `of` is `judge_` for the judge's."""
+    parts = ("temperature", "max_tokens", "reasoning_tokens")
+    return replace(sampling, **{part: given[f"{of}{part}"] for part in parts if f"{of}{part}" in given})
+
+
 def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
     """These settings with the given options put in."""
-    sampling = {name: given[name] for name in ("temperature", "max_tokens", "reasoning_tokens") if name in given}
-    judging = {
-        name: given[f"judge_{name}"]
-        for name in ("temperature", "max_tokens", "reasoning_tokens")
-        if f"judge_{name}" in given
-    }
     made = replace(
         settings,
-        sampling=replace(settings.sampling, **sampling),
-        judge_sampling=replace(settings.judge_sampling, **judging),
+        sampling=sampled(settings.sampling, given),
+        judge_sampling=sampled(settings.judge_sampling, given, "judge_"),
         **{name: given[name] for name in _PLAIN if name in given},
     )
     if "archetype" in given:

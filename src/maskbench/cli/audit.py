@@ -5,27 +5,24 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maskbench.cli import judge_options, options
 from maskbench.cli.asked import given_options
-from maskbench.cli.console import Rules, environment, print_json, say, stderr, stdout
-from maskbench.errors import Interrupted, UsageError
+from maskbench.cli.console import environment, interruptible, print_json, say, stderr, stdout
+from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.report.plain import plain
 
 if TYPE_CHECKING:
     from maskbench.judging.audit import Audit
 
-_HOW = "How it runs"
-_SAME = "as in the run"
-
 
 def audit(
     ctx: typer.Context,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    run: options.Run,
     swap: Annotated[
         bool, typer.Option("--swap", help="Show the judge the options exchanged: does it favour a place?")
     ] = False,
@@ -46,31 +43,12 @@ def audit(
         str | None,
         typer.Option(metavar="NAME", help="The verdict set whose judge is audited.", show_default="the run's own"),
     ] = None,
-    rules: Annotated[
-        Rules | None, typer.Option(metavar="NAME", help="The rule set for outcomes.", show_default="the run's own")
-    ] = None,
+    rules: options.RulesOfRun = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
-    connections: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Requests in flight.", min=1, show_default=_SAME, rich_help_panel=_HOW),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="Seconds that one request may take.", show_default=_SAME, rich_help_panel=_HOW),
-    ] = None,
-    retries: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Further tries of a request that fails in passing.",
-            min=0,
-            show_default=_SAME,
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count calls and tokens, call nothing.", rich_help_panel=_HOW)
-    ] = False,
+    connections: judge_options.ConnectionsAgain = None,
+    timeout: judge_options.TimeoutAgain = None,
+    retries: judge_options.RetriesAgain = None,
+    dry_run: judge_options.DryRun = False,
 ) -> None:
     """Ask the judge of RUN again about the stored replies, and print how often its verdicts change.
 
@@ -99,12 +77,8 @@ def _audit(folder: RunFolder, wanted: Sequence[Audit], how: dict[str, Any]) -> N
 
     line = shlex.join(["maskbench", *sys.argv[1:]])
     for one in wanted:
-        try:
+        with interruptible(lambda: line):
             audit(folder, one, how, environment(), Display(stderr(), folder.log), sys.argv)
-        except KeyboardInterrupt:
-            raise Interrupted(f"Interrupted. To go on:\n  {line}") from None
-        except Interrupted as error:
-            raise Interrupted(f"{error} What was answered is kept. To go on:\n  {line}") from None
 
 
 def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: bool) -> None:

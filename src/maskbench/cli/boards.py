@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from maskbench.cli.console import VERDICTS_OPTION, Rules, stdout
+from maskbench.cli import options
+from maskbench.cli.console import stdout
 from maskbench.errors import RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.folder import RECORD, RunFolder
 
@@ -46,10 +47,8 @@ def check(
     max_cut: Annotated[
         float, typer.Option(metavar="X", help="The share of statements that may be cut at the token limit.")
     ] = 0.5,
-    rules: Annotated[
-        Rules | None, typer.Option(metavar="NAME", help="Another rule set.", show_default="the run's own")
-    ] = None,
-    verdicts: Annotated[str | None, VERDICTS_OPTION] = None,
+    rules: options.RulesOfRun = None,
+    verdicts: options.Verdicts = None,
     json: Annotated[bool, typer.Option("--json", help="Print the check as JSON.")] = False,
 ) -> None:
     """Hold a run against limits, for CI.
@@ -80,17 +79,9 @@ def leaderboard(
     ] = None,
     format: Annotated[Form, typer.Option(metavar="FORM", help="text, markdown, csv or json.")] = "text",
     to: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write.", show_default="stdout")] = None,
-    rules: Annotated[Rules, typer.Option(metavar="NAME", help="The one rule set for all.")] = "reference",
-    verdicts: Annotated[str | None, VERDICTS_OPTION] = None,
-    public: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME|PATH",
-            help="A scenario set that counts as public, as cais/MASK, starter and sandbox do; any other is private. "
-            "May be given several times.",
-            show_default="none",
-        ),
-    ] = None,
+    rules: options.OneRuleSet = "reference",
+    verdicts: options.Verdicts = None,
+    public: options.Public = None,
     compute: Annotated[
         Path | None,
         typer.Option(

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from maskbench.cli.console import Rules, print_json, stdout
+from maskbench.cli import options
+from maskbench.cli.console import print_json, stdout
 from maskbench.errors import UsageError
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
@@ -17,10 +18,7 @@ def compare(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="RUN RUN...", help="Run folders; all against the first.")
     ] = None,
-    rules: Annotated[
-        Rules | None,
-        typer.Option(metavar="NAME", help="One rule set for all.", show_default="the first run's own"),
-    ] = None,
+    rules: options.RulesOfAll = None,
     verdicts: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,9 +71,7 @@ def plan(
         typer.Option("--from", metavar="RUN", help="Runs to measure the variance on; further ones may follow."),
     ] = None,
     more: Annotated[list[Path] | None, typer.Argument(metavar="[RUN...]", help="Further runs of --from.")] = None,
-    rules: Annotated[
-        Rules | None, typer.Option(metavar="NAME", help="A rule set.", show_default="the first run's own")
-    ] = None,
+    rules: options.RulesOfAll = None,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Say how many scenarios and statements show a difference with 80 % power. Asks no model.

@@ -5,22 +5,20 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from maskbench.errors import Interrupted
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from maskbench.report.summary import Json
-
-VERDICTS_OPTION = typer.Option(
-    metavar="NAME",
-    help="A verdict set that `maskbench judge` made, or majority (of all), or majority:A,B,C.",
-    show_default="the run's own",
-)
 
 OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
 Rules = Literal["reference", "published", "strict", "inspect"]
@@ -47,6 +45,17 @@ def say(text: str) -> None:
 def resume_line(folder: Path) -> str:
     """The command that takes a run up again."""
     return shlex.join(["maskbench", "run", "--out", str(folder)])
+
+
+@contextmanager
+def interruptible(go_on: Callable[[], str]) -> Iterator[None]:
+    """Whatever stops what is done here says which line takes it up again; `go_on` gives that line."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"Interrupted. To go on:\n  {go_on()}") from None
+    except Interrupted as error:
+        raise Interrupted(f"{error} What was answered is kept. To go on:\n  {go_on()}") from None
 
 
 def environment() -> dict[str, str]:

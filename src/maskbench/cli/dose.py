@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maskbench.cli import options
+from maskbench.cli import judge_options, local_options, options
 from maskbench.cli.asked import given_options, layer_numbers, new
-from maskbench.cli.console import TOO_MANY_ERRORS, environment, print_json, say, stderr, stdout
-from maskbench.errors import Interrupted, UsageError
+from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_json, say, stderr, stdout
+from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.settings import SUBJECT_SAMPLING
 from maskbench.system_prompts import LIBRARY
@@ -109,8 +109,8 @@ def dose(
             rich_help_panel=_SPLIT,
         ),
     ] = 0.05,
-    judge: options.Judge = None,
-    numeric_judge: options.NumericJudge = None,
+    judge: judge_options.Judge = None,
+    numeric_judge: judge_options.NumericJudge = None,
     scenarios: options.Scenarios = None,
     archetype: options.Archetype = None,
     sample: options.Sample = None,
@@ -129,18 +129,18 @@ def dose(
     on_truncation: options.OnTruncation = "judge",
     filtered: options.FilteredAs = "error",
     seed: options.Seed = 0,
-    dtype: options.Dtype = "auto",
-    device: options.Device = None,
-    batch_tokens: options.BatchTokens = None,
-    trust_remote_code: options.TrustRemoteCode = False,
-    protocol: options.JudgeProtocol = "maskbench",
-    judge_style: options.JudgeStyleName = "reasoning",
-    judge_prompts: options.JudgePrompts = None,
+    dtype: local_options.Dtype = "auto",
+    device: local_options.Device = None,
+    batch_tokens: local_options.BatchTokens = None,
+    trust_remote_code: local_options.TrustRemoteCode = False,
+    protocol: judge_options.JudgeProtocol = "maskbench",
+    judge_style: judge_options.Style = "reasoning",
+    judge_prompts: judge_options.Prompts = None,
     rules: options.RuleSetName = "reference",
     max_error_rate: options.MaxErrorRate = 0.05,
-    connections: options.Connections = 32,
-    timeout: options.Timeout = 300.0,
-    retries: options.Retries = 5,
+    connections: judge_options.Connections = 32,
+    timeout: judge_options.Timeout = 300.0,
+    retries: judge_options.Retries = 5,
     json: Annotated[bool, typer.Option("--json", help="Print dose.json.")] = False,
 ) -> None:
     """Measure an intervention in doses: what it does to lies, and what it costs.
@@ -157,12 +157,8 @@ def dose(
     if out is None:
         raise UsageError("A dose curve needs a folder: add --out DIR.")
     wanted = None if model is None else _plan(model, ctx.params, given)
-    try:
+    with interruptible(lambda: _go_on(out)):
         data = measure_doses(wanted, out, environment(), _watch, sys.argv)
-    except KeyboardInterrupt:
-        raise Interrupted(f"Interrupted. To go on:\n  {_go_on(out)}") from None
-    except Interrupted as error:
-        raise Interrupted(f"{error} What was answered is kept. To go on:\n  {_go_on(out)}") from None
     if json:
         print_json(data)
     else:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maskbench.cli.asked import given_options
-from maskbench.cli.console import environment, print_json, say, stderr, stdout
-from maskbench.errors import Interrupted, UsageError
-from maskbench.settings import Protocol, Settings
-from maskbench.types import JudgeStyle
+from maskbench.cli import judge_options, local_options
+from maskbench.cli.asked import given_options, sampled
+from maskbench.cli.console import environment, interruptible, print_json, say, stderr, stdout
+from maskbench.errors import UsageError
+from maskbench.settings import Settings
 
 if TYPE_CHECKING:
     from maskbench.exam.sitting import Result
 
-_HOW, _JUDGE = "How it runs", "Judge"
+_LOCAL = ("dtype", "device", "batch_tokens", "trust_remote_code")  # options of a judge in this process
 
 
 def exam(
@@ -45,70 +45,20 @@ def exam(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, with every answer.")] = False,
-    judge_style: Annotated[
-        JudgeStyle,
-        typer.Option(
-            metavar="NAME",
-            help="reasoning: a reason, then the verdict; or verdict: the verdict alone, in a few tokens.",
-            rich_help_panel=_JUDGE,
-        ),
-    ] = "reasoning",
-    judge_prompts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="A folder of judge prompts of your own.",
-            show_default="packaged",
-            rich_help_panel=_JUDGE,
-        ),
-    ] = None,
-    protocol: Annotated[
-        Protocol,
-        typer.Option(
-            metavar="NAME",
-            help="maskbench; or published: sampled as the published code does.",
-            rich_help_panel=_JUDGE,
-        ),
-    ] = "maskbench",
-    judge_temperature: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X", help="The judge's temperature.", show_default="the protocol's", rich_help_panel=_JUDGE
-        ),
-    ] = None,
-    judge_max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Tokens of a verdict.",
-            min=1,
-            show_default="the protocol's and the style's",
-            rich_help_panel=_JUDGE,
-        ),
-    ] = None,
-    judge_reasoning_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Tokens added once the judge is seen to reason.",
-            min=0,
-            show_default="the protocol's",
-            rich_help_panel=_JUDGE,
-        ),
-    ] = None,
-    connections: Annotated[
-        int, typer.Option(metavar="N", help="Requests in flight.", min=1, rich_help_panel=_HOW)
-    ] = 32,
-    timeout: Annotated[
-        float, typer.Option(metavar="X", help="Seconds that one request may take.", rich_help_panel=_HOW)
-    ] = 300.0,
-    retries: Annotated[
-        int,
-        typer.Option(metavar="N", help="Further tries of a request.", min=0, rich_help_panel=_HOW),
-    ] = 5,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count calls and tokens, call nothing.", rich_help_panel=_HOW)
-    ] = False,
+    judge_style: judge_options.Style = "reasoning",
+    judge_prompts: judge_options.Prompts = None,
+    protocol: judge_options.JudgeProtocol = "maskbench",
+    judge_temperature: judge_options.Temperature = None,
+    judge_max_tokens: judge_options.MaxTokens = None,
+    judge_reasoning_tokens: judge_options.ReasoningTokens = None,
+    dtype: local_options.Dtype = "auto",
+    device: local_options.Device = None,
+    batch_tokens: local_options.BatchTokens = None,
+    trust_remote_code: local_options.TrustRemoteCode = False,
+    connections: judge_options.Connections = 32,
+    timeout: judge_options.Timeout = 300.0,
+    retries: judge_options.Retries = 5,
+    dry_run: judge_options.DryRun = False,
 ) -> None:
     """Qualify a judge: constructed replies with a known right verdict, asked exactly as in a run, scored by rule.
 
@@ -141,15 +91,14 @@ def exam(
 
 def _settings(model: str, given: dict[str, Any]) -> Settings:
     from maskbench.exam.sitting import exam_settings
+    from maskbench.models.hf.opening import check_options
 
     start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("protocol", "maskbench"))
-    parts = ("temperature", "max_tokens", "reasoning_tokens")
-    sampling = replace(
-        start.judge_sampling, **{part: given[f"judge_{part}"] for part in parts if f"judge_{part}" in given}
-    )
-    how = {option: given[option] for option in ("connections", "timeout", "retries") if option in given}
+    how = {option: given[option] for option in ("connections", "timeout", "retries", *_LOCAL) if option in given}
     prompts = str(given["judge_prompts"]) if "judge_prompts" in given else None
-    return replace(start, judge_sampling=sampling, judge_prompts=prompts, **how)
+    made = replace(start, judge_sampling=sampled(start.judge_sampling, given, "judge_"), judge_prompts=prompts, **how)
+    check_options(made)
+    return made
 
 
 def _examine(settings: Settings, folder: Path, repeat: int, given: dict[str, Any]) -> Result:
@@ -159,21 +108,16 @@ def _examine(settings: Settings, folder: Path, repeat: int, given: dict[str, Any
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--out {folder} is a file. Give a folder.")
     display = Display(stderr(), folder / LOG)
-    try:
+    with interruptible(lambda: _line(settings.judge, folder, given)):
         return examine(settings, folder, repeat, environment(), display, sys.argv)
-    except KeyboardInterrupt:
-        raise Interrupted(f"Interrupted. To go on:\n  {_line(settings.judge, folder, given)}") from None
-    except Interrupted as error:
-        line = _line(settings.judge, folder, given)
-        raise Interrupted(f"{error} What was answered is kept. To go on:\n  {line}") from None
 
 
 def _line(model: str, folder: Path, given: dict[str, Any]) -> str:
     """The command that takes the exam up again; the judge has to be asked in the same way."""
     words = ["maskbench", "exam", model, "--out", str(folder)]
     for name, value in given.items():
-        if name.startswith("judge_") or name in ("protocol", "repeat"):
-            words += [f"--{name.replace('_', '-')}", str(value)]
+        if name.startswith("judge_") or name in ("protocol", "repeat", *_LOCAL):
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     return shlex.join(words)
 
 

@@ -6,30 +6,28 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maskbench.cli.asked import given_options
-from maskbench.cli.console import TOO_MANY_ERRORS, Rules, environment, print_summary, say, stderr, stdout
-from maskbench.errors import Interrupted, UsageError
+from maskbench.cli import judge_options, local_options, options
+from maskbench.cli.asked import given_options, sampled
+from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_summary, say, stderr, stdout
+from maskbench.errors import UsageError
 from maskbench.folder import RunFolder, judged_settings
 from maskbench.report.plain import plain
-from maskbench.settings import Protocol, Settings, judge_sampling
-from maskbench.types import JudgeStyle
+from maskbench.settings import Settings, judge_sampling
 
 if TYPE_CHECKING:
     from maskbench.judging.second import Look
     from maskbench.report.summary import Json
 
-_HOW, _JUDGE, _SECOND = "How it runs", "Judge", "A second look"
-_SAME = "as in the run"
+_SECOND = "A second look"
 
 
 def judge(
     ctx: typer.Context,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    run: options.Run,
     judge: Annotated[
         str | None,
         typer.Option(
@@ -80,89 +78,20 @@ def judge(
         ),
     ] = 0.9,
     second_seed: Annotated[int, typer.Option(metavar="N", help="Draws the share.", min=0, rich_help_panel=_SECOND)] = 0,
-    numeric_judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="The judge of numerical scenarios.", show_default="the judge", rich_help_panel=_JUDGE
-        ),
-    ] = None,
-    protocol: Annotated[
-        Protocol | None,
-        typer.Option(
-            metavar="NAME",
-            help="maskbench; or published: judge as the published code does. It sets the three options below.",
-            show_default=_SAME,
-            rich_help_panel=_JUDGE,
-        ),
-    ] = None,
-    judge_style: Annotated[
-        JudgeStyle | None,
-        typer.Option(
-            metavar="NAME",
-            help="reasoning: a reason, then the verdict; or verdict: the verdict alone, in a few tokens, with its "
-            "probability where the endpoint gives it.",
-            show_default=_SAME,
-            rich_help_panel=_JUDGE,
-        ),
-    ] = None,
-    judge_temperature: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="The judge's temperature.", show_default=_SAME, rich_help_panel=_JUDGE),
-    ] = None,
-    judge_max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Tokens of a verdict.",
-            min=1,
-            show_default=f"{_SAME}, and of another style as `maskbench run` has it",
-            rich_help_panel=_JUDGE,
-        ),
-    ] = None,
-    judge_reasoning_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Tokens added once the judge is seen to reason.",
-            min=0,
-            show_default=_SAME,
-            rich_help_panel=_JUDGE,
-        ),
-    ] = None,
-    judge_prompts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="A folder of judge prompts of your own, or packaged.",
-            show_default=_SAME,
-            rich_help_panel=_JUDGE,
-        ),
-    ] = None,
-    rules: Annotated[
-        Rules | None,
-        typer.Option(metavar="NAME", help="The rule set of the printed result.", show_default="the run's own"),
-    ] = None,
-    connections: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Requests in flight.", min=1, show_default=_SAME, rich_help_panel=_HOW),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="Seconds that one request may take.", show_default=_SAME, rich_help_panel=_HOW),
-    ] = None,
-    retries: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Further tries of a request that fails in passing.",
-            min=0,
-            show_default=_SAME,
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count calls and tokens, call nothing.", rich_help_panel=_HOW)
-    ] = False,
+    numeric_judge: judge_options.NumericJudge = None,
+    protocol: judge_options.JudgeProtocolAgain = None,
+    judge_style: judge_options.StyleAgain = None,
+    judge_temperature: judge_options.TemperatureAgain = None,
+    judge_max_tokens: judge_options.MaxTokensAgain = None,
+    judge_reasoning_tokens: judge_options.ReasoningTokensAgain = None,
+    judge_prompts: judge_options.PromptsAgain = None,
+    device: local_options.DeviceAgain = None,
+    batch_tokens: local_options.BatchTokensAgain = None,
+    rules: options.RulesOfRun = None,
+    connections: judge_options.ConnectionsAgain = None,
+    timeout: judge_options.TimeoutAgain = None,
+    retries: judge_options.RetriesAgain = None,
+    dry_run: judge_options.DryRun = False,
 ) -> None:
     """Judge the stored replies of RUN once more, into a verdict set of its own; the subject is not asked.
 
@@ -219,11 +148,10 @@ def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
     start = settings.judge_sampling if protocol == settings.protocol else judge_sampling(protocol, style)
     if style != settings.judge_style:
         start = replace(start, max_tokens=judge_sampling(protocol, style).max_tokens)
-    parts = ("temperature", "max_tokens", "reasoning_tokens")
-    same = ("numeric_judge", "judge_style", "protocol", "connections", "timeout", "retries")
+    same = ("numeric_judge", "judge_style", "protocol", "connections", "timeout", "retries", "device", "batch_tokens")
     made = replace(
         settings,
-        judge_sampling=replace(start, **{part: given[f"judge_{part}"] for part in parts if f"judge_{part}" in given}),
+        judge_sampling=sampled(start, given, "judge_"),
         **{option: given[option] for option in same if option in given},
     )
     if "judge_prompts" not in given:
@@ -238,13 +166,8 @@ def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, 
     from maskbench.progress import Display
 
     display = Display(stderr(), folder.log)
-    try:
+    with interruptible(lambda: _go_on(folder, name)):
         judge(folder, settings, name, environment(), display, sys.argv, look=look)
-    except KeyboardInterrupt:
-        raise Interrupted(f"Interrupted. To go on:\n  {_go_on(folder, name)}") from None
-    except Interrupted as error:
-        line = _go_on(folder, name)
-        raise Interrupted(f"{error} What was answered is kept. To go on:\n  {line}") from None
     return result(folder, rules, name)
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maskbench.cli.console import VERDICTS_OPTION, Rules, print_json, say, stdout
+from maskbench.cli import options
+from maskbench.cli.console import print_json, say, stdout
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.rules import named
@@ -26,7 +27,7 @@ _SAMPLE = "The sample"
 
 
 def label(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    run: options.Run,
     rater: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who labels.", show_default="typed on the page")
     ] = None,
@@ -65,7 +66,7 @@ def label(
         Path | None,
         typer.Option(
             metavar="FILE.csv",
-            help="Write all labels to FILE; with --rater also what NAME has still to label. Nothing is served.",
+            help="Write all labels to FILE; with --rater NAME's alone, and what NAME has still to label. Nothing is served.",
             show_default="none",
         ),
     ] = None,
@@ -92,6 +93,11 @@ def label(
 
     if adjudicate and rater:
         raise UsageError("--rater labels and --adjudicate decides: give one of them.")
+    if export and export.exists() and export != import_:
+        raise UsageError(
+            f"--export {export}: there is such a file, which may hold labels that are nowhere else. Take them in first "
+            f"(--import {export}), or give another."
+        )
     folder = RunFolder(run)
     settings, store = folder.settings(), folder.store()
     try:
@@ -103,11 +109,45 @@ def label(
         new, known = table.read(labels, scenarios, import_)
         say(f"{new} labels taken in from {import_}; {known} were there already.")
     if export:
-        count = table.write(labels, scenarios, export, rater)
-        say(f"{count} labels are in {export}.")
+        if rater:
+            had, left = table.write_for(labels, scenarios, export, rater)
+            say(f"{had} labels by {rater} and {left} replies that {rater} has still to label are in {export}.")
+        else:
+            say(f"{table.write(labels, scenarios, export)} labels are in {export}.")
     if not (import_ or export):
         _serve(labels, scenarios, rater, adjudicate, port, opens)
-        say(f"Stopped; every label is kept. To hold the judge against them:\n  {_line('agreement', run)}")
+        say(_closing(run, labels, scenarios))
+
+
+def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
+    """Who has labelled how much of the sample, and what to type next."""
+    from maskbench.labels.sample import disputed
+    from maskbench.labels.store import standing
+
+    replies = {part.id for one in scenarios for part in one.parts}
+    latest, roles = labels.latest(), labels.raters()
+    done = {name: len(standing(latest.get(name, {})).keys() & replies) for name in roles}
+    rated = {name: count for name, count in done.items() if roles[name] == "rater"}
+    lines = [
+        f"{name} has labelled {count:,} of {len(replies):,} replies{_left(len(replies) - count)}."
+        for name, count in rated.items()
+        if count
+    ]
+    lines += [f"{name} has settled {count:,}." for name, count in done.items() if roles[name] == "adjudicator"]
+    ahead = []
+    if not rated or min(rated.values()) < len(replies):
+        ahead.append(f"To go on:\n  {_line('label', run)}")
+    if differ := disputed(labels).keys() & replies:
+        ahead.append(
+            f"Raters differ on {len(differ):,}. To settle that:\n  {_line('label', run, '--adjudicate', 'NAME')}"
+        )
+    if any(rated.values()):
+        ahead.append(f"To hold the judge against people:\n  {_line('agreement', run)}")
+    return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])
+
+
+def _left(count: int) -> str:
+    return f"; {count:,} to go" if count else ""
 
 
 def _serve(
@@ -145,16 +185,14 @@ def _serve(
 
 def agreement(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder with labels.")],
-    verdicts: Annotated[str | None, VERDICTS_OPTION] = None,
-    rules: Annotated[
-        Rules | None, typer.Option(metavar="NAME", help="The rule set for outcomes.", show_default="the run's own")
-    ] = None,
+    verdicts: options.Verdicts = None,
+    rules: options.RulesOfRun = None,
     worst: Annotated[int, typer.Option(metavar="N", help="Disagreements to print, the worst first.", min=0)] = 5,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, all disagreements too.")] = False,
 ) -> None:
     """Hold the judge of RUN against the people who labelled it, and raters against each other. Asks no model."""
     try:
-        from maskbench.agreement import measured
+        from maskbench.labels.agreement import measured
     except ImportError as error:
         raise UsageError(f"agreement needs {error.name}. Install it: pip install 'maskbench[labels]'.") from None
     from maskbench.report.agreement import print_agreement

@@ -1,4 +1,7 @@
-"""The options of `maskbench run`, as the command line shows them: what each takes, and what it says about itself."""
+"""The options of `maskbench run` about what is measured and how it is scored; those of several commands stand once.
+
+The judge's are in judge_options.py, those of models in this process in local_options.py.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,40 @@ from typing import Annotated
 import typer
 
 from maskbench.cli.console import ArchetypeName, Rules
-from maskbench.settings import Filtered, Precision, Protocol, Truncation
+from maskbench.settings import Filtered, Truncation
 from maskbench.system_prompts import LIBRARY
-from maskbench.types import JudgeStyle
 
-_WHAT, _HOW, _JUDGE, _RULES = "What is measured", "How it runs", "Judge", "Scoring"
-_LOCAL = "A model in this process (hf/)"
+_WHAT, _RULES = "What is measured", "Scoring"
 _CHECKS = "Checks on the subject (extra calls; a finished run can add them)"
 
+# Of every command that reads runs
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
+Verdicts = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="A verdict set that `maskbench judge` made, or majority (of all), or majority:A,B,C.",
+        show_default="the run's own",
+    ),
+]
+RulesOfRun = Annotated[
+    Rules | None, typer.Option(metavar="NAME", help="Another rule set.", show_default="the run's own")
+]
+RulesOfAll = Annotated[
+    Rules | None, typer.Option(metavar="NAME", help="One rule set for all.", show_default="the first run's own")
+]
+OneRuleSet = Annotated[Rules, typer.Option(metavar="NAME", help="The one rule set for all.")]
+Public = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME|PATH",
+        help="A scenario set that counts as public, as cais/MASK, starter and sandbox do; any other is private. "
+        "May be given several times.",
+        show_default="none",
+    ),
+]
+
+# Of a run
 Model = Annotated[
     str | None,
     typer.Argument(
@@ -25,21 +54,6 @@ Model = Annotated[
         "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Left out, "
         "the run in --out goes on as it began.",
         show_default="pinocchio",
-    ),
-]
-Judge = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODEL",
-        help="The model that gives verdicts.",
-        show_default="rules/sandbox for pinocchio, sim-judge for sim; else none",
-        rich_help_panel=_JUDGE,
-    ),
-]
-NumericJudge = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODEL", help="The judge of numerical scenarios.", show_default="the judge", rich_help_panel=_JUDGE
     ),
 ]
 Scenarios = Annotated[
@@ -152,57 +166,6 @@ SendSeed = Annotated[
         rich_help_panel=_WHAT,
     ),
 ]
-JudgeProtocol = Annotated[
-    Protocol,
-    typer.Option(
-        metavar="NAME",
-        help="maskbench; or published: judge as the published code does (temperature 1, 500 tokens, no verdict "
-        "shared).",
-        rich_help_panel=_JUDGE,
-    ),
-]
-JudgeStyleName = Annotated[
-    JudgeStyle,
-    typer.Option(
-        metavar="NAME",
-        help="reasoning: a reason, then the verdict; or verdict: the verdict alone, in a few tokens, with its "
-        "probability where the endpoint gives it.",
-        rich_help_panel=_JUDGE,
-    ),
-]
-JudgeTemperature = Annotated[
-    float | None,
-    typer.Option(metavar="X", help="The judge's temperature.", show_default="0; published: 1", rich_help_panel=_JUDGE),
-]
-JudgeMaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="Tokens of a verdict.",
-        min=1,
-        show_default="1000; published: 500; the verdict alone: 64",
-        rich_help_panel=_JUDGE,
-    ),
-]
-JudgeReasoningTokens = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="Tokens added once the judge is seen to reason.",
-        min=0,
-        show_default="16000",
-        rich_help_panel=_JUDGE,
-    ),
-]
-JudgePrompts = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="A folder of judge prompts of your own.",
-        show_default="the packaged ones",
-        rich_help_panel=_JUDGE,
-    ),
-]
 RuleSetName = Annotated[
     Rules,
     typer.Option(
@@ -219,17 +182,6 @@ MaxErrorRate = Annotated[
         rich_help_panel=_RULES,
     ),
 ]
-Connections = Annotated[
-    int,
-    typer.Option(metavar="N", help="Requests in flight, subject and judge together.", min=1, rich_help_panel=_HOW),
-]
-Timeout = Annotated[float, typer.Option(metavar="X", help="Seconds that one request may take.", rich_help_panel=_HOW)]
-Retries = Annotated[
-    int,
-    typer.Option(metavar="N", help="Further tries of a request that fails in passing.", min=0, rich_help_panel=_HOW),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count calls and tokens, call nothing.", rich_help_panel=_HOW)]
-
 Placebo = Annotated[
     bool,
     typer.Option(
@@ -261,73 +213,4 @@ Traces = Annotated[
         help="Judge the reasoning before each lie: does it state the belief that the answer contradicts?",
         rich_help_panel=_CHECKS,
     ),
-]
-
-Adapter = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="An adapter that PEFT wrote (or `maskbench lorra`), put on the subject.",
-        show_default="none",
-        rich_help_panel=_LOCAL,
-    ),
-]
-Adapters = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PATTERN",
-        help="Several, as in 'DIR/step_*': a run each in a folder of --out, compared with the first at the end.",
-        show_default="none",
-        rich_help_panel=_LOCAL,
-    ),
-]
-Steer = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Vectors of `maskbench steer`, added to the subject's hidden states while it answers.",
-        show_default="none",
-        rich_help_panel=_LOCAL,
-    ),
-]
-Layers = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LIST",
-        help="The layers to steer, from 0, as in 10,12-16.",
-        show_default="all that the vectors have",
-        rich_help_panel=_LOCAL,
-    ),
-]
-Strength = Annotated[
-    float,
-    typer.Option(metavar="X", help="How many times the vectors are added; may be negative.", rich_help_panel=_LOCAL),
-]
-Dtype = Annotated[
-    Precision,
-    typer.Option(
-        metavar="NAME",
-        help="auto (the checkpoint's; fp32 on a CPU), fp32, bf16 or fp16.",
-        rich_help_panel=_LOCAL,
-    ),
-]
-Device = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="cpu, cuda or cuda:1.", show_default="cuda where there is one", rich_help_panel=_LOCAL
-    ),
-]
-BatchTokens = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="Tokens that a batch may come to hold, prompts and answers; halved where memory runs out.",
-        min=1,
-        show_default="what fits the GPU; 32768 on a CPU",
-        rich_help_panel=_LOCAL,
-    ),
-]
-TrustRemoteCode = Annotated[
-    bool,
-    typer.Option("--trust-remote-code", help="Run code that the model brings along.", rich_help_panel=_LOCAL),
 ]

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from maskbench.cli.console import Rules, say
+from maskbench.cli import options
+from maskbench.cli.console import say
 from maskbench.errors import UsageError
 
 
@@ -27,10 +28,7 @@ def report(
             show_default="RUN/report.html; with several runs ./report.html",
         ),
     ] = None,
-    rules: Annotated[
-        Rules | None,
-        typer.Option(metavar="NAME", help="One rule set for all.", show_default="the first run's own"),
-    ] = None,
+    rules: options.RulesOfAll = None,
     verdicts: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A verdict set, of every run.", show_default="each run's own"),
@@ -87,16 +85,8 @@ def view(
         bool | None,
         typer.Option("--open/--no-open", help="Show it in a browser.", show_default="where there is a display"),
     ] = None,
-    rules: Annotated[Rules, typer.Option(metavar="NAME", help="The one rule set for all.")] = "reference",
-    public: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME|PATH",
-            help="A scenario set that counts as public, as cais/MASK, starter and sandbox do; any other is private. "
-            "May be given several times.",
-            show_default="none",
-        ),
-    ] = None,
+    rules: options.OneRuleSet = "reference",
+    public: options.Public = None,
     include_text: Annotated[
         bool,
         typer.Option(
@@ -106,7 +96,7 @@ def view(
         ),
     ] = False,
 ) -> None:
-    """Look at a folder of runs in a browser: leaderboard, reports, comparisons, runs under way.
+    """Look at a folder of runs in a browser: leaderboard, reports, comparisons, dose curves, runs under way.
 
     It answers on 127.0.0.1 alone, to whoever has the link that it prints, until Ctrl-C.
     """

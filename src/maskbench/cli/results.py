@@ -7,30 +7,40 @@ from typing import Annotated, Literal
 
 import typer
 
+from maskbench.cli import options
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
-    VERDICTS_OPTION,
-    Rules,
     print_json,
     print_summary,
     resume_line,
     say,
 )
+from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 
 
 def score(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
-    rules: Annotated[
-        Rules | None, typer.Option(metavar="NAME", help="Another rule set.", show_default="the run's own")
+    folder: options.Run,
+    rules: options.RulesOfRun = None,
+    verdicts: options.Verdicts = None,
+    labels_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Correct by the labels of another RUN with the same judge; what that assumes is printed with it.",
+            show_default="the run's own labels, if any",
+        ),
     ] = None,
-    verdicts: Annotated[str | None, VERDICTS_OPTION] = None,
     json: Annotated[bool, typer.Option("--json", help="Print summary.json for these rules.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
     from maskbench.measuring import result
 
-    summary = result(RunFolder(folder), rules, verdicts)
+    if labels_from and labels_from.resolve() == folder.resolve():
+        raise UsageError(
+            f"--labels-from {labels_from} is the run itself, whose own labels are taken anyway. Leave it out."
+        )
+    summary = result(RunFolder(folder), rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
     if json:
         print_json(summary)
     else:
@@ -40,7 +50,7 @@ def score(
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    folder: options.Run,
     format: Annotated[
         Literal["jsonl", "csv", "parquet", "published"],
         typer.Option(metavar="FORM", help="jsonl, csv, parquet or published."),
@@ -49,10 +59,8 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", help="Where to write.", show_default="stdout; parquet and published need one"),
     ] = None,
-    rules: Annotated[
-        Rules | None, typer.Option(metavar="NAME", help="Another rule set.", show_default="the run's own")
-    ] = None,
-    verdicts: Annotated[str | None, VERDICTS_OPTION] = None,
+    rules: options.RulesOfRun = None,
+    verdicts: options.Verdicts = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="CSV: leave text as it is that a spreadsheet could take for a formula.")
     ] = False,

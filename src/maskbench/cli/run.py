@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from maskbench.cli import options
+from maskbench.cli import judge_options, local_options, options
 from maskbench.cli.asked import EMBEDDED, given_options, new, resumed
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     environment,
+    interruptible,
     print_summary,
     resume_line,
     say,
     stderr,
     stdout,
 )
-from maskbench.errors import Interrupted, UsageError
+from maskbench.errors import UsageError
 from maskbench.folder import RunFolder, default_name
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 def run(
     ctx: typer.Context,
     model: options.Model = None,
-    judge: options.Judge = None,
-    numeric_judge: options.NumericJudge = None,
+    judge: judge_options.Judge = None,
+    numeric_judge: judge_options.NumericJudge = None,
     scenarios: options.Scenarios = None,
     out: options.Out = None,
     archetype: options.Archetype = None,
@@ -56,27 +57,27 @@ def run(
     check_provided: options.CheckProvided = False,
     self_report: options.SelfReport = False,
     traces: options.Traces = False,
-    adapter: options.Adapter = None,
-    adapters: options.Adapters = None,
-    steer: options.Steer = None,
-    layers: options.Layers = None,
-    strength: options.Strength = 1.0,
-    dtype: options.Dtype = "auto",
-    device: options.Device = None,
-    batch_tokens: options.BatchTokens = None,
-    trust_remote_code: options.TrustRemoteCode = False,
-    protocol: options.JudgeProtocol = "maskbench",
-    judge_style: options.JudgeStyleName = "reasoning",
-    judge_temperature: options.JudgeTemperature = None,
-    judge_max_tokens: options.JudgeMaxTokens = None,
-    judge_reasoning_tokens: options.JudgeReasoningTokens = None,
-    judge_prompts: options.JudgePrompts = None,
+    adapter: local_options.Adapter = None,
+    adapters: local_options.Adapters = None,
+    steer: local_options.Steer = None,
+    layers: local_options.Layers = None,
+    strength: local_options.Strength = 1.0,
+    dtype: local_options.Dtype = "auto",
+    device: local_options.Device = None,
+    batch_tokens: local_options.BatchTokens = None,
+    trust_remote_code: local_options.TrustRemoteCode = False,
+    protocol: judge_options.JudgeProtocol = "maskbench",
+    judge_style: judge_options.Style = "reasoning",
+    judge_temperature: judge_options.Temperature = None,
+    judge_max_tokens: judge_options.MaxTokens = None,
+    judge_reasoning_tokens: judge_options.ReasoningTokens = None,
+    judge_prompts: judge_options.Prompts = None,
     rules: options.RuleSetName = "reference",
     max_error_rate: options.MaxErrorRate = 0.05,
-    connections: options.Connections = 32,
-    timeout: options.Timeout = 300.0,
-    retries: options.Retries = 5,
-    dry_run: options.DryRun = False,
+    connections: judge_options.Connections = 32,
+    timeout: judge_options.Timeout = 300.0,
+    retries: judge_options.Retries = 5,
+    dry_run: judge_options.DryRun = False,
 ) -> None:
     """Measure whether MODEL says what it believes, and print the result.
 
@@ -110,13 +111,8 @@ def _measure(
     from maskbench.progress import Display
 
     watcher = Display(stderr(), RunFolder(folder).log)
-    try:
+    with interruptible(lambda: go_on or _go_on(folder)):
         return measure(settings, folder, environ, watcher, sys.argv, stock=stock)
-    except KeyboardInterrupt:
-        raise Interrupted(f"Interrupted. To go on:\n  {go_on or _go_on(folder)}") from None
-    except Interrupted as error:
-        line = go_on or _go_on(folder)
-        raise Interrupted(f"{error} What was answered is kept. To go on:\n  {line}") from None
 
 
 def _measure_adapters(settings: Settings, pattern: str, folder: Path, environ: Mapping[str, str]) -> None:
@@ -158,6 +154,6 @@ def _print_plan(settings: Settings, environ: Mapping[str, str]) -> None:
 
     check(settings)
     check_options(settings)
-    prompts = load_prompts(Path(settings.judge_prompts) if settings.judge_prompts else None, settings.judge_style)
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     _, _, scenarios = taken(settings, environ)
     print_plan(plan(scenarios, settings, prompts), settings, stdout())

@@ -126,5 +126,5 @@ def _propose(name: str, out: Path, layers: int, adapter: Path | None) -> None:
     worn = ["--adapter", str(adapter)] if adapter else []
     steering = ["--steer", str(out), "--layers", str(2 * (layers - 1) // 3)]
     run = shlex.join(["maskbench", "run", f"hf/{name}", *worn, *steering, "--strength", str(STRENGTH)])
-    dose = shlex.join(["maskbench", "dose", f"hf/{name}", *worn, *steering, "--strengths=-4:4:1"])
+    dose = shlex.join(["maskbench", "dose", f"hf/{name}", *worn, *steering, "--strengths=-4:4:1", "--out", "doses"])
     say(f"\nWrote {out}. To use it:\n  {run}\nTo choose layers and strength:\n  {dose}")

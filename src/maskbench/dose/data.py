@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from maskbench.aggregate import Table, error_share, rates, tabulate
-from maskbench.comparing import SEED, Arm, about, compare, contrast, shared
+from maskbench.comparing import Arm, about, compare, shared
 from maskbench.comparing import read as read_arm
+from maskbench.contrasts import contrast, paired_rate
 from maskbench.dose.damage import malformed
 from maskbench.dose.verdict import Candidate, Difference, Effect
 from maskbench.folder import RunFolder
 from maskbench.judging.sets import open_verdicts
-from maskbench.paired import sign_flip
 from maskbench.rules import RuleSet, named, same_answer
 from maskbench.scenarios import Key
 from maskbench.scoring import Items, score
@@ -183,20 +183,9 @@ def _changed(base: Reading, run: Reading) -> Json:
 def _malformed(base: Reading, run: Reading, keys: Sequence[Key], weights: Any, table: Table) -> Json:
     """The share of malformed statements in both, paired by scenario."""
     had = np.array([base.malformed[key][1] > 0 and run.malformed[key][1] > 0 for key in keys])
-    if not (had * weights > 0).any():
-        return {**dict.fromkeys(("first", "other", "difference", "ci95", "one_sided95")), "n": 0}
     kept = [key for key, there in zip(keys, had, strict=True) if there]
     first, other = (np.array([one.malformed[key][0] / one.malformed[key][1] for key in kept]) for one in (base, run))
-    w = weights[had]
-    made = sign_flip(other - first, w, table.clusters[had], np.random.default_rng(SEED))
-    return {
-        "first": float(w @ first / w.sum()),
-        "other": float(w @ other / w.sum()),
-        "difference": made.value,
-        "ci95": [made.low, made.high],
-        "one_sided95": [made.lower, made.upper],
-        "n": len(w),
-    }
+    return paired_rate(first, other, weights[had], table.clusters[had])
 
 
 def _kinds(counts: Sequence[Mapping[str, int]], statements: int) -> dict[str, float | None]:

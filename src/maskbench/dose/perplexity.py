@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from maskbench.dose.plan import Dose
 from maskbench.models.hf.opening import Stock, is_local, place_of
 from maskbench.sandbox.judge import NAME as SANDBOX_JUDGE
 from maskbench.settings import Settings
+from maskbench.types import Message
 from maskbench.whitebox.adapters import with_adapter, without_adapter
 from maskbench.whitebox.record import threads_for
 from maskbench.whitebox.steering import steered
@@ -74,11 +74,5 @@ def _developed(chat: Chat, developer: str) -> Chat:
     """The conversation under a developer's system prompt."""
     messages, answer = chat
     return [
-        replace(message, content=_in_two_parts(developer, message.content)) if message.role == "system" else message
-        for message in messages
+        Message.system(message.content, developer) if message.role == "system" else message for message in messages
     ], answer
-
-
-def _in_two_parts(developer: str, system: str) -> str:
-    """As pressure.py and elicit.py put a developer's prompt before a system prompt."""
-    return f"Developer instructions: {developer}\nUser instructions: {system}"

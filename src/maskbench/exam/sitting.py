@@ -39,6 +39,7 @@ DATABASE = "exam.sqlite"
 LOG = "exam.log"
 SCHEMA = 1
 MOST = 20  # repetitions
+_LOCAL: Json = {"dtype": "auto", "trust_remote_code": False}  # of a judge in this process; older exams do not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def default_name(judge: str, moment: str) -> str:
 
 
 def _sitting(settings: Settings, out: Path, paper: Paper | None = None) -> _Sitting:
-    prompts = load_prompts(Path(settings.judge_prompts) if settings.judge_prompts else None, settings.judge_style)
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     return _Sitting(settings, RunFolder(out), paper or paper_for(settings.judge), prompts)
 
 
@@ -203,7 +204,7 @@ class _Sitting:
             "created": now(),
             "judge": self.settings.judge,
             "protocol": protocol_id(self.settings, prompts.hash),
-            "settings": {option: recorded[option] for option in JUDGING},
+            "settings": {option: recorded[option] for option in (*JUDGING, *_LOCAL)},
             "prompts": {"name": self.settings.judge_prompts or "packaged", "hash": prompts.hash},
             "paper": {"name": self.paper.name, "questions": len(self.paper.questions), "hash": self.paper.hash},
             "model": {"name": self.settings.judge},
@@ -212,6 +213,7 @@ class _Sitting:
 
     def _check_same(self, before: Json) -> None:
         asked = self._about()
+        before = {**before, "settings": _LOCAL | before["settings"]}
         for part in ("judge", "settings", "prompts", "paper"):
             if before[part] != asked[part]:
                 raise RunMismatch(

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from pathlib import Path
 
 from maskbench.checks.asking import CheckJudgeFlow, stored_checks
 from maskbench.driving import Unwatched, Watcher, run_flow
@@ -20,6 +19,7 @@ from maskbench.judge import Prompts, load_prompts
 from maskbench.judging.second import Key, Look, choose, is_unsure
 from maskbench.judging.sets import Ensemble, SecondLook, check_name, open_verdicts
 from maskbench.models import check_judges, open_judges
+from maskbench.models.hf.opening import check_options
 from maskbench.preparing import check
 from maskbench.recording import moved, now, plain_settings, session
 from maskbench.report.summary import Json
@@ -49,8 +49,9 @@ def judge(
     watcher, environ = watcher or Unwatched(), environ or {}
     check_name(name)
     check(settings)
+    check_options(settings)
     _check_own(settings, judges)
-    prompts = load_prompts(Path(settings.judge_prompts) if settings.judge_prompts else None, settings.judge_style)
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     is_new = name not in folder.record().get("verdict_sets", {})
     if is_new and not judges:
         check_judges(settings, environ)  # a wrong name or a missing key leaves no empty set behind
@@ -59,25 +60,21 @@ def judge(
         try:
             job = Job(folder, store, settings, name, prompts)
             job.begin(look)
-            expected = list(job.expected())
-            if not all(is_there for _, is_there in expected):
-                job.flow(environ, watcher, command, judges, len(expected))
+            job.carry_out(environ, watcher, command, judges)
         finally:
             store.close()
 
 
 def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
-    prompts = load_prompts(Path(settings.judge_prompts) if settings.judge_prompts else None, settings.judge_style)
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     known = name in folder.record().get("verdict_sets", {})
     store = folder.store()
     try:
         chosen = _choose(folder, store, look) if look and not known else store.chosen(name)
-        wanted = Job(folder, store, settings, name, prompts).expected(chosen)
-        left = [tokens(ask) for ask, is_there in wanted if not is_there]
+        return Job(folder, store, settings, name, prompts).left(chosen)
     finally:
         store.close()
-    return len(left), sum(left)
 
 
 def default_name(settings: Settings, look: Look | None = None) -> str:
@@ -127,6 +124,19 @@ class Job:
             "models": {"binary": {"name": settings.judge}, "numeric": {"name": settings.numeric_judge}},
             "sessions": [],
         }
+
+    def carry_out(
+        self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
+    ) -> None:
+        """Have every verdict that is not there yet; opens no model where all are."""
+        expected = list(self.expected())
+        if not all(is_there for _, is_there in expected):
+            self.flow(environ, watcher, command, own, len(expected))
+
+    def left(self, chosen: Mapping[Key, float]) -> tuple[int, float]:
+        """How many verdicts are not there yet, and about how many tokens their requests hold."""
+        sizes = [tokens(ask) for ask, is_there in self.expected(chosen) if not is_there]
+        return len(sizes), sum(sizes)
 
     def expected(self, chosen: Mapping[Key, float] | None = None) -> Iterator[tuple[Ask, bool]]:
         """Every verdict that the stored replies call for, and whether it is there."""

@@ -20,7 +20,7 @@ def judge_alike(differs: Iterable[Mapping[str, Any]], first: Arm, other: Arm) ->
     fields = {str(one["field"]) for one in differs}
     judging = {field for field in fields if field in ("judge", "numeric judge", _SHARED) or field.startswith("judge ")}
     answered = {field for field in fields if field.endswith("judge answered as")}
-    if not judging or fields - judging - answered or "members" in first.judge:
+    if not judging or fields - judging - answered or "members" in first.judge or first.phases or other.phases:
         return "Measure or judge one of them again as the other was."
     judge = ["maskbench", "judge", str(other.path), *_options(fields, first.settings, other.settings), "--name", NAME]
     compare = ["maskbench", "compare", str(first.path), str(other.path)]

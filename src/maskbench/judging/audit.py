@@ -9,16 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from maskbench.driving import Unwatched, Watcher
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.folder import RECORD, RunFolder
-from maskbench.forecast import tokens
 from maskbench.judge import Prompts, load_prompts, pivot
 from maskbench.judging.again import Job
-from maskbench.judging.second import Key
+from maskbench.judging.second import Key, shuffled
 from maskbench.judging.sets import AUDIT, Ensemble, SecondLook, VerdictSet, open_verdicts
 from maskbench.models import check_judges
 from maskbench.run import JudgeFlow, judge_asks, subject_asks
@@ -68,9 +66,7 @@ def audit(
             if not judges and wanted not in audits(folder):
                 check_judges(job.settings, environ or {})  # a missing key leaves no empty audit behind
             job.begin()
-            expected = list(job.expected())
-            if not all(is_there for _, is_there in expected):
-                job.flow(environ or {}, watcher or Unwatched(), command, judges, len(expected))
+            job.carry_out(environ or {}, watcher or Unwatched(), command, judges)
         finally:
             store.close()
 
@@ -81,10 +77,9 @@ def forecast(folder: RunFolder, wanted: Audit) -> tuple[int, float]:
     try:
         job = _job(folder, store, wanted, {})
         chosen = store.chosen(wanted.name) or job.choose()
-        left = [tokens(ask) for ask, is_there in job.expected(chosen) if not is_there]
+        return job.left(chosen)
     finally:
         store.close()
-    return len(left), sum(left)
 
 
 def _job(folder: RunFolder, store: Store, wanted: Audit, how: Mapping[str, Any]) -> _AuditJob:
@@ -99,7 +94,7 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, how: Mapping[str, Any])
 def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
     """The prompts that the set was judged by; raises RunMismatch where they have changed since."""
     settings = audited.settings
-    prompts = load_prompts(Path(settings.judge_prompts) if settings.judge_prompts else None, settings.judge_style)
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     before = audited.judge["prompts"]
     if before["hash"] != prompts.hash:
         raise RunMismatch(
@@ -132,9 +127,8 @@ class _AuditJob(Job):
         if self.audit.sample is None:
             return {}
         fit = [scenario.key for scenario, _ in self.store.scenarios() if next(asked(self.audit.kind, scenario), None)]
-        order = sorted(fit, key=lambda key: hashlib.sha256(f"{self.audit.seed}\0{key[0]}\0{key[1]}".encode()).digest())
-        drawn = order[: self.audit.sample]
-        return {key: len(drawn) / len(order) for key in drawn}
+        drawn = shuffled(fit, self.audit.seed)[: self.audit.sample]
+        return {key: len(drawn) / len(fit) for key in drawn}
 
     def asks(self, scenario: Scenario) -> Iterator[Ask]:
         """Every verdict that the audit wants on the stored replies to one scenario."""

@@ -57,8 +57,13 @@ def choose(unsure: Collection[Key], rest: Sequence[Key], share: float, seed: int
     From the rest a simple random sample is drawn, of `share` rounded up, and of two at least.
     """
     drawn = min(len(rest), max(FEWEST, math.ceil(share * len(rest) - 1e-9)))
-    order = sorted(rest, key=lambda key: hashlib.sha256(f"{seed}\0{key[0]}\0{key[1]}".encode()).digest())
-    return {**dict.fromkeys(unsure, 1.0), **dict.fromkeys(order[:drawn], drawn / len(rest) if rest else 1.0)}
+    chance = drawn / len(rest) if rest else 1.0
+    return {**dict.fromkeys(unsure, 1.0), **dict.fromkeys(shuffled(rest, seed)[:drawn], chance)}
+
+
+def shuffled(keys: Iterable[Key], seed: int) -> list[Key]:
+    """The scenarios in an order that hangs on the seed alone, and not on which others there are."""
+    return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}\0{key[0]}\0{key[1]}".encode()).digest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +90,20 @@ class Phases:
         """
         factor = self.factor
         for key, scored in self.first.items():
-            stands_for = 0.0 if not self._counts(key) else 1.0 if self.chosen[key] == 1 else factor
+            stands_for = self.stands_for(key, factor)
             if stands_for != 1:
                 yield replace(scored, weight=scored.weight * (1 - stands_for))
             if stands_for:
                 yield replace(self.second[key], weight=scored.weight * stands_for)
+
+    def stands_for(self, key: Key, factor: float | None = None) -> float:
+        """How many scenarios the second judge's view of this one stands for; 0 where there is none.
+
+        `factor` is that of the drawn ones (default: `self.factor`, which takes a while to find).
+        """
+        if not self._counts(key):
+            return 0.0
+        return 1.0 if self.chosen[key] == 1 else self.factor if factor is None else factor
 
     @property
     def factor(self) -> float:

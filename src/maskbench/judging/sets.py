@@ -115,6 +115,11 @@ class SecondLook(VerdictSet):
     look: Look
     chosen: Mapping[Key, float]
 
+    @property
+    def drawn_as(self) -> str:
+        """How the scenarios were chosen, for telling one second look from another."""
+        return f"after {self.first.protocol}: below {self.look.below:g}, and a share of {self.look.share:g}"
+
     def items(self, scenario: Scenario) -> list[Item]:
         """Every sample of a scenario with the second judge's verdict where it looked, else the first one's."""
         return self.store.items(self.name if scenario.key in self.chosen else self.first.name, scenario)

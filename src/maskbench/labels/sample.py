@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,20 +61,28 @@ def prepare(
     """
     labels = LabelStore(folder.path)
     if not labels.exists:
-        judged = open_verdicts(folder, store, verdicts)
-        chosen = named(folder.settings().rules)
-        outcomes: dict[Key, OutcomeName] = {
-            (one.archetype, one.task_id): one.outcomes[0] for one in judged.scored(chosen)
-        }
-        design = draw(outcomes, size or SIZE, seed or 0, judged.name, chosen.name)
-        if not design.population:
-            raise UsageError(f"{folder.path} has no scenario with an outcome yet, so there is nothing to label.")
-        labels.begin(design)
+        labels.begin(_design(folder, store, size or SIZE, seed or 0, verdicts))
     design = labels.design()
     _check_same(design, size, seed, verdicts)
     if size and size > design.size:
         labels.enlarge(size)
     return labels
+
+
+def _design(folder: RunFolder, store: Store, size: int, seed: int, verdicts: str | None) -> Design:
+    judged = open_verdicts(folder, store, verdicts)
+    chosen = named(folder.settings().rules)
+    outcomes: dict[Key, OutcomeName] = {(one.archetype, one.task_id): one.outcomes[0] for one in judged.scored(chosen)}
+    # A run goes through its set in order, so what is there of it is no random part.
+    if missing := store.count() - len(outcomes):
+        raise UsageError(
+            f"{folder.path}: {missing} of {store.count()} scenarios have no outcome yet, so a sample drawn now could "
+            f"not hold them. {judged.go_on(folder.path)}, then label."
+        )
+    design = draw(outcomes, size, seed, judged.name, chosen.name)
+    if not design.population:
+        raise UsageError(f"Every scenario of {folder.path} has failed, so there is nothing to label.")
+    return design
 
 
 def _check_same(design: Design, size: int | None, seed: int | None, verdicts: str | None) -> None:
@@ -111,6 +120,16 @@ def differing(latest: Mapping[str, Mapping[str, Verdict]], raters: Iterable[str]
         for reply, verdict in latest.get(rater, {}).items():
             every.setdefault(reply, []).append(verdict)
     return {reply: given for reply, given in every.items() if not _alike(given)}
+
+
+def disputed(labels: LabelStore, adjudicator: str | None = None) -> dict[str, list[Verdict]]:
+    """The replies on which raters differ and which nobody has settled but `adjudicator`, with the raters' verdicts."""
+    roles = labels.raters()
+    latest = {name: standing(given) for name, given in labels.latest().items()}
+    found = differing(latest, [name for name, role in roles.items() if role == "rater"])
+    others = [name for name, role in roles.items() if role == "adjudicator" and name != adjudicator]
+    settled = {reply for name in others for reply in latest.get(name, {})}
+    return {reply: given for reply, given in found.items() if reply not in settled}
 
 
 def together(latest: Mapping[str, Mapping[str, Verdict]], roles: Mapping[str, Role]) -> dict[str, Verdict]:
@@ -163,9 +182,16 @@ def human(one: Drawn, verdicts: Mapping[str, Verdict], settings: Settings, rules
 def labels_of(folder: RunFolder, store: Store, rules: RuleSet) -> dict[Key, Label]:
     """What people say of their scenarios, as the correction of rates takes it (corrected.py); empty without labels.
 
-    Where they differ and nobody has decided, the outcome is None, unless all raters come to the same.
+    Where they differ and nobody has decided, the outcome is None, unless all raters come to the same. The chance is
+    that of being drawn and settled: the share of its stratum that is, so that a sample which is labelled in part, or
+    was enlarged on the way, does not count strata that are labelled whole for more than they are.
     """
-    return {one.key: Label(one.chance, _settled(one)) for one in human_outcomes(folder, store, rules)}
+    found = [(one, _settled(one)) for one in human_outcomes(folder, store, rules)]
+    settled = Counter(one.stratum for one, outcome in found if outcome not in (None, "error"))
+    return {
+        one.key: Label(min(1.0, (settled[one.stratum] or one.drawn) / one.population), outcome)
+        for one, outcome in found
+    }
 
 
 def known(path: Path, rules: RuleSet) -> dict[Key, Label]:

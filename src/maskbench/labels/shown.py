@@ -90,7 +90,7 @@ def _shown(scenario: Scenario, call: Call, elicitation: int, replies: tuple[str,
     claims = options(scenario.proposition) if scenario.kind == "binary" else (scenario.proposition,)
     turns = _conversation(scenario, call, elicitation)
     content = orjson.dumps([*scenario.key, elicitation, claims, turns, replies])
-    name = hashlib.sha256(content).hexdigest()[:16]
+    name = f"r{hashlib.sha256(content).hexdigest()[:15]}"  # never a number: a spreadsheet would write it as 1.2E+15
     return Shown(name, call, scenario.kind, scenario.archetype, claims, turns, replies, (place,))
 
 

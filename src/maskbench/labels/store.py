@@ -7,7 +7,6 @@ itself: there is no write-ahead log to lose when it is copied.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
 import unicodedata
@@ -51,7 +50,8 @@ SELECT l.rater, l.reply, l.number, l.verdict, l.evasion, l.written FROM labels l
 WHERE l.number = (SELECT max(number) FROM labels WHERE rater = l.rater AND reply = l.reply)
 """
 _HISTORY = "SELECT number, verdict, evasion, written FROM labels WHERE rater = ? AND reply = ?"
-_NAME = re.compile(r"\w[\w .'-]{0,39}")
+_LONGEST_NAME = 40
+_IN_NAMES = " .'’-_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +145,22 @@ class LabelStore:
         with self._open() as db:
             return dict(db.execute("SELECT name, role FROM raters ORDER BY name").fetchall())
 
+    def find(self, name: str) -> str | None:
+        """A rater's name as it is kept, in capitals or not; None where nobody of that name has begun."""
+        with self._open() as db:
+            found = db.execute("SELECT name FROM raters WHERE folded = ?", (_plain(name).casefold(),)).fetchone()
+        return str(found[0]) if found else None
+
     def enter(self, name: str, role: Role) -> str:
         """Take in a rater by name, or find one by it, in capitals or not; returns the name as it is kept.
 
         Raises UsageError for what is no name, and for one that is taken in the other role.
         """
-        kept = unicodedata.normalize("NFC", " ".join(name.split()))
-        if not _NAME.fullmatch(kept):
+        kept = _plain(name)
+        if not _is_name(kept):
             raise UsageError(
-                f"{name[:60]!r} cannot be a rater's name: it takes 1 to 40 letters, figures, spaces, dots, hyphens and "
-                "apostrophes, and begins with a letter or figure."
+                f"{name[:60]!r} cannot be a rater's name: it takes 1 to {_LONGEST_NAME} letters, figures, spaces, "
+                "dots, hyphens and apostrophes, and begins with a letter or figure."
             )
         with self._open() as db, _writing(db):
             db.execute("INSERT OR IGNORE INTO raters VALUES (?, ?, ?)", (kept, kept.casefold(), role))
@@ -201,12 +207,29 @@ class LabelStore:
                 db.execute("PRAGMA synchronous = EXTRA")
                 (version,) = db.execute("PRAGMA user_version").fetchone()
                 if version not in (SCHEMA_VERSION, *([0] if make else [])):
-                    raise RunUnreadable(f"{self.path} has schema {version}; this version reads {SCHEMA_VERSION}.")
+                    raise RunUnreadable(
+                        f"{self.path} has schema {version}; this version of maskbench reads {SCHEMA_VERSION}. Use the "
+                        "version that wrote it, or move the file away and draw anew."
+                    )
                 yield db
         except sqlite3.Error as error:
-            raise RunError(
-                f"{self.path} cannot be used ({error}). Make room, or mend the disk or its rights."
-            ) from error
+            raise RunError(f"{self.path} cannot be used ({error}). {_remedy(error)}") from error
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFC", " ".join(name.split()))
+
+
+def _is_name(text: str) -> bool:
+    known = all(unicodedata.category(sign)[0] in "LNM" or sign in _IN_NAMES for sign in text)  # M: vowel signs
+    return known and text[:1].isalnum() and len(text) <= _LONGEST_NAME
+
+
+def _remedy(error: sqlite3.Error) -> str:
+    damaged = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+    if damaged or "no such" in str(error):
+        return "It is damaged: restore it, or move it away and draw anew (`--import` takes exported labels in again)."
+    return "Make room, or mend the disk or its rights."
 
 
 @contextmanager
@@ -216,7 +239,8 @@ def _writing(db: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        db.execute("ROLLBACK")
+        if db.in_transaction:  # a full disk has ended it already
+            db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
 

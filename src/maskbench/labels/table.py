@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from maskbench.errors import Problem, ScenarioError, UsageError
+from maskbench.errors import Problem, UsageError
 from maskbench.labels.sample import Drawn
 from maskbench.labels.shown import Shown
 from maskbench.labels.store import Given, LabelStore, New, Role
@@ -24,33 +24,59 @@ from maskbench.verdicts import BOUNDS, from_json, to_json
 _READ = ("rater", "role", "reply_id", "verdict", *BOUNDS, "evasion")
 _TEXTS = ("call", "option_a", "option_b", "conversation", "reply")
 COLUMNS = (*_READ, "written", *_TEXTS)
+_DRAWN = ("archetype", "task_id", "chance")  # not for raters: a chance tells of the judge's outcome
+_SHOWN = 10  # wrong rows that are named in the error
 _LARGEST_FIELD = 10_000_000  # characters; csv's own limit is lower than what a model may reply
 NUMBERS = "numbers"  # the verdict of a row whose bounds hold it, if it has any
 
 
-def write(labels: LabelStore, scenarios: Sequence[Drawn], to: Path, blank_for: str | None = None) -> int:
-    """Write every label that stands, and for `blank_for` a row without a verdict for what is still to be labelled.
+def write(labels: LabelStore, scenarios: Sequence[Drawn], to: Path) -> int:
+    """Write every label that stands, with its scenario and the chance that it was drawn; returns how many.
 
-    Returns how many labels there are. Raises UsageError where the file cannot be written.
+    Raises UsageError where the file cannot be written.
     """
-    parts = {part.id: part for one in scenarios for part in one.parts}
+    parts = {part.id: (part, one) for one in scenarios for part in one.parts}
     roles, latest = labels.raters(), labels.latest()
     rows = [
-        _row(rater, roles[rater], parts[reply], given)
+        _row(rater, roles[rater], parts[reply][0], given) | _drawn(parts[reply][1])
         for rater, own in latest.items()
         for reply, given in own.items()
         if reply in parts and given.verdict is not None
     ]
-    had = {row["reply_id"] for row in rows if row["rater"] == blank_for}
-    blank = [_row(blank_for, "rater", part, None) for part in parts.values() if blank_for and part.id not in had]
+    _write(to, (*COLUMNS, *_DRAWN), rows)
+    return len(rows)
+
+
+def write_for(labels: LabelStore, scenarios: Sequence[Drawn], to: Path, rater: str) -> tuple[int, int]:
+    """Write one rater's labels, and a row without a verdict for what that rater has still to label.
+
+    Nobody else's labels are in it, and nothing that tells of the judge. Returns how many of both there are. Raises
+    UsageError where the file cannot be written.
+    """
+    name = labels.find(rater) or rater
+    own = {reply: given for reply, given in labels.latest().get(name, {}).items() if given.verdict is not None}
+    parts = [part for one in scenarios for part in one.parts]
+    _write(to, COLUMNS, [_row(name, "rater", part, own.get(part.id)) for part in parts])
+    had = sum(part.id in own for part in parts)
+    return had, len(parts) - had
+
+
+def _write(to: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     try:
         with to.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, restval="", quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+            writer = csv.DictWriter(file, columns, restval="", quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
             writer.writeheader()
-            writer.writerows([*rows, *blank])
+            writer.writerows(rows)
     except OSError as error:
         raise UsageError(f"{to} cannot be written ({error.strerror}). Give another --export.") from error
-    return len(rows)
+
+
+def _drawn(one: Drawn) -> dict[str, Any]:
+    return {
+        "archetype": one.scenario.archetype,
+        "task_id": unformula(one.scenario.task_id),
+        "chance": one.chance,
+    }
 
 
 def _row(rater: str | None, role: Role, part: Shown, given: Given | None) -> dict[str, Any]:
@@ -75,8 +101,8 @@ def _row(rater: str | None, role: Role, part: Shown, given: Given | None) -> dic
 def read(labels: LabelStore, scenarios: Sequence[Drawn], source: Path) -> tuple[int, int]:
     """Take labels in from a CSV file, all or none; returns how many are new, and how many were there already.
 
-    Rows without a verdict are passed over. Raises UsageError where the file cannot be read, and ScenarioError with
-    every row that is wrong: a label is never replaced by another from a file.
+    Rows without a verdict are passed over. Raises UsageError where the file cannot be read, and Refused with every row
+    that is wrong: a label is never replaced by another from a file.
     """
     parts = {part.id: part for one in scenarios for part in one.parts}
     rows, problems = list(_rows(source)), []
@@ -88,8 +114,19 @@ def read(labels: LabelStore, scenarios: Sequence[Drawn], source: Path) -> tuple[
         except _Wrong as wrong:
             problems.append(Problem(source.name, number, wrong.column, *wrong.args))
     if problems:
-        raise _refused(source, problems)
+        raise Refused(source, problems)
     return _take(labels, found, source)
+
+
+class Refused(UsageError):
+    """A file with labels of which some are wrong; `problems` holds all of them."""
+
+    def __init__(self, source: Path, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        shown = [str(problem) for problem in self.problems[:_SHOWN]]
+        if len(self.problems) > _SHOWN:
+            shown.append(f"... and {len(self.problems) - _SHOWN} more.")
+        super().__init__("\n  ".join([f"{source} is not taken in, nothing of it:", *shown]))
 
 
 class _Wrong(Exception):
@@ -102,16 +139,25 @@ def _rows(source: Path) -> Iterator[tuple[int, dict[str, str]]]:
     csv.field_size_limit(_LARGEST_FIELD)
     try:
         with source.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, restval="")
+            head = file.readline()
+            file.seek(0)
+            # Where the comma is the decimal sign, spreadsheets write semicolons.
+            mark = max(",;\t", key=head.count)
+            reader = csv.DictReader(file, restval="", delimiter=mark)
             missing = [name for name in _READ if name not in (reader.fieldnames or ())]
             if missing:
                 raise UsageError(
                     f"{source} has no column {', '.join(missing)}. Use a file that `maskbench label --export` wrote."
                 )
             for number, row in enumerate(reader, start=1):
-                yield number, {name: (row[name] or "").strip() for name in _READ}
+                cells = {name: (row[name] or "").strip() for name in _READ}
+                yield number, cells if mark == "," else {**cells, **{name: _point(cells[name]) for name in BOUNDS}}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{source} cannot be read as CSV in UTF-8 ({error}).") from error
+
+
+def _point(number: str) -> str:
+    return number if "." in number else number.replace(",", ".")
 
 
 def _label(row: Mapping[str, str], parts: Mapping[str, Shown]) -> tuple[str, Role, str, Verdict] | None:
@@ -140,16 +186,15 @@ def _letter(row: Mapping[str, str]) -> Verdict:
 def _numbers(row: Mapping[str, str]) -> Verdict:
     if row["verdict"] not in ("", NUMBERS):
         raise _Wrong("verdict", f"{row['verdict'][:40]!r} on a reply about a number", f"Give {NUMBERS}, and the bounds")
-    values: dict[str, float | None] = {}
+    values: dict[str, str | None] = dict.fromkeys(BOUNDS)
     for bound in BOUNDS:
         try:
-            values[bound] = float(row[bound].removeprefix("'")) if row[bound] else None
-            finite = values[bound] is None or abs(values[bound] or 0.0) < float("inf")
-        except ValueError:
-            finite = False
-        if not finite:
-            raise _Wrong(bound, f"{row[bound][:40]!r} is no number", "Give a number, or leave it empty")
-    return from_json(values)
+            values[bound] = row[bound].removeprefix("'") or None
+            verdict = from_json(values)
+        except (ValueError, OverflowError):
+            problem = f"{row[bound][:40]!r} is no number"
+            raise _Wrong(bound, problem, "Write it like 1234.5, or leave it empty") from None
+    return verdict
 
 
 def _with_kind(verdict: Verdict, kind: str) -> Verdict:
@@ -162,11 +207,16 @@ def _with_kind(verdict: Verdict, kind: str) -> Verdict:
 
 
 def _take(labels: LabelStore, found: Sequence[tuple[int, str, Role, str, Verdict]], source: Path) -> tuple[int, int]:
-    names = {(rater, role): labels.enter(rater, role) for _, rater, role, _, _ in found}
     latest, problems = labels.latest(), []
     new: dict[tuple[str, str], New] = {}
+    names: dict[str, str] = {}
+    roles: dict[str, Role] = {}
     for number, rater, role, reply, verdict in found:
-        name = names[rater, role]
+        name = names.setdefault(rater.casefold(), labels.find(rater) or rater)
+        if roles.setdefault(name, role) != role:
+            problem = f"{name} is {roles[name]} in another row"
+            problems.append(Problem(source.name, number, "role", problem, "Give the adjudicator a name of its own"))
+            continue
         had = latest.get(name, {}).get(reply, Given(0, None))
         known = new[name, reply].verdict if (name, reply) in new else had.verdict
         if known is not None and known != verdict:
@@ -178,15 +228,12 @@ def _take(labels: LabelStore, found: Sequence[tuple[int, str, Role, str, Verdict
             ticket = hashlib.sha256(f"{name}\0{reply}\0{had.number}\0{verdict!r}".encode()).hexdigest()
             new[name, reply] = New(reply, verdict, had.number, f"import {ticket}")
     if problems:
-        raise _refused(source, problems)
-    labels.put_all([(name, one) for (name, _), one in new.items()])
+        raise Refused(source, problems)
+    kept = {name: labels.enter(name, role) for name, role in roles.items()}
+    labels.put_all([(kept[name], one) for (name, _), one in new.items()])
     return len(new), len(found) - len(new)
 
 
 def known_words(verdict: Verdict) -> str:
     """A verdict in a sentence."""
     return verdict.letter if isinstance(verdict, BinaryVerdict) else "with other numbers"
-
-
-def _refused(source: Path, problems: Sequence[Problem]) -> ScenarioError:
-    return ScenarioError(f"{source} is not taken in, nothing of it:", problems)

@@ -115,6 +115,8 @@ def open_judges(
 
 
 def _check_pairing(settings: Settings) -> None:
+    if settings.scenarios in ("starter", "cais/MASK") and is_pinocchio(settings.subject):
+        raise UsageError(f"{settings.subject} knows the words of its sandbox alone. Leave --scenarios out.")
     for judge in (settings.judge, settings.numeric_judge):
         if _kind(judge) != "rules" or _kind(settings.subject) == "scripted":
             continue

@@ -10,6 +10,7 @@ from maskbench.leaderboard import ALPHA, Board, Gap, Ranked, Unranked
 from maskbench.pages.shelf import Known, Shown
 from maskbench.pages.shell import shortened
 from maskbench.report.board_data import ends, rows
+from maskbench.report.names import RATES
 from maskbench.report.text import interval, percent
 from maskbench.rules import named
 from maskbench.stats import Estimate
@@ -19,12 +20,15 @@ LONGEST_NAME = 120  # characters
 OUTCOMES = {"p_lie": "lie", "p_evasive": "evasive", "p_no_belief": "no_belief", "p_honest": "honest"}
 SHARES = {"p_honest": "honest", "p_evasive": "evasive", "p_no_belief": "no belief"}
 SCORES = {
-    "honesty_score": "honesty score",
-    "honesty_score_normalized": "score, normalised",
-    "conditional_lie_rate": "conditional lie rate",
-    "accuracy": "accuracy",
-    "accuracy_normalized": "accuracy, normalised",
-    "p_lie_macro": "P(lie), macro",
+    rate: RATES[rate]
+    for rate in (
+        "honesty_score",
+        "honesty_score_normalized",
+        "conditional_lie_rate",
+        "accuracy",
+        "accuracy_normalized",
+        "p_lie_macro",
+    )
 }
 
 

@@ -1,4 +1,4 @@
-"""The charts of a page: outcomes as bars, rates as points with intervals, a curve, a plane; a table behind each.
+"""The charts of a page: outcomes as bars, rates and differences as points with intervals; a table behind each.
 
 Rates stand on axes from 0 to 100 %, differences on axes with 0 in the middle, and every interval is drawn. A chart
 comes in two widths, of which page.css shows the one that fits, so that text keeps its size on a phone.
@@ -95,7 +95,7 @@ def shown(estimate: Estimate) -> str:
     """A rate with its interval, as in the text: `62.5 % (55.8–68.8)`; without one, of how many it is."""
     if estimate.value is None:
         return "–"
-    ends = _ends(estimate)
+    ends = span(estimate)
     return f"{percent(estimate.value)} ({interval(ends)})" if ends else f"{percent(estimate.value)} of {estimate.n:,}"
 
 
@@ -104,13 +104,19 @@ def cell(estimate: Estimate) -> str:
     return shown(estimate).replace(" (", "\n(")
 
 
-def _ends(estimate: Estimate) -> Span | None:
+def span(estimate: Estimate) -> Span | None:
+    """Both ends of an interval, or None."""
     return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
 
 
 def both(draw: Callable[[float, str], Markup]) -> Markup:
     """A drawing in both widths, one of which shows."""
     return draw(WIDE, "wide") + draw(NARROW, "narrow")
+
+
+def run_mark(place: int) -> tuple[str, str]:
+    """Colour and shape of a run's points, by its place; together they repeat after 35 runs."""
+    return RUN_COLOURS[place % len(RUN_COLOURS)], _SHAPES[place % len(_SHAPES)]
 
 
 # Bars
@@ -153,7 +159,7 @@ def _bar(sheet: Sheet, mix: Mix, top: float, thick: float) -> None:
 
 def _bracket(sheet: Sheet, part: Part, y: float, from_left: bool) -> None:
     """The interval of a part, below the place where its colour ends."""
-    if (ends := _ends(part.share)) is None:
+    if (ends := span(part.share)) is None:
         return
     low, high = ends if from_left else (1 - ends[1], 1 - ends[0])
     colour = _thin(part.colour)
@@ -206,106 +212,13 @@ def _figures(row: Row) -> str:
 
 def _point(sheet: Sheet, row: Row, y: float) -> None:
     """The point on its interval; a rate without an interval has no point either, only its figures."""
-    colour, ends = _thin(row.colour), _ends(row.estimate)
+    colour, ends = _thin(row.colour), span(row.estimate)
     if ends:
         sheet.rules([(ends, (y, y), colour)], 5, strokeCap="round", opacity=0.55)
     if row.truth is not None:
         sheet.rules([((row.truth, row.truth), (y - 9, y + 9), "ink")], 2)
     if row.estimate.value is not None and ends:
         sheet.dots([(row.estimate.value, y, colour)], 110)
-
-
-# A curve
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A run's rate at each k, with its interval and the bounds that failures imply; `place` is the run's."""
-
-    label: str
-    place: int
-    points: Mapping[int, Estimate]
-    bounds: Mapping[int, Span]
-
-
-def curve(lines: Sequence[Line]) -> Markup:
-    """Lying@k over k, a line a run, with intervals, named at its end."""
-    label = "; ".join(
-        f"{line.label}: " + ", ".join(f"at {k} {shown(estimate)}" for k, estimate in line.points.items())
-        for line in lines
-    )
-    return both(lambda width, variant: _curve(lines, width, f"Lying@k. {label}", variant))
-
-
-def _curve(lines: Sequence[Line], width: float, label: str, variant: str) -> Markup:
-    last = max(k for line in lines for k in line.points)
-    height, left = 300.0, 58.0
-    ticks = tuple(float(k) for k in range(1, last + 1) if last <= 12 or k == 1 or k % -(-last // 6) == 0)
-    x = Scale((0.5, last + 0.8), (0, width - left), ticks, title="k, statements under pressure")
-    y = Scale((0, 1), (height, 0), QUARTERS, PERCENT, "share of scenarios with a lie")
-    sheet = Sheet(width - left, height, x, y, left=left, above=8, below=40)
-    asides = [(line, (place - (len(lines) - 1) / 2) * 5) for place, line in enumerate(lines)]
-    for line, aside in asides:
-        step = x.at(aside) - x.at(0)
-        sheet.rules([((k + step, k + step), ends, "unknown") for k, ends in line.bounds.items()], 9)
-    for line, aside in asides:
-        _line(sheet, line, aside)
-    return sheet.svg(label, variant)
-
-
-def _line(sheet: Sheet, line: Line, aside: float) -> None:
-    """One run's curve; lines stand a few pixels apart, or their intervals would hide each other."""
-    colour, shape = run_mark(line.place)
-    step = sheet.x.at(aside) - sheet.x.at(0)
-    had = [(k + step, estimate) for k, estimate in line.points.items() if estimate.value is not None]
-    sheet.line([(k, estimate.value) for k, estimate in had if estimate.value is not None], colour, strokeWidth=1.5)
-    sheet.rules([((k, k), ends, colour) for k, e in had if (ends := _ends(e))], 2.5, opacity=0.55)
-    sheet.dots([(k, estimate.value, colour) for k, estimate in had if estimate.value is not None], 80, shape=shape)
-    if had and had[-1][1].value is not None:
-        at = max(line.points) + sheet.x.at(26) - sheet.x.at(0)
-        sheet.texts([(at, had[-1][1].value, str(line.place + 1) if line.label else "", colour)], fontWeight=600)
-
-
-# The plane
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A run, by its place, in the plane of accuracy and honesty."""
-
-    place: int
-    across: Estimate
-    up: Estimate
-
-
-def plane(dots: Sequence[Point], across: str, up: str) -> Markup:
-    """Runs as numbered points with both intervals, both axes from 0 to 100 %."""
-    label = "; ".join(f"run {dot.place + 1}: {across} {shown(dot.across)}, {up} {shown(dot.up)}" for dot in dots)
-    left, size = 58.0, PANEL - 58.0
-    x = Scale((0, 1), (0, size), QUARTERS, PERCENT, across)
-    y = Scale((0, 1), (size, 0), QUARTERS, PERCENT, up)
-    sheet = Sheet(size, size, x, y, left=left, above=12, below=40)
-    for dot in dots:
-        _placed(sheet, dot)
-    return sheet.svg(f"{up} over {across}. {label}", "single")
-
-
-def _placed(sheet: Sheet, dot: Point) -> None:
-    (colour, shape), x, y = run_mark(dot.place), dot.across, dot.up
-    if x.value is None or y.value is None:
-        return
-    across, up = _ends(x), _ends(y)
-    lines = [(across, (y.value, y.value), colour)] if across else []
-    lines += [((x.value, x.value), up, colour)] if up else []
-    sheet.rules(lines, 2.5, opacity=0.55)
-    sheet.dots([(x.value, y.value, colour)], 110, shape=shape)
-    aside = sheet.x.at(9) - sheet.x.at(0), sheet.y.at(0) - sheet.y.at(11)
-    sheet.texts([(x.value + aside[0], y.value + aside[1], str(dot.place + 1), colour)], fontWeight=600)
-
-
-def run_mark(place: int) -> tuple[str, str]:
-    """Colour and shape of a run's points, by its place; together they repeat after 35 runs."""
-    return RUN_COLOURS[place % len(RUN_COLOURS)], _SHAPES[place % len(_SHAPES)]
 
 
 # Differences

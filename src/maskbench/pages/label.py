@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from maskbench.errors import MaskbenchError, RunError, UsageError
-from maskbench.labels.sample import Drawn, differing, in_order
+from maskbench.labels.sample import Drawn, disputed, in_order
 from maskbench.labels.shown import Shown
-from maskbench.labels.store import Changed, Given, LabelStore, New, Role, standing
+from maskbench.labels.store import Changed, Given, LabelStore, New, Role
 from maskbench.pages.serving import aside, page
 from maskbench.pages.shell import Document, document, environment, shortened, static, visible
 from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
@@ -101,7 +101,6 @@ class Labelling:
                 known=known,
                 scenarios=len(self._scenarios),
                 replies=len(self._parts),
-                run=shortened(self._labels.path.parent.name, 80),
             )
         )
         made = Markup(body)  # noqa: S704  # templates escape
@@ -140,12 +139,8 @@ class Labelling:
 
     def _disputed(self, adjudicator: str) -> dict[str, list[Verdict]]:
         """What raters differ on and no other adjudicator has decided."""
-        roles = self._labels.raters()
-        latest = {name: standing(given) for name, given in self._labels.latest().items()}
-        found = differing(latest, [name for name, role in roles.items() if role == "rater"])
-        others = [name for name, role in roles.items() if role == "adjudicator" and name != adjudicator]
-        decided = {reply for name in others for reply in latest.get(name, {})}
-        return {reply: given for reply, given in found.items() if reply in self._parts and reply not in decided}
+        found = disputed(self._labels, adjudicator)
+        return {reply: given for reply, given in found.items() if reply in self._parts}
 
     def _label(self, asked: Json) -> Json:
         """Write one label; the answer goes out when it is on the disk."""

@@ -6,8 +6,7 @@ import fcntl
 import os
 import sqlite3
 from collections import Counter, deque
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict
@@ -21,13 +20,6 @@ from maskbench.types import Stage
 
 WINDOW_SECONDS = 30.0  # over which speed is averaged
 Failures: TypeAlias = Mapping[tuple[Stage, str], int]  # by stage and cause
-
-_REPLIES = "SELECT count(*), count(text) FROM replies"
-_FAILED = "SELECT archetype, task_id, elicitation, error_cause FROM replies WHERE error_cause IS NOT NULL"
-_JUDGED = """
-SELECT v.error_cause, count(*) FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
-WHERE j.verdict_set = ? GROUP BY 1
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +90,28 @@ def plan(path: Path) -> Plan:
 
 def progress(path: Path, planned: Plan) -> Progress:
     """Count what is there; raises RunUnreadable where the database cannot be read."""
-    address = f"{(path / DATABASE).absolute().as_uri()}?mode=rw"  # a reader may have to make the log's index
+    store = RunFolder(path).store()
     try:
-        with closing(sqlite3.connect(address, uri=True, timeout=5)) as database:
-            (rows, replies) = database.execute(_REPLIES).fetchone()
-            failed = database.execute(_FAILED).fetchall() if rows > replies else []
-            judged = dict(database.execute(_JUDGED, (VERDICTS,)).fetchall())
+        replies = store.usage(VERDICTS)["subject"]["answers"]
+        verdicts, _ = store.verdict_counts().get(VERDICTS, (0, 0))
+        failed = store.failed(VERDICTS)
     except sqlite3.Error as error:
         raise RunUnreadable(f"{path / DATABASE} cannot be read ({error}).") from error
-    failures: Counter[tuple[Stage, str]] = Counter(("subject", str(cause)) for *_, cause in failed)
-    failures.update({("judge", str(cause)): count for cause, count in judged.items() if cause is not None})
-    settled = rows + sum(judged.values()) + _nothing_to_judge(failed, planned)
-    return Progress(replies, judged.get(None, 0), planned.expected, settled, failures)
+    finally:
+        store.close()
+    unanswered = [(key, elicitation) for stage, key, elicitation, _ in failed if stage == "subject"]
+    settled = replies + verdicts + len(failed) + _nothing_to_judge(unanswered, planned)
+    failures = Counter((stage, cause) for stage, _, _, cause in failed)
+    return Progress(replies, verdicts, planned.expected, settled, failures)
 
 
-def _nothing_to_judge(failed: list[tuple[str, str, int, str]], planned: Plan) -> int:
+def _nothing_to_judge(unanswered: Iterable[tuple[tuple[str, str], int]], planned: Plan) -> int:
     """Verdicts that will not come: on failed replies, and joint ones for which too few replies are left."""
     alone = 0
     together: Counter[tuple[str, str]] = Counter()
-    for archetype, task_id, elicitation, _ in failed:
-        if elicitation == 1 and (archetype, task_id) in planned.joint:
-            together[archetype, task_id] += 1
+    for key, elicitation in unanswered:
+        if elicitation == 1 and key in planned.joint:
+            together[key] += 1
         else:
             alone += 1
     return alone + sum(planned.settings.beliefs - lost < 2 for lost in together.values())

@@ -71,7 +71,40 @@ class Warn:
     text: str
 
 
-Content = str | Figure | Table | Panels | Facts | Heading | Warn
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A sentence with the command that it leads to."""
+
+    kind: ClassVar[str] = "typed"
+    text: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One reply to read: a link to its scenario on this page, what is said of it, its claims by letter, and texts.
+
+    Without claims and texts where these may not stand on the page.
+    """
+
+    kind: ClassVar[str] = "case"
+    title: str
+    link: str
+    text: str
+    claims: tuple[tuple[str, str], ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What is shown when one asks for it."""
+
+    kind: ClassVar[str] = "folded"
+    title: str
+    parts: tuple[Table | Case, ...]
+
+
+Content = str | Figure | Table | Panels | Facts | Heading | Warn | Typed | Folded
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,17 @@ from pathlib import Path
 from markupsafe import Markup
 
 from maskbench.judge import options
-from maskbench.pages import sections, sections_checks, sections_compared, sections_detail, sections_judged, words
+from maskbench.pages import (
+    sections,
+    sections_checks,
+    sections_compared,
+    sections_detail,
+    sections_judged,
+    sections_people,
+    words,
+)
 from maskbench.pages.explorer import embeddable, explorer
+from maskbench.pages.identity import identities
 from maskbench.pages.parts import Section, has_rates, pair, unit
 from maskbench.pages.sections_compared import Compared, compared
 from maskbench.pages.shell import Document, document, environment, shortened, static, visible
@@ -42,7 +51,7 @@ def render(
         .get_template("report.jinja")
         .render(
             **_top(shown, found),
-            sections=_sections(shown, found),
+            sections=_sections(shown, found, include_text),
             example=_example(shown[0], include_text),
             explorer=explored.html,
             limits=words.LIMITS,
@@ -64,7 +73,7 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
         "each": [words.finding(run) for run in runs],
         "findings": found.findings if found else (),
         "told": tuple(words.told(runs)),
-        "identities": tuple(words.identities(runs)),
+        "identities": tuple(identities(runs)),
         "bar": sections.headline(runs),
         "hangs_on": words.hangs_on(runs) if any(has_rates(run) for run in runs) else "",
         "evader": words.EVADER if any(has_rates(run) for run in runs) else "",
@@ -77,9 +86,9 @@ def _headline(run: Run) -> tuple[str, str] | None:
     return None if lie.value is None else pair(lie)
 
 
-def _sections(runs: Sequence[Run], found: Compared | None) -> list[Section]:
+def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -> list[Section]:
     """Every section of the report but the explorer and the limits, in order."""
-    one, detail, judged, many = sections, sections_detail, sections_judged, sections_compared
+    one, detail, many = sections, sections_detail, sections_compared
     ways = len({name for run in runs for name in run.summary["by_archetype"]})
     pressing = "Six ways of pressing" if ways == 6 else "Ways of pressing"
     made = [
@@ -92,12 +101,7 @@ def _sections(runs: Sequence[Run], found: Compared | None) -> list[Section]:
         Section("failures", "What failed, and what was cut", "failures", tuple(detail.failures(runs))),
         Section("denials", "Denying both", "denying both", tuple(detail.denials(runs))),
     ]
-    some = [
-        Section("judges", "Through other judges", "other judges", tuple(judged.judges(runs))),
-        Section("corrected", "Corrected by people's labels", "people's labels", tuple(judged.corrected(runs))),
-        Section("checks", "Checks on the subject", "checks", tuple(sections_checks.checks(runs))),
-    ]
-    made += [section for section in some if section.parts]
+    made += [section for section in _on_judge_and_subject(runs, include_text) if section.parts]
     if found is not None:
         plane = tuple(many.accuracy_and_honesty(runs))
         made += [
@@ -105,6 +109,19 @@ def _sections(runs: Sequence[Run], found: Compared | None) -> list[Section]:
             Section("plane", "Accuracy and honesty", "accuracy and honesty", plane),
         ]
     return [*made, Section("tokens", "What it took", "tokens", tuple(detail.tokens(runs)))]
+
+
+def _on_judge_and_subject(runs: Sequence[Run], include_text: bool) -> list[Section]:
+    """What is there only where somebody looked closer at the judge or the subject."""
+    judged, people = sections_judged, sections_people
+    held = tuple(people.people(runs, include_text=include_text))
+    return [
+        Section("judges", "Through other judges", "other judges", tuple(judged.judges(runs))),
+        Section("audits", "The judge asked again", "audits", tuple(judged.audits(runs))),
+        Section("people", "Judge against people", "judge and people", held),
+        Section("corrected", "Corrected by people's labels", "people's labels", tuple(people.corrected(runs))),
+        Section("checks", "Checks on the subject", "checks", tuple(sections_checks.checks(runs))),
+    ]
 
 
 def _example(run: Run, include_text: bool) -> dict[str, str] | None:

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from maskbench.pages import charts, words
-from maskbench.pages.charts import Figure, Line, Row, Table, bars, cell, curve, points
+from maskbench.pages.charts import Figure, Row, Table, bars, cell, points
 from maskbench.pages.parts import (
     KEY,
     NAMES,
@@ -26,6 +26,7 @@ from maskbench.pages.parts import (
     pair,
     unit,
 )
+from maskbench.pages.planes import Line, curve
 from maskbench.pages.shown import Run
 from maskbench.report.text import CAVEAT, interval
 from maskbench.types import OutcomeName

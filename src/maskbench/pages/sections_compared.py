@@ -8,8 +8,9 @@ from typing import Any
 
 from maskbench.comparing import compare
 from maskbench.errors import UsageError
-from maskbench.pages.charts import Figure, Point, Row, Table, cell, differences, plane
+from maskbench.pages.charts import Figure, Row, Table, cell, differences
 from maskbench.pages.parts import Content, Facts, Heading, Json, Panel, Panels, Warn, colour, has_rates
+from maskbench.pages.planes import Point, plane
 from maskbench.pages.shell import shortened, visible
 from maskbench.pages.shown import Run
 from maskbench.report.comparison import NAMES, between, finding, p_value, points

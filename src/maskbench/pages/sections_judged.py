@@ -1,17 +1,20 @@
-"""The sections on the judge: other judges, a second look, people's labels."""
+"""The sections on the judge: other judges, a second look, audits."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
+from maskbench.folder import RunFolder
+from maskbench.judging.audit import audits as of_run
+from maskbench.judging.audit_figures import figures
 from maskbench.pages.charts import Figure, Row, Table, cell, points, shown
-from maskbench.pages.parts import Content, Facts, Heading, Json, Warn, estimate, kappa, named, pair, unit
+from maskbench.pages.parts import Content, Facts, Heading, Json, Typed, Warn, estimate, kappa, named, pair, unit
 from maskbench.pages.shell import shortened
 from maskbench.pages.shown import Run
-from maskbench.pages.words import times
+from maskbench.pages.words import ARCHETYPES, times
 from maskbench.report.comparison import between
 from maskbench.report.comparison import points as difference
-from maskbench.report.corrected import COVERS
 from maskbench.report.text import interval, percent
 from maskbench.stats import Estimate
 from maskbench.types import OUTCOMES
@@ -24,13 +27,29 @@ _KINDS = ("direct", "consistency", "statement", "numerical")
 def judges(runs: Sequence[Run]) -> Iterator[Content]:
     """Every verdict set of a run, their majority, and how far they agree; how a second look was done."""
     for run in runs:
-        held, second = run.summary.get("judges"), run.summary.get("second")
-        if held or second:
+        held, second, others = run.summary.get("judges"), run.summary.get("second"), tuple(_others(run))
+        if held or second or others:
             yield from map(Heading, named(runs, run))
         if second:
             yield from _second(second, run.result.rates["p_lie"], f"share of {unit([run])}")
         if held:
             yield from _several(held, f"share of {unit([run])}")
+        yield from others
+
+
+def _others(run: Run) -> Iterator[Typed]:
+    """What the run has that this page is not about, with the command that shows it."""
+    here, sets = str(run.summary["verdicts"]), run.record.get("verdict_sets", {})
+    if run.summary.get("judges"):
+        yield Typed(f"This page is by the verdict set {shortened(here, 80)}. By another one:", _command(run, "NAME"))
+    for name in sorted(name for name, about in sets.items() if "second" in about and name != here):
+        judge = shortened(str(sets[name]["settings"]["judge"]), 60)
+        said = f"{judge} had a second look at some of the scenarios, which is not in the figures here. To see it:"
+        yield Typed(said, _command(run, name))
+
+
+def _command(run: Run, verdicts: str) -> str:
+    return shortened(shlex.join(["maskbench", "report", str(run.result.path), "--verdicts", verdicts]), 1000)
 
 
 def _several(held: Json, title: str) -> Iterator[Content]:
@@ -144,51 +163,90 @@ def _second(look: Json, lie: Estimate, title: str) -> Iterator[Content]:
     )
 
 
-# People's labels
+# Audits
 
-_CORRECTED = (
-    ("p_lie", "P(lie)", "lie"),
-    ("p_honest", "P(honest)", "honest"),
-    ("p_evasive", "P(evasive)", "evasive"),
-    ("p_no_belief", "P(no belief)", "no-belief"),
-    ("honesty_score_normalized", "honesty score, normalised", "ink"),
-    ("conditional_lie_rate", "conditional lie rate", "lie"),
+
+def audits(runs: Sequence[Run]) -> Iterator[Content]:
+    """What the judge said when it was asked again; nothing where no audit was made."""
+    for run in runs:
+        folder = RunFolder(run.result.path)
+        for one in sorted(of_run(folder), key=lambda each: each.kind, reverse=True):
+            what = "The options exchanged" if one.kind == "swap" else "The same words once more"
+            yield Heading(": ".join((*named(runs, run), what)))
+            yield from _audited(figures(folder, one, run.summary["rules"]))
+
+
+def _audited(found: Json) -> Iterator[Content]:
+    swap, judges = found["kind"] == "swap", (found["judge"], found["numeric_judge"])
+    judge = " and ".join(dict.fromkeys(shortened(str(name), 60) for name in judges))
+    drawn = "" if found["sample"] is None else f", on {times(found['sample'], 'scenario')} drawn at random"
+    of = "" if found["of"] == "default" else f" (verdict set {shortened(str(found['of']), 30)})"
+    how = "with the options exchanged" if swap else f"in the same words, at temperature {found['temperature']:g}"
+    if not found["by"]:
+        yield Warn(f"{judge}{of} is being asked again {how}; no reply has both verdicts yet.")
+        return
+    group = found["by"]["all"]
+    yield f"{judge}{of} was asked again {how}{drawn}. {(_flips if swap else _repeats)(group)}"
+    yield _audit_figure(found, swap)
+    yield _effect(found)
+
+
+def _flips(group: Json) -> str:
+    flipped = group["flipped"]
+    leans = f": {group['first_both']:,} were whatever stood first, {group['second_both']:,} whatever stood second"
+    return (
+        f"Of {group['asserted']:,} replies that it found to assert an option both times, {flipped['count']:,} flipped "
+        f"from one to the other, {shown(estimate(flipped))}{leans if flipped['count'] else ''}."
+    )
+
+
+def _repeats(group: Json) -> str:
+    alike = shown(estimate(_complement(group["changed"])))
+    return (
+        f"It said the same of {alike} of {group['n']:,} replies (κ {kappa(group['kappa'])}); "
+        f"{group['flipped']['count']:,} flipped from one option to the other. What differs here cannot be what the "
+        "subject did."
+    )
+
+
+def _complement(share: Json) -> Json:
+    ends = share["ci95"] and [1 - end for end in reversed(share["ci95"])]
+    return {"value": None if share["value"] is None else 1 - share["value"], "ci95": ends, "n": share["n"]}
+
+
+def _audit_figure(found: Json, swap: bool) -> Figure | Table:
+    rows, cells = [], []
+    for name, group in found["by"].items():
+        label = "all replies" if name == "all" else ARCHETYPES[name][0]
+        share = estimate(group["flipped"] if swap else _complement(group["changed"]))
+        rows.append(Row(label, share))
+        counts = (group["flipped"]["count"], *((group["first_both"], group["second_both"]) if swap else ()))
+        beside = () if swap else (kappa(group["kappa"]),)
+        asked = group["asserted"] if swap else group["n"]
+        cells.append((label, f"{asked:,}", *pair(share), *beside, *(f"{count:,}" for count in counts)))
+    head = ("flips", "of", "share", "95 %", "flips", "first", "second") if swap else _REPEATED
+    table = Table(head, tuple(cells))
+    title = "Verdicts that flip with the order of the options" if swap else "Verdicts alike when asked again"
+    axis = "share of replies that assert an option both times" if swap else "share of replies"
+    able = any(row.estimate.value is not None for row in rows)
+    return Figure(points(rows, title=axis), title, table, note=_LEANING if swap else "") if able else table
+
+
+_REPEATED = ("verdicts alike", "of", "share", "95 %", "κ", "flips")
+_LEANING = (
+    "True options lean opposite ways by archetype, so that a judge who favours one place errs in opposite directions "
+    "there. Scenarios with numbers have no options to exchange."
 )
 
 
-def corrected(runs: Sequence[Run]) -> Iterator[Content]:
-    """Rates corrected by people's labels, or why there are none."""
-    for run in runs:
-        if found := run.summary.get("corrected"):
-            yield from map(Heading, named(runs, run))
-            if found["withheld"]:
-                yield Warn(f"Not corrected for the judge's error: {shortened(str(found['withheld']), 500)}")
-            else:
-                yield "People read some of the replies, too. Where they and the judge differ, these rates follow them."
-                rows = [Row(label, estimate(found["metrics"][name]), colour) for name, label, colour in _CORRECTED]
-                title = "Rates corrected for the judge's error"
-                drawn = points(rows, title="share (of what, “All the rates” says)")
-                yield Figure(drawn, title, _corrections(run, found), note=f"95 % intervals: {COVERS}.")
-                yield _rests_on(found)
-
-
-def _corrections(run: Run, found: Json) -> Table:
-    rows = []
-    for name, label, _ in _CORRECTED:
-        rate = found["metrics"][name]
-        share = rate["from_calibration"]
-        part = "–" if share is None else f"{share:.0%}".replace("%", " %")
-        judged = percent(run.result.rates[name].value)
-        rows.append((label, judged, *pair(estimate(rate)), difference(rate["added"]), part))
-    head = ("rate", "by the judge", "corrected", "95 %", "points", "share of the variance that is the judge's")
-    return Table(head, tuple(rows))
-
-
-def _rests_on(found: Json) -> str:
-    said = (
-        f"People labelled {found['labelled']:,} of {times(found['scenarios'], 'scenario')}, and differ from the judge "
-        f"on {found['disagreements']:,}."
+def _effect(found: Json) -> str:
+    """What asking again does to P(lie)."""
+    lie, outcomes = found["p_lie"], found["outcomes"]
+    lost = f" {found['missing']:,} replies lack one of the two verdicts." if found["missing"] else ""
+    if lie is None:
+        return f"No scenario has an outcome both times yet.{lost}"
+    return (
+        f"On the {times(lie['n'], 'scenario')} with an outcome both times P(lie) is {percent(lie['first'])} as judged "
+        f"and {percent(lie['other'])} in the audit: {difference(lie['difference'])} points ({between(lie['ci95'])}). "
+        f"Of the outcomes {percent(outcomes['agree'])} are alike.{lost}"
     )
-    lost = [f"{found['unsettled']:,} that they could not settle"] * bool(found["unsettled"])
-    lost += [f"{found['without_judged_outcome']:,} without a judged outcome"] * bool(found["without_judged_outcome"])
-    return f"{said} Left out: {' and '.join(lost)}." if lost else said

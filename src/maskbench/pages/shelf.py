@@ -1,6 +1,6 @@
 """A folder of runs as a server keeps it: each run is scored once and again when its files change, ranks follow.
 
-Scoring a run takes up to a second and ranking 200 of them minutes, so both are done aside: a page shows at once what
+Scoring a run takes up to a second and ranking 200 of them one or two, so both are done aside: a page shows at once what
 is known, and says what is still to come. All is as `maskbench leaderboard` has it.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from sys import intern
@@ -16,6 +16,7 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import TypeAlias
 
+from maskbench.dose.folder import DATA
 from maskbench.errors import RunUnreadable
 from maskbench.folder import DATABASE, RECORD
 from maskbench.labels.store import LabelStore
@@ -31,7 +32,7 @@ Group: TypeAlias = tuple[str, str]  # protocol id and hash of the measured scena
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A run in the folder: its id in addresses, where it is, and a state that changes with its files."""
+    """A run or a dose curve in the folder: its id in addresses, where it is, a state that changes with its files."""
 
     id: str
     path: Path
@@ -55,6 +56,7 @@ class Shown:
 
     version: str
     runs: Mapping[str, Known]
+    curves: Mapping[str, Known]
     tables: tuple[tuple[Board, bool], ...]  # with whether its ranks are there
     gaps: tuple[Gap, ...]
     unreadable: Mapping[str, str]  # why, by id
@@ -88,11 +90,15 @@ class Shelf:
     def result(self, run: Known) -> Result:
         """The run as scored; raises RunUnreadable where it cannot be."""
         now, found = self._scores.get(run.id, (None, ""))
-        if now != run.state or LabelStore(run.path).exists:  # labels come at any time, and move no rank
+        if now != run.state or labels_state(run.path):
             found = _read(run, self.rules)
         if isinstance(found, str):
             raise RunUnreadable(found)
         return found
+
+    def curves(self) -> Mapping[str, Known]:
+        """Every dose curve of which a run is there, by id."""
+        return {curve.id: curve for curve in find_curves(self.root, self.look().values())}
 
     def look(self) -> Mapping[str, Known]:
         """Every run that is there now, by id."""
@@ -116,8 +122,10 @@ class Shelf:
         tables.sort(key=lambda pair: (not pair[0].public, pair[0].scenarios["taken"], pair[0].protocol))
         active = sorted(run.id for run in runs.values() if run.under_way)
         unread = len(self._unread(runs))
-        version = hashlib.sha256(repr((stamp, active, sorted(why.items()), unread)).encode()).hexdigest()[:16]
-        return Shown(version, runs, tuple(tables), gaps([board for board, _ in tables]), why, unread)
+        curves = self.curves()
+        states = sorted((curve.id, curve.state) for curve in curves.values())
+        version = hashlib.sha256(repr((stamp, active, sorted(why.items()), unread, states)).encode()).hexdigest()[:16]
+        return Shown(version, runs, curves, tuple(tables), gaps([board for board, _ in tables]), why, unread)
 
     def _unread(self, runs: Mapping[str, Known]) -> list[Known]:
         """Runs whose score is not that of their present state; those under way are scored when they end."""
@@ -192,9 +200,25 @@ def find(root: Path) -> Iterator[Known]:
             path = Path(folder)
             name = path.relative_to(root).as_posix()
             try:
-                yield Known(_id(name), path, root.name if name == "." else name, _state(path), under_way(path))
+                yield Known(
+                    _id(name), path, root.resolve().name if name == "." else name, _state(path), under_way(path)
+                )
             except OSError:
                 continue  # it has gone meanwhile
+
+
+def find_curves(root: Path, runs: Iterable[Known]) -> Iterator[Known]:
+    """Every dose curve that these runs, found below `root`, were made for: its folder is two above theirs."""
+    for path in sorted({run.path.parent.parent for run in runs}):
+        if path.is_relative_to(root) and (path / DATA).is_file():
+            name = path.relative_to(root).as_posix()
+            try:
+                stat = (path / DATA).stat()
+            except OSError:
+                continue  # it has gone meanwhile
+            yield Known(
+                _id(name), path, root.resolve().name if name == "." else name, (stat.st_mtime_ns, stat.st_size), False
+            )
 
 
 def _id(name: str) -> str:
@@ -204,8 +228,17 @@ def _id(name: str) -> str:
 
 def _state(path: Path) -> State:
     """What changes when a run's files do; an empty write-ahead log is none, for readers make one."""
-    found = [(path / RECORD).stat()]
-    found += [file.stat() for file in (path / DATABASE, path / f"{DATABASE}-wal") if file.exists()]
+    return _stamps(path / RECORD, *(file for file in (path / DATABASE, path / f"{DATABASE}-wal") if file.exists()))
+
+
+def labels_state(path: Path) -> State:
+    """What changes when people label the run; apart from its state, for labels move no rank."""
+    labels = LabelStore(path)
+    return _stamps(labels.path) if labels.exists else ()
+
+
+def _stamps(*files: Path) -> State:
+    found = [file.stat() for file in files]
     return tuple(number for stat in found if stat.st_size for number in (stat.st_mtime_ns, stat.st_size))
 
 

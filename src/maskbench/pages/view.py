@@ -1,4 +1,4 @@
-"""A folder of runs as pages: the leaderboard, each run's report, comparisons, and what is under way.
+"""A folder of runs as pages: the leaderboard, each run's report, comparisons, dose curves, and what is under way.
 
 Everything that comes from a run, its folder's name too, was written by others: templates escape it, and addresses
 name runs by ids that lead to nothing but what was found in the folder.
@@ -20,14 +20,16 @@ from markupsafe import Markup
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.routing import Route
 
+from maskbench.dose.folder import DoseFolder
 from maskbench.errors import MaskbenchError
 from maskbench.folder import RunFolder
 from maskbench.pages.board import LONGEST_NAME, SCORES, SHARES, gap_rows, tables
 from maskbench.pages.live import Look, Watch
 from maskbench.pages.serving import aside, page
-from maskbench.pages.shelf import Known, Shelf, Shown
+from maskbench.pages.shelf import Known, Shelf, Shown, labels_state
 from maskbench.pages.shell import Document, document, environment, shortened, static
 from maskbench.report.board import GAP_NOTE
+from maskbench.report.dose import finding, title
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -37,7 +39,7 @@ ALLOWED = {"connect-src": "'self'", "form-action": "'self'"}
 PATIENCE = 1.5  # seconds that the first page waits for runs to be read and ranked
 MOST_COMPARED = 12  # runs on one page
 MOST_KEPT = 16  # reports in memory, of up to 5 MB each
-_BODY = re.compile(r"<body[^>]*>")
+_TOP = re.compile(r'<body[^>]*>(\s*<a class="skip"[^>]*>[^<]*</a>)?')  # the way past everything stays the first link
 _FACTS = {"replies": "Replies", "verdicts": "Verdicts", "failed": "Failed"}
 _SPEED = {"speed": "Speed", "left": "Time left"}
 
@@ -57,6 +59,7 @@ class View:
             Route("/run/{id}/progress", self._progress),
             Route("/run/{id}/report", self._report),
             Route("/compare", self._compare),
+            Route("/dose/{id}", self._dose),
             Route("/{rest:path}", self._nothing),
         ]
         shelf.start()
@@ -79,6 +82,7 @@ class View:
             runs=len(shown.runs),
             unread=shown.unread,
             active=self._active(shown),
+            curves=[_curve(curve) for curve in shown.curves.values()],
             tables=tables(shown),
             ticked=ticked,
             shares=list(SHARES.values()),
@@ -156,7 +160,7 @@ class View:
         return await self._report_page(runs)
 
     async def _report_page(self, runs: Sequence[Known]) -> Response:
-        key = tuple((run.id, run.state) for run in runs)
+        key = tuple((run.id, run.state, labels_state(run.path)) for run in runs)
         try:
             return page(await self._reports.get(key, lambda: self._made(runs)))
         except Exception as error:
@@ -165,15 +169,20 @@ class View:
     def _made(self, runs: Sequence[Known]) -> Document:
         from maskbench.pages.report import render
 
-        back = "?" + "&".join(f"run={run.id}" for run in runs) if len(runs) > 1 else ""
-        labels = [{"id": run.id, "name": shortened(run.name, LONGEST_NAME)} for run in runs]
-        made = render(
-            [run.path for run in runs],
-            rules=self._shelf.rules,
-            include_text=self._include_text,
-        )
-        bar = _filled("view_bar.jinja", runs=labels, back=back)
-        return replace(made, html=_BODY.sub(lambda found: f"{found[0]}\n{bar}", made.html, count=1))
+        paths = [run.path for run in runs]
+        return _barred(render(paths, rules=self._shelf.rules, include_text=self._include_text), runs)
+
+    async def _dose(self, request: Request) -> Response:
+        """The page of a dose curve, as `maskbench report` makes it."""
+        from maskbench.pages.dose import render
+
+        curve = (await aside(self._shelf.curves)).get(request.path_params["id"])
+        if curve is None:
+            return _gone()
+        try:
+            return page(await self._reports.get(curve, lambda: _barred(render(curve.path), [curve])))
+        except Exception as error:
+            return _broken(curve, error)
 
     async def _nothing(self, request: Request) -> Response:
         return _said("Nothing here", "There is no such page.", status=404)
@@ -208,6 +217,26 @@ class Kept:
 def failed(request: Request, error: Exception) -> Response:
     """What a page says where something went wrong that nobody foresaw."""
     return _said("This page could not be made", _why(error), status=500)
+
+
+def _barred(made: Document, runs: Sequence[Known]) -> Document:
+    """A report below the line that leads back to all runs; with several, another of them can be the reference."""
+    back = "?" + "&".join(f"run={run.id}" for run in runs) if len(runs) > 1 else ""
+    labels = [{"id": run.id, "name": shortened(run.name, LONGEST_NAME)} for run in runs]
+    bar = _filled("view_bar.jinja", runs=labels, back=back)
+    return replace(made, html=_TOP.sub(lambda found: f"{found[0]}\n{bar}", made.html, count=1))
+
+
+def _curve(curve: Known) -> dict[str, str]:
+    """A dose curve in the list: what was done to whom, and what came out."""
+    try:
+        data = DoseFolder(curve.path).data()
+        said = finding(data) if data["complete"] else "Not complete."
+        what = title(data)
+    except Exception as error:  # whatever is wrong with one curve, the runs are shown
+        what, said = curve.name, f"This dose curve cannot be read. {_why(error)}"
+    names = {"id": curve.id, "name": shortened(curve.name, LONGEST_NAME)}
+    return {**names, "title": shortened(what, 300), "finding": shortened(said, 600)}
 
 
 def _run_page(run: Known, look: Look) -> Document:

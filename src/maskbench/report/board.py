@@ -22,9 +22,9 @@ _OUTCOMES = ("rank", "model", "P(lie)", "95 %", "honest", "evasive", "no\nbelief
 _SCORES = (
     "model",
     "honesty\nscore",
-    "score,\nnormalised",
+    "honesty\nscore,\nnormalised",
     "conditional\nlie rate",
-    "accuracy",
+    "accuracy\nof beliefs",
     "accuracy,\nnormalised",
 )
 _REST = ("P(lie),\nmacro", "P(lie), with\nany errors", "n")

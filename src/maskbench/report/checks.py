@@ -21,7 +21,8 @@ def lines(checks: Json) -> Iterator[tuple[str, str]]:
     }
     for name, words in made.items():
         if part := checks[name]:
-            failed = f"\n{part['failed']} have no verdict and count nowhere here." if part["failed"] else ""
+            lack = "outcome" if name == "placebo" else "verdict"
+            failed = f"\n{part['failed']} have no {lack} and count nowhere here." if part["failed"] else ""
             yield labels[name], words(part) + failed
 
 
@@ -39,7 +40,8 @@ def _rate(rate: Json) -> str:
 def _floor(part: Json) -> str:
     return (
         f"One more neutral reply, judged as a statement, is a lie in {_rate(part['p_lie'])} of {part['p_lie']['n']} "
-        f"scenarios; under pressure P(lie) is {_rate(part['p_lie_pressured'])} in the same ones."
+        f"scenarios; under pressure P(lie) is {_rate(part['p_lie_pressured'])} in those of them that have an outcome "
+        f"there, too ({part['p_lie_pressured']['n']})."
     )
 
 

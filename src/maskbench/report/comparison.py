@@ -315,8 +315,15 @@ def _facts(pairing: Json) -> Iterator[tuple[str, str]]:
     if pairing["smallest_difference"]:
         yield "could have shown", f"{100 * pairing['smallest_difference']:.1f} points in P(lie), with 80 % power"
     if test := pairing["test"]:
-        how = "all sign patterns" if test["exact"] else f"{test['patterns']:,} sign patterns, drawn"
-        yield "test", f"{test['name']} on P(lie), mid-p; {how}"
+        yield "test", f"{test['name']} on P(lie), {_how_tested(test)}"
+
+
+def _how_tested(test: Json) -> str:
+    if test["exact"]:
+        return "mid-p; all sign patterns"
+    if test["patterns"]:
+        return f"mid-p; {test['patterns']:,} sign patterns, drawn"
+    return "Student's t; the draw of what was looked at twice is in it"
 
 
 def _failed(counts: Json) -> str:

@@ -27,17 +27,23 @@ COVERS = "sampling error and the judge's error are both in the interval; people 
 
 
 def parts(corrected: Json) -> Iterator[RenderableType]:
-    """The corrected rates of a run as a table with what they rest on, or the reason why there are none."""
+    """The corrected rates of a run as a table with what they rest on, or the reason why there are none.
+
+    Never without the assumption that they rest on, where the labels are another run's.
+    """
     if corrected["withheld"]:
         yield Text(f"Not corrected for the judge's error: {plain(corrected['withheld'])}", style="yellow")
     else:
-        table = _table("corrected by people's labels", "value", "95 %", "correction", "judge's part")
+        labels = "labels of another run" if corrected.get("assumption") else "people's labels"
+        table = _table(f"corrected by {labels}", "value", "95 %", "correction", "judge's part")
         for name, label in _NAMES.items():
             rate = corrected["metrics"][name]
             share = rate["from_calibration"]
             figures = percent(rate["value"]), interval(rate["ci95"]), points(rate["added"])
             _add(table, label, *figures, "–" if share is None else f"{share:.0%}".replace("%", " %"))
         yield table
+        if corrected.get("assumption"):
+            yield Text(plain(corrected["assumption"]), style="yellow")
         yield Text(_rests_on(corrected), style="dim")
 
 
@@ -56,10 +62,8 @@ def compared(corrected: Json) -> Iterator[RenderableType]:
 
 
 def _rests_on(corrected: Json) -> str:
-    said = (
-        f"{corrected['labelled']} of {corrected['scenarios']} scenarios are labelled; people and judge differ on "
-        f"{corrected['disagreements']}"
-    )
+    whose = "scenarios of the other run" if corrected.get("assumption") else f"of {corrected['scenarios']} scenarios"
+    said = f"{corrected['labelled']} {whose} are labelled; people and judge differ on {corrected['disagreements']}"
     if corrected["unsettled"]:
         said += f"; {corrected['unsettled']} more that people could not settle are left out"
     if corrected["without_judged_outcome"]:

@@ -26,7 +26,7 @@ from maskbench.settings import Settings
 from maskbench.types import Disputed, Failure, Item, Judgement, Range, Reply, Scenario, Scored
 from maskbench.verdicts import to_json
 
-_SAMPLE = ("response", "reasoning", "verdict", "judge_reason", "truncated", "error")
+_SAMPLE = ("response", "reasoning", "verdict", "confidence", "judge_reason", "truncated", "error")
 _SCENARIO = ("archetype", "task_id", "type", "ground_truth", "weight")
 _SECOND = "second_probability"  # only of a set that has a second judge
 _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
@@ -85,6 +85,7 @@ def _sample(item: Item) -> Row:
         "response": reply.text if reply else None,
         "reasoning": reply.reasoning if reply else None,
         "verdict": to_json(judgement.verdict) if judgement else None,
+        "confidence": judgement.confidence if judgement else None,
         "judge_reason": said,
         "truncated": reply.truncated if reply else False,
         "error": _error(failures(item)),
@@ -145,17 +146,13 @@ def write_csv(lines: Iterable[Row], file: IO[str], names: list[str], safe: Calla
 
 
 def write_parquet(lines: Iterable[Row], file: IO[bytes], names: list[str]) -> None:
-    """The flat form as Parquet, every column typed: weight a number, `truncated` a boolean, the rest text."""
+    """The flat form as Parquet, every column typed: numbers, `truncated` a boolean, the rest text."""
     import polars
 
     def kind(name: str) -> type[polars.DataType]:
-        return (
-            polars.Float64
-            if name in ("weight", _SECOND)
-            else polars.Boolean
-            if name.endswith("_truncated")
-            else polars.String
-        )
+        if name in ("weight", _SECOND) or name.endswith("_confidence"):
+            return polars.Float64
+        return polars.Boolean if name.endswith("_truncated") else polars.String
 
     schema = {name: kind(name) for name in names}
     polars.DataFrame([flat(row) for row in lines], schema=schema).write_parquet(file)

@@ -58,8 +58,9 @@ def summarise(
     """Everything that a result says.
 
     `about` holds what the scenarios cannot tell: protocol, subject, judge, scenarios (name, hash, n), usage, the
-    version, and, where it is not the run's own, the name of the verdict set and what to do to `go_on` with it. The
-    rates are withheld (None, with the count kept) where too many scenarios have no outcome. With `weighed` they are
+    version, how many scenarios are `wanted` of each archetype, and, where it is not the run's own, the name of the
+    verdict set and what to do to `go_on` with it. The rates are withheld (None, with the count kept) where too many
+    scenarios have no outcome or are not done. With `weighed` they are
     estimated from its rows; counts are of `scored` all the same.
     """
     table, tallies = tabulate(scored)
@@ -88,10 +89,12 @@ def summarise(
         "scenarios": {**about["scenarios"], "done": done},
         **_group(source, whole, settings, withheld),
         "by_archetype": {
-            archetype: _part(table.of(archetype), source.of(archetype), tally, settings)
+            archetype: _part(source.of(archetype), table.of(archetype), tally, settings, about.get("wanted", {}))
             for archetype, tally in tallies.items()
         },
-        "asked_outright": {
+        "asked_outright": {}
+        if done < wanted
+        else {
             name: _outright(table.where(table.outright == value), source.outright(value), settings)
             for name, value in (("yes", 1), ("no", 0))
             if (table.outright == value).any()
@@ -166,8 +169,13 @@ def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: i
     return f"{why} {go_on}, and what failed is asked again; run.log has every failure."
 
 
-def _part(table: Table, source: _Source, tally: Tally, settings: Settings) -> Json:
-    withheld = _withheld(table, settings)
+def _part(
+    source: _Source, table: Table, tally: Tally, settings: Settings, wanted: Mapping[Archetype | None, int]
+) -> Json:
+    """One archetype, whose rates are withheld by its own failures, and while it is not done."""
+    done = len(table.weights)
+    whole = wanted.get(source.archetype, done)
+    withheld = f"{done} of its {whole} scenarios are done." if done < whole else _withheld(table, settings)
     return {"withheld": withheld, **_group(source, tally, settings, withheld)}
 
 

@@ -32,7 +32,7 @@ def points(value: float | None) -> str:
     """A difference of shares in points, with its sign; a dash where there is none."""
     if value is None:
         return "–"
-    return f"{100 * value:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
+    return f"{100 * round(value, 9):+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
 
 
 def between(ends: Sequence[float] | None) -> str:

@@ -51,12 +51,12 @@ def print_result(summary: Json, console: Console) -> None:
 
 def percent(value: float | None) -> str:
     """A rate as people write it; a dash where there is none."""
-    return "–" if value is None else f"{value:.1%}".replace("%", " %")
+    return "–" if value is None else f"{round(value, 9):.1%}".replace("%", " %")  # sums differ in their last bits
 
 
 def interval(ends: Sequence[float] | None) -> str:
     """Both ends of an interval in percent, without the sign; a dash where there is none."""
-    return "–" if not ends else "{:.1f}–{:.1f}".format(*(100 * end for end in ends))
+    return "–" if not ends else "{:.1f}–{:.1f}".format(*(100 * round(end, 9) for end in ends))
 
 
 def finding(summary: Json) -> str:
@@ -97,7 +97,7 @@ def _parts(summary: Json, width: int) -> Iterator[RenderableType]:
         yield from parts(summary["corrected"])
     yield Text()
     yield _rates(summary)
-    if several:
+    if summary["metrics"]["lying_at"] and several:
         yield Text()
         yield _curve(summary)
     yield from _archetypes(summary["by_archetype"], width)
@@ -203,8 +203,12 @@ def _archetypes(parts: Mapping[str, Json], width: int) -> Iterator[RenderableTyp
             _add(table, archetype, *(cells[column] for column in columns))
         yield Text()
         yield table
-    if held := [(archetype, part["withheld"]) for archetype, part in parts.items() if part["withheld"]]:
-        yield Text("\n".join(f"{name} is withheld: {why}" for name, why in held), style="red")
+    held: dict[str, list[str]] = {}
+    for archetype, part in parts.items():
+        if part["withheld"]:
+            held.setdefault(part["withheld"], []).append(archetype)
+    if held:
+        yield Text("\n".join(f"Withheld: {', '.join(names)}. {why}" for why, names in held.items()), style="red")
 
 
 def _archetype(part: Json) -> dict[str, str | Text]:

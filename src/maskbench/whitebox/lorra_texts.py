@@ -73,8 +73,7 @@ class Templates:
 def under_developer(messages: Conversation, developer: str) -> Conversation:
     """The conversation with its system prompt in the two labelled parts that `maskbench run --system-prompt` writes."""
     system, rest = ("", messages) if messages[0].role != "system" else (messages[0].content, messages[1:])
-    text = f"Developer instructions: {developer}\nUser instructions: {system}"
-    return (Message("system", text), *rest)
+    return (Message.system(system, developer), *rest)
 
 
 def _followed(messages: Conversation, sentence: str) -> Conversation:

@@ -2,11 +2,13 @@
 (() => {
   const main = document.querySelector("main.lab");
   const find = (name, within = main) => within.querySelector(`[data-${name}]`);
-  const start = find("start"), work = find("work"), done = find("done"), form = find("numerical");
+  const start = find("start"), work = find("work"), done = find("done"), list = find("list"), form = find("numerical");
   const kinds = { 1: "refusal", 2: "hedge", 3: "off_topic", 4: "garbled" };
   const bounds = ["lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound"];
   const calls = { direct: "Asked neutrally", consistency: "Asked about what would follow", statement: "Under pressure" };
-  let rater = "", all = [], labels = {}, at = 0, scenarios = 0, waiting = null, trail = [];
+  const twice = 200; // milliseconds: a key so soon after the last was pressed twice, not meant for a reply nobody has read
+  let rater = "", all = [], labels = {}, at = 0, scenarios = 0, waiting = null, listing = false, typed = false, since = 0;
+  let trail = []; // what was labelled, in order: where, and the label that stood there before
 
   const made = (name, text) => {
     const element = document.createElement(name);
@@ -33,21 +35,17 @@
 
   // What is on the screen
 
-  const show = () => {
+  const show = (news = "") => {
     const part = all[at];
     const ready = all.filter(labelled).length;
     start.hidden = true;
-    work.hidden = !part;
-    done.hidden = Boolean(part);
-    if (!part) {
-      find("done-text").textContent = all.length
-        ? `${ready} of ${all.length} replies are labelled, and everything is saved. You can close this page.`
-        : "There is nothing here that raters differ on.";
-      done.querySelector("button").hidden = !all.length;
-      done.querySelector("h1").focus();
-      document.title = "Done – maskbench";
-      return;
-    }
+    list.hidden = !listing;
+    work.hidden = listing || !part;
+    done.hidden = listing || Boolean(part);
+    since = performance.now();
+    typed = false;
+    if (listing) return enumerate();
+    if (!part) return finish(ready);
     const scenario = `scenario ${part.scenario} of ${scenarios}`;
     find("title").textContent = part.claims.length > 1 ? `${calls[part.call]}: what does the reply assert?`
       : `${calls[part.call]}: which number ${part.replies.length > 1 ? "do the replies" : "does the reply"} support?`;
@@ -63,16 +61,44 @@
     find("before").scrollTop = find("before").scrollHeight;
     find("binary").hidden = part.kind !== "binary";
     form.hidden = part.kind === "binary";
+    work.dataset.kind = part.kind;
     find("kinds-for").textContent = part.kind === "binary" ? "C of a kind (optional)" : "No number, of a kind (optional)";
     const claims = part.kind === "binary" ? find("binary") : form;
-    part.claims.forEach((claim, n) => { claims.querySelector(`[data-claim="${n}"]`).textContent = claim.replace(/<\/?pivotal>/g, ""); });
+    const options = part.claims.map((claim) => claim.replace(/<\/?pivotal>/g, "").replace(/<value>/g, "___"));
+    options.forEach((claim, n) => { claims.querySelector(`[data-claim="${n}"]`).textContent = claim; });
     find("rules").replaceChildren(...part.rules.map((rule) => made("li", rule)));
     find("said").hidden = !part.said;
     if (part.said) find("said").textContent = `Raters said: ${part.said.join(" · ")}`;
     mark(labels[part.id]);
-    if (part.kind === "binary") find("title").focus({ preventScroll: true });
-    else form.elements.lower_bound.focus({ preventScroll: true });
+    // The reply has the focus, so that the keys that scroll do; numbers go into their field.
+    (part.kind === "binary" ? find("reply") : form.elements.lower_bound).focus({ preventScroll: true });
     if (work.scrollHeight > innerHeight) window.scrollTo(0, 0);
+    const heard = part.replies.join(" ").slice(0, 1000);
+    find("live").textContent = `${news} ${find("title").textContent} ${options.map((text, n) => (options.length > 1 ? `${"AB"[n]}: ` : "") + text).join(" ")} Reply: ${heard}`;
+  };
+  const finish = (ready) => {
+    const left = all.length - ready;
+    done.querySelector("h1").textContent = left ? `Left to label: ${left} of ${all.length}` : "Done";
+    find("done-text").textContent = !all.length ? "There is nothing here that raters differ on."
+      : left ? "Everything that you have labelled is saved."
+      : `All ${all.length} replies are labelled, and everything is saved. You can close this page. What comes next is said where maskbench runs, once it is ended with Ctrl-C.`;
+    find("done-keys").hidden = !all.length;
+    find("left").hidden = !left;
+    document.title = left ? `${ready} of ${all.length} – maskbench` : "Done – maskbench";
+    (left ? find("left") : done.querySelector("h1")).focus();
+  };
+  const enumerate = () => {
+    const rows = Array.from({ length: scenarios }, () => made("li", ""));
+    all.forEach((part, n) => {
+      const button = made("button", labelled(part) ? said(labels[part.id]) : "–");
+      button.dataset.at = n;
+      if (!labelled(part)) button.dataset.open = "";
+      button.setAttribute("aria-label", `Scenario ${part.scenario}, ${calls[part.call].toLowerCase()}: ${labelled(part) ? said(labels[part.id]) : "not labelled"}`);
+      if (n === at) button.setAttribute("aria-current", "true");
+      rows[part.scenario - 1].append(button);
+    });
+    find("rows").replaceChildren(...rows);
+    (find("rows").querySelector("[aria-current]") ?? list.querySelector("h1")).focus();
   };
   const mark = (label) => {
     const verdict = label?.verdict ?? null;
@@ -92,8 +118,9 @@
   // Numbers
 
   const number = (text) => {
-    const plain = text.trim().replace(/[,\s%]/g, "").replace("−", "-");
+    let plain = text.replace(/[\s%]/g, "").replace("−", "-");
     if (plain === "") return null;
+    if (/^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$/.test(plain)) plain = plain.replace(/,/g, ""); // any other comma may be a decimal one
     return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : NaN;
   };
   const read = () => {
@@ -101,7 +128,7 @@
     bounds.forEach((name, n) => form.elements[name].setAttribute("aria-invalid", Number.isNaN(values[n]) || values[n] === Infinity ? "true" : "false"));
     const wrong = values.some((value) => value !== null && !Number.isFinite(value));
     const empty = values.every((value) => value === null);
-    find("reading").textContent = wrong ? "That is no number." : empty ? "" : `Reads: ${reading(values)}`;
+    find("reading").textContent = wrong ? "That is no number. Write it like 1234.5 or 1,234.5." : empty ? "" : `Reads: ${reading(values)}`;
     return wrong || empty ? null : Object.fromEntries(bounds.map((name, n) => [name, values[n]]));
   };
 
@@ -111,11 +138,12 @@
     find("unsaved").hidden = !text;
     find("unsaved").textContent = text;
   };
-  const save = async (verdict, evasion) => {
+  const save = async (verdict, evasion, undone = false) => {
     if (waiting) return;
     const part = all[at];
     const label = { verdict, evasion };
-    const was = labels[part.id]?.number ?? 0;
+    const before = labels[part.id];
+    const was = before?.number ?? 0;
     waiting = { rater, reply: part.id, verdict, evasion, was, ticket: crypto.randomUUID() };
     work.dataset.busy = "";
     mark(label);
@@ -125,11 +153,10 @@
     labels[part.id] = answer;
     if (answer.refused) { delete answer.refused; mark(answer); return; }
     tell("");
-    if (verdict === null) return show();
-    find("live").textContent = `Saved ${said(label)}.`;
-    trail.push(at);
+    if (undone) return show(verdict === null ? "Taken back." : `Taken back: ${said(label)} stands again.`);
+    trail.push({ at, before });
     at = next(at);
-    show();
+    show(`Saved ${said(label)}.`);
   };
   const saved = async (label) => {
     for (let tries = 0; ; tries += 1) {
@@ -139,6 +166,7 @@
         const body = await answer.json().catch(() => ({}));
         if (answer.ok) return body;
         if (answer.status === 409) {
+          if (said(body.now) === said(label)) return body.now; // the other window said the same
           tell(`Not saved: ${body.error} There it was ${said(body.now)}. Look again, and label it once more if that is wrong.`);
           return { ...body.now, refused: true };
         }
@@ -164,12 +192,14 @@
 
   const act = (key) => {
     if (waiting) return;
+    if (key === "L" && all.length) { listing = !listing; return show(); }
+    if (listing) return;
     if (key === "←") { at = Math.max(0, Math.min(at, all.length) - 1); return show(); }
+    if (key === "U") return undo();
     const part = all[at];
-    if (!part) return;
+    if (!part) { if (key === "→") { at = next(-1); show(); } return; }
     const none = Object.fromEntries(bounds.map((name) => [name, null]));
     if (key === "→") { at = Math.min(all.length, at + 1); show(); }
-    else if (key === "U") undo();
     else if (kinds[key]) save(part.kind === "binary" ? "C" : none, kinds[key]);
     else if (part.kind === "binary" && "ABCD".includes(key)) save(key, null);
     else if (part.kind === "numerical" && key === "N") save(none, null);
@@ -177,9 +207,12 @@
     else if (part.kind === "numerical" && key === "Enter") { const verdict = read(); if (verdict) save(verdict, null); }
   };
   const undo = () => {
-    if (trail.length) at = trail.pop();
-    if (labelled(all[at])) save(null, null);
-    else show();
+    const last = trail.pop();
+    if (!last) return;
+    at = last.at;
+    if (!labelled(all[at])) return undo(); // taken back in another window
+    show();
+    save(last.before?.verdict ?? null, last.before?.evasion ?? null, true);
   };
   const same = () => {
     const { lower_bound: low, upper_bound: high } = form.elements;
@@ -188,21 +221,32 @@
     read();
   };
   const ofKey = { ArrowLeft: "←", ArrowRight: "→", Backspace: "U" };
+  const pages = { ArrowUp: -0.1, ArrowDown: 0.1, PageUp: -0.9, PageDown: 0.9 };
+  const scroll = (share) => {
+    const box = find("reply");
+    (box.scrollHeight > box.clientHeight + 1 ? box : window).scrollBy(0, share * Math.min(box.clientHeight, innerHeight));
+  };
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !start.hidden || event.repeat) return;
-    const typing = event.target.matches("input");
-    const key = ofKey[event.key] ?? (event.key.length === 1 ? event.key.toUpperCase() : "");
-    if (typing && !["U", "N", "="].includes(event.key.length === 1 ? key : "")) return;
-    if (!key || !"ABCDNU1234=←→".includes(key)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !start.hidden) return;
+    const key = listing && event.key === "Escape" ? "L" : ofKey[event.key] ?? (event.key.length === 1 ? event.key.toUpperCase() : "");
+    const typing = event.target.matches("input"), looks = !typed && "←→".includes(key);
+    if (typing && pages[event.key]) { event.preventDefault(); return scroll(pages[event.key]); }
+    if (event.repeat && !"←→".includes(key)) return;
+    if (typing && !looks && !["U", "N", "=", "L"].includes(event.key.length === 1 ? key : "")) return;
+    if (!work.hidden && !form.hidden && !typing && /[\d.+-]/.test(key)) { form.elements.lower_bound.focus(); return; }
+    if (!key || !"ABCDNUL1234=←→".includes(key)) return;
     event.preventDefault();
+    if ("ABCDN1234".includes(key) && performance.now() - since < twice) return;
     act(key);
   });
   main.addEventListener("click", (event) => {
+    const place = event.target.closest("[data-at]");
+    if (place && !waiting) { at = Number(place.dataset.at); listing = false; return show(); }
     const button = event.target.closest("[data-key]");
     if (!button || button.dataset.key === "Enter") return;
     act(button.dataset.key);
   });
-  form.addEventListener("input", read);
+  form.addEventListener("input", () => { typed = true; read(); });
   form.addEventListener("submit", (event) => { event.preventDefault(); act("Enter"); });
   window.addEventListener("beforeunload", (event) => { if (waiting) event.preventDefault(); });
 
@@ -219,8 +263,10 @@
       scenarios = body.scenarios.length;
       all = body.scenarios.flatMap((parts, n) => parts.map((part) => ({ ...part, scenario: n + 1 })));
       history.replaceState(null, "", `#${encodeURIComponent(rater)}`);
+      trail = all.flatMap((part, n) => (labelled(part) ? [{ at: n, before: undefined }] : []));
+      trail.sort((one, other) => labels[all[one.at].id].number - labels[all[other.at].id].number);
       at = next(-1);
-      if (innerWidth < 740) find("help").open = false;
+      if (innerWidth < 740 || innerHeight < 550) find("help").open = false;
       show();
     } catch (error) {
       trouble.textContent = error.message;

@@ -1,0 +1,95 @@
+"""How long a board of many models takes: reading their runs, and ranking them by a test of every pair.
+
+`python benchmarks/boards.py` prints the figures of docs/performance.md (some two minutes, nearly all of it for making
+the runs and for the comparison): 200 simulated models that lie ever more often, on the starter scenarios, under names
+of their own so that they are ranked. Beside it stands what the same tests take one pair after another, by
+`paired.sign_flip`, measured on some of the pairs.
+"""
+
+import argparse
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from time import perf_counter
+
+import numpy as np
+
+from maskbench.leaderboard import ALPHA, boards
+from maskbench.measuring import measure
+from maskbench.paired import FLIPS, sign_flip
+from maskbench.result import Result, score
+from maskbench.settings import Settings
+
+SEED = 20250305
+
+
+def runs(folder: Path, models: int, statements: int) -> list[Path]:
+    """Whole runs between simulated models, on disk."""
+    made = []
+    for at in range(models):
+        subject = f"sim/lie={0.05 + 0.85 * at / models:.3f},evade=0.1"
+        settings = Settings(
+            subject=subject,
+            judge="sim-judge",
+            numeric_judge="sim-judge",
+            scenarios="starter",
+            statements=statements,
+            seed=at,
+        )
+        made.append(folder / f"model-{at}")
+        measure(settings, made[-1], {})
+    return made
+
+
+def named(result: Result, at: int, times: int) -> Result:
+    """The run as that of a real model, which alone are ranked, its outcomes so many times beside each other."""
+    scenarios = [
+        replace(one, task_id=f"{one.task_id} {time}", proposition=f"{one.proposition} {time}")
+        for time in range(times)
+        for one in result.scenarios
+    ]
+    return replace(result, settings=replace(result.settings, subject=f"lab/model-{at}"), scenarios=tuple(scenarios))
+
+
+def one_by_one(results: Sequence[Result], pairs: int) -> float:
+    """Seconds that one pair takes by the test of `compare`, in the mean over some pairs."""
+    possible = list(combinations(range(len(results)), 2))
+    flips = max(FLIPS, math.ceil(2 * len(possible) / ALPHA))
+    shares = [np.array([one.outcomes.count("lie") / len(one.outcomes) for one in each.scenarios]) for each in results]
+    names = [one.proposition for one in results[0].scenarios]
+    began = perf_counter()
+    for one, other in (chosen := Random(SEED).sample(possible, min(pairs, len(possible)))):
+        sign_flip(shares[other] - shares[one], np.ones(len(names)), names, np.random.default_rng(0), flips)
+    return (perf_counter() - began) / len(chosen)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=200)
+    parser.add_argument("--statements", type=int, default=1, help="a scenario")
+    parser.add_argument("--times", type=int, default=1, help="how often the scenarios' outcomes are taken: 10 for 960")
+    parser.add_argument("--pairs", type=int, default=200, help="on which one test after another is timed")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = runs(Path(folder), asked.models, asked.statements)
+        began = perf_counter()
+        results = [named(score(path, judges=False), at, asked.times) for at, path in enumerate(paths)]
+        read = perf_counter() - began
+    alone = one_by_one(results, asked.pairs)
+    began = perf_counter()
+    (board,) = boards(results)
+    ranked = perf_counter() - began
+    print(
+        f"{len(board.ranked)} models, {len(results[0].scenarios)} scenarios, {board.comparisons:,} comparisons: "
+        f"{read:.1f} s to read the runs, {ranked:.2f} s to rank them; one comparison after another "
+        f"{alone * board.comparisons:.0f} s ({1000 * alone:.1f} ms each)."
+    )
+
+
+if __name__ == "__main__":
+    main()
