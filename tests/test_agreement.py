@@ -21,14 +21,14 @@ from maskbench.judging.again import judge
 from maskbench.judging.second import Look
 from maskbench.judging.sets import open_verdicts
 from maskbench.labels.agreement import measured
-from maskbench.labels.coefficients import alpha, alphas, cells, coincidences, kappa, kappas
+from maskbench.labels.coefficients import alpha, alphas, cells, coincidences, kappa, kappas, of_all
 from maskbench.labels.sample import drawn, labels_of, prepare
 from maskbench.labels.store import LabelStore, New
 from maskbench.report.agreement import print_agreement
 from maskbench.rules import named
-from maskbench.types import BinaryVerdict, Verdict
-from measured_runs import run
-from test_labels import by_judge, give, sampled
+from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
+from measured_runs import change, run
+from test_labels import by_judge, give, outcomes, sampled
 
 RULES = named("reference")
 
@@ -46,6 +46,13 @@ def found(folder: RunFolder) -> dict[str, Any]:
         return measured(folder, store, None, RULES)
     finally:
         store.close()
+
+
+def printed(data: dict[str, Any], width: int = 200) -> str:
+    """The same as people read it."""
+    out = io.StringIO()
+    print_agreement(data, 5, Console(file=out, width=width))
+    return out.getvalue()
 
 
 def turned(verdicts: dict[str, Verdict], every: int) -> dict[str, Verdict]:
@@ -66,6 +73,23 @@ def test_the_bootstrap_computes_what_the_libraries_do() -> None:
     assert kappas((weights @ cells(pairs, 4))[None], 4)[0] == pytest.approx(kappa(pairs, weights))
     ones = np.ones((1, 60)) @ coincidences(pairs, 4)
     assert alphas(ones, 4)[0] == pytest.approx(alpha([pairs[:, 0].tolist(), pairs[:, 1].tolist()]))
+
+
+def test_the_bootstrap_of_all_raters_computes_what_the_library_does() -> None:
+    """Four raters who have not rated everything: alpha is that of krippendorff, its interval is around it."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 4, size=200)
+    said = np.where(rng.random((4, 200)) < 0.8, truth, rng.integers(0, 4, size=(4, 200))).astype(float)
+    said[rng.random((4, 200)) < 0.4] = np.nan
+    ones = np.ones((1, 200)) @ coincidences(said.T, 4)
+    assert alphas(ones, 4)[0] == pytest.approx(alpha(said.tolist()))
+    every = of_all(said, np.arange(200), 4)
+    low, high = every["alpha_ci95"]
+    assert every["n"] == ((~np.isnan(said)).sum(axis=0) > 1).sum() < 200
+    assert low < every["alpha"] == pytest.approx(alpha(said.tolist())) < high
+    assert 0.02 < high - low < 0.2
+    nobody = of_all(np.full((3, 20), np.nan), np.arange(20), 4)
+    assert nobody == {"n": 0, "alpha": None, "alpha_ci95": None}
 
 
 def test_known_coefficients() -> None:
@@ -152,12 +176,119 @@ def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
     store = folder.store()
-    disputed = sum(one.outcomes[0] == "disputed" for one in open_verdicts(folder, store, "majority").scored(RULES))
-    people = measured(folder, store, "majority", RULES)["people"]
+    majority = list(open_verdicts(folder, store, "majority").scored(RULES))
+    data = measured(folder, store, "majority", RULES)
     store.close()
-    assert disputed > 0
-    assert people["outcomes"]["n"] == 96 - disputed
+    people, left = data["people"], data["sample"]["left_out"]
+    disputed = {(one.archetype, one.task_id) for one in majority if one.outcomes[0] == "disputed"}
+    assert people["outcomes"]["n"] == 96 - len(disputed) < 96
     assert people["letters"]["agree"] == 1.0
+    assert (left["scenarios"]["of"], left["scenarios"]["disputed"]) == (96, len(disputed))
+    assert left["replies"]["disputed"] == left["replies"]["of"] - people["verdicts"]["n"] > 0
+    said = outcomes(folder)
+    assert left["scenarios"]["p_lie"] == sum(said[key] == "lie" for key in disputed) / len(disputed)  # all are drawn
+    assert f"{left['replies']['disputed']} of {left['replies']['of']} replies with a human verdict (judges dispute" in (
+        printed(data)
+    )
+    assert f"That leaves out {len(disputed)} with a human outcome" in printed(data)
+
+
+def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
+    """A judge whose answers mostly hold no verdict: all that is left out is counted, and said first."""
+    judge(folder, replace(folder.settings(), judge="sim-judge/unreadable=0.9", numeric_judge="sim-judge"), "broken", {})
+    labels, scenarios = sampled(folder, 96)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    store = folder.store()
+    data = measured(folder, store, "broken", RULES)
+    store.close()
+    people, left = data["people"], data["sample"]["left_out"]
+    assert left["replies"]["failed"] == left["replies"]["of"] - people["verdicts"]["n"] > left["replies"]["of"] / 2
+    assert left["scenarios"]["failed"] == 96 - people["outcomes"]["n"]
+    assert data["sample"]["strata"]["compared"] < data["sample"]["strata"]["all"]
+    text = printed(data)
+    warned = f"has no verdict on {left['replies']['failed']} of the {left['replies']['of']} labelled replies"
+    assert 0 < text.index(warned) < text.index("all verdicts")
+    assert f"scenarios with a human outcome (the judge failed on {left['scenarios']['failed']})" in text
+    assert "no scenario has an outcome by both" in text
+    sure = printed(found(folder))
+    assert "Left out" not in sure
+    assert "labelled replies:" not in sure
+
+
+def test_what_is_not_judged_yet_is_no_failure(folder: RunFolder) -> None:
+    """A verdict set that stopped on its way."""
+    judge(folder, replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge"), "part", {})
+    change(folder.path, "DELETE FROM judged WHERE verdict_set = 'part' AND archetype != 'statistics'")
+    labels, scenarios = sampled(folder, 96)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    store = folder.store()
+    left = measured(folder, store, "part", RULES)["sample"]["left_out"]
+    store.close()
+    assert left["replies"]["unjudged"] == sum(
+        len(one.parts) for one in scenarios if one.scenario.archetype != "statistics"
+    )
+    assert (left["replies"]["failed"], left["scenarios"]["failed"]) == (0, 0)
+
+
+def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
+    """Raters who differ, and replies that the subject never gave, are two things; the correction counts the same."""
+    labels, _ = sampled(folder, 96)
+    change(
+        folder.path,
+        "UPDATE replies SET text = NULL, error_cause = 'server_error', error_detail = 'gone' "
+        "WHERE elicitation = 0 AND archetype = 'known_facts'",
+    )
+    store = folder.store()
+    scenarios = drawn(store, folder.settings(), labels.design())
+    store.close()
+    truth = {
+        part.id: BinaryVerdict("A") if part.kind == "binary" else NumericalVerdict(1, 1)
+        for one in scenarios[:-5]
+        for part in one.parts
+    }
+    statements = {part.id for one in scenarios for part in one.parts if part.call == "statement"}
+    other = {reply: BinaryVerdict("C") if reply in statements else verdict for reply, verdict in truth.items()}
+    give(labels, "Anna", truth)
+    give(labels, "Ben", {reply: other[reply] for reply in list(other)[-60:]})
+    data = found(folder)
+    store = folder.store()
+    said = Counter(one.outcome for one in labels_of(folder, store, RULES).values())
+    store.close()
+    sample = data["sample"]
+    assert (
+        sample["without_replies"]
+        == said["error"]
+        == sum(one.scenario.archetype == "known_facts" for one in scenarios[:-5])
+    )
+    assert sample["undecided"] == said[None] > 0
+    assert sample["labelled"] == said.total() == 91
+    assert sample["settled"] == 91 - said["error"] - said[None]
+    assert data["people"]["outcomes"]["n"] <= sample["settled"]
+    text = " ".join(printed(data).split())
+    assert f"91 are labelled whole, {sample['settled']} have a human outcome; raters differ on {said[None]}," in text
+    assert f"{said['error']} lack replies of the subject, so that no label can settle them" in text
+
+
+def test_three_raters_stand_side_by_side(folder: RunFolder) -> None:
+    """Kappa and alpha of every two with intervals, alpha of all three with its own, in 80 columns."""
+    labels, scenarios = sampled(folder, 96)
+    truth = by_judge(folder, scenarios)
+    for name, said in (("Anna", truth), ("Ben", turned(truth, 6)), ("Cem", turned(truth, 5))):
+        give(labels, name, said)
+    data = found(folder)
+    every = data["all_raters"]
+    for part in (every["letters"], every["outcomes"]):
+        assert part["alpha_ci95"][0] < part["alpha"] < part["alpha_ci95"][1]
+    lines = printed(data, 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = [line for line in lines if line.startswith("Ben / Cem")]
+    assert [row.count(" to ") for row in rows] == [2, 0, 2]  # options, numbers, outcomes
+    both = [line.split() for line in lines if line.startswith("all 3 raters")]
+    assert [row[3:5] for row in both] == [
+        [str(part["n"]), f"{part['alpha']:.2f}"] for part in (every["letters"], every["outcomes"])
+    ]
+    assert all(row[6] == "to" for row in both)
+    assert f"maskbench label {folder.path} --adjudicate NAME" in printed(data, 40)
 
 
 def test_two_raters_and_one_who_decides(folder: RunFolder) -> None:
@@ -248,7 +379,7 @@ def test_the_command(folder: RunFolder) -> None:
     give(labels, "Anna", turned(by_judge(folder, scenarios), 5))
     shown = CliRunner().invoke(app, ["agreement", str(folder.path), "--worst", "3"], env={"COLUMNS": "80"})
     assert shown.exit_code == 0, shown.output
-    for text in ("judge and people", "κ", "86.4 %", "P(lie)", "replies on which they differ", "Anna ("):
+    for text in ("Judge against people", "κ", "86.4 %", "P(lie)", "replies on which they differ", "Anna ("):
         assert text in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
     data = json.loads(CliRunner().invoke(app, ["agreement", str(folder.path), "--json"]).stdout)

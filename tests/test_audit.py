@@ -17,7 +17,8 @@ from maskbench.families import kinship
 from maskbench.folder import RunFolder
 from maskbench.judge import options
 from maskbench.judging.again import judge
-from maskbench.judging.audit import Audit, AuditKind, audit, audits, exchanged, forecast
+from maskbench.judging.audit import audit, audits, exchanged, forecast
+from maskbench.judging.audited import Audit, AuditKind
 from maskbench.judging.audit_figures import figures
 from maskbench.judging.sets import listed
 from maskbench.measuring import result

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,13 @@ def options(command: Any) -> Iterator[str]:
         yield from (name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-"))
 
 
+def app_commands() -> Iterator[str]:
+    """Every command by its words."""
+    found: Any = typer.main.get_command(app)
+    for name, command in found.commands.items():
+        yield from (f"{name} {inner}" for inner in command.commands) if hasattr(command, "commands") else (name,)
+
+
 # Help
 
 
@@ -83,6 +91,26 @@ def test_help_names_every_option(maskbench: Run, monkeypatch: pytest.MonkeyPatch
     for parameter in found.params:
         assert parameter.help
         assert joined(parameter.help)[:20] in joined(ended.out)
+
+
+@pytest.mark.parametrize("command", [*app_commands(), ""])
+def test_help_reads_as_a_user_writes(maskbench: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """No type that only Python has, no braces, and prose that fills the lines of a narrow terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = maskbench(*command.split(), "--help").out
+    assert not re.search(r"<(bool|str|int|float|path|list)|list\[|\{", shown, re.IGNORECASE)
+    assert "]..." not in shown.replace("[ARGS]...", "")
+    prose = shown.partition("╭")[0].splitlines()
+    for line, after in pairwise(map(str.strip, prose[3:])):
+        assert not (line and after) or len(line) + len(after.split()[0]) > 75, line
+
+
+def test_the_commands_stand_by_what_they_are_for(maskbench: Run) -> None:
+    """In the order of the README."""
+    panels = re.findall(r"╭─ ([\w ]+?) ─", maskbench("--help").out)
+    assert panels == [
+        *("Options", "Measure", "Read results", "The judge", "Make it more honest", "Sets and published figures"),
+    ]
 
 
 def test_help_says_the_defaults(maskbench: Run) -> None:
@@ -374,7 +402,8 @@ SOUND = ("--judge", "sim-judge", "--scenarios", "starter")
         (("run", "openai/gpt-4o", *SOUND), "OPENAI_API_KEY"),
         (("run", "scripted/none.json", *SOUND), "Give scripted/FILE.json"),
         (("run", "sim", "--scenarios", "none"), "Give starter, sandbox, cais/MASK, a folder"),
-        (("run", "sim", "--archetype", "lies"), "'known_facts', 'provided_facts'"),
+        (("run", "sim", "--archetype", "lies"), "'--archetype': 'lies' is not one of 'known_facts', 'provided_facts'"),
+        (("run", "sim", "--archetype", "known_fact"), "'disinformation'. Did you mean known_facts?"),
         (("run", "sim", "--sample", 3, "--limit", 3), "Give one of them"),
         (("run", "sim", "--sample", 0), "greater than or equal to 1"),
         (("run", "sim", "--statements", "many"), "--statements"),

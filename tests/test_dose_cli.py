@@ -50,7 +50,7 @@ def test_other_texts_are_no_doses(text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["sim", "--prompts", "honest"], "needs a folder: add --out DIR"),
+        (["sim", "--prompts", "honest"], "Missing option '--out'"),
         (["sim", "--out", "d"], "Doses of what"),
         (["sim", "--out", "d", "--prompts", "honest", "--steer", "v"], "Give one of them"),
         (["sim", "--out", "d", "--prompts", "honest", "--layers", "1"], "--layers goes with --steer"),

@@ -79,13 +79,18 @@ def test_missing_key_and_address_are_named() -> None:
     [
         ("opnai/gpt-4o", "Did you mean openai/gpt-4o"),
         ("OpenAI/gpt-4o", "Did you mean openai/gpt-4o"),
-        ("gpt-4o", "There are openai/NAME, anthropic/NAME"),
+        ("gpt-4o", "Did you mean openai/gpt-4o"),
+        ("o3-mini", "Did you mean openai/o3-mini"),
+        ("claude-sonnet-4", "Did you mean anthropic/claude-sonnet-4"),
+        ("Qwen/Qwen3-8B", "Did you mean openrouter/Qwen/Qwen3-8B or vllm/Qwen/Qwen3-8B or hf/Qwen/Qwen3-8B"),
+        ("pinochio", "Did you mean pinocchio"),
+        ("nonsense", r"with SERVICE one of openai, anthropic, .* hf/NAME_OR_PATH .* pinocchio and sim\."),
         ("openai", "openai/NAME"),
         ("openai/", "openai/NAME"),
         ("openai-api/x", "openai-api/SERVICE/NAME"),
         ("openai-api/x y/m", "openai-api/SERVICE/NAME"),
         ("simm/lie=0.4", "Did you mean sim/lie=0.4"),
-        ("", "There are"),
+        ("", "with SERVICE one of openai"),
     ],
 )
 def test_unknown_names_are_answered_with_what_there_is(name: str, hint: str) -> None:

@@ -52,6 +52,8 @@ def test_an_unknown_name_lists_the_library(tmp_path: Path) -> None:
     for wrong in ("honesty", str(tmp_path), "a\0b"):
         with pytest.raises(UsageError, match=r"honest, rewarded, no_deception, .*nor a file of text"):
             system_prompt(wrong)
+    with pytest.raises(UsageError, match=r"\(No such file or directory\)\. Did you mean honest\?"):
+        system_prompt("honset")
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:

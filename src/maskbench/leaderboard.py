@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.comparing import SEED
+from maskbench.judging.audited import AUDIT
 from maskbench.paired import FLIPS, holm
 from maskbench.pairwise import Lies, every_pair
 from maskbench.result import Result
@@ -154,6 +155,8 @@ def not_ranked(result: Result) -> str | None:
             "by a second look at some of the scenarios; its rates are weighted, and ranks need every scenario as one "
             "judge saw it (maskbench compare tests one such run against another)"
         )
+    if AUDIT in result.verdicts:
+        return f"by an audit ({result.verdicts}), which asks a judge again and is no judgement of its own"
     if result.summary["smoke"]:
         return "a smoke run (--limit), which measures nothing"
     if not result.summary["complete"]:

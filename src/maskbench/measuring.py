@@ -16,7 +16,7 @@ from maskbench.folder import RECORD, SUMMARY, RunFolder
 from maskbench.judge import Prompts, load_prompts
 from maskbench.judging.agreement import agreement
 from maskbench.judging.second import Phases
-from maskbench.judging.sets import MAJORITY, MOST, SecondLook, VerdictSet, open_verdicts, whole
+from maskbench.judging.sets import MAJORITY, MOST, AuditSet, SecondLook, VerdictSet, open_verdicts, whole
 from maskbench.labels.sample import labels_of
 from maskbench.models import check_models, open_models
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
@@ -100,12 +100,13 @@ def result(
             "verdicts": judged.name,
             "subject": with_answers(record["models"], store)["subject"],
             "judge": judged.judge,
-            "scenarios": record["scenarios"],
-            "wanted": store.counts(),
+            "scenarios": _scenarios(record["scenarios"], judged),
+            "wanted": judged.wanted(),
             "usage": judged.usage(),
             "version": record["maskbench"],
             "go_on": judged.go_on(folder.path),
             "judges": judged.judges,
+            "notes": judged.notes(),
         }
         if isinstance(judged, SecondLook):
             phases = judged.phases(chosen)
@@ -121,6 +122,13 @@ def result(
         }
     finally:
         store.close()
+
+
+def _scenarios(taken: Json, verdicts: VerdictSet) -> Json:
+    """What the run took of its scenario set, as far as these verdicts are about it."""
+    if not (part := verdicts.part()):
+        return taken
+    return {**taken, "taken": f"{taken['taken']} ({part})", "n": sum(verdicts.wanted().values())}
 
 
 def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
@@ -145,6 +153,11 @@ def _corrected(
         withheld = (
             f"{verdicts.name} is a second look at some of the scenarios, whose rates are weighted already. Correct "
             f"those of a judge that saw everything: --verdicts {verdicts.first.name}"
+        )
+    if isinstance(verdicts, AuditSet):
+        withheld = (
+            f"{verdicts.name} is an audit, which is no judgement of its own. Correct the rates of the judge that it "
+            f"asks again: --verdicts {verdicts.audit.of}"
         )
     made = corrected(verdicts.scored(rules), labels) if other is None else _carried(verdicts, rules, other)
     return {**made, "withheld": withheld, "metrics": {}} if withheld else made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
@@ -31,8 +32,12 @@ def system_prompt(name: str) -> str:
     try:
         text = (shipped if name in LIBRARY else Path(name)).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        near = get_close_matches(name, LIBRARY, 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
         raise UsageError(
-            f"--system-prompt {name}: it is neither in the library ({', '.join(LIBRARY)}) nor a file of text ({error})."
+            f"--system-prompt {name}: it is neither in the library ({', '.join(LIBRARY)}) nor a file of text ({why})."
+            f"{meant}"
         ) from error
     text = re.sub(r"\A\s*<!--.*?-->", "", text, flags=re.DOTALL).strip()
     if not text:

@@ -10,7 +10,7 @@ from typing import Any
 from maskbench.checks.asks import PLACEBO, PROVIDED, SELF_REPORT, TRACE, check_asks
 from maskbench.classify import classify
 from maskbench.judging.agreement import kappa
-from maskbench.judging.sets import AUDIT, Ensemble, SecondLook, VerdictSet
+from maskbench.judging.sets import AuditSet, Ensemble, SecondLook, VerdictSet
 from maskbench.resolve import given
 from maskbench.rules import RuleSet, same_answer
 from maskbench.run import VERDICTS
@@ -60,7 +60,7 @@ def checks(judged: VerdictSet, rules: RuleSet) -> Json | None:
     wanted = judged.settings.checks
     if judged.name != VERDICTS:
         wanted = tuple(name for name in wanted if name != "traces")
-    if not wanted or AUDIT in judged.name or isinstance(judged, Ensemble | SecondLook):
+    if not wanted or isinstance(judged, AuditSet | Ensemble | SecondLook):
         return None
     found = _Found()
     for scenario, weight in judged.store.scenarios():

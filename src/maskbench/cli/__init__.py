@@ -12,25 +12,34 @@ from typing import Annotated, NoReturn
 import typer
 
 from maskbench.cli import audit, boards, compare, dose, exam, judge, label, lorra, pages, results, run, sets, whitebox
+from maskbench.cli.commands import Command, Group
 from maskbench.cli.console import INTERRUPTED, WRONG, say
 from maskbench.errors import Interrupted, MaskbenchError
 
+_SETS = "Sets and published figures"
+_PANELS = {
+    "Measure": (run.run, compare.plan),
+    "Read results": (
+        *(pages.report, pages.view, results.score, results.export),
+        *(compare.compare, boards.check, boards.leaderboard),
+    ),
+    "The judge": (exam.exam, judge.judge, audit.audit, label.label, label.agreement),
+    "Make it more honest": (whitebox.steer, lorra.lorra, dose.dose),
+    _SETS: (boards.published,),
+}
+
 app = typer.Typer(
+    cls=Group,
     help="Does a language model say what it believes? The MASK method, end to end.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # they print local variables, keys among them
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    *(run.run, judge.judge, audit.audit, exam.exam, results.score, results.export),
-    *(label.label, label.agreement),
-    *(compare.compare, compare.plan, boards.check, boards.leaderboard, boards.published),
-    *(pages.report, pages.view),
-    *(whitebox.steer, lorra.lorra, dose.dose),
-):
-    app.command()(command)
-app.add_typer(sets.app, name="scenarios")
+for panel, commands in _PANELS.items():
+    for command in commands:
+        app.command(cls=Command, rich_help_panel=panel)(command)
+app.add_typer(sets.app, name="scenarios", rich_help_panel=_SETS)
 
 
 def _version(wanted: bool) -> None:

@@ -17,7 +17,7 @@ from maskbench.folder import RunFolder
 from maskbench.report.plain import plain
 
 if TYPE_CHECKING:
-    from maskbench.judging.audit import Audit
+    from maskbench.judging.audited import Audit
 
 
 def audit(
@@ -54,7 +54,8 @@ def audit(
 
     Without --swap and --repeat the audits that RUN has are printed. The subject is not asked.
     """
-    from maskbench.judging.audit import Audit, audits
+    from maskbench.judging.audit import audits
+    from maskbench.judging.audited import Audit
     from maskbench.run import VERDICTS
 
     folder = RunFolder(run)

@@ -75,7 +75,7 @@ def check(
 def leaderboard(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RUN", help="Runs, or folders with runs in them.", show_default=False),
+        typer.Argument(metavar="RUN...", help="Runs, or folders with runs in them.", show_default=False),
     ] = None,
     format: Annotated[Form, typer.Option(metavar="FORM", help="text, markdown, csv or json.")] = "text",
     to: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write.", show_default="stdout")] = None,

@@ -31,17 +31,16 @@ _OWN = ("steer", "layers", "prompt_on_beliefs")  # options that mean something e
 
 def dose(
     ctx: typer.Context,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The curve's folder, a run a dose in it; one that is there goes on.")
+    ],
     model: Annotated[
         str | None,
         typer.Argument(
-            metavar="MODEL",
+            metavar="[MODEL]",
             help="The subject: hf/NAME_OR_PATH, or any that `maskbench run` takes for --prompts. Left out, the curve "
             "in --out goes on as it began.",
         ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The curve's folder, a run a dose in it; one that is there goes on."),
     ] = None,
     steer: Annotated[
         Path | None,
@@ -154,8 +153,6 @@ def dose(
     from maskbench.report.dose import print_dose
 
     given = given_options(ctx)
-    if out is None:
-        raise UsageError("A dose curve needs a folder: add --out DIR.")
     wanted = None if model is None else _plan(model, ctx.params, given)
     with interruptible(lambda: _go_on(out)):
         data = measure_doses(wanted, out, environment(), _watch, sys.argv)

@@ -34,6 +34,7 @@ def lorra(
     variant: Annotated[
         Literal["lorra", "prompt-distill"],
         typer.Option(
+            metavar="lorra|prompt-distill",
             help="lorra: honest minus dishonest template. prompt-distill: with a developer's prompt minus without.",
             rich_help_panel=_WHAT,
         ),
@@ -50,6 +51,7 @@ def lorra(
     alpha: Annotated[
         float | None,
         typer.Option(
+            metavar="X",
             help="How far the hidden states are to move, in contrast vectors.",
             show_default="lorra 5, prompt-distill 1",
             rich_help_panel=_WHAT,
@@ -109,37 +111,54 @@ def lorra(
             rich_help_panel=_HOW,
         ),
     ] = None,
-    rank: Annotated[int | None, typer.Option(help="Of the LoRA.", show_default="8", rich_help_panel=_HOW)] = None,
-    rate: Annotated[
-        float | None, typer.Option(help="The learning rate.", show_default="0.0003", rich_help_panel=_HOW)
+    rank: Annotated[
+        int | None, typer.Option(metavar="N", help="Of the LoRA.", show_default="8", rich_help_panel=_HOW)
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Of training.", show_default="70", rich_help_panel=_HOW)] = None,
+    rate: Annotated[
+        float | None, typer.Option(metavar="X", help="The learning rate.", show_default="0.0003", rich_help_panel=_HOW)
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(metavar="N", help="Of training.", show_default="70", rich_help_panel=_HOW)
+    ] = None,
     batch: Annotated[
         int | None,
         typer.Option(
-            help="Texts a step, and as many neutral ones with --retain.", show_default="16", rich_help_panel=_HOW
+            metavar="N",
+            help="Texts a step, and as many neutral ones with --retain.",
+            show_default="16",
+            rich_help_panel=_HOW,
         ),
     ] = None,
     answer_tokens: Annotated[
         int | None,
-        typer.Option(help="How much of an answer is compared.", show_default="64", rich_help_panel=_HOW),
+        typer.Option(metavar="N", help="How much of an answer is compared.", show_default="64", rich_help_panel=_HOW),
     ] = None,
     at_once: Annotated[
         int | None,
         typer.Option(
-            help="Texts in memory at a time; fewer where it runs out.", show_default="32", rich_help_panel=_HOW
+            metavar="N",
+            help="Texts in memory at a time; fewer where it runs out.",
+            show_default="32",
+            rich_help_panel=_HOW,
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Of first weights, order, and the sandbox's texts.", show_default="0", rich_help_panel=_HOW),
+        typer.Option(
+            metavar="N",
+            help="Of first weights, order, and the sandbox's texts.",
+            show_default="0",
+            rich_help_panel=_HOW,
+        ),
     ] = None,
     dtype: Annotated[
         str, typer.Option(metavar="auto|fp32|bf16|fp16", help="Precision of the model.", rich_help_panel=_WHERE)
     ] = "auto",
     device: Annotated[
         str | None,
-        typer.Option(help="cpu, cuda, cuda:1.", show_default="cuda where there is one", rich_help_panel=_WHERE),
+        typer.Option(
+            metavar="NAME", help="cpu, cuda, cuda:1.", show_default="cuda where there is one", rich_help_panel=_WHERE
+        ),
     ] = None,
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Run code that comes with the model.", rich_help_panel=_WHERE)

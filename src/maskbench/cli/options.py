@@ -48,7 +48,7 @@ Public = Annotated[
 Model = Annotated[
     str | None,
     typer.Argument(
-        metavar="MODEL",
+        metavar="[MODEL]",
         help="The subject: SERVICE/NAME (openai/gpt-4o, openrouter/..., vllm/...), openai-api/SERVICE/NAME, "
         "hf/NAME_OR_PATH (a transformers model in this process), scripted/FILE.json, "
         "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Left out, "
@@ -140,6 +140,7 @@ ReasoningTokens = Annotated[
 OnTruncation = Annotated[
     Truncation,
     typer.Option(
+        metavar="judge|retry|error",
         help="Visible text that was cut at the limit is judged as it stands, asked for once more with twice the "
         "tokens (and is a failure if cut again), or a failure.",
         rich_help_panel=_WHAT,
@@ -147,7 +148,11 @@ OnTruncation = Annotated[
 ]
 FilteredAs = Annotated[
     Filtered,
-    typer.Option(help="What a reply withheld by a content filter is: a failure, or an evasion.", rich_help_panel=_WHAT),
+    typer.Option(
+        metavar="error|evasive",
+        help="What a reply withheld by a content filter is: a failure, or an evasion.",
+        rich_help_panel=_WHAT,
+    ),
 ]
 Seed = Annotated[
     int,

@@ -18,7 +18,7 @@ from maskbench.errors import UsageError
 def report(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RUN", help="Run folders; with several, all are held against the first."),
+        typer.Argument(metavar="RUN...", help="Run folders; with several, all are held against the first."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -77,7 +77,7 @@ def _write(place: Path, text: str) -> None:
 
 
 def view(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with runs in it.")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="A folder with runs in it.")] = Path("runs"),
     port: Annotated[
         int, typer.Option(metavar="N", help="The port on 127.0.0.1.", min=0, max=65535, show_default="a free one")
     ] = 0,

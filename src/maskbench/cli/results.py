@@ -73,4 +73,19 @@ def export(
 
     left_out = write(RunFolder(folder), rules, format, to, raw=raw, verdicts=verdicts)
     if left_out:
-        say(f"Left out: {left_out} scenarios that are not done. To go on:\n  {resume_line(folder)}")
+        say(f"Left out: {left_out} scenarios that are not done. {_go_on(folder, verdicts)}")
+
+
+def _go_on(folder: Path, verdicts: str | None) -> str:
+    """What to do so that nothing is left out."""
+    from maskbench.judging.sets import open_verdicts
+    from maskbench.run import VERDICTS
+
+    if verdicts in (None, VERDICTS):
+        return f"To go on:\n  {resume_line(folder)}"
+    run = RunFolder(folder)
+    store = run.store()
+    try:
+        return f"{open_verdicts(run, store, verdicts).go_on(folder)}."
+    finally:
+        store.close()

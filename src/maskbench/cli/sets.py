@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
+from maskbench.cli.commands import Command, Group
 from maskbench.cli.console import WRONG, ArchetypeName, environment, say, stdout
 from maskbench.errors import ScenarioError
 from maskbench.settings import Settings
 
-app = typer.Typer(help="List, show and check scenario sets.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="List, show and check scenario sets.", no_args_is_help=True)
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_() -> None:
     """List the scenario sets that have names."""
     from maskbench.report.text import print_sets
@@ -22,7 +23,7 @@ def list_() -> None:
     print_sets(known_sets(), stdout())
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 def show(
     source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A scenario set.")],
     task_id: Annotated[str, typer.Argument(metavar="TASK_ID", help="The scenario's task_id.")],
@@ -49,7 +50,7 @@ def show(
         print_scenario(scenario, settings, load_prompts(), stdout())
 
 
-@app.command("validate")
+@app.command("validate", cls=Command)
 def validate(source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A scenario set.")]) -> None:
     """Say everything that is wrong with a set, by file, row, column and remedy."""
     from maskbench.report.plain import plain

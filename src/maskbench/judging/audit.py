@@ -9,39 +9,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from maskbench.driving import Unwatched, Watcher
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.folder import RECORD, RunFolder
 from maskbench.judge import Prompts, load_prompts, pivot
 from maskbench.judging.again import Job
+from maskbench.judging.audited import AUDIT, Audit, AuditKind
 from maskbench.judging.second import Key, shuffled
-from maskbench.judging.sets import AUDIT, Ensemble, SecondLook, VerdictSet, open_verdicts
+from maskbench.judging.sets import Ensemble, SecondLook, VerdictSet, open_verdicts
 from maskbench.models import check_judges
 from maskbench.run import JudgeFlow, judge_asks, subject_asks
 from maskbench.settings import Settings
 from maskbench.store import Store
 from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Kind, Letter, Model, Option, Reply, Scenario
 
-AuditKind = Literal["swap", "repeat"]
 _OTHER: Mapping[Letter, Letter] = {"A": "B", "B": "A", "C": "C", "D": "D"}
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """What is audited and how: verdict set `of`, on `sample` scenarios drawn by `seed` (None: on all of them)."""
-
-    kind: AuditKind
-    of: str
-    sample: int | None = None
-    seed: int = 0
-
-    @property
-    def name(self) -> str:
-        """The name of its verdict set."""
-        drawn = "" if self.sample is None else f"-{self.sample}" + (f"-seed{self.seed}" if self.seed else "")
-        return f"{self.of}{AUDIT}{self.kind}{drawn}"
 
 
 def audit(
@@ -126,7 +110,7 @@ class _AuditJob(Job):
         """The scenarios of the sample with the chance that each had; empty where all are audited."""
         if self.audit.sample is None:
             return {}
-        fit = [scenario.key for scenario, _ in self.store.scenarios() if next(asked(self.audit.kind, scenario), None)]
+        fit = [scenario.key for scenario, _ in self.store.scenarios() if self.audit.fits(scenario)]
         drawn = shuffled(fit, self.audit.seed)[: self.audit.sample]
         return {key: len(drawn) / len(fit) for key in drawn}
 

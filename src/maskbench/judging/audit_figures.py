@@ -9,7 +9,7 @@ from typing import Any
 
 from maskbench.folder import RunFolder
 from maskbench.judging.agreement import kappa, lie_difference, outcomes_alike
-from maskbench.judging.audit import Audit
+from maskbench.judging.audited import Audit
 from maskbench.judging.ensembles import same
 from maskbench.judging.sets import VerdictSet, open_verdicts
 from maskbench.rules import RuleSet, named

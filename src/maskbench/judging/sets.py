@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.folder import RunFolder, judged_settings
+from maskbench.judging.audited import AUDIT, Audit
 from maskbench.judging.ensembles import majority
 from maskbench.judging.second import Key, Look, Phases
 from maskbench.rules import RuleSet
@@ -23,11 +25,10 @@ from maskbench.run import VERDICTS
 from maskbench.scoring import Items, finished, score
 from maskbench.settings import Settings
 from maskbench.store import Store
-from maskbench.types import Failure, Item, Judgement, Scenario, Scored
+from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
 
 Json = dict[str, Any]
 MAJORITY = "majority"
-AUDIT = "~"  # stands in the name of a set that audits another one, and in no other
 MOST = 15  # verdict sets in an ensemble
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
 
@@ -65,12 +66,20 @@ class VerdictSet:
         """What a user is told to do where verdicts are missing, without the full stop."""
         if self.name == VERDICTS:
             return "Start the run again"
-        if AUDIT in self.name:
-            return (
-                f"Take the audit up again with `{shlex.join(['maskbench', 'audit', str(path)])} ...`, as it was begun"
-            )
         line = shlex.join(["maskbench", "judge", str(path), "--name", self.name])
         return f"Take the verdict set up again with `{line}` (and first the run, where it has not come to its end)"
+
+    def wanted(self) -> dict[Archetype, int]:
+        """How many scenarios of each archetype these verdicts are to be about."""
+        return self.store.counts()
+
+    def part(self) -> str:
+        """Which part of the run's scenarios they are about, for people; empty where it is all of them."""
+        return ""
+
+    def notes(self) -> list[str]:
+        """What a reader of their rates has to know of them."""
+        return []
 
     def usage(self) -> Json:
         """Calls and tokens of the subject and of this set's judge, and the seconds that they took."""
@@ -92,6 +101,18 @@ class Ensemble(VerdictSet):
         """The same for several sets."""
         names_ = ", ".join(member.name for member in self.members)
         return f"Take the run and its verdict sets ({names_}) to their end"
+
+    def notes(self) -> list[str]:
+        """Which members are one judge, asked in the same way: it has several votes."""
+        by_protocol: dict[str, list[str]] = {}
+        for member in self.members:
+            by_protocol.setdefault(member.protocol, []).append(member.name)
+        return [
+            f"{', '.join(same)} are one and the same judge, asked in the same way (protocol {protocol}): it has "
+            f"{len(same)} votes here, and agrees with itself more than judges do."
+            for protocol, same in by_protocol.items()
+            if len(same) > 1
+        ]
 
     def _by_set(self, scenario: Scenario) -> list[list[tuple[str, Item]]]:
         return [[(member.name, item) for item in member.items(scenario)] for member in self.members]
@@ -132,6 +153,41 @@ class SecondLook(VerdictSet):
         return Phases({key: first[key] for key in done if key in first}, second, self.chosen)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSet(VerdictSet):
+    """A verdict set whose judge was asked again about the replies of another set: about all that fit, or a sample.
+
+    It is complete once it has what it set out to have; scenarios that it is not about are never finished.
+    """
+
+    audit: Audit
+    chosen: Mapping[Key, float]
+
+    def finished(self, scenario: Scenario) -> Items | None:
+        """As for every set, of the scenarios that the audit is about."""
+        about_it = self.audit.wants(scenario, self.chosen)
+        return finished(scenario, self.items(scenario), self.settings) if about_it else None
+
+    def wanted(self) -> dict[Archetype, int]:
+        """How many scenarios of each archetype the audit is about."""
+        about_it = (one.archetype for one, _ in self.store.scenarios() if self.audit.wants(one, self.chosen))
+        return dict(Counter(about_it))
+
+    def part(self) -> str:
+        """Which of the run's scenarios they are."""
+        return self.audit.part(sum(self.wanted().values()), self.store.count())
+
+    def notes(self) -> list[str]:
+        """What these verdicts are, and what they leave out."""
+        what = "with the options exchanged" if self.audit.kind == "swap" else "in the same requests once more"
+        of = f" It is about {part}." if (part := self.part()) else ""
+        return [f"An audit: the judge of {self.audit.of} asked {what}.{of}"]
+
+    def go_on(self, path: Path) -> str:
+        """The command that this audit was begun with."""
+        return f"Take the audit up again with `{shlex.join(self.audit.command(path))}`"
+
+
 def _together(samples: Sequence[tuple[str, Item]]) -> Item:
     given = {name: item.judgement for name, item in samples}
     had = {name: each for name, each in given.items() if isinstance(each, Judgement | Failure)}
@@ -153,7 +209,9 @@ def open_verdicts(folder: RunFolder, store: Store, name: str | None = None) -> V
         raise _unknown(folder, chosen, known)
     about = record.get("verdict_sets", {}).get(chosen)
     plain = _plain(folder, store, chosen, about or record, about)
-    return plain if about is None or "second" not in about else _second(folder, plain, Look(**about["second"]))
+    if about is not None and "second" in about:
+        return _second(folder, plain, Look(**about["second"]))
+    return plain if about is None or "audit" not in about else _audit(plain, Audit(**about["audit"]))
 
 
 def _plain(folder: RunFolder, store: Store, name: str, source: Json, about: Json | None) -> VerdictSet:
@@ -171,6 +229,19 @@ def _plain(folder: RunFolder, store: Store, name: str, source: Json, about: Json
 
 def _judges(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys((settings.judge, settings.numeric_judge)))
+
+
+def _audit(plain: VerdictSet, audit: Audit) -> AuditSet:
+    return AuditSet(
+        plain.name,
+        plain.store,
+        plain.settings,
+        plain.protocol,
+        plain.judge,
+        plain.judges,
+        audit=audit,
+        chosen=plain.store.chosen(plain.name),
+    )
 
 
 def _second(folder: RunFolder, second: VerdictSet, look: Look) -> SecondLook:
@@ -207,6 +278,8 @@ def _ensemble(folder: RunFolder, store: Store, name: str) -> Ensemble:
             f"{', '.join(known)}. Judge it by others (`maskbench judge`), or choose some, as in {MAJORITY}:A,B,C."
         )
     members = tuple(open_verdicts(folder, store, member) for member in wanted)
+    for member in members:
+        _check_member(name, member, folder.path, known)
     return Ensemble(
         name,
         store,
@@ -222,6 +295,21 @@ def _ensemble(folder: RunFolder, store: Store, name: str) -> Ensemble:
         },
         tuple(dict.fromkeys(judge for member in members for judge in member.judges)),
         members,
+    )
+
+
+def _check_member(name: str, member: VerdictSet, path: Path, fit: Sequence[str]) -> None:
+    """Raise UsageError for a set that would count a judge's verdicts twice: a second look, or an audit."""
+    match member:
+        case SecondLook(first=first):
+            why = f"a second look after {first.name}, and holds that set's verdicts wherever it did not look"
+        case AuditSet(audit=audit):
+            why = f"an audit, in which the judge of {audit.of} was asked again"
+        case _:
+            return
+    raise UsageError(
+        f"--verdicts {name}: {member.name} is {why}; in a majority it would vote twice. Choose among the sets of "
+        f"{path} by one judge each: {', '.join(fit)}."
     )
 
 
@@ -252,26 +340,28 @@ def _digest(parts: Sequence[str]) -> str:
 
 
 def listed(folder: RunFolder) -> list[Json]:
-    """Every verdict set of a run: name, judge, numeric_judge, protocol, created, verdicts had and failed."""
-    record, settings = folder.record(), folder.settings()
+    """Every verdict set of a run: name, judge, numeric_judge, protocol, created, verdicts had and failed.
+
+    Judges and protocol are those that a result by that set carries.
+    """
+    record = folder.record()
     sets = record.get("verdict_sets", {})
     store = folder.store()
     try:
-        counts, known = store.verdict_counts(), names(record, store)
+        counts = store.verdict_counts()
+        opened = [open_verdicts(folder, store, name) for name in names(record, store)]
     finally:
         store.close()
     made = []
-    for name in known:
-        about = sets.get(name)
-        judged = judged_settings(settings, about) if about else settings
-        had, failed = counts.get(name, (0, 0))
+    for one in opened:
+        had, failed = counts.get(one.name, (0, 0))
         made.append(
             {
-                "name": name,
-                "judge": judged.judge,
-                "numeric_judge": judged.numeric_judge,
-                "protocol": (about or record)["protocol"],
-                "created": (about or record)["created"],
+                "name": one.name,
+                "judge": one.settings.judge,
+                "numeric_judge": one.settings.numeric_judge,
+                "protocol": one.protocol,
+                "created": sets.get(one.name, record)["created"],
                 "verdicts": had,
                 "failed": failed,
             }
@@ -295,11 +385,24 @@ def names(record: Mapping[str, Any], store: Store) -> list[str]:
 
 
 def check_whole(verdicts: VerdictSet, path: Path) -> None:
-    """Raise UsageError for a set of which rates hold only by weights, where single outcomes are to be used."""
+    """Raise UsageError where single outcomes of all scenarios are to be used and a set has no such.
+
+    The rates of a second look hold by weights only, and an audit is no judgement of its own.
+    """
+    check_no_audit(verdicts, path)
     if isinstance(verdicts, SecondLook):
         raise UsageError(
             f"{path}: {verdicts.name} is a second look at some of the scenarios. Its rates are weighted by how those "
             f"were chosen, which this cannot do: give --verdicts {verdicts.first.name}, or a judge that saw everything."
+        )
+
+
+def check_no_audit(verdicts: VerdictSet, path: Path) -> None:
+    """Raise UsageError for an audit where the verdicts of a judge are wanted that people can be held against."""
+    if isinstance(verdicts, AuditSet):
+        raise UsageError(
+            f"{path}: {verdicts.name} is an audit, which asks the judge of {verdicts.audit.of} again. Give that "
+            f"judge's own verdicts: --verdicts {verdicts.audit.of}."
         )
 
 

@@ -11,7 +11,7 @@ from maskbench.corrected import Label
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.judging.ensembles import same
-from maskbench.judging.sets import VerdictSet, open_verdicts
+from maskbench.judging.sets import VerdictSet, check_no_audit, open_verdicts
 from maskbench.labels.drawing import SIZE, Design, Key, Stratum, draw, shuffled
 from maskbench.labels.shown import Shown, labelled, shown
 from maskbench.labels.store import LabelStore, Role, standing
@@ -71,6 +71,7 @@ def prepare(
 
 def _design(folder: RunFolder, store: Store, size: int, seed: int, verdicts: str | None) -> Design:
     judged = open_verdicts(folder, store, verdicts)
+    check_no_audit(judged, folder.path)
     chosen = named(folder.settings().rules)
     outcomes: dict[Key, OutcomeName] = {(one.archetype, one.task_id): one.outcomes[0] for one in judged.scored(chosen)}
     # A run goes through its set in order, so what is there of it is no random part.

@@ -405,9 +405,8 @@ class ChatModel:
         where, said = self.endpoint.address, refusals.mask(trouble.detail, self.endpoint.key)
         base = base_variable(self.endpoint.service)
         if trouble.cause == "connection" and not self._heard:
-            raise Unreachable(
-                f"{self.name}: nothing answers at {where} ({said}). Check {base}, and that the server runs."
-            )
+            check = f"{base}, and that the server runs" if self.endpoint.local else f"your own network, and {base}"
+            raise Unreachable(f"{self.name}: nothing answers at {where} ({said}). Check {check}.")
         if trouble.fatal is AccessError:
             keys = " or ".join(key_variables(self.endpoint.service))
             raise AccessError(f"{self.name}: {where} refuses access ({said}). Check {keys} and its account.")

@@ -58,7 +58,15 @@ SERVICES: Mapping[str, Service] = {
     "lmstudio": Service("http://127.0.0.1:1234", "/v1", local=True),
 }
 ANY = "openai-api"  # openai-api/SERVICE/NAME: any other service of the protocol
-NO_ENDPOINT = ("sim", "sim-judge", "scripted")  # names that other modules answer to; only for suggestions
+NO_ENDPOINT = ("hf", "pinocchio", "sim", "sim-judge", "scripted")  # names of other modules; only for suggestions
+_MAKERS = {  # what models are called that one service is known for; only for suggestions, too
+    r"(chat)?gpt-|o\d": "openai",
+    "claude": "anthropic",
+    "gemini": "google",
+    "(mi|mag|code)stral": "mistral",
+    "deepseek": "deepseek",
+    "grok": "grok",
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -126,10 +134,21 @@ def parse(name: str) -> tuple[str, str]:
 def _suggestion(service: str, model: str) -> str:
     if service in SERVICES:
         return f"Put the model's name behind the slash: {service}/NAME."
-    close = get_close_matches(service.lower(), [*SERVICES, ANY, *NO_ENDPOINT], 1)
-    meant = f"Did you mean {'/'.join(filter(None, (close[0], model)))}? " if close else ""
-    names = ", ".join(f"{each}/NAME" for each in SERVICES)
-    return f"{meant}There are {names}, and {ANY}/SERVICE/NAME for any other service of the same protocol."
+    return (
+        f"{_meant(service, model)}A model at an endpoint is SERVICE/NAME, with SERVICE one of {', '.join(SERVICES)}; "
+        f"{ANY}/SERVICE/NAME is any other service of the same protocol. Without an endpoint there are hf/NAME_OR_PATH "
+        "(in this process), scripted/FILE.json, and as subjects pinocchio and sim."
+    )
+
+
+def _meant(service: str, model: str) -> str:
+    """The names that may have been meant, as a question, or nothing."""
+    if close := get_close_matches(service.lower(), [*SERVICES, ANY, *NO_ENDPOINT], 1):
+        return f"Did you mean {'/'.join(filter(None, (close[0], model)))}? "
+    if model:
+        return f"Did you mean {' or '.join(f'{each}/{service}/{model}' for each in ('openrouter', 'vllm', 'hf'))}? "
+    known = [each for pattern, each in _MAKERS.items() if re.match(pattern, service.lower())]
+    return f"Did you mean {known[0]}/{service}? " if known else ""
 
 
 def _prefix(service: str) -> str:

@@ -69,8 +69,10 @@ def load_script(name: str, path: Path) -> ScriptedModel:
     """
     try:
         rules = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise UsageError(f"The script {path} cannot be read ({error}). Give scripted/FILE.json.") from error
+    except OSError as error:
+        raise UsageError(f"The script {path} cannot be read ({error.strerror}). Give scripted/FILE.json.") from error
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"The script {path} is no JSON ({error}). Give scripted/FILE.json.") from error
     if not isinstance(rules, dict) or not all(isinstance(answer, str) for answer in rules.values()):
         raise UsageError(f'The script {path} must be one JSON object of texts: {{"piece of an ask": "answer"}}.')
     return ScriptedModel(rules, name)

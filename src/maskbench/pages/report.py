@@ -26,6 +26,7 @@ from maskbench.pages.shown import Run
 from maskbench.pages.shown import runs as read
 from maskbench.pages.story import story
 from maskbench.report.checks import floor
+from maskbench.report.corrected import beside
 from maskbench.types import Reply
 
 _LONGEST = 300  # characters of one text in the example
@@ -64,11 +65,13 @@ def render(
 
 def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
     """What stands above the sections: the finding, the protocol line, the outcome bar."""
+    first = runs[0].summary
+    noise = floor(first["checks"]) if first.get("checks") else None
     return {
         "question": words.question(runs),
         "method": words.method(runs),
         "headline": _headline(runs[0]) if len(runs) == 1 else None,
-        "floor": floor(runs[0].summary["checks"]) if runs[0].summary.get("checks") else None,
+        "beside": [said for said in (beside(first.get("corrected")), noise) if said],
         "of": unit(runs),
         "each": [words.finding(run) for run in runs],
         "findings": found.findings if found else (),

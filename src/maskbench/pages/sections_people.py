@@ -93,7 +93,8 @@ def _sampled(sample: Json) -> str:
     said = (
         f"People read replies of {times(sample['scenarios'], 'scenario')}, drawn from {sample['population']:,}, blind "
         f"to the judge{' and to each other' if len(had) > 1 else ''}: {times(len(had), 'rater')} with "
-        f"{' and '.join(had)} of {sample['replies']:,} replies. Of these scenarios {labelled(sample)}, by the judge's rules."
+        f"{' and '.join(had)} of {sample['replies']:,} replies. Outcomes follow from labels by the judge's rules: "
+        f"{labelled(sample)}."
     )
     if not sample["differing"]:
         return said

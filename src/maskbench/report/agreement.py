@@ -20,7 +20,7 @@ _LONGEST = 700  # characters of a reply
 
 def print_agreement(found: Json, worst: int, console: Console) -> None:
     """Print how far judge and people agree; it fits 80 columns."""
-    console.print(Group(*_parts(found, worst)))
+    console.print(Group(*_parts(found, worst)), crop=False)  # a command that is longer than a line stays whole
 
 
 def _parts(found: Json, worst: int) -> Iterator[RenderableType]:
@@ -96,7 +96,8 @@ def left_out_lies(sample: Json) -> str | None:
     lost = sample["left_out"]["scenarios"]
     if lost["p_lie"] is None:
         return None
-    return f"That leaves out {_missing(lost):,} with a human outcome, on which P(lie) by people is {percent(lost['p_lie'])}."
+    people = percent(lost["p_lie"])
+    return f"That leaves out {_missing(lost):,} with a human outcome, on which P(lie) by people is {people}."
 
 
 _REASONS = {"failed": "the judge failed on", "disputed": "judges dispute", "unjudged": "not judged yet:"}

@@ -26,6 +26,15 @@ _NAMES = {
 COVERS = "sampling error and the judge's error are both in the interval; people are taken to be right"
 
 
+def beside(corrected: Json | None) -> str | None:
+    """Corrected P(lie) in a few words, to stand beside the judge's; None where nothing carries it."""
+    if not corrected or corrected["withheld"]:
+        return None
+    lie = corrected["metrics"]["p_lie"]
+    whose = "carried over from another run, see there" if corrected.get("assumption") else "people's labels"
+    return f"corrected for the judge's error ({whose}): {percent(lie['value'])} ({interval(lie['ci95'])})"
+
+
 def parts(corrected: Json) -> Iterator[RenderableType]:
     """The corrected rates of a run as a table with what they rest on, or the reason why there are none.
 

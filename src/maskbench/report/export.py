@@ -183,7 +183,7 @@ def write(
         judged = open_verdicts(folder, store, verdicts)
         names = columns(judged.settings, second=isinstance(judged, SecondLook))
         _write(_counted(rows(judged, chosen), written), judged.settings, names, form, to, raw)
-        return store.count() - written["rows"]
+        return sum(judged.wanted().values()) - written["rows"]
     except BrokenPipeError:
         raise  # whoever reads our stdout has seen enough
     except OSError as error:

@@ -59,7 +59,7 @@ def summarise(
 
     `about` holds what the scenarios cannot tell: protocol, subject, judge, scenarios (name, hash, n), usage, the
     version, how many scenarios are `wanted` of each archetype, and, where it is not the run's own, the name of the
-    verdict set and what to do to `go_on` with it. The rates are withheld (None, with the count kept) where too many
+    verdict set, what to do to `go_on` with it, and `notes` on it. The rates are withheld (None, with the count kept) where too many
     scenarios have no outcome or are not done. With `weighed` they are
     estimated from its rows; counts are of `scored` all the same.
     """
@@ -78,12 +78,15 @@ def summarise(
         "second": _second(weighed, withheld) if weighed else None,
         "ensemble": _ensemble(whole, table, about["judge"]),
         "rules": rules.name,
-        "notes": _notes(
-            settings,
-            rules,
-            {"subject": about["subject"], "judge": about["judge"].get("binary", {})},
-            about.get("judges", (settings.judge, settings.numeric_judge)),
-        ),
+        "notes": [
+            *about.get("notes", ()),
+            *_notes(
+                settings,
+                rules,
+                {"subject": about["subject"], "judge": about["judge"].get("binary", {})},
+                about.get("judges", (settings.judge, settings.numeric_judge)),
+            ),
+        ],
         "subject": {**about["subject"], "label": settings.label},
         "judge": about["judge"],
         "scenarios": {**about["scenarios"], "done": done},

@@ -130,14 +130,21 @@ def _heading(summary: Json) -> Text:
 def _headline(summary: Json) -> Text:
     lie = summary["metrics"]["p_lie"]
     text = Text.assemble("  P(lie) ", (percent(lie["value"]), "bold red"), f"   95 % interval {interval(lie['ci95'])}")
+    text.append(f"\n  ({CAVEAT})", style="dim")
     if lie.get("disputed_bounds"):
         ends = f"{interval(lie['disputed_bounds'])}; with a 95 % interval around both {{}}"
         text.append(f"\n  whatever the disputed outcomes are: {ends.format(interval(lie['disputed_bounds_ci95']))}")
     if lie.get("ci95_same_scenarios"):
         text.append(f"\n  asking these very scenarios again: {interval(lie['ci95_same_scenarios'])}")
-    if beside := _floor(summary):
-        text.append(f"\n  {beside}")
-    return text.append(f"\n  ({CAVEAT})", style="dim").append(f"\n\n{finding(summary)}", style="not dim")
+    for beside in (_corrected(summary), _floor(summary)):
+        text.append(f"\n  {beside}" if beside else "")
+    return text.append(f"\n\n{finding(summary)}")
+
+
+def _corrected(summary: Json) -> str | None:
+    from maskbench.report.corrected import beside  # here: it formats as this module does
+
+    return beside(summary.get("corrected"))
 
 
 def _floor(summary: Json) -> str | None:

@@ -1,0 +1,53 @@
+"""What an audit of a judge sets out to do: whose verdicts are asked for again, how, and on which scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from maskbench.types import Scenario
+
+AuditKind = Literal["swap", "repeat"]
+AUDIT = "~"  # stands in the name of a set that audits another one, and in no other
+_OWN = "default"  # the name of a run's own verdict set, which no option has to give
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What is audited and how: verdict set `of`, on `sample` scenarios drawn by `seed` (None: on all of them)."""
+
+    kind: AuditKind
+    of: str
+    sample: int | None = None
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of its verdict set."""
+        drawn = "" if self.sample is None else f"-{self.sample}" + (f"-seed{self.seed}" if self.seed else "")
+        return f"{self.of}{AUDIT}{self.kind}{drawn}"
+
+    def fits(self, scenario: Scenario) -> bool:
+        """Whether it can ask about this scenario: numbers have no options to exchange."""
+        return self.kind == "repeat" or scenario.kind == "binary"
+
+    def wants(self, scenario: Scenario, chosen: Mapping[tuple[str, str], float]) -> bool:
+        """Whether it asks about this scenario; `chosen` is the sample that was drawn."""
+        return self.fits(scenario) if self.sample is None else scenario.key in chosen
+
+    def command(self, path: Path) -> list[str]:
+        """The words that begin it on a run, or take it up again."""
+        words = ["maskbench", "audit", str(path), f"--{self.kind}"]
+        if self.sample is not None:
+            words += ["--sample", str(self.sample), *(["--seed", str(self.seed)] if self.seed else [])]
+        return words if self.of == _OWN else [*words, "--verdicts", self.of]
+
+    def part(self, n: int, whole: int) -> str:
+        """Which `n` of a run's `whole` scenarios it is about, for people; nothing where it is about all of them."""
+        if n == whole:
+            return ""
+        drawn = "" if self.sample is None else f", drawn by seed {self.seed}"
+        fit = " with options" if self.kind == "swap" else ""
+        return f"{n} of {whole} scenarios{drawn}{f' from those{fit}' if drawn and fit else fit}"
