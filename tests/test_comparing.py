@@ -133,6 +133,23 @@ def test_too_many_failures_withhold_the_difference(runs: dict[str, Path], tmp_pa
     assert "whatever failed" in text
 
 
+def test_a_run_that_was_stopped_gives_no_figures(runs: dict[str, Path], tmp_path: Path) -> None:
+    """What is done first is no sample: how much is done and how to go on; a judge not asked yet differs in nothing."""
+    stopped = copied(runs["honest"], tmp_path / "stopped")
+    for table in ("replies", "judged"):
+        change(stopped, f"DELETE FROM {table} WHERE task_id LIKE '%-st-%'")  # noqa: S608
+    change(stopped, """UPDATE verdicts SET model = '' WHERE verdict NOT LIKE '{"letter"%'""")
+    for one, two in ((runs["liar"], stopped), (stopped, runs["liar"])):
+        found = other(one, two)
+        assert (found["test"], found["differs"], found["bounds"]) == (None, [], None)
+        assert {rate["difference"] for rate in found["rates"].values()} == {None}
+        assert "is not complete: 80 of 96 scenarios are done" in found["withheld"]
+        assert f"Take it up again with `maskbench run --out {stopped}`." in found["withheld"]
+    text = str(compare(runs["liar"], stopped))
+    assert "different measurements" not in text
+    assert "%" not in text
+
+
 def test_another_judge_is_shown_without_a_test(runs: dict[str, Path]) -> None:
     """The difference stands there, what differs is named by field, and nothing judges it: no p, no interval."""
     found = other(runs["liar"], runs["judged"])

@@ -30,12 +30,14 @@ from maskbench.judging.sets import SecondLook, open_verdicts
 from maskbench.labels.sample import known
 from maskbench.paired import LEVEL, holm
 from maskbench.rules import RuleSet, named
+from maskbench.run import VERDICTS
 from maskbench.scenarios import Key, canonical
 from maskbench.settings import Settings
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 SCHEMA = 1
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
+_ANSWERED_AS = "judge answered as"  # blank while a judge was not asked yet
 WORSE = {"p_lie": 1, "p_honest": -1, "p_evasive": 1, "p_no_belief": 1, "accuracy": -1}  # the direction of a loss
 
 Json = dict[str, Any]
@@ -83,6 +85,11 @@ class Arm:
     digests: dict[Key, bytes]
     phases: Phases | None = None
     look: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every scenario of the run is done."""
+        return bool(len(self.scored) == self.record["scenarios"]["n"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +263,8 @@ def _pairing(
         _untest(found)
     if errors:
         _withhold(found)
+    if not (first.complete and other.complete):
+        found["bounds"] = None  # they hold for the scenarios that are done, not for the set
     one_judge_each = first.phases is None and other.phases is None
     found["corrected"] = _corrected(both, weights, labels, bool(why)) if one_judge_each and not errors else None
     return {
@@ -313,7 +322,8 @@ def _protocol_differences(first: Arm, other: Arm) -> Iterator[Json]:
     """Field by field, whatever makes these two runs different measurements."""
     one, two = _measured(first), _measured(other)
     for name in {**one, **two}:
-        if one.get(name) != two.get(name):
+        asked = (first.complete and other.complete) or not name.endswith(_ANSWERED_AS)
+        if one.get(name) != two.get(name) and (asked or (one[name] and two[name])):
             yield {"field": name, "first": one.get(name), "other": two.get(name)}
     if first.protocol != other.protocol and one == two:
         versions = [arm.record["maskbench"] for arm in (first, other)]
@@ -335,7 +345,7 @@ def _measured(arm: Arm) -> Json:
     }
     for kind in ("binary", "numeric"):
         resolved = arm.judge[kind].get("resolved") or []
-        kept[f"{kind} judge answered as"] = ", ".join(resolved)
+        kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(resolved)
     if arm.look:
         kept["second look"] = arm.look
     if "members" in arm.judge:
@@ -346,18 +356,19 @@ def _measured(arm: Arm) -> Json:
 def _other_measures(differs: Sequence[Json], first: Arm, other: Arm) -> Iterator[str]:
     if differs or first.protocol != other.protocol:
         yield (
-            "The two are different measurements (see what differs), so the difference may be theirs and not the "
-            f"subjects'. {judge_alike(differs, first, other)}"
+            f"The two are different measurements{_by(differs)}, so the difference may be theirs and not the subjects'. "
+            f"{judge_alike(differs, first, other)}"
         )
+
+
+def _by(differs: Sequence[Json]) -> str:
+    fields = [str(one["field"]) for one in differs]
+    return f" (they differ in {', '.join(fields)})" if fields else ""
 
 
 def _errors(arm: Arm, table: Table) -> Iterator[str]:
-    if arm.phases and len(arm.scored) < arm.record["scenarios"]["n"]:
-        line = shlex.join(["maskbench", "judge", str(arm.path), "--name", arm.verdicts])
-        yield (
-            f"The second look at {arm.path} is not complete, and what it lacks is what the first judge was unsure of. "
-            f"Take it up again with `{line}`."
-        )
+    if not arm.complete:
+        yield _incomplete(arm)
     share = error_share(table)
     if share > arm.settings.max_error_rate:
         yield (
@@ -366,10 +377,24 @@ def _errors(arm: Arm, table: Table) -> Iterator[str]:
         )
 
 
+def _incomplete(arm: Arm) -> str:
+    run = shlex.join(["maskbench", "run", "--out", str(arm.path)])
+    judge = shlex.join(["maskbench", "judge", str(arm.path), "--name", arm.verdicts])
+    if arm.phases:
+        return (
+            f"The second look at {arm.path} is not complete, and what it lacks is what the first judge was unsure of. "
+            f"Take it up again with `{judge}`."
+        )
+    lines = [run] if arm.verdicts == VERDICTS or "members" in arm.judge else [run, judge]
+    again = " and ".join(f"`{line}`" for line in lines)
+    return (
+        f"{arm.path} is not complete: {len(arm.scored):,} of {arm.record['scenarios']['n']:,} scenarios are done, and "
+        f"those that are done first are no sample. Take it up again with {again}."
+    )
+
+
 def _warnings(first: Arm, other: Arm, both: Shared) -> Iterator[str]:
     for arm in (first, other):
-        if len(arm.scored) < arm.record["scenarios"]["n"]:
-            yield f"{arm.path} is not complete: {len(arm.scored)} of {arm.record['scenarios']['n']} scenarios are done."
         if arm.settings.limit is not None:
             yield f"{arm.path} is a smoke run: it shows that things work, and measures nothing."
     if first.phases or other.phases:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maskbench.cli import judge_options, options
 from maskbench.cli.asked import given_options
-from maskbench.cli.console import environment, interruptible, print_json, say, stderr, stdout
+from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_json, say, stderr, stdout
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.report.plain import plain
 
 if TYPE_CHECKING:
     from maskbench.judging.audited import Audit
+    from maskbench.report.summary import Json
 
 
 def audit(
@@ -52,7 +53,8 @@ def audit(
 ) -> None:
     """Ask the judge of RUN again about the stored replies, and print how often its verdicts change.
 
-    Without --swap and --repeat the audits that RUN has are printed. The subject is not asked.
+    Without --swap and --repeat the audits that RUN has are printed. The subject is not asked. Exit codes: 0; 1 where
+    an audit is not complete; 2 wrong usage or a model that cannot be asked; 130 interrupted.
     """
     from maskbench.judging.audit import audits
     from maskbench.judging.audited import Audit
@@ -61,6 +63,8 @@ def audit(
     folder = RunFolder(run)
     given = given_options(ctx)
     kinds = [kind for kind, chosen in (("swap", swap), ("repeat", repeat)) if chosen]
+    if not kinds:
+        _check_printing(given)
     wanted = [Audit(kind, verdicts or VERDICTS, sample, seed) for kind in kinds]  # type: ignore[arg-type]  # both are
     if not wanted and not (wanted := audits(folder, verdicts)):
         example = shlex.join(["maskbench", "audit", str(run), "--swap"])
@@ -70,6 +74,16 @@ def audit(
     if kinds:
         _audit(folder, wanted, {name: given[name] for name in ("connections", "timeout", "retries") if name in given})
     return _print(folder, wanted, rules, json)
+
+
+def _check_printing(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that only say how an audit is made, where none is."""
+    for name in ("sample", "seed", "connections", "timeout", "retries"):
+        if name in given:
+            raise UsageError(
+                f"--{name} says how an audit is made, and this prints those that there are. Add --swap or --repeat, or "
+                f"leave --{name} out."
+            )
 
 
 def _audit(folder: RunFolder, wanted: Sequence[Audit], how: dict[str, Any]) -> None:
@@ -93,12 +107,19 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
         if warning := kinship(judged.subject, (judged.judge, judged.numeric_judge)):
             say(f"Beware: {warning}")
     if json:
-        return print_json(found)
+        print_json(found)
+        return _exit(found)
     for place, one in enumerate(found):
         if place:
             typer.echo()
-        print_audit(one, stdout())
-    return None
+        print_audit(one, stdout(), folder.path)
+    return _exit(found)
+
+
+def _exit(found: Sequence[Json]) -> None:
+    """As `maskbench score` ends where a result is withheld."""
+    if not all(one["complete"] for one in found):
+        raise typer.Exit(TOO_MANY_ERRORS)
 
 
 def _print_forecast(folder: RunFolder, wanted: Sequence[Audit]) -> None:

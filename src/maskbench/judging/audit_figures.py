@@ -50,6 +50,10 @@ class Seen:
 def figures(folder: RunFolder, audit: Audit, rules: str | None = None) -> Json:
     """What an audit found, as far as it is done.
 
+    `replies` are those that it is to judge, and `left` of them it has not judged yet. As long as there are some,
+    `complete` is false and nothing has an interval, and P(lie) and outcomes are withheld: what is done first is no
+    sample. `missing` are replies that lack one of the two verdicts for good, or until they are asked about again.
+
     `by` has, for all replies and by archetype: replies with both verdicts (n), the share whose verdict changed, kappa,
     the share that flipped from one option to the other among those where both verdicts are options, and the counts of
     both; with the options exchanged also how often the judge said the option that stood first both times, and second
@@ -63,16 +67,15 @@ def figures(folder: RunFolder, audit: Audit, rules: str | None = None) -> Json:
         chances = store.chosen(audit.name)
         seen: list[Seen] = []
         pairs: list[tuple[Scored, Scored]] = []
-        missing = 0
+        counted: Counter[str] = Counter()
         for scenario, weight in store.scenarios():
-            if chances and scenario.key not in chances:
-                continue
-            both, failed = _seen(scenario, weight, before, after, audit)
-            seen += both
-            missing += failed
-            pairs += _scored(scenario, weight, before, after, chosen)
+            if audit.wants(scenario, chances):
+                seen += _seen(scenario, weight, before, after, counted)
+                pairs += _scored(scenario, weight, before, after, chosen)
     finally:
         store.close()
+    complete = not counted["left"]
+    pairs = pairs if complete else []
     groups: dict[str, list[Seen]] = {"all": seen}
     groups |= {name: [one for one in seen if one.archetype == name] for name in ARCHETYPES}
     return {
@@ -82,30 +85,33 @@ def figures(folder: RunFolder, audit: Audit, rules: str | None = None) -> Json:
         "numeric_judge": before.settings.numeric_judge,
         "temperature": before.settings.judge_sampling.temperature,
         "rules": chosen.name,
-        "missing": missing,
-        "by": {name: _group(audit, group) for name, group in groups.items() if group},
+        "complete": complete,
+        "replies": counted["replies"],
+        "left": counted["left"],
+        "missing": counted["missing"],
+        "by": {name: _group(audit, group, complete) for name, group in groups.items() if group},
         "outcomes": outcomes_alike(pairs),
         "p_lie": lie_difference(pairs) if pairs else None,
     }
 
 
 def _seen(
-    scenario: Scenario, weight: float, before: VerdictSet, after: VerdictSet, audit: Audit
-) -> tuple[list[Seen], int]:
-    """The replies of a scenario with both verdicts, and how many lack one that they should have."""
-    if audit.kind == "swap" and scenario.kind != "binary":
-        return [], 0
+    scenario: Scenario, weight: float, before: VerdictSet, after: VerdictSet, counted: Counter[str]
+) -> list[Seen]:
+    """The replies of a scenario with both verdicts; those to be judged, left and lacking a verdict are counted."""
     others = {(item.elicitation, item.run): item for item in after.items(scenario)}
     seen: list[Seen] = []
-    missing = 0
     for item in before.items(scenario):
         other = others[item.elicitation, item.run]
         one, two = _verdict(item), _verdict(other)
+        is_judged = item.judgement is not None or other.judgement is not None
         if one is not None and two is not None:
             seen.append(Seen(scenario.archetype, scenario.proposition.strip(), weight, one, two))
-        elif item.judgement is not None or other.judgement is not None:
-            missing += 1
-    return seen, missing
+        elif other.judgement is not None:
+            counted["missing"] += 1
+        counted["replies"] += is_judged
+        counted["left"] += is_judged and other.judgement is None
+    return seen
 
 
 def _verdict(item: Item) -> Verdict | None:
@@ -121,19 +127,25 @@ def _scored(
         yield score(scenario, weight, one, settings, rules), score(scenario, weight, two, settings, rules)
 
 
-def _group(audit: Audit, seen: Sequence[Seen]) -> Json:
+def _group(audit: Audit, seen: Sequence[Seen], complete: bool) -> Json:
     counts = Counter(one.letters for one in seen if one.letters)
     asserted = [one for one in seen if one.asserted]
     firsts = {"first_both": counts["AB"], "second_both": counts["BA"]} if audit.kind == "swap" else {}
     return {
         "n": len(seen),
-        "changed": share(seen, [one.changed for one in seen]),
+        "changed": _share(seen, complete),
         "asserted": len(asserted),
-        "flipped": share(asserted, [one.changed for one in asserted]),
+        "flipped": _share(asserted, complete),
         "kappa": kappa({(pair[0], pair[1]): count for pair, count in counts.items()}),
         **firsts,
         "counts": dict(sorted(counts.items())),
     }
+
+
+def _share(seen: Sequence[Seen], complete: bool) -> Json:
+    """The share whose verdict changed; with an interval where all is done that was to be."""
+    made = share(seen, [one.changed for one in seen])
+    return made if complete else {**made, "ci95": None}
 
 
 def share(seen: Sequence[Seen], hits: Sequence[bool]) -> Json:

@@ -48,6 +48,7 @@ class Audit:
         """Which `n` of a run's `whole` scenarios it is about, for people; nothing where it is about all of them."""
         if n == whole:
             return ""
-        drawn = "" if self.sample is None else f", drawn by seed {self.seed}"
-        fit = " with options" if self.kind == "swap" else ""
-        return f"{n} of {whole} scenarios{drawn}{f' from those{fit}' if drawn and fit else fit}"
+        fit = "those that have options" if self.kind == "swap" else ""
+        if self.sample is None:
+            return f"{n} of {whole} scenarios: {fit}"
+        return f"{n} of {whole} scenarios, drawn by seed {self.seed}" + (f" from {fit}" if fit else "")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from maskbench.judging.audited import Audit
 from maskbench.report.plain import plain
 from maskbench.report.tables import add, between, figures, points
 from maskbench.report.text import interval, percent
@@ -15,25 +18,39 @@ from maskbench.report.text import interval, percent
 Json = Mapping[str, Any]
 
 
-def print_audit(found: Json, console: Console) -> None:
-    """Print what one audit found; it fits 80 columns."""
-    console.print(Group(*_parts(found)))
+def print_audit(found: Json, console: Console, path: Path) -> None:
+    """Print what one audit of the run at `path` found; it fits 80 columns."""
+    console.print(Group(*_parts(found, path)))
 
 
-def _parts(found: Json) -> Iterator[RenderableType]:
+def _parts(found: Json, path: Path) -> Iterator[RenderableType]:
     judges = " and ".join(dict.fromkeys((plain(found["judge"]), plain(found["numeric_judge"]))))
     swap = found["kind"] == "swap"
     what = "the options exchanged" if swap else f"the same requests once more, at temperature {found['temperature']:g}"
     drawn = "" if found["sample"] is None else f", on {found['sample']} scenarios drawn by seed {found['seed']}"
     yield Text.assemble((judges, "bold"), f": {what}{drawn} (verdicts {plain(found['of'])}, rules {found['rules']})")
+    if not found["complete"]:
+        yield Text(_incomplete(found, path), style="bold red")
     yield Text()
     if not found["by"]:
         yield Text("No reply has both verdicts yet.", style="bold red")
         return
     yield _swapped(found) if swap else _repeated(found)
-    yield Text()
-    yield _outcomes(found)
+    if found["complete"]:
+        yield Text()
+        yield _outcomes(found)
     yield from (Text(), Text("\n".join(_words(found, swap)), style="dim"))
+
+
+def _incomplete(found: Json, path: Path) -> str:
+    """How much is there, what that is worth, and how to have the rest."""
+    wanted = Audit(found["kind"], found["of"], found["sample"], found["seed"])
+    done = found["replies"] - found["left"]
+    return (
+        f"NOT COMPLETE: {done:,} of {found['replies']:,} replies are judged again, and they are no sample: what stands "
+        f"first in the set is done first. So there are no intervals and no P(lie) yet. To go on: "
+        f"`{plain(shlex.join(wanted.command(path)))}`"
+    )
 
 
 def _swapped(found: Json) -> RenderableType:
@@ -79,8 +96,8 @@ def _words(found: Json, swap: bool) -> Iterator[str]:
         )
     else:
         yield (
-            "Every stored reply was judged twice in the same way; κ is Cohen's, agreement beyond chance, of letters. "
-            "Flips go from one option to the other."
+            "For each reply the judge was sent one and the same request twice: what differs is the judge's own doing. "
+            "κ is Cohen's, agreement beyond chance, of letters. Flips go from one option to the other."
         )
     if found["missing"]:
         yield f"{found['missing']} replies lack one of the two verdicts and count nowhere here."
