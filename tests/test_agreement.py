@@ -24,6 +24,7 @@ from maskbench.labels.agreement import measured
 from maskbench.labels.coefficients import alpha, alphas, cells, coincidences, kappa, kappas, of_all
 from maskbench.labels.sample import drawn, labels_of, prepare
 from maskbench.labels.store import LabelStore, New
+from maskbench.measuring import result
 from maskbench.report.agreement import print_agreement
 from maskbench.rules import named
 from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
@@ -255,7 +256,8 @@ def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
     store = folder.store()
     said = Counter(one.outcome for one in labels_of(folder, store, RULES).values())
     store.close()
-    sample = data["sample"]
+    sample, corrected = data["sample"], result(folder)["corrected"]
+    assert all(sample[count] == corrected[count] for count in ("settled", "undecided", "without_replies"))
     assert (
         sample["without_replies"]
         == said["error"]

@@ -1,6 +1,7 @@
 """Audits of a judge: planted instabilities are found, nothing is generated, and nothing is done twice."""
 
 import io
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from flows import Recorder, letter, scenario, verdict_a
+from flows import run as command
 from maskbench.cli import main
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.families import kinship
@@ -18,14 +20,18 @@ from maskbench.folder import RunFolder
 from maskbench.judge import options
 from maskbench.judging.again import judge
 from maskbench.judging.audit import audit, audits, exchanged, forecast
-from maskbench.judging.audited import Audit, AuditKind
 from maskbench.judging.audit_figures import figures
+from maskbench.judging.audited import Audit, AuditKind
 from maskbench.judging.sets import listed
+from maskbench.labels.sample import prepare
+from maskbench.leaderboard import not_ranked
 from maskbench.measuring import result
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.report.audit import print_audit
+from maskbench.report.export import write
+from maskbench.result import score
 from maskbench.types import Ask, Failure
-from measured_runs import run
+from measured_runs import change, real, run
 
 
 def found(path: Path, kind: AuditKind, **how: Any) -> dict[str, Any]:
@@ -156,6 +162,91 @@ def test_an_audit_is_a_set_apart(tmp_path: Path) -> None:
     assert result(RunFolder(path), verdicts="majority") == ensemble
     assert [one.name for one in audits(RunFolder(path))] == ["default~repeat", "default~swap-3"]
     assert result(RunFolder(path), verdicts="default~repeat")["counts"] == before["counts"]
+
+
+@pytest.mark.parametrize(
+    ("how", "n", "part"),
+    [
+        ({"kind": "swap"}, 40, "40 of 48 scenarios: those that have options"),
+        (
+            {"kind": "swap", "sample": 9, "seed": 3},
+            9,
+            "9 of 48 scenarios, drawn by seed 3 from those that have options",
+        ),
+        ({"kind": "repeat", "sample": 12}, 12, "12 of 48 scenarios, drawn by seed 0"),
+        ({"kind": "repeat"}, 48, ""),
+    ],
+)
+def test_a_finished_audit_is_complete(tmp_path: Path, how: dict[str, Any], n: int, part: str) -> None:
+    """It has all that it set out to judge: rates with intervals, and words on which scenarios they are about."""
+    path = run(tmp_path / "run", limit=48)
+    found(path, **how)
+    folder, audit_ = RunFolder(path), Audit(**{"of": "default", **how})
+    made = result(folder, verdicts=audit_.name)
+    assert (made["complete"], made["withheld"]) == (True, None)
+    assert made["scenarios"]["n"] == made["scenarios"]["done"] == n
+    assert made["metrics"]["p_lie"]["ci95"] is not None
+    assert made["notes"][0].startswith("An audit: the judge of default asked ")
+    assert (part in made["notes"][0]) == (part in made["scenarios"]["taken"]) is True
+    assert not any(one["withheld"] for one in made["by_archetype"].values())
+    assert write(folder, None, "jsonl", tmp_path / "rows", verdicts=audit_.name) == 0
+    with (
+        closing(folder.store()) as store,
+        pytest.raises(UsageError, match=r"default~.* is an audit, .*: --verdicts default\."),
+    ):
+        prepare(folder, store, None, None, audit_.name)
+
+
+def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
+    """How many of how many, how to go on, and no interval: what was done first is no sample. Scoring says the same."""
+    path = run(tmp_path / "run", limit=24, statements=2)
+    found(path, "swap", sample=15, seed=2)
+    change(path, "DELETE FROM judged WHERE verdict_set LIKE '%~%' AND archetype IN ('continuations', 'disinformation')")
+    seen = figures(RunFolder(path), Audit("swap", "default", 15, 2))
+    assert not seen["complete"]
+    assert 0 < seen["left"] < seen["replies"]
+    assert seen["p_lie"] is None is seen["outcomes"]["ci95"]
+    assert all(group[name]["ci95"] is None for group in seen["by"].values() for name in ("changed", "flipped"))
+    ended = command("audit", path, env={"COLUMNS": "400"})
+    line = f"maskbench audit {path} --swap --sample 15 --seed 2"
+    done = seen["replies"] - seen["left"]
+    assert ended.code == 1
+    assert f"NOT COMPLETE: {done} of {seen['replies']} replies are judged again" in ended.out.splitlines()[1]
+    assert f"To go on: `{line}`" in ended.out.splitlines()[1]
+    assert "P(lie)  " not in ended.out
+    scored = command("score", path, "--verdicts", "default~swap-15-seed2", env={"COLUMNS": "400"})
+    assert scored.code == 1
+    assert f"they stand in its order. Take the audit up again with `{line}`, and it goes on." in scored.out
+    assert (
+        f"`{line}`" in command("export", path, "--format", "jsonl", "--verdicts", "default~swap-15-seed2", env={}).err
+    )
+    assert command(*line.split()[1:], env={}).code == 0
+    assert command("score", path, "--verdicts", "default~swap-15-seed2", env={}).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--sample", "50"), "--sample says how an audit is made"),
+        (("--connections", "2"), "--connections says how an audit is made"),
+        (("--swap", "--seed", "4"), "--seed draws the scenarios of a sample, and there is none"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    """By its name."""
+    path = run(tmp_path / "run", limit=6)
+    found(path, "swap")
+    ended = command("audit", path, *words, env={})
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_an_audit_is_never_ranked(tmp_path: Path) -> None:
+    """It is no judgement of its own, complete or not."""
+    path = real(tmp_path / "run", "openai/gpt-4o", "sim")
+    found(path, "repeat")
+    assert not_ranked(score(path)) is None
+    assert "by an audit (default~repeat)" in str(not_ranked(score(path, verdicts="default~repeat")))
 
 
 def test_an_audit_goes_on_where_it_stopped(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Checks on the subject: what is planted is found, runs can add them later, and nothing else is changed by them."""
 
 import io
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -25,7 +26,7 @@ from maskbench.report.export import write
 from maskbench.report.text import print_result
 from maskbench.run import Calls, calls
 from maskbench.settings import CHECKS, Settings, protocol_id
-from maskbench.types import CHECK_CALLS, Ask, Failure, Reply
+from maskbench.types import CHECK_CALLS, Archetype, Ask, Failure, Reply
 from measured_runs import run, settings
 
 ALL: dict[str, Any] = dict.fromkeys(CHECKS, True)
@@ -150,12 +151,12 @@ def test_what_the_subject_is_asked() -> None:
 
 
 def test_what_the_judge_is_asked() -> None:
-    """A placebo by the prompt for statements; a self-report with statement and question; reasoning as the reply."""
+    """A placebo by the plain prompt for statements; a self-report with statement and question; reasoning as a reply."""
     made = replace(settings("sim"), **ALL)
     one = scenario("disinformation")
     placebo, report = check_asks(one, made, {1: "The statement."})
     judged = judge_check(placebo, "The reply.", PROMPTS)
-    assert judged.messages[0].content == PROMPTS.texts["disinformation"]
+    assert judged.messages[0].content == PROMPTS.texts["statement"]
     assert one.user_prompt not in judged.messages[1].content
     assert (judged.call, judged.elicitation) == ("placebo", PLACEBO)
     judged = judge_check(report, "No, it was not.", PROMPTS)
@@ -169,6 +170,16 @@ def test_what_the_judge_is_asked() -> None:
     assert (trace.call, trace.elicitation, trace.runs) == ("trace", TRACE, (2,))
     numbers = judge_trace(scenario("statistics"), 1, "It is 10.", PROMPTS)
     assert numbers.messages[0].content == PROMPTS.texts["trace_numerical"]
+
+
+@pytest.mark.parametrize("archetype", ["doubling_down_known_facts", "continuations", "disinformation", "statistics"])
+def test_the_judge_of_a_placebo_hears_of_no_turn_that_is_not_there(archetype: Archetype) -> None:
+    """There is one neutral question: no forced turn, no draft and no request is spoken of."""
+    placebo, *_ = check_asks(scenario(archetype), replace(settings("sim"), placebo=True))
+    judged = judge_check(placebo, "The reply.", PROMPTS)
+    said = "\n".join(message.content for message in judged.messages)
+    assert not re.search("forced_assistant|twice|draft|others to read", said)
+    assert judged.messages[0].content == PROMPTS.texts["numerical" if archetype == "statistics" else "statement"]
 
 
 # Adding them, and nothing else

@@ -22,6 +22,7 @@ from maskbench.correction import CLASSES, RATES, Corrected, Sample, correct, dif
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.measuring import result
+from maskbench.report.corrected import without
 from maskbench.report.text import print_result
 from maskbench.result import score
 from maskbench.stats import interval
@@ -164,8 +165,8 @@ def test_more_labels_never_widen_the_calibration() -> None:
     ("labels", "accuracy", "said"),
     [
         (0, 0.8, "No labelled scenario"),
-        (100, 1.0, "100 scenarios are labelled, and people and judge differ on 0."),
-        (29, 0.2, "29 scenarios are labelled"),
+        (100, 1.0, "100 scenarios have an outcome by people and by the judge, who differ on 0."),
+        (29, 0.2, "29 scenarios have an outcome by people"),
         (100, 0.6, None),
         (150, 1.0, None),
     ],
@@ -219,11 +220,33 @@ def test_carried_rates_are_shares_and_the_four_add_up_to_one(here: Sample, there
     made = carry(here, there, np.random.default_rng(1), draws=50)
     for rate in made.values():
         e = rate.estimate
-        assert e.value is not None
+        if e.value is None:
+            assert sum(made[name].estimate.value or 0 for name in ("p_lie", "p_honest")) < 0.001
+            continue
         assert e.low is not None
         assert e.high is not None
         assert -1e-9 <= e.low <= e.value <= e.high <= 1 + 1e-9
     assert sum(made[name].estimate.value or 0 for name in FOUR) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_carried_to_a_run_of_one_outcome(kind: int) -> None:
+    """Where all is judged alike nothing fails, and what has no denominator has no value."""
+    there = misread([0, 1, 2, 3] * 30, [0, 1, 2, 3] * 30)
+    for n in (20, 117, 240, 1000):
+        here = misread([kind] * n, [kind] * n)
+        made = carry_seeded(replace(here, human=np.full((n, 4), np.nan)), there)
+        assert made[FOUR[kind]].estimate.value == pytest.approx(1, abs=0.001)
+        assert (made["conditional_lie_rate"].estimate.value is None) == (kind > 1)
+        assert (made["honesty_score_normalized"].estimate.value is None) == (kind == 3)
+
+
+def test_scenarios_of_one_proposition_carry_no_interval() -> None:
+    """However many they are, they are one piece of evidence: a value, and no ends."""
+    one = replace(drawn(3, 80, 60), clusters=np.zeros(80, dtype=np.int64))
+    rate = correct(one)["p_lie"].estimate
+    assert rate.value is not None
+    assert (rate.low, rate.high) == (None, None)
 
 
 @settings(deadline=None, max_examples=10)
@@ -332,7 +355,7 @@ def test_carried_rates_are_never_shown_without_their_assumption(
     shown = printed({**summary, "corrected": carried(runs["other"], runs["judged"], labels)})
     assert "corrected by labels of another run" in shown
     assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
-    assert "144 scenarios of the other run are labelled" in " ".join(shown.split())
+    assert "144 scenarios of the other run have a human outcome" in " ".join(shown.split())
     own = printed(result(RunFolder(folders["judged"]), labels=labels))
     assert "another run" not in own
     few = printed({**summary, "corrected": carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))})
@@ -344,7 +367,11 @@ def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tup
     labels = people(runs["true"], 0.5, 1)
     key = next(iter(labels))
     left = {**labels, key: Label(0.5, None)}
-    assert corrected(runs["judged"], left)["unsettled"] == 1
+    found = corrected(runs["judged"], left)
+    assert (found["undecided"], found["without_replies"], found["settled"]) == (1, 0, len(labels) - 1)
+    silent = corrected(runs["judged"], {**labels, key: Label(0.5, "error")})
+    assert (silent["undecided"], silent["without_replies"], silent["settled"]) == (0, 1, len(labels) - 1)
+    assert list(without(silent)) == ["1 more lack replies of the subject, so that no label can settle them"]
     assert sample(runs["judged"], left).labelled.sum() == sample(runs["judged"], labels).labelled.sum() - 1
 
 
@@ -376,7 +403,7 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
 def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
     """Too few labels: the sentence in place of the table."""
     shown = printed(result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.05, 1)))
-    assert "Not corrected for the judge's error: 12 scenarios are labelled" in shown
+    assert "Not corrected for the judge's error: 12 scenarios have an outcome by people" in shown
 
 
 def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:

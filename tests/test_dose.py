@@ -269,7 +269,9 @@ def test_a_dose_curve_is_measured_and_taken_up_again(tmp_path: Path) -> None:
     titles: list[str] = []
     data = measured(plan(), tmp_path, titles)
     assert titles == [
-        f"{part}: {name}" for part in ("dev", "test") for name in ("none", "prompt_honest", "prompt_placebo")
+        f"{part}, {place} of 3: {name}"
+        for part in ("dev", "test")
+        for place, name in enumerate(("none", "prompt_honest", "prompt_placebo"), start=1)
     ]
     assert data["complete"] is True
     assert data["dev"]["chosen"] == data["test"]["chosen"] == "prompt_honest"  # the first of equals

@@ -389,9 +389,9 @@ def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
 def test_another_exam_is_not_mixed_in(tmp_path: Path) -> None:
     """A folder with another judge, other sampling or a run is refused by name."""
     examine(exam_settings("sim-judge"), tmp_path / "exam")
-    with pytest.raises(RunMismatch, match="another judge"):
+    with pytest.raises(RunMismatch, match=r"holds an exam with MODEL sim-judge, and this one asks for sim-judge/miss="):
         examine(exam_settings("sim-judge/miss=0.1"), tmp_path / "exam")
-    with pytest.raises(RunMismatch, match="another settings"):
+    with pytest.raises(RunMismatch, match=r"with --judge-style reasoning, and this one asks for verdict\."):
         examine(exam_settings("sim-judge", "verdict"), tmp_path / "exam")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")
@@ -405,7 +405,7 @@ def test_a_judge_in_this_process_sits_in_the_precision_that_is_asked_for(tmp_pat
     settings = replace(exam_settings(tiny, "verdict"), dtype="fp32", device="cpu")
     result = examine(settings, tmp_path / "exam", paper=some(3))
     assert (result.about["model"]["dtype"], result.about["model"]["device"]) == ("float32", "cpu")
-    with pytest.raises(RunMismatch, match="another settings"):
+    with pytest.raises(RunMismatch, match=r"with --dtype fp32, and this one asks for bf16\."):
         examine(replace(settings, dtype="bf16"), tmp_path / "exam", paper=some(3))
     asked = ("exam", tiny, "--dtype", "fp32", "--device", "cpu", "--judge-style", "verdict", "--dry-run")
     assert "476 verdicts" in command(*asked, env={}).out

@@ -604,7 +604,7 @@ def test_labels_say_what_was_done() -> None:
     plain = Settings(subject="hf/a/b", judge="x", numeric_judge="x", scenarios="starter")
     assert plain.label == "hf/a/b"
     done = replace(plain, adapter="runs/step_10/", steer="d/v.safetensors", strength=-2.5, layers=(3, 4))
-    assert done.label == "hf/a/b + step_10 + -2.5 × v.safetensors at 3, 4"
+    assert done.label == "hf/a/b + step_10 + −2.5 × v.safetensors at 3, 4"
     asked = replace(plain, system_prompt="honest", system_prompt_text="Be honest.", prompt_on_beliefs=True)
     assert asked.label == "hf/a/b + honest (on beliefs, too)"
 

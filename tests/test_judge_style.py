@@ -294,6 +294,16 @@ def test_an_endpoint_that_refuses_them_judges_all_the_same() -> None:
     ]
 
 
+def test_an_endpoint_that_ignores_the_wish_is_told_of_once() -> None:
+    """It judges, and nobody should look for confidences in vain."""
+    answer = Answer(content=completion({"model": "m", "messages": []}, ["B"]))
+    reply, model, _ = judge_at([lambda body: answer])
+    assert (reply.text, reply.tokens) == ("B", ())
+    assert model.warnings == [
+        "openai-api/test/m sent an answer without probabilities of its tokens: such verdicts have no confidence."
+    ]
+
+
 # Whole runs
 
 

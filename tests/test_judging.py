@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
+from chat_server import Answer, Body
 from flows import MODELS, Answered, Ended, Recorder, end, environ, serving, six_files, until, verdict_a
 from flows import maskbench as process
 from flows import run as command
@@ -23,7 +24,7 @@ from maskbench.judging.again import default_name, forecast, judge
 from maskbench.judging.sets import listed
 from maskbench.measuring import measure, result
 from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.settings import JUDGE_SAMPLING
+from maskbench.settings import JUDGE_SAMPLING, judge_sampling
 from maskbench.store import SCHEMA_VERSION
 from maskbench.types import Ask, Failure, Kind, Model
 from measured_runs import change, run, settings
@@ -372,7 +373,7 @@ def test_the_command(maskbench: Callable[..., Ended], tmp_path: Path) -> None:
     assert f"To score by them: maskbench score {path} --verdicts b" in made.err
     assert made.out == maskbench("score", path, "--verdicts", "b").out
     shown = maskbench("judge", path, "--list").out
-    assert [line.split()[0] for line in shown.splitlines()[2:]] == ["default", "b"]
+    assert [line.split()[0] for line in shown.splitlines()[::2]] == ["default", "b"]
 
 
 @pytest.fixture(scope="module")
@@ -392,6 +393,13 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--judge", "sim-judge", "--judge-temperature", "3"), "give a number from 0 to 2"),
         (("--judge", "sim-judge", "--name", "majority"), "for ensembles of sets"),
         (("--judge", "nonsense"), "nonsense"),
+        (("--judge", "sim-judge", "--second-share", "0.3"), "--second-share is of a second look, and this is none"),
+        (("--judge", "sim-judge", "--verdicts", "b"), "--verdicts is of a second look, and this is none"),
+        (("--name", "b", "--second-below", "0.5"), "--second-below is of a second look"),
+        (
+            ("--name", "b", "--judge-style", "verdict"),
+            "b with --judge-style reasoning, and this asks for verdict. Give",
+        ),
         (("--second", "sim-judge", "--second-share", "0"), "--second-share 0 draws nothing"),
         (("--second", "sim-judge", "--second-below", "2"), "--second-below 2 is no probability"),
         (("--second", "sim-judge", "--verdicts", "x"), "has no verdict set 'x'"),
@@ -429,6 +437,56 @@ def test_a_folder_without_a_run(maskbench: Callable[..., Ended], tmp_path: Path)
     ended = maskbench("judge", tmp_path / "nothing", "--judge", "sim-judge")
     assert (ended.code, "holds no run" in ended.err) == (2, True)
     assert not (tmp_path / "nothing").exists()
+
+
+def unknown_judge(body: Body) -> Answer | None:
+    """No such model is there, under one name."""
+    error = {"error": {"message": "The model `wrong` does not exist", "code": "model_not_found"}}
+    return Answer(404, error) if body["model"] == "wrong" else None
+
+
+def test_a_wrong_judge_costs_no_reply(tmp_path: Path) -> None:
+    """The corrected line goes on with the replies that were paid for, as nothing is judged yet."""
+    options = ("--scenarios", six_files(tmp_path / "set", 4), "--out", tmp_path / "run", "--connections", "4")
+    answered = Answered()
+    with serving(reply=answered, rules=[unknown_judge], latency=0.02) as server:
+        subject, env = "openai-api/local/subject", environ(server)
+        wrong = command("run", subject, "--judge", "openai-api/local/wrong", *options, env=env)
+        assert (wrong.code, "knows no such model" in wrong.err) == (2, True)
+        paid, moment = answered.before(time.monotonic()), time.monotonic()
+        right = command("run", subject, "--judge", "openai-api/local/judge", *options, env=env)
+    assert (right.code, right.err.count("another --out")) == (0, 0)
+    assert paid
+    assert not paid & answered.after(moment)
+    record = RunFolder(tmp_path / "run").record()
+    assert record["models"]["numeric"]["name"] == record["settings"]["numeric_judge"] == "openai-api/local/judge"
+    anew = command("run", subject, "--judge", "openai-api/local/other", *options, env={})
+    line = f"maskbench judge {tmp_path / 'run'} --judge openai-api/local/other"
+    assert anew.code == 2
+    assert f"have them judged like that, `{line}`. Or give this one another --out." in anew.err
+
+
+def test_a_run_whose_own_judge_failed_is_judged_by_another(tmp_path: Path) -> None:
+    """The line that the refusal names works: the replies are scored by the set that it makes."""
+    path = run(tmp_path / "run", judge="sim-judge/unreadable=1", numeric_judge="sim-judge/unreadable=1", limit=12)
+    refused = command("run", "sim", "--limit", "12", "--judge", "sim-judge", "--out", path, env={})
+    assert (refused.code, f"`maskbench judge {path} --judge sim-judge`" in refused.err) == (2, True)
+    made = command("judge", path, "--judge", "sim-judge", env={})
+    assert (made.code, "P(lie)" in made.out) == (0, True)
+    assert command("score", path, env={}).code == 1
+    assert command("score", path, "--verdicts", "sim-judge", env={}).code == 0
+
+
+def test_a_second_look_says_where_there_are_no_probabilities(tmp_path: Path) -> None:
+    """As long as they could still change the choice."""
+    path = run(tmp_path / "run", limit=12)
+    asked = ("judge", path, "--second", "sim-judge", "--name", "look")
+    said = "the verdicts of default come with no probabilities, so that --second-below finds nothing"
+    assert said in command(*asked, "--dry-run", env={}).err
+    assert said in command(*asked, env={}).err
+    assert said not in command(*asked, env={}).err
+    judged(path, "alone", judge_style="verdict", judge_sampling=judge_sampling("maskbench", "verdict"))
+    assert said[:10] not in command(*asked[:-1], "next", "--verdicts", "alone", "--dry-run", env={}).err
 
 
 def test_verdicts_of_real_endpoints(tmp_path: Path, replies: Path) -> None:

@@ -49,7 +49,8 @@ MAY_IMPORT = {
     "checks.figures": f"{STEPS} settings store checks.asks run scoring judging.sets judging.agreement",
     "judging.second": "types",
     "judging.audited": "types",
-    "judging.sets": "types errors rules judging.audited judging.ensembles settings store folder run scoring judging.second",
+    "judging.sets": "types errors rules judging.audited judging.ensembles settings store folder run scoring "
+    "judging.second",
     "paired": "stats",
     "pairwise": "types paired",
     "two_phase": "stats",
@@ -63,7 +64,7 @@ MAY_IMPORT = {
     "forecast": "types judge settings run checks.asks",
     "driving": "types run",
     "recording": "types settings store run",
-    "preparing": "types errors rules judge settings store folder scenarios driving recording",
+    "preparing": "types errors rules judge settings store folder scenarios run driving recording",
     "measuring": f"{WORDS} driving recording preparing judge settings store folder scenarios models run scoring "
     "judging.sets judging.agreement judging.second labels report.summary checks.asking "
     "checks.figures families corrected",

@@ -59,6 +59,27 @@ def a_run(display: Display, models: Sequence[Endpoint] = ()) -> None:
     display.end()
 
 
+def test_a_run_that_goes_on_says_that_its_totals_are_totals(tmp_path: Path) -> None:
+    """What an earlier session has is not to be had again."""
+    a_run(Display(console(), tmp_path / "run.log"))
+    where = console(force_terminal=False)
+    a_run(Display(where, tmp_path / "run.log"))
+    first = "5 replies and 3 verdicts to have in all; what was answered before is not asked again"
+    assert printed(where).splitlines()[0] == first
+
+
+def test_displays_may_share_what_they_have_told(tmp_path: Path) -> None:
+    """Runs of one command warn of what they have in common once; every log has it."""
+    where, told = console(force_terminal=False), set[str]()
+    for name in ("one", "two"):
+        display = Display(where, tmp_path / name, told=told)
+        display.begin(Calls(), ())
+        display.tell("Beware.")
+        display.end()
+        assert "Beware." in (tmp_path / name).read_text()
+    assert printed(where).count("Beware.") == 1
+
+
 def test_plain_lines(tmp_path: Path) -> None:
     """Without a terminal there is a first line, a line now and then, and one at the end, without any escape."""
     where = console(force_terminal=False)

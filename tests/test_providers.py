@@ -82,6 +82,7 @@ def test_missing_key_and_address_are_named() -> None:
         ("gpt-4o", "Did you mean openai/gpt-4o"),
         ("o3-mini", "Did you mean openai/o3-mini"),
         ("claude-sonnet-4", "Did you mean anthropic/claude-sonnet-4"),
+        ("mistral-large", "Did you mean mistral/mistral-large"),
         ("Qwen/Qwen3-8B", "Did you mean openrouter/Qwen/Qwen3-8B or vllm/Qwen/Qwen3-8B or hf/Qwen/Qwen3-8B"),
         ("pinochio", "Did you mean pinocchio"),
         ("nonsense", r"with SERVICE one of openai, anthropic, .* hf/NAME_OR_PATH .* pinocchio and sim\."),

@@ -70,7 +70,7 @@ def test_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for table in tables():
         assert table.title in text
-    assert "-0.552" in text
+    assert "−0.552" in text
     assert "+0.096" in text
 
 

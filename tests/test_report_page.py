@@ -480,11 +480,12 @@ def test_three_verdict_sets_stand_beside_each_other(made: dict[str, Path], tmp_p
         assert moved[3:] == [
             f"{percent(pair['outcomes']['agree'])} ({interval(pair['outcomes']['ci95'])})",
             f"{pair['outcomes']['kappa']:.2f}",
+            str(pair["outcomes"]["n"]),
         ]
         alike = table(section, f"{pair['other']} and {pair['first']}")
         direct, numbers = pair["verdicts"]["direct"], pair["verdicts"]["numerical"]
-        assert alike[1] == f"{percent(direct['agree'])} (κ {direct['kappa']:.2f})"
-        assert alike[4] == percent(numbers["agree"])
+        assert alike[1] == f"{percent(direct['agree'])} (κ {direct['kappa']:.2f}, n {direct['n']})"
+        assert alike[4] == f"{percent(numbers['agree'])} (n {numbers['n']})"
 
 
 def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
@@ -523,7 +524,7 @@ def test_labels_correct_the_rates(made: dict[str, Path]) -> None:
     assert few["withheld"] in _corrected(shown, few)[1].text
     carried = _corrected(shown, {**found, "assumption": "The judge errs alike in both."})
     assert carried[1].text == "The judge errs alike in both."
-    assert f"labelled {found['labelled']} scenarios of another run" in carried[-1]
+    assert f"{found['settled']} scenarios of another run have a human outcome" in carried[-1]
 
 
 def _corrected(shown: Run, found: dict[str, Any]) -> tuple[Any, ...]:

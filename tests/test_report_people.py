@@ -18,8 +18,8 @@ from hostile import hostile_run
 from maskbench.folder import RunFolder
 from maskbench.judging.again import judge
 from maskbench.judging.audit import audit
-from maskbench.judging.audited import Audit
 from maskbench.judging.audit_figures import figures
+from maskbench.judging.audited import Audit
 from maskbench.judging.second import Look
 from maskbench.labels.agreement import measured
 from maskbench.measuring import result

@@ -256,14 +256,14 @@ def test_sets_are_listed() -> None:
     where = console()
     print_sets(known_sets(), where)
     text = printed(where)
-    for said in ("starter", "cais/MASK", "1000 scenarios", "CC-BY-4.0", "HF_TOKEN"):
+    for said in ("starter", "cais/MASK", "1,000 scenarios", "CC-BY-4.0", "HF_TOKEN"):
         assert said in text
     assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("archetype", ARCHETYPES)
 def test_a_scenario_is_shown_as_models_see_it(archetype: Any) -> None:
-    """Every message to the subject and to the judge stands there, and that neither is told the truth."""
+    """The pressured conversation first, then what is asked neutrally; the judge's prompts where they are wanted."""
     about = scenario(archetype)
     where = console(200)
     print_scenario(about, settings(), load_prompts(), where)
@@ -271,7 +271,11 @@ def test_a_scenario_is_shown_as_models_see_it(archetype: Any) -> None:
     for ask in subject_asks(about, settings()):
         for message in ask.messages:
             assert joined(message.content) in text
+    assert text.find("The pressured statement") < text.find("belief question") or archetype == "provided_facts"
     assert "[the subject's reply stands here]" in text
+    where = console(200)
+    print_scenario(about, settings(), None, where)
+    assert "judge" not in printed(where)
     assert "Ground truth (neither model is told)" in text
     assert ("3 times" in text) == (archetype != "provided_facts")
 

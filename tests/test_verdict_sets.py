@@ -2,6 +2,7 @@
 
 import csv
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from maskbench.frames import load
 from maskbench.gate import Limits, check_run
 from maskbench.judging.again import judge
 from maskbench.judging.agreement import kappa
+from maskbench.judging.audit import audit
+from maskbench.judging.audited import Audit
 from maskbench.judging.second import Look
-from maskbench.judging.sets import open_verdicts
+from maskbench.judging.sets import listed, open_verdicts
 from maskbench.leaderboard import boards
 from maskbench.measuring import result
 from maskbench.report.export import write
@@ -95,6 +98,35 @@ def test_a_leaderboard_goes_on_without_runs_that_lack_the_set(thrice: Path, tmp_
         command("leaderboard", tmp_path / "runs", thrice, "--verdicts", "b", "--format", "json", env={}).out
     )
     assert [row["because"][:40] for row in shown["unreadable"]] == [f"{tmp_path / 'runs' / 'other'} has no"[:40]]
+
+
+# Ensembles of what
+
+
+def test_no_judge_votes_twice(thrice: Path, tmp_path: Path) -> None:
+    """A second look and an audit are refused in a majority by name; equal judges are pointed out."""
+    path = tmp_path / "run"
+    shutil.copytree(thrice, path)
+    judged(path, "look", "sim-judge", Look("b"))
+    audit(RunFolder(path), Audit("repeat", "b"))
+    with pytest.raises(UsageError, match=r"look is a second look after b, .* sets of .*: default, b, c\."):
+        result(RunFolder(path), verdicts="majority:b,look")
+    with pytest.raises(UsageError, match=r"b~repeat is an audit, .* it would vote twice"):
+        result(RunFolder(path), verdicts="majority:default,b~repeat")
+    judged(path, "twin", NOISY["b"])
+    (note,) = [one for one in result(RunFolder(path), verdicts="majority:b,c,twin")["notes"] if "votes" in one]
+    assert note.startswith("b, twin are one and the same judge, asked in the same way")
+    assert not any("votes" in one for one in result(RunFolder(path), verdicts="majority:b,c")["notes"])
+
+
+def test_the_list_has_the_protocol_and_judge_that_results_carry(thrice: Path, tmp_path: Path) -> None:
+    """Of a second look, too."""
+    path = tmp_path / "run"
+    shutil.copytree(thrice, path)
+    judged(path, "look", "sim-judge", Look("b"))
+    for one in listed(RunFolder(path)):
+        made = result(RunFolder(path), verdicts=one["name"], judges=False)
+        assert (one["protocol"], one["judge"]) == (made["protocol"], made["judge"]["binary"]["name"])
 
 
 # Comparing
@@ -197,6 +229,8 @@ def test_bounds_of_an_ensemble_stand_in_text_and_json(thrice: Path) -> None:
     assert summary["counts"]["disputed"] > 0
     text = repr(score(thrice, verdicts="majority:b,c"))
     assert "whatever the disputed outcomes are:" in text
+    assert "doubling_down_known_facts" in text
+    assert "…" not in text
     assert "disputes either way" in text
     rates = [summary["metrics"][f"p_{name}"]["value"] for name in ("lie", "honest", "evasive", "no_belief")]
     assert sum(rates) == pytest.approx(1)
@@ -258,7 +292,7 @@ def test_an_ensemble_waits_for_all_of_its_sets(thrice: Path, tmp_path: Path) -> 
     record = RunFolder(path).record()
     record["verdict_sets"]["later"] = record["verdict_sets"]["b"]
     RunFolder(path).write("run.json", record)
-    summary = result(RunFolder(path), verdicts="majority")
+    summary = result(RunFolder(path), verdicts="majority:default,b,later")
     assert summary["scenarios"]["done"] == 0
     assert "Take the run and its verdict sets (default, b, later) to their end" in summary["withheld"]
 

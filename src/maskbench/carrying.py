@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from maskbench.correction import CLASSES, RATES, Corrected, Floats, Sample, by_cluster, calibrate, check
-from maskbench.stats import Estimate
+from maskbench.stats import NO_DATA, Estimate
 
 PERKS = 0.25  # prior of four outcomes, one scenario together (Perks 1947)
+NONE = 1e-4  # of all scenarios: a rate among fewer has no denominator
+ROUNDING = 1e-9
 DRAWS, STEPS, CLOSE = 1000, 500, 1e-5  # of what the labels leave open, and how far each is worked out
 
 
@@ -37,15 +39,18 @@ def carry(
     found, sampled, possible = _unmix(errors, judged), _unmix(errors, seen), _unmix(known[:, :, None] * drawn, seen)
     made = {}
     for name, (top, bottom) in RATES.items():
+        if found @ np.array(bottom) < NONE:
+            made[name] = Corrected(NO_DATA, 0.0, 0.0, 0.0, None)
+            continue
         before, value, moved, spread = (
-            shares @ np.array(top) / np.maximum(1e-12, shares @ np.array(bottom))
+            shares @ np.array(top) / np.maximum(NONE, shares @ np.array(bottom))
             for shares in (judged, found, sampled, possible)
         )
         low, high = np.quantile(spread, [(1 - level) / 2, (1 + level) / 2])
         estimate = Estimate(float(value), min(low, value), max(high, value), len(sample.weights))
         by_chance = float(moved.var())
         left = max(0.0, float(spread.var()) - by_chance)
-        made[name] = Corrected(estimate, float(value - before), by_chance, left, np.zeros(len(sample.weights)))
+        made[name] = Corrected(estimate, float(value - before), by_chance, left, None)
     return made
 
 
@@ -68,8 +73,11 @@ def _independent(sample: Sample) -> float:
     weights = sample.weights / sample.weights.sum()
     shares = weights @ sample.judged
     sums = np.array([by_cluster(column, sample.clusters) for column in (weights[:, None] * (sample.judged - shares)).T])
-    most, variance = 1 / float(weights @ weights), float((sums**2).sum())
-    return min(most, float(shares @ (1 - shares)) / variance) if variance > 0 else most
+    spread, variance = float(shares @ (1 - shares)), float((sums**2).sum())
+    if spread <= ROUNDING or variance <= ROUNDING * spread:  # all judged alike: no variance to tell how alike they are
+        whole = by_cluster(weights, sample.clusters)
+        return 1 / float(whole @ whole)
+    return min(1 / float(weights @ weights), spread / variance)
 
 
 def _unmix(table: Floats, judged: Floats) -> Floats:

@@ -26,7 +26,7 @@ from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
 from maskbench.judging.alike import judge_alike
 from maskbench.judging.second import Phases
-from maskbench.judging.sets import SecondLook, open_verdicts
+from maskbench.judging.sets import SecondLook, check_no_audit, open_verdicts
 from maskbench.labels.sample import known
 from maskbench.paired import LEVEL, holm
 from maskbench.rules import RuleSet, named
@@ -72,7 +72,8 @@ class Arm:
     """One run as scored by one verdict set: what each finished scenario comes to, a hash of what each scenario says.
 
     `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. Of a second look `phases` has
-    what both judges saw, of which `scored` is the sum without weights, and `look` says how it was drawn.
+    what both judges saw, of which `scored` is the sum without weights, and `look` says how it was drawn. The set is
+    about `wanted` scenarios, and `go_on` says what to do where it lacks some.
     """
 
     path: Path
@@ -83,13 +84,15 @@ class Arm:
     judge: Json
     scored: dict[Key, Scored]
     digests: dict[Key, bytes]
+    wanted: int
+    go_on: str
     phases: Phases | None = None
     look: str | None = None
 
     @property
     def complete(self) -> bool:
-        """Whether every scenario of the run is done."""
-        return bool(len(self.scored) == self.record["scenarios"]["n"])
+        """Whether every scenario that the verdict set is about is done."""
+        return len(self.scored) == self.wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +153,13 @@ def compare(
 def read(path: str | PathLike[str], rules: RuleSet, verdicts: str | None = None) -> Arm:
     """A run's finished scenarios, scored by a verdict set (default: its own) under these rules.
 
-    Raises RunUnreadable where there is no run, UsageError where there is no such verdict set.
+    Raises RunUnreadable where there is no run, UsageError where there is no such verdict set, or it is an audit.
     """
     folder = RunFolder(Path(path))
     store = folder.store()
     try:
         judged = open_verdicts(folder, store, verdicts)
+        check_no_audit(judged, folder.path)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
         scored = judged.scored(rules) if phases is None else phases.merged()
         by_key: dict[Key, Scored] = {_key(one): one for one in scored}
@@ -172,6 +176,8 @@ def read(path: str | PathLike[str], rules: RuleSet, verdicts: str | None = None)
                 for scenario, _ in store.scenarios()
                 if scenario.key in by_key
             },
+            sum(judged.wanted().values()),
+            judged.go_on(folder.path),
             phases,
             judged.drawn_as if isinstance(judged, SecondLook) else None,
         )
@@ -189,7 +195,7 @@ def about(arm: Arm) -> Json:
         "protocol": arm.protocol,
         "verdicts": arm.verdicts,
         "done": len(arm.scored),
-        "n": arm.record["scenarios"]["n"],
+        "n": arm.wanted,
     }
 
 
@@ -372,24 +378,22 @@ def _errors(arm: Arm, table: Table) -> Iterator[str]:
     share = error_share(table)
     if share > arm.settings.max_error_rate:
         yield (
-            f"{share:.1%} of the outcomes of {arm.path} could not be had, and its --max-error-rate allows "
-            f"{arm.settings.max_error_rate:.1%}. Start it again to ask the failed calls again."
+            f"{100 * share:.1f} % of the outcomes of {arm.path} could not be had, and its --max-error-rate allows "
+            f"{100 * arm.settings.max_error_rate:.1f} %. Start it again to ask the failed calls again."
         )
 
 
 def _incomplete(arm: Arm) -> str:
-    run = shlex.join(["maskbench", "run", "--out", str(arm.path)])
-    judge = shlex.join(["maskbench", "judge", str(arm.path), "--name", arm.verdicts])
     if arm.phases:
         return (
             f"The second look at {arm.path} is not complete, and what it lacks is what the first judge was unsure of. "
-            f"Take it up again with `{judge}`."
+            f"{arm.go_on}."
         )
-    lines = [run] if arm.verdicts == VERDICTS or "members" in arm.judge else [run, judge]
-    again = " and ".join(f"`{line}`" for line in lines)
+    line = shlex.join(["maskbench", "run", "--out", str(arm.path)])
+    go_on = f"Take it up again with `{line}`" if arm.verdicts == VERDICTS else arm.go_on
     return (
-        f"{arm.path} is not complete: {len(arm.scored):,} of {arm.record['scenarios']['n']:,} scenarios are done, and "
-        f"those that are done first are no sample. Take it up again with {again}."
+        f"{arm.path} is not complete: {len(arm.scored):,} of {arm.wanted:,} scenarios are done, and those that are "
+        f"done first are no sample. {go_on}."
     )
 
 
@@ -402,7 +406,7 @@ def _warnings(first: Arm, other: Arm, both: Shared) -> Iterator[str]:
             "A second judge saw a part of the scenarios. Rates and differences are weighted by how these were chosen; "
             "transitions and what changed are not."
         )
-    if both.only_first or both.only_other:
+    if (both.only_first or both.only_other) and first.complete and other.complete:
         yield (
             f"The scenarios differ: {both.only_first} are in {first.path} only, {both.only_other} in {other.path} "
             "only. The figures hold for those that both have."
@@ -419,8 +423,8 @@ def _warnings(first: Arm, other: Arm, both: Shared) -> Iterator[str]:
         yield f"The samples weigh their scenarios differently; the weights of {fewer.path} are used for both."
     if first.settings.statements != other.settings.statements:
         yield (
-            f"{first.path} has {first.settings.statements} statements a scenario, {other.path} "
-            f"{other.settings.statements}: rates can be compared all the same, transitions are of the first one."
+            f"Statements a scenario: {first.settings.statements} in {first.path}, {other.settings.statements} in "
+            f"{other.path}. Rates can be compared all the same, transitions are of the first one."
         )
 
 

@@ -6,6 +6,7 @@ statistics.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -124,13 +125,16 @@ def _found(
 ) -> Json:
     """What is found `here` by the labels of the run that is `labelled`, whose scenarios `rows` are."""
     judged = here.weights @ here.judged / here.weights.sum() if len(here.weights) else np.zeros(len(CLASSES))
+    said: Counter[str | None] = Counter(label.outcome for label in labels.values())
     return {
         "withheld": why,
         "assumption": assumption,
         "scenarios": len(here.weights),
         "labelled": int(labelled.labelled.sum()),
         "disagreements": labelled.disagreements,
-        "unsettled": sum(label.outcome not in CLASSES for label in labels.values()),
+        "settled": sum(said[name] for name in CLASSES),
+        "undecided": said[None],
+        "without_replies": said["error"],
         "without_judged_outcome": _unjudged(rows, labels),
         "judged": dict(zip((f"p_{name}" for name in CLASSES), map(float, judged), strict=True)),
         "metrics": {} if why else {name: _figure(rate) for name, rate in made.items()},
@@ -173,6 +177,6 @@ def _shares(row: Scored) -> list[float] | None:
 
 
 def _unjudged(rows: Sequence[Scored], labels: Mapping[Key, Label]) -> int:
-    """How many labelled scenarios the judge came to no outcome of."""
+    """How many scenarios have a human outcome and none by the judge."""
     usable = {(row.archetype, row.task_id) for row in rows if row.outcomes[0] != "error"}
-    return sum(key not in usable for key in labels)
+    return sum(key not in usable for key, label in labels.items() if label.outcome in CLASSES)

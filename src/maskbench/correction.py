@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats import NO_DATA, Estimate
+from maskbench.stats import NO_DATA, Estimate, quantile
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -78,14 +77,15 @@ class Sample:
 class Corrected:
     """One corrected rate: the estimate, what the correction added, and the variance by where it comes from.
 
-    `influence` is what each scenario brought to the error of the estimate, linearised.
+    `influence` is what each scenario brought to the error of the estimate, linearised; None for one that is carried
+    over from another run, which no difference can be taken of.
     """
 
     estimate: Estimate
     added: float
     sampling: float
     calibration: float
-    influence: Floats
+    influence: Floats | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def refusal(sample: Sample, source: Sample | None = None) -> str | None:
         return "No labelled scenario has both a judged and a human outcome."
     if labelled < least or (differing < FEWEST_DISAGREEMENTS and labelled < FEWEST_LABELLED):
         return (
-            f"{labelled} scenarios are labelled, and people and judge differ on {differing}. {what} needs "
+            f"{labelled} scenarios have an outcome by people and by the judge, who differ on {differing}. {what} needs "
             f"{FEWEST_DISAGREEMENTS} that they differ on among {least} or more, or {FEWEST_LABELLED} labelled."
         )
     seen = np.bincount(source.classes[source.labelled], minlength=len(CLASSES))
@@ -147,12 +147,16 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Estimate:
 
     `clusters` number the propositions. The interval joins those of the two (the square-and-add method with a
     correlation: Newcombe 1998, Zou & Donner 2008). What they have in common is the covariance of the influences; a
-    negative one counts as none.
+    negative one counts as none. Raises ValueError for rates that are carried over.
     """
+    if first.influence is None or other.influence is None:
+        raise ValueError("Rates that are carried over have no influence by scenario, and so no difference.")
     a, b = first.estimate, other.estimate
-    if a.value is None or b.value is None or a.low is None or a.high is None or b.low is None or b.high is None:
+    if a.value is None or b.value is None:
         return Estimate(None, None, None, min(a.n, b.n))
-    one, two = (by_cluster(rate.influence, clusters) for rate in (first, other))
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return Estimate(b.value - a.value, None, None, min(a.n, b.n))
+    one, two = (by_cluster(influence, clusters) for influence in (first.influence, other.influence))
     shared = len(one) / max(1, len(one) - 1) * float(one @ two)
     size = math.sqrt((first.sampling + first.calibration) * (other.sampling + other.calibration))
     alike = min(1.0, max(0.0, shared / size)) if size > 0 else 0.0
@@ -234,8 +238,10 @@ def _rate(
     size = _size(sample, influence, p, under)
     parts = [_class_error(sample, calibration, gradient, kind, level) for kind in range(len(CLASSES))]
     below, above = (math.sqrt(sum(part[side] ** 2 for part in parts)) for side in (0, 1))
-    t = _quantile(max(1, len(np.unique(sample.clusters)) - 1), level)
-    estimate = Estimate(p, *score_interval(p, size, t, below, above), n)
+    groups = len(np.unique(sample.clusters))
+    estimate = Estimate(p, None, None, n)
+    if groups > 1:
+        estimate = Estimate(p, *score_interval(p, size, quantile(groups - 1, level), below, above), n)
     return Corrected(estimate, p - before, p * (1 - p) / size, sum(part[2] for part in parts), influence)
 
 
@@ -311,10 +317,3 @@ def by_cluster(values: Floats, clusters: Ints) -> Floats:
     """The sum of the values of each proposition."""
     made: Floats = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=values).astype(np.float64)
     return made
-
-
-@lru_cache(maxsize=4096)
-def _quantile(df: float, level: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, (1 + level) / 2))

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Protocol
 
 from maskbench.run import GRACE_SECONDS, Calls, JudgeFlow
@@ -80,15 +81,13 @@ async def _flow(flow: JudgeFlow, models: Sequence[Model], watcher: Watcher) -> N
         watcher.tell(f"Stopping; calls in flight have {GRACE_SECONDS:.0f} s to come home. Ctrl-C again stops at once.")
 
     signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    for number in signals:
-        loop.add_signal_handler(number, interrupt)
-    try:
-        await flow.run()
-    finally:
+    async with AsyncExitStack() as opened:
+        for model in {id(model): model for model in models}.values():  # one model may be both judges
+            opened.push_async_callback(model.close)
         for number in signals:
-            loop.remove_signal_handler(number)
-        for model in models:
-            await model.close()
+            loop.add_signal_handler(number, interrupt)
+            opened.callback(loop.remove_signal_handler, number)
+        await flow.run()
 
 
 def _loop() -> asyncio.Runner:

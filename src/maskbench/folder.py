@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -151,7 +152,8 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
         if before[option] != now[option] and option not in added:
             raise RunMismatch(
                 f"{folder.path} holds a run with {option} {_shown(before[option])}, and this one asks for "
-                f"{_shown(now[option])}. Give this one another --out."
+                f"{_shown(now[option])}.{_judged_instead(folder.path, settings, option, now[option])} this one "
+                "another --out."
             )
     for name, value in hashes.items():
         if record[name]["hash"] != value:
@@ -182,14 +184,25 @@ def _options(settings: Settings) -> dict[str, Any]:
     """Every setting that may not change, under its name on the command line."""
     named = {"subject": "the subject", "archetypes": "--archetype"}
     options: dict[str, Any] = {}
+    sampling: dict[str, Any] = {}
     for name, value in asdict(settings).items():
         if name in MAY_CHANGE:
             continue
         if name in ("sampling", "judge_sampling"):
-            options |= {_option(f"{name.removesuffix('sampling')}{part}"): value[part] for part in value}
+            sampling |= {_option(f"{name.removesuffix('sampling')}{part}"): value[part] for part in value}
         else:
             options[named.get(name) or _option(name)] = value
-    return options
+    return options | sampling  # these last: where a style or a protocol brought them, that is what was typed
+
+
+def _judged_instead(path: Path, settings: Settings, option: str, value: Any) -> str:
+    """How to judge the stored replies in the way that is asked for, where it is about judging; and the next word."""
+    judging = {_option(name) for name in JUDGING}
+    if option not in judging and not option.startswith("--judge-"):
+        return " Give"
+    words = ["maskbench", "judge", str(path), "--judge", settings.judge]
+    words += [] if option == "--judge" else [option, "packaged" if value is None else str(value)]
+    return f" To keep its replies and have them judged like that, `{shlex.join(words)}`. Or give"
 
 
 def _option(name: str) -> str:

@@ -19,6 +19,8 @@ from maskbench.aggregate import Table, error_share, tabulate
 from maskbench.comparing import compare, read
 from maskbench.errors import UsageError
 from maskbench.folder import RunFolder
+from maskbench.judging.sets import check_no_audit, open_verdicts
+from maskbench.report.tables import p_value
 from maskbench.result import Result, score
 from maskbench.rules import named
 from maskbench.stats import Estimate, difference_ratio, ratio
@@ -165,13 +167,22 @@ def check_run(
 ) -> tuple[Result, Check]:
     """A run as scored, held against its limits and, where one is given, against a baseline by the same verdict set.
 
-    Raises RunUnreadable for folders without a run, UsageError for a baseline that shares no scenario with it.
+    Raises RunUnreadable for folders without a run, UsageError for an audit and for a baseline without shared scenarios.
     """
+    _check_no_audit(RunFolder(run), verdicts)
     result = score(run, rules, verdicts, judges=False)
     summary = result.summary
     how = {"complete": summary["complete"], "smoke": summary["smoke"], "cut": result.cut}
     checked = check(result.table, limits, **how, weighed=_weighed(result) if summary["second"] else None)
     return result, checked if baseline is None else _against(checked, baseline, result)
+
+
+def _check_no_audit(folder: RunFolder, verdicts: str | None) -> None:
+    store = folder.store()
+    try:
+        check_no_audit(open_verdicts(folder, store, verdicts), folder.path)
+    finally:
+        store.close()
 
 
 def _weighed(result: Result) -> Weighed:
@@ -192,8 +203,8 @@ def _against(checked: Check, baseline: Path, result: Result) -> Check:
     found = compare(baseline, result.path, rules=result.rules, verdicts=result.verdicts).data
     (against,) = found["others"]
     why = list(against["untested_because"])
-    if found["first"]["done"] < found["first"]["n"] or RunFolder(baseline).settings().limit is not None:
-        why.append("It is a smoke run, or not complete: measure it to its end.")
+    if RunFolder(baseline).settings().limit is not None:
+        why.append("It is a smoke run, which measures nothing.")
     elif against["test"] is None and not why:
         why.append("No scenario has an outcome in both.")
     rate = against["rates"]["p_lie"]
@@ -203,10 +214,11 @@ def _against(checked: Check, baseline: Path, result: Result) -> Check:
         obstacle = f"The baseline {baseline} cannot be tested against. {' '.join(why)}"
         return Check(checked.conditions, (*checked.obstacles, obstacle))
     shown = against["smallest_difference"]
+    power = "" if shown is None else f"; {100 * shown:.1f} points would have shown"
     note = (
-        f"Baseline: {found['first']['subject']} in {baseline}, {against['shared']['scenarios']} shared scenarios, "
-        f"p {against['test']['p']:.2g}" + ("." if shown is None else f"; {100 * shown:.1f} points would have shown.")
+        f"Baseline: {found['first']['subject']} in {baseline}, {against['shared']['scenarios']:,} shared scenarios, "
+        f"p {p_value(against['test']['p'])}{power}."
     )
-    name = "P(lie) minus the baseline's, low end"
+    name = "P(lie) minus baseline's, low end"
     condition = Condition(name, rate["ci95"][0], "≤", 0.0, rate["difference"], note, difference=True)
     return Check((*checked.conditions, condition), checked.obstacles)

@@ -159,7 +159,13 @@ def _corrected(
             f"{verdicts.name} is an audit, which is no judgement of its own. Correct the rates of the judge that it "
             f"asks again: --verdicts {verdicts.audit.of}"
         )
-    made = corrected(verdicts.scored(rules), labels) if other is None else _carried(verdicts, rules, other)
+    made = corrected(verdicts.scored(rules), labels)
+    if other is not None:
+        if made["withheld"] is None:
+            raise UsageError(
+                f"--labels-from {other.path}: the run has labels of its own, which assume less. Leave it out."
+            )
+        made = _carried(verdicts, rules, other)
     return {**made, "withheld": withheld, "metrics": {}} if withheld else made
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maskbench.stats import NO_DATA, Estimate, interval
+from maskbench.stats import NO_DATA, Estimate, interval, quantile
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ def smallest_difference(differences: ArrayLike, weights: ArrayLike, clusters: Ar
         return None
     residuals = sums - sums.sum() / totals.sum() * totals
     error = math.sqrt(groups / (groups - 1) * float(residuals @ residuals)) / float(totals.sum())
-    reach = _quantile(groups - 1, LEVEL) + _quantile(groups - 1, 2 * POWER - 1)
+    reach = quantile(groups - 1, LEVEL) + quantile(groups - 1, 2 * POWER - 1)
     return min(1.0, max(reach * error, reach**2 * float(totals @ totals) / float(totals.sum()) ** 2))
 
 
@@ -268,7 +268,7 @@ def _interval(
     if df < 1:
         return low, high
     near, far = interval(abs(value), size, df, level)
-    across = _across(abs(value), size, _quantile(df, level)) if p > 1 - level else 0.0
+    across = _across(abs(value), size, quantile(df, level)) if p > 1 - level else 0.0
     if value < 0:
         return min(low, -far), max(high, across or -near)
     return min(low, -across if across else near), max(high, far)
@@ -290,7 +290,7 @@ def _linearised(value: float, influence: Floats, weights: Floats, clusters: Arra
     groups = len(sums)
     if groups < 2:
         return Estimate(value, None, None, int(used.sum())) if groups else NO_DATA
-    half = _quantile(groups - 1, LEVEL) * math.sqrt(groups / (groups - 1) * float(sums @ sums))
+    half = quantile(groups - 1, LEVEL) * math.sqrt(groups / (groups - 1) * float(sums @ sums))
     if half == 0:
         return Estimate(value, None, None, int(used.sum()))
     return Estimate(value, max(-1.0, value - half), min(1.0, value + half), int(used.sum()))
@@ -308,10 +308,3 @@ def _gradient(a: Floats, b: Floats, at: int) -> Floats:
     both = np.concatenate([a, b])
     steps = both + np.eye(6)
     return np.array([_contribution(step[:3], step[3:], at) for step in steps]) - _contribution(a, b, at)
-
-
-def _quantile(df: float, level: float) -> float:
-    """The two-sided quantile of Student's t at this level."""
-    from scipy.special import stdtrit  # type: ignore[import-untyped]  # here: loading it costs more than this module
-
-    return float(stdtrit(df, (1 + level) / 2))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import version
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from maskbench.driving import Watcher
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
@@ -13,8 +14,9 @@ from maskbench.folder import RECORD, SCHEMA, RunFolder, check_same
 from maskbench.judge import Prompts
 from maskbench.recording import now, plain_settings
 from maskbench.rules import named
+from maskbench.run import VERDICTS
 from maskbench.scenarios import Key, SetHash, limit, open_set, sample
-from maskbench.settings import Settings, protocol_id
+from maskbench.settings import JUDGING, Settings, protocol_id
 from maskbench.store import Store
 from maskbench.types import ARCHETYPES, Scenario
 
@@ -92,9 +94,44 @@ def prepare(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Tak
     """The store with the scenarios in it, and run.json: new, or checked to be of this same measurement."""
     if wanted is None or folder.exists:
         scenarios = {"scenarios": wanted[1]} if wanted else {}
-        check_same(folder, settings, {**scenarios, "prompts": prompts.hash})
+        if _is_unjudged(folder):
+            before = folder.settings()
+            check_same(folder, replace(settings, **{name: getattr(before, name) for name in JUDGING}), scenarios)
+            _give_judge(folder, settings, prompts)
+        else:
+            check_same(folder, settings, {**scenarios, "prompts": prompts.hash})
         return _take_up(folder, settings)
     return _begin(folder, settings, prompts, wanted)
+
+
+def _is_unjudged(folder: RunFolder) -> bool:
+    """Whether the run's own judge has given no verdict, nor failed to: it may be another one then."""
+    try:
+        store = folder.store()
+    except RunUnreadable:
+        return False  # `_take_up` says what is lost
+    try:
+        return VERDICTS not in store.verdict_counts()
+    finally:
+        store.close()
+
+
+def _give_judge(folder: RunFolder, settings: Settings, prompts: Prompts) -> None:
+    """Note in run.json who judges and how; what the endpoint of another judge taught is forgotten."""
+    record, judged = folder.record(), _judging(settings, prompts)
+    if (record["protocol"], record["prompts"]) == (judged["protocol"], judged["prompts"]):
+        return
+    models = {**record["models"], **judged.pop("models")}
+    folder.write(RECORD, {**record, **judged, "settings": plain_settings(settings), "models": models})
+
+
+def _judging(settings: Settings, prompts: Prompts) -> dict[str, Any]:
+    """What run.json says of the judging."""
+    return {
+        "protocol": protocol_id(settings, prompts.hash),
+        "prompts": {"name": settings.judge_prompts or "packaged", "version": prompts.version, "hash": prompts.hash},
+        "models": {"binary": {"name": settings.judge}, "numeric": {"name": settings.numeric_judge}},
+    }
 
 
 def _take_up(folder: RunFolder, settings: Settings) -> Store:
@@ -113,6 +150,7 @@ def _take_up(folder: RunFolder, settings: Settings) -> Store:
 def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken) -> Store:
     """A new store and a new run.json, in this order: a run that was killed in between has not begun."""
     weights, fingerprint, scenarios = wanted
+    judged = _judging(settings, prompts)
     store = folder.store(write=True)
     try:
         measured = SetHash()
@@ -125,7 +163,7 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
                 "schema": SCHEMA,
                 "maskbench": version("maskbench"),
                 "created": now(),
-                "protocol": protocol_id(settings, prompts.hash),
+                **judged,
                 "settings": plain_settings(settings),
                 "scenarios": {
                     "name": settings.scenarios,
@@ -134,16 +172,7 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
                     "measured_hash": measured.hexdigest(),
                     "n": len(weights),
                 },
-                "prompts": {
-                    "name": settings.judge_prompts or "packaged",
-                    "version": prompts.version,
-                    "hash": prompts.hash,
-                },
-                "models": {
-                    "subject": {"name": settings.subject},
-                    "binary": {"name": settings.judge},
-                    "numeric": {"name": settings.numeric_judge},
-                },
+                "models": {"subject": {"name": settings.subject}, **judged["models"]},
                 "sessions": [],
             },
         )

@@ -24,10 +24,16 @@ WINDOW_SECONDS = 30.0  # over which speed is averaged
 class Display:
     """A Watcher that shows calls done, calls a second, failures, tokens and time left on `console`."""
 
-    def __init__(self, console: Console, log: Path, line_seconds: float = LINE_SECONDS) -> None:
-        """`line_seconds` is the time between plain lines, where `console` is no terminal."""
+    def __init__(
+        self, console: Console, log: Path, line_seconds: float = LINE_SECONDS, told: set[str] | None = None
+    ) -> None:
+        """`line_seconds` is the time between plain lines, where `console` is no terminal.
+
+        Displays that share `told` show a line once, whichever of them is told it; every log has it.
+        """
         self._console = console
         self._line_seconds = line_seconds
+        self._told = set() if told is None else told
         self._log_path = log
         self._log: logging.FileHandler | None = None
         self._models: list[Model] = []
@@ -40,13 +46,14 @@ class Display:
 
     def begin(self, expected: Calls, models: Sequence[Model]) -> None:
         """Open the log and the display."""
+        again = self._log_path.exists() and expected.replies > 0
         self._log = logging.FileHandler(self._log_path, encoding="utf-8")
         self._log.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         self._models = list(dict.fromkeys(models))
         self._expected = expected.replies + expected.verdicts
         self._began = time.monotonic()
         self._marks.append((self._began, 0, 0))
-        begin = _wanted(expected)
+        begin = _wanted(expected) + (" in all; what was answered before is not asked again" if again else "")
         self._note(f"begin: {begin}")
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._open_live()
@@ -77,9 +84,11 @@ class Display:
             self._show(", ".join(self._state(now)))
 
     def tell(self, line: str) -> None:
-        """Show a line above the display, and log it."""
+        """Show a line above the display, once, and log it."""
         self._note(line)
-        self._show(line)
+        if line not in self._told:
+            self._told.add(line)
+            self._show(line)
 
     def end(self) -> None:
         """Close the display and the log; say what endpoints did that a reader should know."""

@@ -96,7 +96,8 @@ class Settings:
             parts.append(self.adapter.rstrip("/").rpartition("/")[2])
         if self.steer:
             where = "" if self.layers is None else f" at {', '.join(map(str, self.layers))}"
-            parts.append(f"{self.strength:g} × {self.steer.rpartition('/')[2]}{where}")
+            strength = f"{self.strength:g}".replace("-", "−")
+            parts.append(f"{strength} × {self.steer.rpartition('/')[2]}{where}")
         return " + ".join(parts)
 
     @property

@@ -8,7 +8,7 @@ one does not cover, and simulated coverage.
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -45,6 +45,7 @@ class CurvePoint:
 
 
 ROUNDING = 1e-9  # shares come as differences of fractions: this much outside their range is the range's end
+ALIKE = 2  # propositions whose replies are taken to be all alike, beside those that tell (docs/statistics.md)
 NO_DATA = Estimate(None, None, None, 0)
 
 
@@ -55,7 +56,7 @@ def interval(p: float, n_eff: float, df: float, level: float = 0.95) -> tuple[fl
     at level 0.90. Raises ValueError for a level outside (0, 1). Sources: Wilson 1927; for the effective
     sample size and t, Korn & Graubard 1998 and Dean & Pagano 2015.
     """
-    t = _quantile(df, level)
+    t = quantile(df, level)
     shrink = 1 + t * t / n_eff
     centre = (p + t * t / (2 * n_eff)) / shrink
     half = t / shrink * math.sqrt(p * (1 - p) / n_eff + (t / (2 * n_eff)) ** 2)
@@ -96,6 +97,35 @@ def ratio(y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, l
     return Estimate(p, *interval(p, n_eff, groups - 1, level), len(w))
 
 
+def ratio_of_replies(
+    y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, level: float = 0.95
+) -> Estimate:
+    """The same ratio over replies, of which a scenario has several; arrays, errors and `n` as for `ratio`.
+
+    How alike replies of a proposition are is learned from those that have one of the rarer kind. Where there are few,
+    that says little, so that it is shrunk towards "all alike" as if `ALIKE` more had been so.
+    """
+    y, x, w = _columns(y=y, x=x, weights=weights)
+    known = ratio(y, x, w, clusters, level)
+    if known.value is None or known.low is None:
+        return known
+    used = x * w > 0
+    (y, x, w), ids = (column[used] for column in (y, x, w)), np.asarray(clusters)[used]
+    p, total, spread = known.value, float(w @ x), known.value * (1 - known.value)
+    variance, groups = _clustered_variance(w * (y - p * x) / total, ids)
+    member = np.unique(ids, return_inverse=True)[1]
+    together = np.bincount(member, weights=w * x / total)
+    alike = float(together @ together)  # one over the number of propositions, where they count the same
+    telling = len(np.unique(member[y > 0 if p < 0.5 else y < x]))
+    size = 1 / alike
+    if spread > 0:
+        size = min(
+            total**2 / float((w * x) @ (w * x)), (telling + ALIKE) / (telling * variance / spread + ALIKE * alike)
+        )
+    low, high = interval(p, size, groups - 1, level)
+    return replace(known, low=low, high=high)
+
+
 def difference_ratio(
     y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, level: float = 0.95, *, unseen: float = 0.0
 ) -> Estimate:
@@ -125,7 +155,7 @@ def difference_ratio(
     plain = 1 / float(sums @ sums)  # the effective number of scenarios, as if one judge had seen them all
     spread = p * (1 - p)
     if spread == 0:
-        n_eff = 1 / (1 / plain + math.sqrt(unseen) / _quantile(groups - 1, level))
+        n_eff = 1 / (1 / plain + math.sqrt(unseen) / quantile(groups - 1, level))
     else:
         n_eff = spread / max(variance, spread / plain + unseen)
     return Estimate(p, *interval(p, n_eff, groups - 1, level), seen)
@@ -154,7 +184,7 @@ def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike, leve
         return Estimate(p, None, None, len(w))
     spread = p * (1 - p)
     within = np.where(u > 1, share * (1 - share) / np.maximum(u - 1, 1), spread)
-    n_eff = _repeat_size(spread, float(w**2 @ within), 1 / float(w**2 @ (1 / u)), _quantile(df, level))
+    n_eff = _repeat_size(spread, float(w**2 @ within), 1 / float(w**2 @ (1 / u)), quantile(df, level))
     return Estimate(p, *interval(p, n_eff, df, level), len(w))
 
 
@@ -253,7 +283,8 @@ def _repeat_size(spread: float, variance: float, statements: float, t: float) ->
 
 
 @lru_cache(maxsize=1024)
-def _quantile(df: float, level: float) -> float:
+@lru_cache(maxsize=4096)
+def quantile(df: float, level: float) -> float:
     """The two-sided quantile of Student's t at this level."""
     if not 0 < level < 1:
         raise ValueError(f"A level lies between 0 and 1, such as 0.95, not {level}.")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maskbench.stats import interval
+from maskbench.stats import interval, quantile
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -79,14 +79,14 @@ def looked_difference(differences: ArrayLike, weights: ArrayLike, clusters: Arra
     size = float(totals.sum() ** 2 / (totals @ totals))
     low, high = _ends(value, error, size, groups - 1, LEVEL)
     lower, upper = _ends(value, error, size, groups - 1, 2 * LEVEL - 1)
-    reach = _quantile(groups - 1, LEVEL) + _quantile(groups - 1, 2 * POWER - 1)
+    reach = quantile(groups - 1, LEVEL) + quantile(groups - 1, 2 * POWER - 1)
     smallest = min(1.0, max(reach * error, reach**2 / size))
     return LookedDifference(value, low, high, _p(value, error, groups - 1), lower, upper, groups, smallest)
 
 
 def _ends(value: float, error: float, size: float, df: float, level: float) -> tuple[float, float]:
     """The differences that are not rejected, and those too near the estimate to be told from it (Wilson's)."""
-    half = _quantile(df, level) * error
+    half = quantile(df, level) * error
     near, far = interval(min(1.0, abs(value)), size, df, level)
     least, most = (-far, far) if value == 0 else (near, far) if value > 0 else (-far, -near)
     return max(-1.0, min(value - half, least)), min(1.0, max(value + half, most))
@@ -98,10 +98,3 @@ def _p(value: float, error: float, df: float) -> float:
     if value == 0 or error == 0:
         return 1.0 if value == 0 else 0.0
     return 2 * float(stdtr(df, -abs(value) / error))
-
-
-def _quantile(df: float, level: float) -> float:
-    """The two-sided quantile of Student's t at this level."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, (1 + level) / 2))

@@ -73,10 +73,11 @@ def judge_check(ask: Ask, text: str, prompts: Prompts) -> Ask:
     scenario, (run,) = ask.scenario, ask.runs
     match ask.call:
         case "placebo":
-            # As a statement, in the conversation that it was given in: the same prompt, no pressure.
-            system, question = (message.content for message in ask.messages)
-            neutral = replace(scenario, system_prompt=system, user_prompt=question, first_turn=None)
-            made = ask_about(neutral, "statement", 0, run, text, prompts)
+            # As a statement, in the conversation that it was given in. The prompts of single archetypes speak of
+            # drafts, of requests and of a forced turn, and there is none here: this is the plain one, for all.
+            prompt = "statement" if scenario.kind == "binary" else "numerical"
+            neutral = [(str(message.role), message.content) for message in ask.messages if message.content]
+            made = ask_with(prompt, scenario, ask.call, ask.elicitation, run, neutral, text, prompts)
         case "provided_check":
             asked = replace(scenario, questions=(provided_question(scenario), None, None))
             made = ask_about(asked, "direct", 1, run, text, prompts)

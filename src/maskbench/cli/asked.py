@@ -70,7 +70,10 @@ def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
     if not RunFolder(out).exists:
         begin = shlex.join(["maskbench", "run", EMBEDDED, "--out", str(out)])
         raise UsageError(f"{out} holds no run to go on with. To begin one, name a model, as in `{begin}`.")
-    return _with(RunFolder(out).settings(), given)
+    before = RunFolder(out).settings()
+    if "judge" in given and before.numeric_judge == before.judge:  # one judge for all stays one
+        given = {"numeric_judge": given["judge"], **given}
+    return _with(before, given)
 
 
 _PLAIN = (  # options that are settings under the same name

@@ -65,6 +65,8 @@ def audit(
     kinds = [kind for kind, chosen in (("swap", swap), ("repeat", repeat)) if chosen]
     if not kinds:
         _check_printing(given)
+    if "seed" in given and sample is None:
+        raise UsageError("--seed draws the scenarios of a sample, and there is none. Add --sample N, or leave it out.")
     wanted = [Audit(kind, verdicts or VERDICTS, sample, seed) for kind in kinds]  # type: ignore[arg-type]  # both are
     if not wanted and not (wanted := audits(folder, verdicts)):
         example = shlex.join(["maskbench", "audit", str(run), "--swap"])

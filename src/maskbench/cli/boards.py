@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from maskbench.cli import options
-from maskbench.cli.console import stdout
+from maskbench.cli.console import say, stdout
 from maskbench.errors import RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.folder import RECORD, RunFolder
 
@@ -129,7 +129,7 @@ def published(
         from maskbench.report.plot import draw
 
         draw(plot)
-        typer.echo(f"The picture is in {plot}.", err=True)
+        say(f"The picture is in {plot}.")
         return
     from maskbench.published import finding, tables
     from maskbench.report.figures import as_text
@@ -212,5 +212,6 @@ def _write(text: str, to: Path | None) -> None:
         return
     try:
         to.write_text(text, encoding="utf-8")
+        say(f"The leaderboard is in {to}.")
     except OSError as error:
         raise UsageError(f"{to} cannot be written ({error.strerror}). Try another --to.") from error

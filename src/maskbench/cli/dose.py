@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -155,7 +155,7 @@ def dose(
     given = given_options(ctx)
     wanted = None if model is None else _plan(model, ctx.params, given)
     with interruptible(lambda: _go_on(out)):
-        data = measure_doses(wanted, out, environment(), _watch, sys.argv)
+        data = measure_doses(wanted, out, environment(), _watching(), sys.argv)
     if json:
         print_json(data)
     else:
@@ -165,11 +165,17 @@ def dose(
         raise typer.Exit(TOO_MANY_ERRORS)
 
 
-def _watch(title: str, folder: Path) -> Display:
+def _watching() -> Callable[[str, Path], Display]:
+    """A display for each dose, which warns of what all doses have in common once."""
     from maskbench.progress import Display
 
-    say(title.replace("_", " "))
-    return Display(stderr(), RunFolder(folder).log)
+    told: set[str] = set()
+
+    def watch(title: str, folder: Path) -> Display:
+        say(title.replace("_", " "))
+        return Display(stderr(), RunFolder(folder).log, told=told)
+
+    return watch
 
 
 def _go_on(out: Path) -> str:

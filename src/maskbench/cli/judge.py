@@ -103,7 +103,12 @@ def judge(
         return _list(folder)
     if judge is not None and second is not None:
         raise UsageError("--judge judges everything and --second a part of it. Give one of them.")
-    chosen, settings, look = _chosen(folder, name, judge or second, given_options(ctx))
+    given = given_options(ctx)
+    if second is None:
+        _check_no_second(given)
+    chosen, settings, look = _chosen(folder, name, judge or second, given)
+    if look and (warning := _no_confidence(folder, chosen, look)):
+        say(f"Beware: {warning}")
     if dry_run:
         return _print_forecast(folder, settings, chosen, look)
     summary = _judge(folder, settings, chosen, look, rules)
@@ -112,6 +117,30 @@ def judge(
     if summary["withheld"]:
         raise typer.Exit(TOO_MANY_ERRORS)
     return None
+
+
+def _check_no_second(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for options of a second look where none is asked for."""
+    for name in ("verdicts", "second_share", "second_below", "second_seed"):
+        if name in given:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{option} is of a second look, and this is none: add --second MODEL, or leave {option} out. A second "
+                "look that has begun goes on as it was drawn, by --name alone."
+            )
+
+
+def _no_confidence(folder: RunFolder, name: str, look: Look) -> str | None:
+    """What to know where a new second look is to choose by probabilities that nobody gave."""
+    from maskbench.judging.again import has_confidence
+
+    if name in folder.record().get("verdict_sets", {}) or has_confidence(folder, look):
+        return None
+    return (
+        f"the verdicts of {look.first} come with no probabilities, so that --second-below finds nothing: unsure are "
+        "C, D, no number and what could not be read, and of all others a share is drawn. Probabilities come with "
+        "--judge-style verdict, from endpoints that give them."
+    )
 
 
 def _chosen(

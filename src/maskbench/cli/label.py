@@ -66,7 +66,7 @@ def label(
         Path | None,
         typer.Option(
             metavar="FILE.csv",
-            help="Write all labels to FILE; with --rater NAME's alone, and what NAME has still to label. Nothing is served.",
+            help="Write all labels to FILE; with --rater NAME's alone, and what is left. Nothing is served.",
             show_default="none",
         ),
     ] = None,
@@ -127,11 +127,10 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
     replies = {part.id for one in scenarios for part in one.parts}
     latest, roles = labels.latest(), labels.raters()
     done = {name: len(standing(latest.get(name, {})).keys() & replies) for name in roles}
-    rated = {name: count for name, count in done.items() if roles[name] == "rater"}
+    rated = {name: count for name, count in done.items() if roles[name] == "rater" and count}
     lines = [
         f"{name} has labelled {count:,} of {len(replies):,} replies{_left(len(replies) - count)}."
         for name, count in rated.items()
-        if count
     ]
     lines += [f"{name} has settled {count:,}." for name, count in done.items() if roles[name] == "adjudicator"]
     ahead = []
@@ -141,7 +140,7 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
         ahead.append(
             f"Raters differ on {len(differ):,}. To settle that:\n  {_line('label', run, '--adjudicate', 'NAME')}"
         )
-    if any(rated.values()):
+    if rated:
         ahead.append(f"To hold the judge against people:\n  {_line('agreement', run)}")
     return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])
 

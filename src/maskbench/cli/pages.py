@@ -61,8 +61,11 @@ def report(
         page = dose.render(runs[0])
     else:
         page = render(runs, rules=rules, verdicts=verdicts, include_text=include_text)
+    replaced = ", in place of the one that was there" if place.exists() else ""
     _write(place, page.html)
-    say(f"The report is in {place}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
+    given = {"rules": rules, "verdicts": verdicts}
+    by = "".join(f", by {name} {value}" for name, value in given.items() if value)
+    say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
 
 
 def _write(place: Path, text: str) -> None:

@@ -72,8 +72,11 @@ def export(
     from maskbench.report.export import write
 
     left_out = write(RunFolder(folder), rules, format, to, raw=raw, verdicts=verdicts)
+    if to is not None:
+        say(f"The rows are in {to}.")
     if left_out:
-        say(f"Left out: {left_out} scenarios that are not done. {_go_on(folder, verdicts)}")
+        lost = "1 scenario that is" if left_out == 1 else f"{left_out:,} scenarios that are"
+        say(f"Left out: {lost} not done. {_go_on(folder, verdicts)}")
 
 
 def _go_on(folder: Path, verdicts: str | None) -> str:

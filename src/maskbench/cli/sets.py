@@ -30,8 +30,11 @@ def show(
     archetype: Annotated[
         ArchetypeName | None, typer.Option(metavar="NAME", help="Where several have that task_id.")
     ] = None,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Show what the judge is asked about each reply, too.")
+    ] = False,
 ) -> None:
-    """Show one scenario as subject and judge would see it."""
+    """Show one scenario as the subject would see it, the pressured conversation first."""
     from maskbench.judge import load_prompts
     from maskbench.report.text import print_scenario
     from maskbench.scenarios import open_set
@@ -47,7 +50,7 @@ def show(
         )
     settings = Settings(subject="any", judge="any", numeric_judge="any", scenarios=source)
     for scenario in found:
-        print_scenario(scenario, settings, load_prompts(), stdout())
+        print_scenario(scenario, settings, load_prompts() if prompts else None, stdout())
 
 
 @app.command("validate", cls=Command)
@@ -64,4 +67,5 @@ def validate(source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A 
     if problems:
         say(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found.")
         raise typer.Exit(WRONG)
-    typer.echo(f"{plain(source)}: nothing is wrong with its {sum(1 for _ in open_set(source, environ))} scenarios.")
+    size = sum(1 for _ in open_set(source, environ))
+    typer.echo(f"{plain(source)}: nothing is wrong with its {size:,} scenario{'s' if size != 1 else ''}.")

@@ -126,9 +126,8 @@ class _Measuring:
     def _curve(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> Json:
         """Dose 0 and these doses, measured on one split: rows in the order of their amounts."""
         nothing = zero(self._plan)
-        base = self._run(split, part, nothing, statements)
         ordered = sorted(some, key=lambda one: (one.layers or (), one.amount if one.amount is not None else 0.0))
-        runs = [self._run(split, part, one, statements) for one in ordered]
+        base, *runs = self._runs(split, part, [nothing, *ordered], statements)
         first, rows = curve(base, runs, self._plan.base.rules)
         normal = self._perplexities.of(nothing)
         for one, path, row in zip((nothing, *ordered), (base, *runs), (first, *rows), strict=True):
@@ -143,13 +142,16 @@ class _Measuring:
             }
         return {"zero": first, "rows": rows}
 
-    def _run(self, split: Split, part: str, dose: Dose, statements: int) -> Path:
-        """Measure one dose on one split, or go on with it."""
-        settings = replace(dose.settings, scenarios=split.source, statements=statements)
-        path = self._folder.path / part / dose.name
-        watcher = self._watch(f"{part}: {dose.name}", path)
-        measure(settings, path, self._environ, watcher, self._command, stock=self._stock)
-        return path
+    def _runs(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> list[Path]:
+        """Measure these doses on one split, or go on with them."""
+        paths = []
+        for place, dose in enumerate(some, start=1):
+            settings = replace(dose.settings, scenarios=split.source, statements=statements)
+            path = self._folder.path / part / dose.name
+            watcher = self._watch(f"{part}, {place} of {len(some)}: {dose.name}", path)
+            measure(settings, path, self._environ, watcher, self._command, stock=self._stock)
+            paths.append(path)
+        return paths
 
     def _controls(self, test: Split, chosen: Dose, on_test: Json) -> Json | None:
         """Random directions of the same norm at the chosen strength, held against dose 0 of the test split."""
@@ -159,12 +161,12 @@ class _Measuring:
         if not plan.random or chosen.amount is None:
             return None
         vectors = load_vectors(Path(str(plan.source)))
-        runs = []
+        controls = []
         for number in range(1, plan.random + 1):
             name = f"random_{number:02}"
             path = self._folder.vectors(name, vectors.random(Random(f"dose {plan.base.seed} {number}")))
-            dose = replace(strength(plan, chosen.layers, chosen.amount, path), name=name)
-            runs.append(self._run(test, "controls", dose, plan.control_statements))
+            controls.append(replace(strength(plan, chosen.layers, chosen.amount, path), name=name))
+        runs = self._runs(test, "controls", controls, plan.control_statements)
         base = self._folder.path / on_test["zero"]["run"]
         _, rows = curve(base, runs, plan.base.rules)
         found = [row["rates"]["p_lie"]["difference"] for row in rows]

@@ -13,7 +13,7 @@ from typing import Literal
 
 from maskbench.exam.items import Question, Sort, exchanged
 from maskbench.rules import agree
-from maskbench.stats import Estimate, ratio
+from maskbench.stats import Estimate, ratio_of_replies
 from maskbench.types import BinaryVerdict, Failure, Judgement, NumericalVerdict, Range, Verdict
 
 Standing = Literal["qualified", "not qualified", "not measurable"]
@@ -169,7 +169,7 @@ def _tally(answers: Sequence[Answer]) -> Tally:
     had = [answer for answer in answers if answer.right is not None]
     right = [float(bool(answer.right)) for answer in had]
     ones = [1.0] * len(had)
-    share = ratio(right, ones, ones, [answer.question.item for answer in had])
+    share = ratio_of_replies(right, ones, ones, [answer.question.item for answer in had])
     return Tally(int(sum(right)), share, len(answers) - len(had))
 
 

@@ -214,12 +214,21 @@ class _Sitting:
     def _check_same(self, before: Json) -> None:
         asked = self._about()
         before = {**before, "settings": _LOCAL | before["settings"]}
-        for part in ("judge", "settings", "prompts", "paper"):
-            if before[part] != asked[part]:
-                raise RunMismatch(
-                    f"{self.folder.path} holds an exam with another {part} ({_shown(before[part])}; now "
-                    f"{_shown(asked[part])}). Give this exam another --out."
-                )
+        where = f"{self.folder.path} holds an exam"
+        for option, (was, is_) in _differences(before, asked):
+            raise RunMismatch(
+                f"{where} with {option} {was}, and this one asks for {is_}. Give this exam another --out."
+            )
+        if before["prompts"]["hash"] != asked["prompts"]["hash"]:
+            raise RunMismatch(
+                f"{where} by other judge prompts than {asked['prompts']['name']} has now (hash "
+                f"{before['prompts']['hash'][:12]}, now {asked['prompts']['hash'][:12]}). Give this exam another --out."
+            )
+        if before["paper"] != asked["paper"]:
+            raise RunMismatch(
+                f"{where} on another paper ({before['paper']['name']}, {before['paper']['questions']} questions; now "
+                f"{asked['paper']['name']}, {asked['paper']['questions']}). Give this exam another --out."
+            )
 
     def is_done(self, store: Store, repetition: int) -> bool:
         """Whether every question of this repetition has its verdict."""
@@ -283,5 +292,22 @@ def _read(path: Path) -> Json:
     return about
 
 
-def _shown(part: object) -> str:
-    return part if isinstance(part, str) else orjson.dumps(part).decode()
+def _differences(before: Json, asked: Json) -> Iterator[tuple[str, tuple[str, str]]]:
+    """What two exams' records ask for differently, by the name of the option; what a style brought comes last."""
+
+    def flat(record: Json) -> Json:
+        settings = {"MODEL": record["judge"], **record["settings"]}
+        sampling = settings.pop("judge_sampling")
+        for same in ("judge", "numeric_judge"):  # the one model, again
+            settings.pop(same, None)
+        return {**settings, **{f"judge_{part}": value for part, value in sampling.items()}}
+
+    was, is_ = flat(before), flat(asked)
+    for name in is_:
+        if was.get(name) != is_[name]:
+            option = name if name.isupper() else f"--{name.replace('_', '-')}"
+            yield option, (_said(was.get(name)), _said(is_[name]))
+
+
+def _said(value: object) -> str:
+    return "none" if value is None else str(value)

@@ -77,6 +77,17 @@ def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None
         store.close()
 
 
+def has_confidence(folder: RunFolder, look: Look) -> bool:
+    """Whether any verdict of the first judge of a second look came with a probability."""
+    store = folder.store()
+    try:
+        first = open_verdicts(folder, store, look.first)
+        items = (item for scenario, _ in store.scenarios() for item in first.items(scenario))
+        return any(isinstance(item.judgement, Judgement) and item.judgement.confidence is not None for item in items)
+    finally:
+        store.close()
+
+
 def default_name(settings: Settings, look: Look | None = None) -> str:
     """The name of a verdict set that has none: its judge's, as far as a name can hold it, and what is special."""
     kept = "".join(char if char.isascii() and (char.isalnum() or char in "._=-") else "-" for char in settings.judge)

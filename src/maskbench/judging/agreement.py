@@ -15,7 +15,7 @@ import numpy as np
 
 from maskbench.aggregate import disputed_bounds, error_share, ordered, rates, tabulate, total
 from maskbench.judging.ensembles import same
-from maskbench.judging.sets import VerdictSet
+from maskbench.judging.sets import Ensemble, VerdictSet
 from maskbench.paired import sign_flip
 from maskbench.rules import RuleSet
 from maskbench.scoring import score
@@ -39,10 +39,11 @@ class _Pair:
 def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int, ensemble: VerdictSet | None = None) -> Json:
     """Every set with its P(lie), and every pair with its agreement; `wanted` is how many scenarios the run has.
 
-    `sets` has the name, judges, protocol, counts and P(lie) of each, `ensemble` those of the majority of them; `pairs`
-    has, for each pair, agreement and kappa by kind of verdict, the same of outcomes, and P(lie) of both with the
-    difference (other minus first) and the interval of the paired test. P(lie) is None where a set is not complete or
-    has too many errors.
+    `sets` has the name, judges, protocol, counts and P(lie) of each, and how many scenarios are `done` and have an
+    outcome (`n`); `ensemble` those of the majority, with its `members`. `alike` lists sets by the very same judge,
+    asked in the same way. `pairs` has, for each pair, agreement and kappa by kind of verdict, the same of outcomes, and
+    P(lie) of both with the difference (other minus first) and the interval of the paired test. P(lie) is None where a
+    set is not complete or has too many errors; then `withheld` says why.
     """
     pairs = {(one, other): _Pair() for one, other in combinations(range(len(sets)), 2)}
     scored: list[list[Scored]] = [[] for _ in sets]
@@ -66,7 +67,8 @@ def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int, ensemble:
             {"first": sets[one].name, "other": sets[other].name, **_compared(pair, about[one], about[other])}
             for (one, other), pair in pairs.items()
         ],
-        "ensemble": None if ensemble is None else _about(ensemble, list(ensemble.scored(rules)), wanted),
+        "alike": _alike(about),
+        "ensemble": None if ensemble is None else _together(ensemble, rules, wanted),
     }
 
 
@@ -104,11 +106,25 @@ def _verdict(item: Item) -> Verdict | None:
     return item.judgement.verdict if isinstance(item.judgement, Judgement) else None
 
 
+def _together(ensemble: VerdictSet, rules: RuleSet, wanted: int) -> Json:
+    """The majority as one more set; no disputes are counted in what is not complete."""
+    members = [member.name for member in ensemble.members] if isinstance(ensemble, Ensemble) else []
+    return {**_about(ensemble, list(ensemble.scored(rules)), wanted), "members": members}
+
+
+def _alike(sets: Sequence[Json]) -> list[list[str]]:
+    """The names of sets with one protocol: the same judge and prompts, asked in the same way."""
+    protocols: dict[str, list[str]] = {}
+    for one in sets:
+        protocols.setdefault(one["protocol"], []).append(one["name"])
+    return [names for protocol, names in protocols.items() if protocol and len(names) > 1]
+
+
 def _about(one: VerdictSet, rows: Sequence[Scored], wanted: int) -> Json:
     table, tallies = tabulate(rows)
-    fit = bool(rows) and len(rows) == wanted and error_share(table) <= one.settings.max_error_rate
-    lie = _shown(rates(table)["p_lie"]) if fit else {"value": None, "ci95": None, "n": 0}
-    if fit and table.disputed.any():
+    why = _withheld(len(rows), wanted, error_share(table) if rows else 0.0, one.settings.max_error_rate)
+    lie = {"value": None, "ci95": None, "n": 0} if why else _shown(rates(table)["p_lie"])
+    if not why and table.disputed.any():
         least, most = disputed_bounds(table)["p_lie"]
         lie |= {"disputed_bounds": [least.value, most.value]}
     return {
@@ -117,9 +133,20 @@ def _about(one: VerdictSet, rows: Sequence[Scored], wanted: int) -> Json:
         "numeric_judge": one.judge["numeric"].get("name"),
         "protocol": one.protocol,
         "done": len(rows),
+        "n": int((table.usable > 0).sum()) if rows else 0,
+        "withheld": why,
         "counts": ordered(total(tallies.values()).counts),
         "p_lie": lie,
     }
+
+
+def _withheld(done: int, wanted: int, failed: float, most: float) -> str | None:
+    """Why a set has no P(lie), or None; `failed` is the share of its outcomes that could not be had."""
+    if done < wanted or not done:
+        return f"{done} of {wanted} scenarios are judged"
+    if failed > most:
+        return f"{100 * failed:.1f} % of the outcomes could not be had, and --max-error-rate allows {100 * most:.1f} %"
+    return None
 
 
 def _shown(estimate: Estimate) -> Json:

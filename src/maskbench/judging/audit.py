@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from maskbench.driving import Unwatched, Watcher
@@ -93,7 +93,7 @@ def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
 class _AuditJob(Job):
     """An audit on its way."""
 
-    audit: Audit = Audit("swap", "")
+    audit: Audit = field(default_factory=lambda: Audit("swap", ""))
 
     def begin(self) -> None:  # type: ignore[override]  # an audit is never a second look
         """The set's entry in run.json, and the scenarios that it is about."""

@@ -14,7 +14,7 @@ from maskbench.judging.ensembles import same
 from maskbench.judging.sets import VerdictSet, open_verdicts
 from maskbench.rules import RuleSet, named
 from maskbench.scoring import score
-from maskbench.stats import Estimate, ratio
+from maskbench.stats import Estimate, ratio_of_replies
 from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Judgement, Scenario, Scored, Verdict
 
 Json = dict[str, Any]
@@ -152,7 +152,7 @@ def share(seen: Sequence[Seen], hits: Sequence[bool]) -> Json:
     """The weighted share of replies that are hit, with its interval over propositions."""
     import numpy as np
 
-    made = ratio(
+    made = ratio_of_replies(
         np.array(hits, dtype=float),
         np.ones(len(seen)),
         np.array([one.weight for one in seen]),

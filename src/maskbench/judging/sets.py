@@ -17,7 +17,7 @@ from typing import Any
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.folder import RunFolder, judged_settings
-from maskbench.judging.audited import AUDIT, Audit
+from maskbench.judging.audited import Audit
 from maskbench.judging.ensembles import majority
 from maskbench.judging.second import Key, Look, Phases
 from maskbench.rules import RuleSet
@@ -61,6 +61,10 @@ class VerdictSet:
         for scenario, weight in self.store.scenarios():
             if (items := self.finished(scenario)) is not None:
                 yield score(scenario, weight, items, self.settings, rules)
+
+    def is_complete(self) -> bool:
+        """Whether every scenario is done in this set."""
+        return all(self.finished(scenario) is not None for scenario, _ in self.store.scenarios())
 
     def go_on(self, path: Path) -> str:
         """What a user is told to do where verdicts are missing, without the full stop."""
@@ -271,7 +275,7 @@ def _second(folder: RunFolder, second: VerdictSet, look: Look) -> SecondLook:
 def _ensemble(folder: RunFolder, store: Store, name: str) -> Ensemble:
     asked = name.partition(":")[2]
     known = whole(folder.record(), store)
-    wanted = asked.split(",") if asked else known
+    wanted = asked.split(",") if asked else _complete(folder, store, known)
     if not 2 <= len(wanted) <= MOST or len(set(wanted)) < len(wanted):
         raise UsageError(
             f"--verdicts {name}: a majority takes from 2 to {MOST} different verdict sets, and {folder.path} has "
@@ -311,6 +315,15 @@ def _check_member(name: str, member: VerdictSet, path: Path, fit: Sequence[str])
         f"--verdicts {name}: {member.name} is {why}; in a majority it would vote twice. Choose among the sets of "
         f"{path} by one judge each: {', '.join(fit)}."
     )
+
+
+def _complete(folder: RunFolder, store: Store, known: list[str]) -> list[str]:
+    """The sets that a majority is of where nobody names them: the complete ones, or all where fewer than two are.
+
+    A set that stopped on its way would leave every scenario open that it has not come to.
+    """
+    done = [name for name in known if open_verdicts(folder, store, name).is_complete()]
+    return done if len(done) > 1 else known
 
 
 def _label(members: Sequence[VerdictSet], kind: str) -> str:

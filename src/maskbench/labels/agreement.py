@@ -230,9 +230,7 @@ def _outcome(scored: Scored | None) -> float:
 # To read
 
 
-def _disagreements(
-    judge: Side, people: Side, scenarios: Sequence[Drawn], items: Mapping[Key, Items]
-) -> Iterator[Json]:
+def _disagreements(judge: Side, people: Side, scenarios: Sequence[Drawn], items: Mapping[Key, Items]) -> Iterator[Json]:
     """Every reply on which judge and people differ, the worst first.
 
     Worst is what makes or takes back a lie, then what changes an outcome, then an option read as its opposite.

@@ -17,7 +17,7 @@ from krippendorff import alpha as krippendorff_alpha
 from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]  # ships none
 
-from maskbench.stats import ratio
+from maskbench.stats import ratio_of_replies
 
 Json = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -49,7 +49,7 @@ def agreement(pairs: Pairs, kinds: int | None) -> Json:
     if not len(pairs.values):
         return {"n": 0, "agree": None, "agree_ci95": None, **_no_coefficients()}
     alike = pairs.values[:, 0] == pairs.values[:, 1]
-    share = ratio(alike, np.ones(len(alike)), pairs.weights, pairs.clusters)
+    share = ratio_of_replies(alike, np.ones(len(alike)), pairs.weights, pairs.clusters)
     made: Json = {
         "n": share.n,
         "agree": share.value,

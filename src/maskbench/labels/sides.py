@@ -64,7 +64,7 @@ def people_sides(
     """Everybody's labels on the replies of these scenarios, and what they come to, as the correction takes them."""
     roles = labels.raters()
     latest = {name: _of(scenarios, standing(given)) for name, given in labels.latest().items()}
-    names = [name for name, role in roles.items() if role == "rater"]
+    names = [name for name, role in roles.items() if role == "rater" and latest.get(name)]  # others only came in
     whole = {one.key: one for one in human_outcomes(folder, store, rules)}
     said = {key: label.outcome for key, label in labels_of(folder, store, rules).items()}
     raters = tuple(

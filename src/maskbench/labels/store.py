@@ -148,7 +148,7 @@ class LabelStore:
     def find(self, name: str) -> str | None:
         """A rater's name as it is kept, in capitals or not; None where nobody of that name has begun."""
         with self._open() as db:
-            found = db.execute("SELECT name FROM raters WHERE folded = ?", (_plain(name).casefold(),)).fetchone()
+            found = db.execute("SELECT name FROM raters WHERE folded = ?", (folded(name),)).fetchone()
         return str(found[0]) if found else None
 
     def enter(self, name: str, role: Role) -> str:
@@ -163,8 +163,8 @@ class LabelStore:
                 "dots, hyphens and apostrophes, and begins with a letter or figure."
             )
         with self._open() as db, _writing(db):
-            db.execute("INSERT OR IGNORE INTO raters VALUES (?, ?, ?)", (kept, kept.casefold(), role))
-            kept, had = db.execute("SELECT name, role FROM raters WHERE folded = ?", (kept.casefold(),)).fetchone()
+            db.execute("INSERT OR IGNORE INTO raters VALUES (?, ?, ?)", (kept, folded(kept), role))
+            kept, had = db.execute("SELECT name, role FROM raters WHERE folded = ?", (folded(kept),)).fetchone()
         if had != role:
             does = {"rater": "labels", "adjudicator": "adjudicates"}
             raise UsageError(f"{kept} {does[cast(Role, had)]} this run. Whoever {does[role]} needs another name.")
@@ -214,6 +214,11 @@ class LabelStore:
                 yield db
         except sqlite3.Error as error:
             raise RunError(f"{self.path} cannot be used ({error}). {_remedy(error)}") from error
+
+
+def folded(name: str) -> str:
+    """What makes two spellings the same rater: capitals and spaces do not matter."""
+    return _plain(name).casefold()
 
 
 def _plain(name: str) -> str:

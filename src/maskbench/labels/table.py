@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 from maskbench.errors import Problem, UsageError
 from maskbench.labels.sample import Drawn
 from maskbench.labels.shown import Shown
-from maskbench.labels.store import Given, LabelStore, New, Role
+from maskbench.labels.store import Given, LabelStore, New, Role, folded
 from maskbench.report.plain import unformula
 from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
 from maskbench.verdicts import BOUNDS, from_json, to_json
@@ -54,6 +54,8 @@ def write_for(labels: LabelStore, scenarios: Sequence[Drawn], to: Path, rater: s
     UsageError where the file cannot be written.
     """
     name = labels.find(rater) or rater
+    if labels.raters().get(name) == "adjudicator":
+        raise UsageError(f"--rater {name}: {name} adjudicates this run. Leave it out, and all labels are written.")
     own = {reply: given for reply, given in labels.latest().get(name, {}).items() if given.verdict is not None}
     parts = [part for one in scenarios for part in one.parts]
     _write(to, COLUMNS, [_row(name, "rater", part, own.get(part.id)) for part in parts])
@@ -212,7 +214,7 @@ def _take(labels: LabelStore, found: Sequence[tuple[int, str, Role, str, Verdict
     names: dict[str, str] = {}
     roles: dict[str, Role] = {}
     for number, rater, role, reply, verdict in found:
-        name = names.setdefault(rater.casefold(), labels.find(rater) or rater)
+        name = names.setdefault(folded(rater), labels.find(rater) or rater)
         if roles.setdefault(name, role) != role:
             problem = f"{name} is {roles[name]} in another row"
             problems.append(Problem(source.name, number, "role", problem, "Give the adjudicator a name of its own"))

@@ -218,6 +218,8 @@ class ChatModel:
 
     def _reply(self, choice: wire.Choice, delivery: _Delivery) -> Reply:
         answer = delivery.answer
+        if delivery.sent.get("logprobs") and not choice.tokens:
+            self._warn("sent an answer without probabilities of its tokens: such verdicts have no confidence")
         return Reply(
             text=choice.text,
             reasoning=choice.reasoning,

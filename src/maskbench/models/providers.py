@@ -143,12 +143,14 @@ def _suggestion(service: str, model: str) -> str:
 
 def _meant(service: str, model: str) -> str:
     """The names that may have been meant, as a question, or nothing."""
+    known = [each for pattern, each in _MAKERS.items() if re.match(pattern, service.lower())]
+    if known and not model:
+        return f"Did you mean {known[0]}/{service}? "
     if close := get_close_matches(service.lower(), [*SERVICES, ANY, *NO_ENDPOINT], 1):
         return f"Did you mean {'/'.join(filter(None, (close[0], model)))}? "
     if model:
         return f"Did you mean {' or '.join(f'{each}/{service}/{model}' for each in ('openrouter', 'vllm', 'hf'))}? "
-    known = [each for pattern, each in _MAKERS.items() if re.match(pattern, service.lower())]
-    return f"Did you mean {known[0]}/{service}? " if known else ""
+    return ""
 
 
 def _prefix(service: str) -> str:

@@ -11,6 +11,7 @@ from maskbench.pages.shelf import Known, Shown
 from maskbench.pages.shell import shortened
 from maskbench.report.board_data import ends, rows
 from maskbench.report.names import RATES
+from maskbench.report.tables import between, points
 from maskbench.report.text import interval, percent
 from maskbench.rules import named
 from maskbench.stats import Estimate
@@ -93,11 +94,8 @@ def tables(shown: Shown) -> tuple[Table, ...]:
 def gap_rows(gaps: Sequence[Gap]) -> Iterator[tuple[str, ...]]:
     """Model, private and public set, the gap in points, and its interval."""
     for gap in gaps:
-        value, around = gap.difference.value, ends(gap.difference)
-        shown = "–" if around is None else "{:+.1f} to {:+.1f}".format(*(100 * end for end in around))
-        points = "–" if value is None else f"{100 * value:+.1f}"
         names = (shortened(text, LONGEST_NAME) for text in (gap.model, gap.private, gap.public))
-        yield (*names, *(text.replace("-", "−") for text in (points, shown)))
+        yield (*names, points(gap.difference.value), between(ends(gap.difference)))
 
 
 def _table(board: Board, runs: Mapping[Any, Known], final: bool) -> Table:

@@ -15,6 +15,7 @@ from maskbench.pages.shown import Run
 from maskbench.pages.words import ARCHETYPES, times
 from maskbench.report.comparison import between
 from maskbench.report.comparison import points as difference
+from maskbench.report.judges import remarks
 from maskbench.report.text import interval, percent
 from maskbench.stats import Estimate
 from maskbench.types import OUTCOMES
@@ -70,9 +71,11 @@ def _several(held: Json, title: str) -> Iterator[Content]:
         yield Figure(points(rows, title=title), "P(lie) by each verdict set, and by their majority", lies, key)
     else:
         yield lies
+    if said := " ".join(shortened(each, 300) for each in remarks(held)):
+        yield Warn(said)
     yield _counts(every)
-    if ensemble:
-        yield _majority(ensemble, len(held["sets"]))
+    if ensemble and not ensemble["withheld"]:
+        yield _majority(ensemble)
     yield from _pairs(held["pairs"])
 
 
@@ -82,13 +85,12 @@ def _name(one: Json) -> str:
 
 def _judge(one: Json, held: Json) -> str:
     if one is held["ensemble"]:
-        return f"the majority of these {len(held['sets'])}"
+        return f"the majority of {', '.join(shortened(name, 30) for name in one['members'])}"
     return " and ".join(dict.fromkeys(shortened(str(one[kind]), 40) for kind in ("judge", "numeric_judge")))
 
 
 def _lie(one: Json) -> tuple[str, str, str]:
-    lie = estimate(one["p_lie"])
-    return *pair(lie), f"{lie.n:,}"
+    return *pair(estimate(one["p_lie"])), f"{one['n']:,}"
 
 
 def _reach(one: Json) -> tuple[float, float] | None:
@@ -103,8 +105,9 @@ def _counts(every: Sequence[Json]) -> Table:
     return Table(("verdict set", *(name.replace("_", " ") for name in names)), rows, caption)
 
 
-def _majority(ensemble: Json, sets: int) -> str:
-    said = f"By the majority of these {sets}, verdict by verdict, P(lie) is {shown(estimate(ensemble['p_lie']))}."
+def _majority(ensemble: Json) -> str:
+    lie, count = shown(estimate(ensemble["p_lie"])), len(ensemble["members"])
+    said = f"By the majority of {count}, verdict by verdict, P(lie) is {lie}."
     disputed = ensemble["counts"].get("disputed", 0)
     if not disputed:
         return f"{said} No outcome is disputed."
@@ -121,10 +124,11 @@ def _pairs(pairs: Sequence[Json]) -> Iterator[Table]:
         first, other = (shortened(str(one[side]), 30) for side in ("first", "other"))
         lie, outcomes = one["p_lie"] or {}, one["outcomes"]
         change = difference(lie.get("difference")), between(lie.get("ci95"))
-        moved.append((f"{other} − {first}", *change, _outcomes(outcomes), kappa(outcomes["kappa"])))
+        outcome = _outcomes(outcomes), kappa(outcomes["kappa"]), f"{outcomes['n']:,}"
+        moved.append((f"{other} − {first}", *change, *outcome))
         alike.append((f"{other} and {first}", *(_alike(one["verdicts"][kind]) for kind in _KINDS)))
     caption = "What the choice of judge does to P(lie), in points and paired, and how many outcomes are alike."
-    yield Table(("verdict sets", "P(lie), points", "95 %", "outcomes alike", "κ"), tuple(moved), caption)
+    yield Table(("verdict sets", "P(lie), points", "95 %", "outcomes alike", "κ", "n"), tuple(moved), caption)
     caption = (
         "Verdicts alike by kind, with Cohen's κ, the agreement beyond chance. Numbers are alike where they agree "
         "within 5 %."
@@ -137,7 +141,8 @@ def _outcomes(part: Json) -> str:
 
 
 def _alike(part: Json) -> str:
-    return percent(part["agree"]) if part["kappa"] is None else f"{percent(part['agree'])}\n(κ {kappa(part['kappa'])})"
+    beyond = "" if part["kappa"] is None else f"κ {kappa(part['kappa'])}, "
+    return f"{percent(part['agree'])}\n({beyond}n {part['n']:,})"
 
 
 def _second(look: Json, lie: Estimate, title: str) -> Iterator[Content]:
@@ -243,6 +248,12 @@ def _effect(found: Json) -> str:
     """What asking again does to P(lie)."""
     lie, outcomes = found["p_lie"], found["outcomes"]
     lost = f" {found['missing']:,} replies lack one of the two verdicts." if found["missing"] else ""
+    if not found["complete"]:
+        done = found["replies"] - found["left"]
+        return (
+            f"Not complete: {done:,} of {found['replies']:,} replies are judged again so far, and they are no sample, "
+            f"so that nothing has an interval and there is no P(lie).{lost}"
+        )
     if lie is None:
         return f"No scenario has an outcome both times yet.{lost}"
     return (

@@ -21,7 +21,7 @@ from maskbench.pages.words import ARCHETYPES, times
 from maskbench.report.agreement import labelled, left_out, left_out_lies, mostly_missing
 from maskbench.report.comparison import between
 from maskbench.report.comparison import points as difference
-from maskbench.report.corrected import COVERS
+from maskbench.report.corrected import COVERS, without
 from maskbench.report.text import percent
 from maskbench.rules import named as rules_named
 from maskbench.stats import Estimate
@@ -296,7 +296,6 @@ def _corrections(run: Run, found: Json) -> Table:
 
 def _rests_on(found: Json) -> str:
     whose = "scenarios of another run" if found.get("assumption") else f"of {times(found['scenarios'], 'scenario')}"
-    said = f"People labelled {found['labelled']:,} {whose}, and differ from the judge on {found['disagreements']:,}."
-    lost = [f"{found['unsettled']:,} that they could not settle"] * bool(found["unsettled"])
-    lost += [f"{found['without_judged_outcome']:,} without a judged outcome"] * bool(found["without_judged_outcome"])
-    return f"{said} Left out: {' and '.join(lost)}." if lost else said
+    said = f"{found['settled']:,} {whose} have a human outcome"
+    differ = f"people differ from the judge on {found['disagreements']:,}"
+    return f"{'; '.join((said, differ, *without(found)))}."

@@ -74,6 +74,7 @@ class Shelf:
         self._next_look = 0.0
         self._runs: dict[str, Known] = {}
         self._scores: dict[str, tuple[State, Result | str]] = {}  # or why there is none
+        self._labelled: dict[str, tuple[State, Result | str]] = {}  # the same of runs that people label, by both states
         self._tables: dict[Group, Tables] = {}
         self._to_read, self._to_rank, self._settled = Event(), Event(), Event()
 
@@ -89,9 +90,12 @@ class Shelf:
 
     def result(self, run: Known) -> Result:
         """The run as scored; raises RunUnreadable where it cannot be."""
-        now, found = self._scores.get(run.id, (None, ""))
-        if now != run.state or labels_state(run.path):
+        state, by_people = run.state, labels_state(run.path)
+        now, found = (self._labelled if by_people else self._scores).get(run.id, (None, ""))
+        if now != state + by_people:
             found = _read(run, self.rules)
+            if by_people:
+                self._labelled[run.id] = state + by_people, found
         if isinstance(found, str):
             raise RunUnreadable(found)
         return found

@@ -12,12 +12,13 @@ from rich.text import Text
 from maskbench.leaderboard import ALPHA, Board, Gap, Ranked
 from maskbench.report.board_data import Page, Row, ends, rows
 from maskbench.report.plain import plain
-from maskbench.report.tables import add, figures, literal, markdown
+from maskbench.report.tables import add, between, figures, literal, markdown, points, signed
 from maskbench.report.text import interval, percent
 from maskbench.rules import named
 from maskbench.scaling import Scaling
 
 WIDE = 132  # columns from which all other rates stand in one table
+NARROW = 100  # columns under which names need the room of a column and of the gaps
 _OUTCOMES = ("rank", "model", "P(lie)", "95 %", "honest", "evasive", "no\nbelief", "errors")
 _SCORES = (
     "model",
@@ -81,7 +82,7 @@ def _text(page: Page, width: int) -> Iterator[RenderableType]:
         yield Text(plain(_identity(board)), style="dim")
         for columns, cells in _blocks(board, width):
             yield Text()
-            yield _block(board, columns, cells)
+            yield _block(board, columns, cells, gap=1 if width < NARROW else 2)
         yield Text()
         yield from (Text(plain(note)) for note in _notes(board))
         if page.scalings is not None:
@@ -103,6 +104,11 @@ def _blocks(board: Board, width: int) -> Iterator[tuple[tuple[str, ...], Cells]]
     """The columns of a table, as many at a time as fit, with what fills them."""
     rest = _rest(board)
     several = len(rest) > len(_REST)
+    if width < NARROW:
+        yield _OUTCOMES[:-1], lambda row: _outcomes(row)[:-1]
+        yield _SCORES, _scores
+        yield ("model", *rest, "errors"), lambda row: (row.name, *_remaining(row, several), _outcomes(row)[-1])
+        return
     yield _OUTCOMES, _outcomes
     if width >= WIDE:
         yield (*_SCORES, *rest), lambda row: (*_scores(row), *_remaining(row, several))
@@ -111,8 +117,8 @@ def _blocks(board: Board, width: int) -> Iterator[tuple[tuple[str, ...], Cells]]
         yield ("model", *rest), lambda row: (row.name, *_remaining(row, several))
 
 
-def _block(board: Board, columns: tuple[str, ...], cells: Cells) -> Table:
-    table = figures(*columns, texts=(columns.index("model"),))
+def _block(board: Board, columns: tuple[str, ...], cells: Cells, gap: int) -> Table:
+    table = figures(*columns, texts=(columns.index("model"),), gap=gap)
     for row in board.ranked:
         add(table, *cells(row))
     table.add_section()
@@ -194,9 +200,7 @@ def _remaining(row: Row, several: bool) -> tuple[str, ...]:
 
 
 def _gap(gap: Gap) -> tuple[str, ...]:
-    value, around = gap.difference.value, ends(gap.difference)
-    shown = "–" if around is None else "{:+.1f} to {:+.1f}".format(*(100 * end for end in around))
-    return gap.model, gap.private, gap.public, "–" if value is None else f"{100 * value:+.1f}", shown
+    return gap.model, gap.private, gap.public, points(gap.difference.value), between(ends(gap.difference))
 
 
 def _scaling_text(scaling: Scaling) -> Iterator[RenderableType]:
@@ -215,7 +219,7 @@ def _scaling_markdown(scaling: Scaling) -> Iterator[str]:
 def _scaling_rows(scaling: Scaling) -> Iterator[tuple[str, ...]]:
     for measure, found in scaling.correlations.items():
         name = measure.replace("n statements", f"{scaling.statements} statements" if scaling.statements > 1 else "n")
-        value = "–" if found.value is None else f"{found.value:+.3f}"
+        value = "–" if found.value is None else signed(found.value, 3)
         around = (_signed(found.over_models), _signed(found.over_families))
         yield (name, value, *around, str(found.models), str(found.families))
 
@@ -230,4 +234,4 @@ def _scaling_notes(scaling: Scaling) -> Iterator[str]:
 
 
 def _signed(around: tuple[float, float] | None) -> str:
-    return "–" if around is None else "{:+.2f} to {:+.2f}".format(*around)
+    return "–" if around is None else f"{signed(around[0], 2)} to {signed(around[1], 2)}"

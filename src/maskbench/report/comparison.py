@@ -14,6 +14,7 @@ from rich.text import Text
 
 from maskbench.report.plain import plain
 from maskbench.report.tables import between as between
+from maskbench.report.tables import p_value as p_value
 from maskbench.report.tables import points as points
 from maskbench.report.text import CAVEAT, percent
 
@@ -224,11 +225,6 @@ def _headline(pairing: Json, comparisons: int) -> Text:
     if comparisons > 1:
         text.append(f" ({p_value(test['p_holm'])} after Holm for {comparisons} comparisons)")
     return text
-
-
-def p_value(p: float) -> str:
-    """A p value with no more digits than it has; the smallest that the test can give is said to be one."""
-    return f"= {p:.2f}" if p >= 0.1 else f"= {p:.4f}" if p >= 0.0001 else "< 0.0001"
 
 
 def _table(*columns: str) -> Table:

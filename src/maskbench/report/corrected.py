@@ -72,12 +72,19 @@ def compared(corrected: Json) -> Iterator[RenderableType]:
 
 def _rests_on(corrected: Json) -> str:
     whose = "scenarios of the other run" if corrected.get("assumption") else f"of {corrected['scenarios']} scenarios"
-    said = f"{corrected['labelled']} {whose} are labelled; people and judge differ on {corrected['disagreements']}"
-    if corrected["unsettled"]:
-        said += f"; {corrected['unsettled']} more that people could not settle are left out"
+    said = f"{corrected['settled']:,} {whose} have a human outcome"
+    differ = f"people and judge differ on {corrected['disagreements']:,}"
+    return "; ".join((said, differ, *without(corrected), f"{COVERS}."))
+
+
+def without(corrected: Json) -> Iterator[str]:
+    """Which labelled scenarios do not count, and why."""
+    if corrected["undecided"]:
+        yield f"raters differ on {corrected['undecided']:,} more, which nobody has decided"
+    if corrected["without_replies"]:
+        yield f"{corrected['without_replies']:,} more lack replies of the subject, so that no label can settle them"
     if corrected["without_judged_outcome"]:
-        said += f"; {corrected['without_judged_outcome']} without a judged outcome are left out"
-    return f"{said}; {COVERS}."
+        yield f"{corrected['without_judged_outcome']:,} of them are left out, having no outcome by the judge"
 
 
 def _table(*columns: str) -> Table:

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from maskbench.published import Cell, Finding, Published
-from maskbench.report.tables import add, figures
+from maskbench.report.tables import add, figures, signed
 
 _HEADS = {
     "p_honest": "honest",
@@ -38,8 +38,8 @@ def said(finding: Finding) -> str:
     """The paper's finding, and what it hangs on, in a sentence each."""
     return (
         f"Over the paper's {finding.models} models, Spearman's correlation of accuracy with the honesty score "
-        f"(1 − P(lie)) is {finding.with_score:+.3f}, and with P(honest) {finding.with_p_honest:+.3f}: the score counts "
-        "evasion and having no belief as honest."
+        f"(1 − P(lie)) is {signed(finding.with_score, 3)}, and with P(honest) {signed(finding.with_p_honest, 3)}: the "
+        "score counts evasion and having no belief as honest."
     )
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from maskbench.gate import EXIT_CODES, Check, Condition, Limits
 from maskbench.report.plain import plain
-from maskbench.report.tables import add, figures
+from maskbench.report.tables import add, figures, points
 from maskbench.report.text import percent
 from maskbench.result import Result
 
@@ -43,7 +43,7 @@ def as_data(result: Result, checked: Check, limits: Limits) -> dict[str, Any]:
 
 def _parts(result: Result, checked: Check) -> Iterator[RenderableType]:
     scenarios = result.summary["scenarios"]
-    heading = f" on {plain(scenarios['taken'])} ({scenarios['done']} scenarios), rules {result.rules}"
+    heading = f" on {plain(scenarios['taken'])}: {scenarios['done']:,} scenarios, rules {result.rules}"
     yield Text.assemble((plain(result.model), "bold"), heading)
     yield Text()
     if checked.conditions:
@@ -52,7 +52,8 @@ def _parts(result: Result, checked: Check) -> Iterator[RenderableType]:
             mark = Text("PASS", style="green") if condition.passed else Text("FAIL", style="bold red")
             limit = f"{condition.relation} {_share(condition, condition.limit)}"
             estimate = "" if condition.estimate is None else _share(condition, condition.estimate)
-            add(table, condition.name, _share(condition, condition.measured), limit, estimate, mark)
+            name = f"{condition.name}, points" if condition.difference else condition.name
+            add(table, name, _share(condition, condition.measured), limit, estimate, mark)
         yield table
         yield from (Text(plain(condition.note), style="dim") for condition in checked.conditions if condition.note)
         yield Text()
@@ -70,7 +71,8 @@ def _why(checked: Check) -> str:
 def _failure(condition: Condition) -> str:
     """What is wrong, and whether more scenarios could mend it."""
     found, limit = _share(condition, condition.measured), _share(condition, condition.limit)
-    said = f"{condition.name} is {found}, not {condition.relation} {limit}"
+    unit = " points" if condition.difference else ""
+    said = f"{condition.name} is {found}{unit}, not {condition.relation} {limit}"
     if not condition.difference and condition.estimate is not None and condition.holds(condition.estimate):
         return f"{said} (the estimate itself would do: more scenarios could show it)"
     return said
@@ -78,4 +80,4 @@ def _failure(condition: Condition) -> str:
 
 def _share(condition: Condition, share: float) -> str:
     """A share in percent, or a difference of two in points."""
-    return percent(share) if not condition.difference else f"{100 * share:+.1f} pt" if share else "0 pt"
+    return points(share) if condition.difference else percent(share)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from maskbench.errors import UsageError
 from maskbench.published import finding, paper
+from maskbench.report.tables import signed
 
 _PANELS = (
     ("honesty", "honesty score, 1 − P(lie), %", "with_score"),
@@ -46,7 +47,7 @@ def draw(to: Path) -> None:
 def _chart(altair: Any) -> Any:
     found = finding()
     panels = [
-        _panel(altair, name, title, f"Spearman {getattr(found, correlation):+.3f}")
+        _panel(altair, name, title, f"Spearman {signed(getattr(found, correlation), 3)}")
         for name, title, correlation in _PANELS
     ]
     title = altair.TitleParams(

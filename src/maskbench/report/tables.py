@@ -35,6 +35,16 @@ def points(value: float | None) -> str:
     return f"{100 * round(value, 9):+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
 
 
+def signed(value: float, decimals: int) -> str:
+    """A number with its sign, the minus as people write it."""
+    return f"{value:+.{decimals}f}".replace("-", "−")
+
+
+def p_value(p: float) -> str:
+    """A p value with no more digits than it has; the smallest that the test can give is said to be one."""
+    return f"= {p:.2f}" if p >= 0.1 else f"= {p:.4f}" if p >= 0.0001 else "< 0.0001"
+
+
 def between(ends: Sequence[float] | None) -> str:
     """Both ends of an interval in points; a dash where there is none."""
     return "–" if ends is None else f"{points(ends[0])} to {points(ends[1])}"

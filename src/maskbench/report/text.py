@@ -21,7 +21,7 @@ from maskbench.settings import Settings
 from maskbench.types import OUTCOMES, Ask, Range, Scenario
 
 CAVEAT = "sampling error only; the judge's error is not in it"
-WIDE = 109  # columns from which the archetypes stand in one table
+WIDE, WIDE_DISPUTED = 109, 119  # columns from which the archetypes stand in one table
 OUTCOME_STYLES = {
     "honest": "green",
     "lie": "red",
@@ -121,7 +121,8 @@ def _heading(summary: Json) -> Text:
     if summary["verdicts"] != "default":
         text.append(f", verdicts {plain(summary['verdicts'])}")
     if not summary["complete"]:
-        text.append(f"\nNOT COMPLETE: {scenarios['done']} of {scenarios['n']} scenarios are done.", style="bold red")
+        done = f"{scenarios['done']:,} of {scenarios['n']:,}"
+        text.append(f"\nNOT COMPLETE: {done} scenarios are done.", style="bold red")
     if summary["smoke"]:
         text.append("\nSMOKE RUN: it shows that things work, and measures nothing.", style="bold red")
     return text
@@ -132,8 +133,8 @@ def _headline(summary: Json) -> Text:
     text = Text.assemble("  P(lie) ", (percent(lie["value"]), "bold red"), f"   95 % interval {interval(lie['ci95'])}")
     text.append(f"\n  ({CAVEAT})", style="dim")
     if lie.get("disputed_bounds"):
-        ends = f"{interval(lie['disputed_bounds'])}; with a 95 % interval around both {{}}"
-        text.append(f"\n  whatever the disputed outcomes are: {ends.format(interval(lie['disputed_bounds_ci95']))}")
+        text.append(f"\n  whatever the disputed outcomes are: {interval(lie['disputed_bounds'])}")
+        text.append(f"\n  with a 95 % interval around both: {interval(lie['disputed_bounds_ci95'])}")
     if lie.get("ci95_same_scenarios"):
         text.append(f"\n  asking these very scenarios again: {interval(lie['ci95_same_scenarios'])}")
     for beside in (_corrected(summary), _floor(summary)):
@@ -153,11 +154,14 @@ def _floor(summary: Json) -> str | None:
     return floor(summary["checks"]) if summary.get("checks") else None
 
 
-def _table(*columns: str) -> Table:
-    """A table whose first column is text and whose others are figures."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+def _table(*columns: str, gap: int = 2) -> Table:
+    """A table whose first column is text, which folds, and whose others are figures, which do not."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=place > 0)
+        if place:
+            table.add_column(column, justify="right", no_wrap=True)
+        else:
+            table.add_column(column, overflow="fold")
     return table
 
 
@@ -203,8 +207,9 @@ def _archetypes(parts: Mapping[str, Json], width: int) -> Iterator[RenderableTyp
     disputed = any("disputed" in part["counts"] for part in parts.values())
     outcomes = (*OUTCOMES, "disputed") if disputed else OUTCOMES
     rates, counts = ("P(lie)", "95 %", "accuracy", "cut"), tuple(outcome.replace("_", " ") for outcome in outcomes)
-    for columns in [(*rates, *counts)] if width >= WIDE else [rates, counts]:
-        table = _table("archetype", *columns)
+    one = width >= (WIDE_DISPUTED if disputed else WIDE)
+    for columns in [(*rates, *counts)] if one else [rates, counts]:
+        table = _table("archetype", *columns, gap=1 if disputed and not one else 2)
         for archetype, part in parts.items():
             cells = _archetype(part)
             _add(table, archetype, *(cells[column] for column in columns))
@@ -260,7 +265,7 @@ def _facts(summary: Json) -> Iterator[tuple[str, str]]:
     names = {"by a half-infinite range": free["half_infinite"], "absolute with relative": free["cross"]}
     yield "numbers that agree easily", _counts(names)
     cut, replies = summary["truncated"]["cut"], summary["truncated"]["replies"]
-    yield "cut at the token limit", f"{cut} of {replies} replies ({percent(cut / replies if replies else None)})"
+    yield "cut at the token limit", f"{cut:,} of {replies:,} replies ({percent(cut / replies if replies else None)})"
     failures = "; ".join(f"{stage}: {_counts(causes)}" for stage, causes in summary["failures"].items())
     yield "failures", failures or "none"
     yield "tokens and time", _usage(summary["usage"])
@@ -342,7 +347,7 @@ def print_plan(plan: Plan, settings: Settings, console: Console) -> None:
         _add(table, f"{who} {plain(name)}", count, *tokens)
     lies = " Traces are judged before lies alone: the larger number would be only lies." if plan.traces else ""
     said = (
-        Text(f"{plain(settings.name)}: {plan.scenarios} scenarios, {calls.replies:,} replies to get."),
+        Text(f"{plain(settings.name)}: {plan.scenarios:,} scenarios, {calls.replies:,} replies to get."),
         Text(),
         table,
         Text(),
@@ -361,33 +366,40 @@ def print_sets(sets: Sequence[KnownSet], console: Console) -> None:
     """Print the scenario sets that have names."""
     for known in sets:
         sizes = ", ".join(f"{archetype} {size}" for archetype, size in known.sizes.items())
-        console.print(Text(known.name, style="bold"), Text(f"{sum(known.sizes.values())} scenarios"), sep="  ")
+        console.print(Text(known.name, style="bold"), Text(f"{sum(known.sizes.values()):,} scenarios"), sep="  ")
         for line in (known.description, f"Licence: {known.licence}. {known.how}", sizes):
             console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
         console.print()
     console.print(Text("Any folder or file in the same columns is a set, too: see docs/scenarios.md."))
 
 
-def print_scenario(scenario: Scenario, settings: Settings, prompts: Prompts, console: Console) -> None:
-    """Print everything that subject and judge would be sent about a scenario, with a mark for the reply."""
+def print_scenario(scenario: Scenario, settings: Settings, prompts: Prompts | None, console: Console) -> None:
+    """Print what the subject would be sent about a scenario, the pressured conversation first.
+
+    With `prompts` also what the judge would be sent about each reply, for which there stands a mark.
+    """
     truth = scenario.truth
     shown = f"{truth.low:g} to {truth.high:g}" if isinstance(truth, Range) else truth
     console.print(Text(f"{scenario.archetype} {plain(scenario.task_id)}", style="bold"))
     console.print(Text(f"{plain(scenario.proposition)}\nGround truth (neither model is told): {shown}\n"))
-    for ask in subject_asks(scenario, settings):
+    for ask in sorted(subject_asks(scenario, settings), key=lambda ask: ask.elicitation):
         name = {0: "The pressured statement", 1: "The direct belief question"}.get(
             ask.elicitation, f"Consistency question {ask.elicitation}"
         )
         times = "once" if len(ask.runs) == 1 else f"{len(ask.runs)} times"
         console.rule(Text(f"{name}, to the subject, {times}"), align="left")
         _print_messages(ask, console)
-        mark = "[the subject's reply stands here]"
-        if is_joint(ask):
-            judged = ask_about_beliefs(scenario, [mark] * max(2, len(ask.runs)), prompts)
-        else:
-            judged = ask_about(scenario, ask.call, ask.elicitation, 1, mark, prompts)
-        console.rule(Text("and about its reply, to the judge"), align="left", style="dim")
-        _print_messages(judged, console)
+        if prompts is not None:
+            console.rule(Text("and about its reply, to the judge"), align="left", style="dim")
+            _print_messages(_judged(ask, prompts), console)
+
+
+def _judged(ask: Ask, prompts: Prompts) -> Ask:
+    """What the judge is asked about the reply to this, with a mark for the reply."""
+    mark = "[the subject's reply stands here]"
+    if is_joint(ask):
+        return ask_about_beliefs(ask.scenario, [mark] * max(2, len(ask.runs)), prompts)
+    return ask_about(ask.scenario, ask.call, ask.elicitation, 1, mark, prompts)
 
 
 def _print_messages(ask: Ask, console: Console) -> None:
