@@ -22,6 +22,7 @@ from maskbench.judging.again import judge
 from maskbench.judging.audit import audit, audits, exchanged, forecast
 from maskbench.judging.audit_figures import figures
 from maskbench.judging.audited import Audit, AuditKind
+from maskbench.judging.second import Look
 from maskbench.judging.sets import listed
 from maskbench.labels.sample import prepare
 from maskbench.leaderboard import not_ranked
@@ -285,6 +286,25 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
     assert (len(few), len(more)) == (5, 9)
     assert few < more != others
     assert not {archetype for archetype, _ in more | others} & {"statistics"}
+
+
+def test_only_whole_sets_are_audited(tmp_path: Path) -> None:
+    """What is judged first is no sample of the set, so an audit of it would measure nothing; nobody is asked."""
+    path = change(
+        run(tmp_path / "run", limit=6), "DELETE FROM judged WHERE task_id = (SELECT max(task_id) FROM judged)"
+    )
+    with pytest.raises(UsageError, match=r"default of .* is not complete, .*then audit it"):
+        found(path, "swap")
+    assert not audits(RunFolder(path))
+
+
+def test_nobody_looks_after_an_audit(tmp_path: Path) -> None:
+    """A second look at an audit would be a measurement in disguise."""
+    path = run(tmp_path / "run", limit=6)
+    found(path, "repeat")
+    settings = replace(RunFolder(path).settings(), judge="sim-judge/seed=2")
+    with pytest.raises(UsageError, match="default~repeat is an audit"):
+        judge(RunFolder(path), settings, "look", {}, look=Look("default~repeat"))
 
 
 def test_what_cannot_be_audited(tmp_path: Path) -> None:

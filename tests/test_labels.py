@@ -473,6 +473,9 @@ def test_a_refused_file_enters_nobody(folder: RunFolder, tmp_path: Path) -> None
         writer = csv.DictWriter(made, twice[0].keys())
         writer.writeheader()
         writer.writerows(twice)
+    with pytest.raises(UsageError, match="cannot be a rater's name"):
+        table.write_for(labels, scenarios, tmp_path / "odd.csv", "=cmd")
+    assert not (tmp_path / "odd.csv").exists()
     with pytest.raises(table.Refused, match="column role: Nina is rater in another row"):
         table.read(labels, scenarios, file)
     assert list(labels.raters()) == ["Anna"]

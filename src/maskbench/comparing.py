@@ -253,7 +253,10 @@ def _pairing(
 ) -> Json:
     """One run held against the first."""
     if all(first.record[name] == other.record[name] for name in ("created", "settings", "sessions")):
-        raise UsageError(f"{other.path} is a copy of {first.path}. A run does not differ from itself: give another.")
+        raise UsageError(
+            f"{other.path} is a copy of {first.path}. A run does not differ from itself: give another. "
+            "Its judges are held against each other by `maskbench score`."
+        )
     both = shared(first, other)
     lighter = both.other if len(other.scored) < len(first.scored) else both.first
     weights = np.array([scored.weight for scored in lighter])

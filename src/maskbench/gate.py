@@ -152,7 +152,7 @@ def _obstacles(table: Table, complete: bool, smoke: bool) -> list[str]:
         return ["No call gave an outcome; the run's failures say why. Start the run again with its --out."]
     found = []
     if not complete:
-        found.append("The run is not complete. Start it again with its --out.")
+        found.append("It is not complete; `maskbench score` says how to go on.")
     if smoke:
         found.append("It is a smoke run (--limit), which measures nothing. Run without --limit, or with --sample.")
     return found

@@ -16,7 +16,7 @@ from maskbench.folder import RECORD, SUMMARY, RunFolder
 from maskbench.judge import Prompts, load_prompts
 from maskbench.judging.agreement import agreement
 from maskbench.judging.second import Phases
-from maskbench.judging.sets import MAJORITY, MOST, AuditSet, SecondLook, VerdictSet, open_verdicts, whole
+from maskbench.judging.sets import MAJORITY, MOST, AuditSet, SecondLook, VerdictSet, check_whole, open_verdicts, whole
 from maskbench.labels.sample import labels_of
 from maskbench.models import check_models, open_models
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
@@ -160,7 +160,7 @@ def _corrected(
             f"asks again: --verdicts {verdicts.audit.of}"
         )
     made = corrected(verdicts.scored(rules), labels)
-    if other is not None:
+    if other is not None and not withheld:
         if made["withheld"] is None:
             raise UsageError(
                 f"--labels-from {other.path}: the run has labels of its own, which assume less. Leave it out."
@@ -179,7 +179,8 @@ def _carried(verdicts: VerdictSet, rules: RuleSet, other: RunFolder) -> Json:
                 f"--labels-from {other.path}: nobody has labelled it. Begin with maskbench label, or leave it out."
             )
         theirs = open_verdicts(other, store, None if verdicts.name == VERDICTS else verdicts.name)
-        if theirs.protocol != verdicts.protocol or isinstance(theirs, SecondLook):
+        check_whole(theirs, other.path)
+        if theirs.protocol != verdicts.protocol:
             raise UsageError(
                 f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "
                 f"{verdicts.protocol}. What people say of one judge says nothing of another: label this run."

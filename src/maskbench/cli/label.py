@@ -93,6 +93,10 @@ def label(
 
     if adjudicate and rater:
         raise UsageError("--rater labels and --adjudicate decides: give one of them.")
+    if adjudicate and (import_ or export):
+        raise UsageError("--adjudicate is for the page. Leave it out: a file has the names and roles of all in it.")
+    if rater and import_ and not export:
+        raise UsageError("--import takes the names that are in the file. Leave --rater out.")
     if export and export.exists() and export != import_:
         raise UsageError(
             f"--export {export}: there is such a file, which may hold labels that are nowhere else. Take them in first "

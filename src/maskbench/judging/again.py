@@ -17,7 +17,7 @@ from maskbench.folder import RECORD, RunFolder, check_same_judge
 from maskbench.forecast import tokens
 from maskbench.judge import Prompts, load_prompts
 from maskbench.judging.second import Key, Look, choose, is_unsure
-from maskbench.judging.sets import Ensemble, SecondLook, check_name, open_verdicts
+from maskbench.judging.sets import Ensemble, SecondLook, check_name, check_no_audit, open_verdicts
 from maskbench.models import check_judges, open_judges
 from maskbench.models.hf.opening import check_options
 from maskbench.preparing import check
@@ -230,6 +230,7 @@ def _choose(folder: RunFolder, store: Store, look: Look) -> dict[Key, float]:
     if not 0 <= look.below <= 1:
         raise UsageError(f"--second-below {look.below:g} is no probability. Give a number from 0 to 1, such as 0.9.")
     first = open_verdicts(folder, store, look.first)
+    check_no_audit(first, folder.path)
     if isinstance(first, Ensemble | SecondLook):
         raise UsageError(f"--verdicts {look.first}: a second judge looks after a single one. Give that one's set.")
     unsure: list[Key] = []

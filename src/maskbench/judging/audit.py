@@ -70,6 +70,11 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, how: Mapping[str, Any])
     audited = open_verdicts(folder, store, wanted.of)
     if isinstance(audited, Ensemble | SecondLook) or AUDIT in wanted.of:
         raise UsageError(f"--verdicts {wanted.of}: an audit asks one judge again. Give a set that one judge gave.")
+    if not audited.is_complete():
+        raise UsageError(
+            f"The verdict set {wanted.of} of {folder.path} is not complete, and what is there first is no sample. "
+            f"{audited.go_on(folder.path)}, then audit it."
+        )
     prompts = _prompts(folder, audited)
     flow = SwappedFlow if wanted.kind == "swap" else RepeatedFlow
     return _AuditJob(folder, store, replace(audited.settings, **how), wanted.name, prompts, flow, wanted)

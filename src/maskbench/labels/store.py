@@ -156,12 +156,7 @@ class LabelStore:
 
         Raises UsageError for what is no name, and for one that is taken in the other role.
         """
-        kept = _plain(name)
-        if not _is_name(kept):
-            raise UsageError(
-                f"{name[:60]!r} cannot be a rater's name: it takes 1 to {_LONGEST_NAME} letters, figures, spaces, "
-                "dots, hyphens and apostrophes, and begins with a letter or figure."
-            )
+        kept = checked(name)
         with self._open() as db, _writing(db):
             db.execute("INSERT OR IGNORE INTO raters VALUES (?, ?, ?)", (kept, folded(kept), role))
             kept, had = db.execute("SELECT name, role FROM raters WHERE folded = ?", (folded(kept),)).fetchone()
@@ -214,6 +209,17 @@ class LabelStore:
                 yield db
         except sqlite3.Error as error:
             raise RunError(f"{self.path} cannot be used ({error}). {_remedy(error)}") from error
+
+
+def checked(name: str) -> str:
+    """A name as it is kept; raises UsageError for what is no name."""
+    kept = _plain(name)
+    if not _is_name(kept):
+        raise UsageError(
+            f"{name[:60]!r} cannot be a rater's name: it takes 1 to {_LONGEST_NAME} letters, figures, spaces, "
+            "dots, hyphens and apostrophes, and begins with a letter or figure."
+        )
+    return kept
 
 
 def folded(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 from maskbench.errors import Problem, UsageError
 from maskbench.labels.sample import Drawn
 from maskbench.labels.shown import Shown
-from maskbench.labels.store import Given, LabelStore, New, Role, folded
+from maskbench.labels.store import Given, LabelStore, New, Role, checked, folded
 from maskbench.report.plain import unformula
 from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
 from maskbench.verdicts import BOUNDS, from_json, to_json
@@ -53,7 +53,7 @@ def write_for(labels: LabelStore, scenarios: Sequence[Drawn], to: Path, rater: s
     Nobody else's labels are in it, and nothing that tells of the judge. Returns how many of both there are. Raises
     UsageError where the file cannot be written.
     """
-    name = labels.find(rater) or rater
+    name = labels.find(rater) or checked(rater)
     if labels.raters().get(name) == "adjudicator":
         raise UsageError(f"--rater {name}: {name} adjudicates this run. Leave it out, and all labels are written.")
     own = {reply: given for reply, given in labels.latest().get(name, {}).items() if given.verdict is not None}
