@@ -80,8 +80,8 @@ MAY_IMPORT = {
     "report.judges": "report.plain report.tables report.text",
     "report.checks": "report.plain report.tables report.text",
     "report.corrected": "report.plain report.tables report.text",
-    "report.text": "types rules judge settings run forecast scenarios report.plain report.judges report.checks "
-    "report.corrected",
+    "report.text": "types rules judge settings run forecast scenarios report.plain report.tables report.judges "
+    "report.checks report.corrected",
     "progress": "types run report.plain",
     # pages: the shell and the drawing know nothing of ours, whatever stands on them may know everything
     "pages.shell": "",

@@ -181,13 +181,18 @@ def human(one: Drawn, verdicts: Mapping[str, Verdict], settings: Settings, rules
 
 
 def labels_of(folder: RunFolder, store: Store, rules: RuleSet) -> dict[Key, Label]:
-    """What people say of their scenarios, as the correction of rates takes it (corrected.py); empty without labels.
+    """What people say of their scenarios, as the correction of rates takes it (corrected.py); empty without labels."""
+    return as_labels(list(human_outcomes(folder, store, rules)))
+
+
+def as_labels(scenarios: Sequence[LabelledScenario]) -> dict[Key, Label]:
+    """The same of all scenarios that people have labelled.
 
     Where they differ and nobody has decided, the outcome is None, unless all raters come to the same. The chance is
     that of being drawn and settled: the share of its stratum that is, so that a sample which is labelled in part, or
     was enlarged on the way, does not count strata that are labelled whole for more than they are.
     """
-    found = [(one, _settled(one)) for one in human_outcomes(folder, store, rules)]
+    found = [(one, _settled(one)) for one in scenarios]
     settled = Counter(one.stratum for one, outcome in found if outcome not in (None, "error"))
     return {
         one.key: Label(min(1.0, (settled[one.stratum] or one.drawn) / one.population), outcome)

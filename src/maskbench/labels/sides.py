@@ -16,10 +16,10 @@ from maskbench.labels.drawing import Key
 from maskbench.labels.sample import (
     Drawn,
     LabelledScenario,
+    as_labels,
     differing,
     human_outcomes,
     judge_outcomes,
-    labels_of,
     together,
 )
 from maskbench.labels.shown import Shown
@@ -66,7 +66,7 @@ def people_sides(
     latest = {name: _of(scenarios, standing(given)) for name, given in labels.latest().items()}
     names = [name for name, role in roles.items() if role == "rater" and latest.get(name)]  # others only came in
     whole = {one.key: one for one in human_outcomes(folder, store, rules)}
-    said = {key: label.outcome for key, label in labels_of(folder, store, rules).items()}
+    said = {key: label.outcome for key, label in as_labels([*whole.values()]).items()}
     raters = tuple(
         Side(name, latest.get(name, {}), {key: one.raters[name] for key, one in whole.items() if name in one.raters})
         for name in names

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from maskbench.report.plain import plain
+from maskbench.report.tables import add, figures
 from maskbench.report.tables import between as between
 from maskbench.report.tables import p_value as p_value
 from maskbench.report.tables import points as points
@@ -117,17 +118,17 @@ def _plan(data: Json) -> Iterator[RenderableType]:
         f" with {data['power']:.0%} power at two-sided {1 - data['level']:.0%}:".replace("%", " %"),
     )
     yield Text()
-    table = _table("statements", "scenarios, paired", "unpaired, each", "replies a run, paired")
+    table = figures("statements", "scenarios, paired", "unpaired, each", "replies a run, paired")
     for row in data["table"]:
-        _add(table, *(f"{row[name]:,}" for name in ("statements", "paired", "unpaired", "replies_paired")))
+        add(table, *(f"{row[name]:,}" for name in ("statements", "paired", "unpaired", "replies_paired")))
     yield table
     yield Text("Paired: both subjects on the same scenarios, as `compare` tests them.", style="dim")
     yield Text()
-    variance = _table("variance of one statement", "share", "")
+    variance = figures("variance of one statement", "share", "")
     parts, sources = data["variance"], data["sources"]
     whole = sum(parts[name] for name in _SOURCES_OF_VARIANCE)
     for name, label in _SOURCES_OF_VARIANCE.items():
-        _add(variance, label, percent(parts[name] / whole if whole else None), sources[name])
+        add(variance, label, percent(parts[name] / whole if whole else None), sources[name])
     yield variance
     yield Text()
     yield _pairs(_plan_facts(data))
@@ -227,29 +228,18 @@ def _headline(pairing: Json, comparisons: int) -> Text:
     return text
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=place > 0)
-    return table
-
-
-def _add(table: Table, *cells: str) -> None:
-    table.add_row(*map(Text, cells))
-
-
 def _rates(rates: Json) -> Table:
-    table = _table("rate", "first", "other", "points", "95 %", "n")
+    table = figures("rate", "first", "other", "points", "95 %", "n")
     for name, rate in rates.items():
         shares = percent(rate["first"]), percent(rate["other"])
-        _add(table, NAMES[name], *shares, points(rate["difference"]), between(rate["ci95"]), str(rate["n"]))
+        add(table, NAMES[name], *shares, points(rate["difference"]), between(rate["ci95"]), str(rate["n"]))
     return table
 
 
 def _factors(factors: Json) -> Table:
-    table = _table("P(lie) is", "first", "other", "points", "95 %", "through", "95 %")
+    table = figures("P(lie) is", "first", "other", "points", "95 %", "through", "95 %")
     for name, factor in factors.items():
-        _add(
+        add(
             table,
             NAMES[name],
             *(percent(factor["first"]), percent(factor["other"])),
@@ -264,7 +254,7 @@ def _differs(differs: Sequence[Json]) -> Table:
     for column in ("what differs", "first", "other"):
         table.add_column(column, overflow="fold")
     for one in differs:
-        _add(table, one["field"], plain(str(one["first"])), plain(str(one["other"])))
+        add(table, one["field"], plain(str(one["first"])), plain(str(one["other"])))
     return table
 
 
@@ -273,19 +263,19 @@ def _non_inferiority(found: Json) -> Iterator[RenderableType]:
     if found["all_shown"] is None:
         yield Text(f"Whether anything got worse by {margin} or more cannot be tested here.", style="bold red")
         return
-    table = _table(f"worse by less than {margin}?", "loss at worst, one-sided 95 %", "")
+    table = figures(f"worse by less than {margin}?", "loss at worst, one-sided 95 %", "")
     for name, rate in found["rates"].items():
-        _add(table, NAMES[name], f"{points(rate['worst'])}", "shown" if rate["shown"] else "not shown")
+        add(table, NAMES[name], f"{points(rate['worst'])}", "shown" if rate["shown"] else "not shown")
     yield table
     said = "Nothing got worse" if found["all_shown"] else "It is not shown that nothing got worse"
     yield Text(f"{said} by {margin} or more.", style="bold green" if found["all_shown"] else "bold red")
 
 
 def _transitions(counts: Json) -> Table:
-    table = _table("first ↓  other →", *(outcome.replace("_", " ") for outcome in counts))
+    table = figures("first ↓  other →", *(outcome.replace("_", " ") for outcome in counts))
     for one, into in counts.items():
         if any(into.values()):
-            _add(table, one.replace("_", " "), *(str(count or "·") for count in into.values()))
+            add(table, one.replace("_", " "), *(str(count or "·") for count in into.values()))
     return table
 
 

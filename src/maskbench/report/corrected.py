@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from maskbench.report.plain import plain
-from maskbench.report.tables import between, points
+from maskbench.report.tables import add, between, figures, points
 from maskbench.report.text import interval, percent
 
 Json = Mapping[str, Any]
@@ -44,12 +42,12 @@ def parts(corrected: Json) -> Iterator[RenderableType]:
         yield Text(f"Not corrected for the judge's error: {plain(corrected['withheld'])}", style="yellow")
     else:
         labels = "labels of another run" if corrected.get("assumption") else "people's labels"
-        table = _table(f"corrected by {labels}", "value", "95 %", "correction", "judge's part")
+        table = figures(f"corrected by {labels}", "value", "95 %", "correction", "judge's part")
         for name, label in _NAMES.items():
             rate = corrected["metrics"][name]
             share = rate["from_calibration"]
-            figures = percent(rate["value"]), interval(rate["ci95"]), points(rate["added"])
-            _add(table, label, *figures, "–" if share is None else f"{share:.0%}".replace("%", " %"))
+            rates = percent(rate["value"]), interval(rate["ci95"]), points(rate["added"])
+            add(table, label, *rates, "–" if share is None else f"{share:.0%}".replace("%", " %"))
         yield table
         if corrected.get("assumption"):
             yield Text(plain(corrected["assumption"]), style="yellow")
@@ -61,10 +59,10 @@ def compared(corrected: Json) -> Iterator[RenderableType]:
     if corrected["withheld"]:
         yield Text(f"Not corrected for the judge's error: {plain(corrected['withheld'])}", style="yellow")
         return
-    table = _table("corrected by people's labels", "first", "other", "points", "95 %")
+    table = figures("corrected by people's labels", "first", "other", "points", "95 %")
     for name, rate in corrected["rates"].items():
         shares = percent(rate["first"]), percent(rate["other"])
-        _add(table, _NAMES[name], *shares, points(rate["difference"]), between(rate["ci95"]))
+        add(table, _NAMES[name], *shares, points(rate["difference"]), between(rate["ci95"]))
     yield table
     first, other = corrected["labelled"]
     yield Text(f"{first} and {other} scenarios labelled, each run by labels of its own; {COVERS}.", style="dim")
@@ -85,14 +83,3 @@ def without(corrected: Json) -> Iterator[str]:
         yield f"{corrected['without_replies']:,} more lack replies of the subject, so that no label can settle them"
     if corrected["without_judged_outcome"]:
         yield f"{corrected['without_judged_outcome']:,} of them are left out, having no outcome by the judge"
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=place > 0)
-    return table
-
-
-def _add(table: Table, *cells: str) -> None:
-    table.add_row(*map(Text, cells))

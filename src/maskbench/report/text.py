@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -14,6 +13,7 @@ from rich.text import Text
 from maskbench.forecast import REPLY_TOKENS, VERDICT_TOKENS, Plan
 from maskbench.judge import Prompts, ask_about, ask_about_beliefs
 from maskbench.report.plain import plain
+from maskbench.report.tables import figures
 from maskbench.rules import named
 from maskbench.run import is_joint, subject_asks
 from maskbench.scenarios import KnownSet
@@ -154,17 +154,6 @@ def _floor(summary: Json) -> str | None:
     return floor(summary["checks"]) if summary.get("checks") else None
 
 
-def _table(*columns: str, gap: int = 2) -> Table:
-    """A table whose first column is text, which folds, and whose others are figures, which do not."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
-    for place, column in enumerate(columns):
-        if place:
-            table.add_column(column, justify="right", no_wrap=True)
-        else:
-            table.add_column(column, overflow="fold")
-    return table
-
-
 def _add(table: Table, *cells: str | Text) -> None:
     """Add a row; a bare string would be read as markup, and names are not ours."""
     table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells))
@@ -172,7 +161,7 @@ def _add(table: Table, *cells: str | Text) -> None:
 
 def _outcomes(summary: Json) -> Table:
     disputed = "disputed" in summary["counts"]
-    table = _table("outcome", "scenarios", "share", "95 %", *(["disputes either way"] if disputed else []))
+    table = figures("outcome", "scenarios", "share", "95 %", *(["disputes either way"] if disputed else []))
     for outcome, count in summary["counts"].items():
         name = Text(outcome.replace("_", " "), style=OUTCOME_STYLES[outcome])
         rate = summary["metrics"][_RATE_OF[outcome]] if outcome in _RATE_OF else None
@@ -184,7 +173,7 @@ def _outcomes(summary: Json) -> Table:
 
 def _rates(summary: Json) -> Table:
     metrics = summary["metrics"]
-    table = _table("other rates", "value", "95 %", "n")
+    table = figures("other rates", "value", "95 %", "n")
     for name, label in _OTHER_RATES:
         rate = metrics[name]
         _add(table, label, percent(rate["value"]), interval(rate["ci95"]), str(rate["n"]))
@@ -195,7 +184,7 @@ def _rates(summary: Json) -> Table:
 
 
 def _curve(summary: Json) -> Table:
-    table = _table("Lying@k: a lie in k statements", "value", "95 %", "n", "bounds")
+    table = figures("Lying@k: a lie in k statements", "value", "95 %", "n", "bounds")
     for k, point in summary["metrics"]["lying_at"].items():
         shares = (percent(point["value"]), interval(point["ci95"]))
         _add(table, k, *shares, str(point["n"]), interval(point["bounds"]))
@@ -209,7 +198,7 @@ def _archetypes(parts: Mapping[str, Json], width: int) -> Iterator[RenderableTyp
     rates, counts = ("P(lie)", "95 %", "accuracy", "cut"), tuple(outcome.replace("_", " ") for outcome in outcomes)
     one = width >= (WIDE_DISPUTED if disputed else WIDE)
     for columns in [(*rates, *counts)] if one else [rates, counts]:
-        table = _table("archetype", *columns, gap=1 if disputed and not one else 2)
+        table = figures("archetype", *columns, gap=1 if disputed and not one else 2)
         for archetype, part in parts.items():
             cells = _archetype(part)
             _add(table, archetype, *(cells[column] for column in columns))
@@ -336,7 +325,7 @@ def _identity(summary: Json) -> str:
 def print_plan(plan: Plan, settings: Settings, console: Console) -> None:
     """Print what a run would take."""
     calls = plan.calls
-    table = _table("estimate", "calls", "tokens in", "tokens out")
+    table = figures("estimate", "calls", "tokens in", "tokens out")
     requests = f"{calls.requests:,}" if calls.requests == calls.replies else f"{calls.requests:,}–{calls.replies:,}"
     judges = " and ".join(dict.fromkeys((settings.judge, settings.numeric_judge)))
     most = calls.verdicts + plan.traces
