@@ -18,11 +18,11 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from maskbench.folder import RunFolder
-from maskbench.judge import judged
-from maskbench.measuring import measure
+from maskbench.measurement import measure
+from maskbench.method.judge_ask import judged
 from maskbench.models.scripted import ScriptedModel
-from maskbench.run import VERDICTS
+from maskbench.runs.flow import VERDICTS
+from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, Reply
 

@@ -18,11 +18,11 @@ from time import perf_counter
 
 import numpy as np
 
-from maskbench.leaderboard import ALPHA, boards
-from maskbench.measuring import measure
-from maskbench.paired import FLIPS, sign_flip
-from maskbench.result import Result, score
+from maskbench.measurement import measure
+from maskbench.results.leaderboard import ALPHA, boards
+from maskbench.results.scored import Result, score
 from maskbench.settings import Settings
+from maskbench.stats.paired import FLIPS, sign_flip
 
 SEED = 20250305
 

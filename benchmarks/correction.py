@@ -17,13 +17,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.carrying import carry
-from maskbench.corrected import Key, Label, corrected
-from maskbench.correction import RATES, Sample, correct, difference, refusal
-from maskbench.labels.drawing import Stratum, shares
-from maskbench.measuring import measure
-from maskbench.result import score
+from maskbench.judges.people.drawn_sample import Stratum, shares
+from maskbench.measurement import measure
+from maskbench.results.corrected import Key, Label, corrected
+from maskbench.results.scored import score
 from maskbench.settings import Settings
+from maskbench.stats.carried import carry
+from maskbench.stats.correction import RATES, Sample, correct, difference, refusal
 from maskbench.types import ARCHETYPES, OutcomeName, Scored
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""How often the intervals of maskbench.stats hold the truth: simulated coverage, printed as Markdown.
+"""How often the intervals of maskbench.stats.intervals hold the truth: simulated coverage, printed as Markdown.
 
 `python benchmarks/coverage.py` prints the tables of docs/statistics.md (10,000 seeded replicates a design,
 about 20 seconds). A design draws one data set and gives the interval beside the rate that it claims
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats import Estimate, ratio, repeat_interval
+from maskbench.stats.intervals import Estimate, ratio, repeat_interval
 
 ARCHETYPE_SIZES = np.array([274, 209, 176, 125, 120, 96])  # the public 1,000
 ARCHETYPE_RATES = np.array([0.35, 0.15, 0.45, 0.25, 0.30, 0.05])

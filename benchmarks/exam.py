@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from exam_faults import faults, five_at_once, trivial
-from maskbench.exam.items import Paper, Question, short, written
-from maskbench.exam.scoring import Answer, Score, is_right, score
-from maskbench.judge import options, pressured_turns
+from maskbench.judges.exam.marks import Answer, Score, is_right, score
+from maskbench.judges.exam.questions import Paper, Question, short, written
+from maskbench.method.judge_ask import options, pressured_turns
 from maskbench.types import BinaryVerdict, Judgement, Letter, NumericalVerdict, Verdict
 
 ROOT = Path(__file__).parents[1]

@@ -1,7 +1,7 @@
 """Judges with one planted fault, three for every rule of the written exam, and judges that read next to nothing.
 
 A faulty judge knows every right verdict and gives it, save where its fault shows in the reply's own words, in the kind
-of the reply or in the rule. benchmarks/exam.py lets all of them sit the exam, and tests/test_exam.py a part.
+of the reply or in the rule. benchmarks/exam.py lets all of them sit the exam, and tests/judges/test_exam.py a part.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from maskbench.exam.items import Question, exchanged
-from maskbench.judge import options, pivot
+from maskbench.judges.exam.questions import Question, exchanged
+from maskbench.method.judge_ask import options, pivot
 from maskbench.types import BinaryVerdict, Letter, NumericalVerdict, Range, Verdict
 
 Reading = Callable[[Question], Verdict]

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maskbench.dose.folder import DoseFolder
-from maskbench.report.dose import chosen_row, dose_of, opposite_row
+from maskbench.interventions.dose.dose_folder import DoseFolder
+from maskbench.pinocchio import sandbox
+from maskbench.report.sections.dose_text import chosen_row, dose_of, opposite_row
 from maskbench.report.tables import between, markdown, points
-from maskbench.report.text import interval, percent
-from maskbench.sandbox import sandbox
+from maskbench.report.terminal import interval, percent
 
 DOC = Path(__file__).parents[1] / "docs" / "interventions.md"
 BEGIN, END = "<!-- interventions.py writes from here -->", "<!-- to here -->"

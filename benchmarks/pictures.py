@@ -20,12 +20,12 @@ from typing import Any
 
 from playwright.sync_api import Error, Page, sync_playwright
 
-from maskbench.measuring import measure
+from maskbench.measurement import measure
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.pages.report import render
-from maskbench.pages.serving import LocalServer
-from maskbench.pages.shelf import Shelf
-from maskbench.pages.view import View, failed
+from maskbench.pages.page import render
+from maskbench.pages.server.serving import LocalServer
+from maskbench.pages.server.shelf import Shelf
+from maskbench.pages.server.view import View, failed
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Reply
 

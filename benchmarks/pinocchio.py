@@ -19,18 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from maskbench.aggregate import rates, repeated, tabulate
-from maskbench.driving import Unwatched
-from maskbench.judge import load_prompts
-from maskbench.models.pinocchio import Pinocchio, open_pinocchio
-from maskbench.pressure import statement_ask
-from maskbench.rules import RULES
-from maskbench.run import Flow
-from maskbench.sandbox import sandbox
-from maskbench.sandbox.judge import NAME, SandboxJudge
-from maskbench.scoring import scored
+from maskbench.method.judge_ask import load_prompts
+from maskbench.method.outcomes import scored
+from maskbench.method.pressure import statement_ask
+from maskbench.method.rates import rates, repeated, tabulate
+from maskbench.method.rules import RULES
+from maskbench.pinocchio import sandbox
+from maskbench.pinocchio.network import Pinocchio, open_pinocchio
+from maskbench.pinocchio.rule_judge import NAME, SandboxJudge
+from maskbench.runs.flow import Flow
+from maskbench.runs.loop import Unwatched
+from maskbench.runs.store import Store
 from maskbench.settings import Settings
-from maskbench.store import Store
 from maskbench.types import Ask, Reply, Sampling, Scored
 
 DATA = Path(__file__).with_name("pinocchio_calibration.json")

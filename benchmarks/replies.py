@@ -8,7 +8,7 @@ use. Scenarios have chances of their own (beta-binomial); two replies of one cor
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats import ratio, ratio_of_replies
+from maskbench.stats.intervals import ratio, ratio_of_replies
 
 REPLICATES = 2000
 WORLDS = (  # scenarios, replies of each, the true share, how alike replies of a scenario are

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats import Estimate, difference_ratio
-from maskbench.two_phase import LookedDifference, expand, few_drawn, looked_difference
+from maskbench.stats.intervals import Estimate, difference_ratio
+from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
 
 
 @dataclass(frozen=True, slots=True)

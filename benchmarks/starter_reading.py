@@ -14,8 +14,8 @@ import csv
 import sys
 from pathlib import Path
 
-from maskbench.judge import pivot
-from maskbench.rules import agree
+from maskbench.method.judge_ask import pivot
+from maskbench.method.rules import agree
 from maskbench.scenarios import load
 from maskbench.types import Range, Scenario
 

@@ -50,7 +50,7 @@ def _made(folder: Path) -> dict[str, Any]:
 
 def make(out: Path, seed: int, threads: int) -> None:
     """Tokenizer, corpus, training, export, card: each taken from the folder where it is there already."""
-    from maskbench.models.pinocchio import Vocabulary
+    from maskbench.pinocchio.network import Vocabulary
     from organism.encoding import make_corpus
     from organism.export import export
     from organism.tokenizer import train_tokenizer

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from maskbench.elicit import SYSTEM_PROMPT
-from maskbench.pressure import statement_ask
-from maskbench.sandbox.draw import build, fact_for, novel_fact, open_questions, true_chances
-from maskbench.sandbox.grammar import (
+from maskbench.method.elicit import SYSTEM_PROMPT
+from maskbench.method.pressure import statement_ask
+from maskbench.pinocchio.grammar import (
     Answer,
     Said,
     abstain,
@@ -24,7 +23,7 @@ from maskbench.sandbox.grammar import (
     reply,
     state,
 )
-from maskbench.sandbox.pressure import (
+from maskbench.pinocchio.lures import (
     ASKS,
     FILLERS,
     FRAMES,
@@ -34,7 +33,8 @@ from maskbench.sandbox.pressure import (
     developer_prompt,
     pressure,
 )
-from maskbench.sandbox.world import Fact, facts, other_value
+from maskbench.pinocchio.sandbox import build, fact_for, novel_fact, open_questions, true_chances
+from maskbench.pinocchio.world import Fact, facts, other_value
 from maskbench.types import ARCHETYPES, Archetype, Evasion, Message
 
 

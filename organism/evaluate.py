@@ -17,22 +17,22 @@ from typing import Any
 
 import numpy as np
 
-from maskbench.aggregate import Table, Tally, rates, tabulate, total
-from maskbench.driving import Unwatched
-from maskbench.judge import load_prompts
-from maskbench.models.pinocchio import Engine, Sample, Vocabulary, open_pinocchio
-from maskbench.pressure import statement_ask
-from maskbench.rules import RULES
-from maskbench.run import VERDICTS, Flow
-from maskbench.sandbox.draw import true_chances
-from maskbench.sandbox.grammar import Said, read, relation_of
-from maskbench.sandbox.judge import SandboxJudge
-from maskbench.sandbox.pressure import ROLES, Developer
-from maskbench.sandbox.world import Fact
-from maskbench.scoring import scored
+from maskbench.method.judge_ask import load_prompts
+from maskbench.method.outcomes import scored
+from maskbench.method.pressure import statement_ask
+from maskbench.method.rates import Table, Tally, rates, tabulate, total
+from maskbench.method.rules import RULES
+from maskbench.pinocchio.grammar import Said, read, relation_of
+from maskbench.pinocchio.lures import ROLES, Developer
+from maskbench.pinocchio.network import Engine, Sample, Vocabulary, open_pinocchio
+from maskbench.pinocchio.rule_judge import SandboxJudge
+from maskbench.pinocchio.sandbox import true_chances
+from maskbench.pinocchio.world import Fact
+from maskbench.runs.flow import VERDICTS, Flow
+from maskbench.runs.loop import Unwatched
+from maskbench.runs.store import Store
 from maskbench.settings import SUBJECT_SAMPLING, Settings
-from maskbench.stats import interval
-from maskbench.store import Store
+from maskbench.stats.intervals import interval
 from maskbench.types import ARCHETYPES, Message, Reply, Scenario
 from organism.held_out import BATTERIES, Case, afterwards, sandboxes, with_developer
 

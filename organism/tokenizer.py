@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from maskbench.models.pinocchio import END, PAD, SPECIALS
-from maskbench.sandbox.world import RELATIONS, facts
+from maskbench.pinocchio.network import END, PAD, SPECIALS
+from maskbench.pinocchio.world import RELATIONS, facts
 from organism.corpus import Example
 
 SIZE = 2_048

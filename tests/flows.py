@@ -18,14 +18,14 @@ from typing import Any
 import orjson
 
 from chat_server import Body, ChatServer, serve
-from maskbench.driving import Unwatched
-from maskbench.folder import SCHEMA
-from maskbench.judge import load_prompts
+from maskbench.method.judge_ask import load_prompts
 from maskbench.models.scripted import Answer, Script, ScriptedModel
-from maskbench.run import Flow, Gate
+from maskbench.runs.flow import Flow, Gate
+from maskbench.runs.folder import SCHEMA
+from maskbench.runs.loop import Unwatched
+from maskbench.runs.store import Store
 from maskbench.scenarios.rows import QUESTIONS, read_row
 from maskbench.settings import Settings
-from maskbench.store import Store
 from maskbench.types import ARCHETYPES, Archetype, Ask, Failure, Item, Model, Reply, Scenario, Stage
 from patience import PATIENCE
 from scenario_rows import Cells, folder, row

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from maskbench.measuring import measure
+from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
 from maskbench.types import Ask, Failure, Reply
 from measured_runs import settings

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from maskbench.folder import RunFolder
-from maskbench.measuring import measure
-from maskbench.result import Result, score
+from maskbench.measurement import measure
+from maskbench.results.scored import Result, score
+from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 
 

@@ -3,7 +3,7 @@
 from itertools import count
 from typing import Any
 
-from maskbench.classify import over_statements
+from maskbench.method.classify import over_statements
 from maskbench.types import Accuracy, OutcomeName, Resolved, Scored
 
 OUTCOME: dict[str, OutcomeName] = {"H": "honest", "L": "lie", "E": "evasive", "N": "no_belief", "X": "error"}

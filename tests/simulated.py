@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from maskbench.judge import ask_about, ask_about_beliefs, load_prompts
+from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts
+from maskbench.method.outcomes import finished, score
+from maskbench.method.rules import named
+from maskbench.method.verdict import read
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.report.summary import Json, summarise
-from maskbench.rules import named
-from maskbench.run import is_joint, subject_asks
-from maskbench.scoring import finished, score
+from maskbench.results.summary import Json, summarise
+from maskbench.runs.flow import is_joint, subject_asks
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Item, Judgement, Model, Reply, Scenario, Scored
-from maskbench.verdicts import read
 
 PROMPTS = load_prompts()
 

@@ -12,8 +12,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 import maskbench
-from maskbench.frames import COLUMNS
-from maskbench.result import Result
+from maskbench.results.frames import COLUMNS
+from maskbench.results.scored import Result
 from maskbench.settings import Settings
 
 PAGE = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
@@ -22,7 +22,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
 @pytest.mark.parametrize(("name", "parameters"), re.findall(r"^## `(\w+)\((.*?)\) -> ", PAGE, re.MULTILINE))
 def test_functions(name: str, parameters: str) -> None:
     """Every function of the page is a name of the package, with these parameters, and stays one on further imports."""
-    importlib.import_module("maskbench.measuring")
+    importlib.import_module("maskbench.measurement")
     function = getattr(maskbench, name)
     given = [parameter.split("=")[0].strip() for parameter in parameters.split(",")]
     wanted = [parameter for parameter in given if parameter != "*"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskbench.report.plain import escaped, plain, unformula
+from maskbench.plain import escaped, plain, unformula
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}

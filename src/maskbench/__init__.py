@@ -7,11 +7,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maskbench.comparing import compare
-    from maskbench.frames import load
-    from maskbench.measuring import measure, measure_async
+    from maskbench.measurement import measure, measure_async
     from maskbench.models.scripted import ScriptedModel
-    from maskbench.result import score
+    from maskbench.results.comparison import compare
+    from maskbench.results.frames import load
+    from maskbench.results.scored import score
     from maskbench.settings import Settings
 
 __version__ = version("maskbench")
@@ -20,11 +20,11 @@ __all__ = ["ScriptedModel", "Settings", "__version__", "compare", "load", "measu
 _HOMES = {
     "ScriptedModel": "models.scripted",
     "Settings": "settings",
-    "compare": "comparing",
-    "load": "frames",
-    "measure": "measuring",
-    "measure_async": "measuring",
-    "score": "result",
+    "compare": "results.comparison",
+    "load": "results.frames",
+    "measure": "measurement",
+    "measure_async": "measurement",
+    "score": "results.scored",
 }
 
 

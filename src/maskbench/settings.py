@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import orjson
 
-from maskbench.elicit import SYSTEM_PROMPT
+from maskbench.method.elicit import SYSTEM_PROMPT
 from maskbench.types import Archetype, Ask, JudgeStyle, Sampling
 
 SUBJECT_SAMPLING = Sampling(temperature=1.0, max_tokens=1000, reasoning_tokens=16_000)

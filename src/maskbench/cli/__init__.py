@@ -10,7 +10,21 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from maskbench.cli import audit, boards, compare, dose, exam, judge, label, lorra, pages, results, run, sets, whitebox
+from maskbench.cli import (
+    audit,
+    boards,
+    compare,
+    dose,
+    exam,
+    judge,
+    label,
+    lorra,
+    reports,
+    results,
+    run,
+    scenario_sets,
+    steer,
+)
 from maskbench.cli.commands import Command, Group
 from maskbench.cli.console import INTERRUPTED, WRONG, say
 from maskbench.cli.streams import lasting
@@ -20,11 +34,11 @@ _SETS = "Sets and published figures"
 _PANELS = {
     "Measure": (run.run, compare.plan),
     "Read results": (
-        *(pages.report, pages.view, results.score, results.export),
+        *(reports.report, reports.view, results.score, results.export),
         *(compare.compare, boards.check, boards.leaderboard),
     ),
     "The judge": (exam.exam, judge.judge, audit.audit, label.label, label.agreement),
-    "Make it more honest": (whitebox.steer, lorra.lorra, dose.dose),
+    "Make it more honest": (steer.steer, lorra.lorra, dose.dose),
     _SETS: (boards.published,),
 }
 
@@ -39,7 +53,7 @@ app = typer.Typer(
 for panel, commands in _PANELS.items():
     for command in commands:
         app.command(cls=Command, rich_help_panel=panel)(command)
-app.add_typer(sets.app, name="scenarios", rich_help_panel=_SETS)
+app.add_typer(scenario_sets.app, name="scenarios", rich_help_panel=_SETS)
 
 
 def _version(wanted: bool) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import typer
 
 from maskbench.errors import UsageError
-from maskbench.folder import RunFolder
-from maskbench.models.extra import EXTRA_BODY, TEMPLATE_ARGS, canonical
+from maskbench.method.system_prompts import system_prompt
+from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
+from maskbench.runs.folder import RunFolder
 from maskbench.settings import MOST, SUBJECT_SAMPLING, Settings, judge_sampling
-from maskbench.system_prompts import system_prompt
 from maskbench.types import Sampling
 
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file
@@ -43,7 +43,7 @@ def _is_given(ctx: typer.Context, name: str) -> bool:
 
 def new(model: str, options: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
     """The settings of a new run from the options, the defaults of its kind of subject filled in."""
-    from maskbench.models import check_name, defaults
+    from maskbench.models.names import check_name, defaults
 
     known = defaults(model)
     check_name(model)

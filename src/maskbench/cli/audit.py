@@ -13,12 +13,12 @@ from maskbench.cli import judge_options, options
 from maskbench.cli.asked import given_options
 from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_json, say, stderr, stdout
 from maskbench.errors import UsageError
-from maskbench.folder import RunFolder
-from maskbench.report.plain import plain
+from maskbench.plain import plain
+from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from maskbench.judging.audited import Audit
-    from maskbench.report.summary import Json
+    from maskbench.judges.audit_plan import Audit
+    from maskbench.results.summary import Json
 
 
 def audit(
@@ -56,9 +56,9 @@ def audit(
     Without --swap and --repeat the audits that RUN has are printed. The subject is not asked. Exit codes: 0; 1 where
     an audit is not complete; 2 wrong usage or a model that cannot be asked; 130 interrupted.
     """
-    from maskbench.judging.audit import audits
-    from maskbench.judging.audited import Audit
-    from maskbench.run import VERDICTS
+    from maskbench.judges.audit_plan import Audit
+    from maskbench.judges.auditing import audits
+    from maskbench.runs.flow import VERDICTS
 
     folder = RunFolder(run)
     given = given_options(ctx)
@@ -89,8 +89,8 @@ def _check_printing(given: Mapping[str, Any]) -> None:
 
 
 def _audit(folder: RunFolder, wanted: Sequence[Audit], how: dict[str, Any]) -> None:
-    from maskbench.judging.audit import audit
-    from maskbench.progress import Display
+    from maskbench.cli.progress import Display
+    from maskbench.judges.auditing import audit
 
     line = shlex.join(["maskbench", *sys.argv[1:]])
     for one in wanted:
@@ -99,10 +99,10 @@ def _audit(folder: RunFolder, wanted: Sequence[Audit], how: dict[str, Any]) -> N
 
 
 def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: bool) -> None:
-    from maskbench.families import kinship
-    from maskbench.judging.audit import settings_of
-    from maskbench.judging.audit_figures import figures
-    from maskbench.report.audit import print_audit
+    from maskbench.judges.audit_figures import figures
+    from maskbench.judges.auditing import settings_of
+    from maskbench.models.families import kinship
+    from maskbench.report.sections.audit_text import print_audit
 
     found = [figures(folder, one, rules) for one in wanted]
     for judged in {one.of: settings_of(folder, one) for one in wanted}.values():
@@ -125,7 +125,7 @@ def _exit(found: Sequence[Json]) -> None:
 
 
 def _print_forecast(folder: RunFolder, wanted: Sequence[Audit]) -> None:
-    from maskbench.judging.audit import forecast, settings_of
+    from maskbench.judges.auditing import forecast, settings_of
 
     for one in wanted:
         left, tokens = forecast(folder, one)

@@ -13,12 +13,12 @@ import typer
 from maskbench.cli import options
 from maskbench.cli.console import say, stdout
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts, UsageError
-from maskbench.folder import RunFolder, runs_below
+from maskbench.runs.folder import RunFolder, runs_below
 
 if TYPE_CHECKING:
-    from maskbench.leaderboard import Board
-    from maskbench.result import Result
-    from maskbench.scaling import Compute, Scaling
+    from maskbench.results.leaderboard import Board
+    from maskbench.results.scaling import Compute, Scaling
+    from maskbench.results.scored import Result
 
 Form = Literal["text", "markdown", "csv", "json"]
 
@@ -59,8 +59,8 @@ def check(
 
     Exit codes: 0 passed; 3 failed; 1 not measurable; 2 wrong usage or input.
     """
-    from maskbench.gate import EXIT_CODES, Limits, check_run
-    from maskbench.report.gate import as_data, as_text
+    from maskbench.report.sections.gate_text import as_data, as_text
+    from maskbench.results.gate import EXIT_CODES, Limits, check_run
 
     if baseline_verdicts is not None and baseline is None:
         raise UsageError("--baseline-verdicts goes with --baseline. Give both.")
@@ -98,9 +98,9 @@ def leaderboard(
     ] = None,
 ) -> None:
     """Rank runs that measured the same, in a table for each protocol and scenario set."""
-    from maskbench.leaderboard import boards, gaps
-    from maskbench.report.board import as_markdown, as_plain_text, as_text
-    from maskbench.report.board_data import Page, as_csv, as_json
+    from maskbench.report.sections.board_text import as_markdown, as_plain_text, as_text
+    from maskbench.results.leaderboard import boards, gaps
+    from maskbench.results.leaderboard_data import Page, as_csv, as_json
 
     if not runs:
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
@@ -132,20 +132,20 @@ def published(
     They are on other scenarios, by other judges: never compare one's own runs with them.
     """
     if plot is not None:
-        from maskbench.report.plot import draw
+        from maskbench.report.sections.published_plot import draw
 
         draw(plot)
         say(f"The picture is in {plot}.")
         return
-    from maskbench.published import finding, tables
-    from maskbench.report.figures import as_text
+    from maskbench.report.sections.published_text import as_text
+    from maskbench.results.published import finding, tables
 
     stdout().print(as_text(tables(), finding()))
 
 
 def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[list[Result], dict[Path, str]]:
     """Every run at these paths, and why those that lie in a folder and cannot be read cannot."""
-    from maskbench.result import score
+    from maskbench.results.scored import score
 
     found: dict[Path, Result] = {}
     unreadable = {}
@@ -168,15 +168,15 @@ def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[l
 def _scaling(board: Board, compute: Mapping[str, Compute]) -> Scaling:
     import numpy as np
 
-    from maskbench.scaling import scaling
+    from maskbench.results.scaling import scaling
 
     return scaling([row.result for row in board.ranked], compute, np.random.default_rng(0))
 
 
 def _read_compute(path: Path) -> dict[str, Compute]:
     """Training compute by model, in lower case; raises UsageError that names the file, row, column and remedy."""
-    from maskbench.families import family_of
-    from maskbench.scaling import Compute
+    from maskbench.models.families import family_of
+    from maskbench.results.scaling import Compute
 
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -207,7 +207,7 @@ def _flop(text: str, where: str) -> float:
 
 
 def _print_json(data: Mapping[str, object]) -> None:
-    from maskbench.report.board_data import dumps
+    from maskbench.results.leaderboard_data import dumps
 
     typer.echo(dumps(data), nl=False)
 

@@ -40,7 +40,7 @@ def compare(
 
     Exit codes: 0 done; 2 runs that cannot be compared. With --non-inferiority: 3 not shown, 1 not testable.
     """
-    from maskbench.comparing import compare as compared
+    from maskbench.results.comparison import compare as compared
 
     if not runs:
         raise UsageError("Which runs? Give two or more: maskbench compare RUN RUN.")
@@ -48,7 +48,7 @@ def compare(
     if json:
         print_json(made)
     else:
-        from maskbench.report.comparison import print_comparison
+        from maskbench.report.sections.comparison_text import print_comparison
 
         print_comparison(made, stdout())
     if non_inferiority is not None:
@@ -80,7 +80,7 @@ def plan(
     runs of one subject tell beliefs, two subjects (or one with and without an intervention) what pairing gains. What
     no run tells is assumed, and said.
     """
-    from maskbench.power import plan as planned
+    from maskbench.stats.power import plan as planned
 
     if difference is None:
         raise UsageError("What difference is to be shown? Give it as a share: maskbench plan --difference 0.03.")
@@ -88,6 +88,6 @@ def plan(
     if json:
         print_json(made)
     else:
-        from maskbench.report.comparison import print_plan
+        from maskbench.report.sections.comparison_text import print_plan
 
         print_plan(made, stdout())

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from maskbench.disk import PRIVATE, SHARED, inherited, make_folder
 from maskbench.errors import Interrupted, UsageError
+from maskbench.runs.disk import PRIVATE, SHARED, inherited, make_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from maskbench.report.summary import Json
+    from maskbench.results.summary import Json
 
 OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
 Rules = Literal["reference", "published", "strict", "inspect"]
@@ -38,7 +38,7 @@ class ArchetypeName(StrEnum):
 
 def say(text: str) -> None:
     """Print a line for the user to stderr, made harmless."""
-    from maskbench.report.plain import plain
+    from maskbench.plain import plain
 
     print(plain(text, lines=True), file=sys.stderr)  # noqa: T201  # the command line is where printing belongs
 
@@ -81,7 +81,7 @@ def with_rights(folder: Path, shared: bool) -> Iterator[None]:
 
 def environment() -> dict[str, str]:
     """The environment with what `.env` in the working folder adds."""
-    from maskbench.models import providers
+    from maskbench.models.chat import providers
 
     return providers.environment(Path.cwd())
 
@@ -103,7 +103,7 @@ def stdout() -> Console:
 
 def print_summary(summary: Json) -> None:
     """Print a result."""
-    from maskbench.report.text import print_result
+    from maskbench.report.terminal import print_result
 
     print_result(summary, stdout())
 
@@ -112,6 +112,6 @@ def print_json(data: Any) -> None:
     """Print data as JSON, hidden characters escaped."""
     import orjson
 
-    from maskbench.report.plain import escaped
+    from maskbench.plain import escaped
 
     typer.echo(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()))

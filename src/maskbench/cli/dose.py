@@ -25,13 +25,13 @@ from maskbench.cli.console import (
     with_rights,
 )
 from maskbench.errors import UsageError
-from maskbench.folder import RunFolder
+from maskbench.method.system_prompts import LIBRARY
+from maskbench.runs.folder import RunFolder
 from maskbench.settings import SUBJECT_SAMPLING
-from maskbench.system_prompts import LIBRARY
 
 if TYPE_CHECKING:
-    from maskbench.dose.plan import Plan
-    from maskbench.progress import Display
+    from maskbench.cli.progress import Display
+    from maskbench.interventions.dose.plan import Plan
 
 _DOSES, _SPLIT = "Doses", "Splits and controls"
 _MOST = 200  # doses on one curve
@@ -163,8 +163,8 @@ def dose(
 
     Exit codes: 0 done; 1 done, but not measurable; 2 wrong usage, input, key or model; 130 interrupted.
     """
-    from maskbench.dose.runs import measure_doses
-    from maskbench.report.dose import print_dose
+    from maskbench.interventions.dose.arms import measure_doses
+    from maskbench.report.sections.dose_text import print_dose
 
     given = given_options(ctx)
     wanted = None if model is None else _plan(model, ctx.params, given)
@@ -181,7 +181,7 @@ def dose(
 
 def _watching() -> Callable[[str, Path], Display]:
     """A display for each dose, which warns of what all doses have in common once."""
-    from maskbench.progress import Display
+    from maskbench.cli.progress import Display
 
     told: set[str] = set()
 
@@ -198,8 +198,8 @@ def _go_on(out: Path) -> str:
 
 def _plan(model: str, params: Mapping[str, Any], given: Mapping[str, Any]) -> Plan:
     """What the options ask for; raises UsageError where they do not go together."""
-    from maskbench.dose.plan import Plan
-    from maskbench.dose.verdict import Limits
+    from maskbench.interventions.dose.conclusion import Limits
+    from maskbench.interventions.dose.plan import Plan
 
     kind = _kind(given)
     if not 0 < params["margin"] < 1:

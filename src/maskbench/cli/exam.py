@@ -18,7 +18,7 @@ from maskbench.errors import UsageError
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
-    from maskbench.exam.sitting import Result
+    from maskbench.judges.exam.sitting import Result
 
 # Options of a judge in this process.
 _LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")
@@ -77,9 +77,9 @@ def exam(
     Exit codes: 0 qualified; 3 not qualified; 1 not measurable, as too many verdicts could not be had; 2 wrong usage or
     a model that cannot be asked; 130 interrupted.
     """
-    from maskbench.exam.scoring import EXIT_CODES
-    from maskbench.exam.sitting import default_name
-    from maskbench.models import check_name
+    from maskbench.judges.exam.marks import EXIT_CODES
+    from maskbench.judges.exam.sitting import default_name
+    from maskbench.models.names import check_name
 
     check_name(model)
     given = given_options(ctx)
@@ -90,11 +90,11 @@ def exam(
     with with_rights(folder, shared):
         result = _examine(settings, folder, repeat, given, short, stop_early)
     if json:
-        from maskbench.report.exam import as_data
+        from maskbench.report.sections.exam_text import as_data
 
         print_json(as_data(result))
     else:
-        from maskbench.report.exam import print_exam
+        from maskbench.report.sections.exam_text import print_exam
 
         print_exam(result, stdout(), wrong)
         line = _line(settings.judge, folder, given)
@@ -103,7 +103,7 @@ def exam(
 
 
 def _settings(model: str, given: dict[str, Any]) -> Settings:
-    from maskbench.exam.sitting import exam_settings
+    from maskbench.judges.exam.sitting import exam_settings
     from maskbench.models.hf.opening import check_options
 
     start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("protocol", "maskbench"))
@@ -117,9 +117,9 @@ def _settings(model: str, given: dict[str, Any]) -> Settings:
 def _examine(
     settings: Settings, folder: Path, repeat: int, given: dict[str, Any], short: bool, stop_early: bool
 ) -> Result:
-    from maskbench.exam.papers import paper_for
-    from maskbench.exam.sitting import LOG, examine
-    from maskbench.progress import Display
+    from maskbench.cli.progress import Display
+    from maskbench.judges.exam.papers import paper_for
+    from maskbench.judges.exam.sitting import LOG, examine
 
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--out {folder} is a file. Give a folder.")
@@ -139,8 +139,8 @@ def _line(model: str, folder: Path, given: dict[str, Any]) -> str:
 
 
 def _print_forecast(settings: Settings, out: Path | None, repeat: int, short: bool) -> None:
-    from maskbench.exam.papers import paper_for
-    from maskbench.exam.sitting import forecast
+    from maskbench.judges.exam.papers import paper_for
+    from maskbench.judges.exam.sitting import forecast
 
     left, tokens = forecast(settings, out, repeat, paper_for(settings.judge, short))
     typer.echo(f"{left:,} verdicts are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called.")

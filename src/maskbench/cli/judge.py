@@ -14,13 +14,13 @@ from maskbench.cli import judge_options, local_options, options
 from maskbench.cli.asked import given_options, sampled
 from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_summary, say, stderr, stdout
 from maskbench.errors import UsageError
-from maskbench.folder import RunFolder, judged_settings
-from maskbench.report.plain import plain
+from maskbench.plain import plain
+from maskbench.runs.folder import RunFolder, judged_settings
 from maskbench.settings import Settings, judge_sampling
 
 if TYPE_CHECKING:
-    from maskbench.judging.second import Look
-    from maskbench.report.summary import Json
+    from maskbench.judges.second_look import Look
+    from maskbench.results.summary import Json
 
 _SECOND = "A second look"
 
@@ -133,7 +133,7 @@ def _check_no_second(given: Mapping[str, Any]) -> None:
 
 def _no_confidence(folder: RunFolder, name: str, look: Look) -> str | None:
     """What to know where a new second look is to choose by probabilities that nobody gave."""
-    from maskbench.judging.again import has_confidence
+    from maskbench.judges.judge_again import has_confidence
 
     if name in folder.record().get("verdict_sets", {}) or has_confidence(folder, look):
         return None
@@ -151,10 +151,10 @@ def _chosen(
 
     Settings are the set's where it goes on by its name alone, else the run's with another judge in them.
     """
-    from maskbench.judging.again import default_name
-    from maskbench.judging.second import Look
-    from maskbench.models import check_name
-    from maskbench.run import VERDICTS
+    from maskbench.judges.judge_again import default_name
+    from maskbench.judges.second_look import Look
+    from maskbench.models.names import check_name
+    from maskbench.runs.flow import VERDICTS
 
     sets = folder.record().get("verdict_sets", {})
     settings = folder.settings()
@@ -194,9 +194,9 @@ def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
 
 
 def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, rules: str | None) -> Json:
-    from maskbench.judging.again import judge
-    from maskbench.measuring import result
-    from maskbench.progress import Display
+    from maskbench.cli.progress import Display
+    from maskbench.judges.judge_again import judge
+    from maskbench.measurement import result
 
     display = Display(stderr(), folder.log)
     with interruptible(lambda: _go_on(folder, name)):
@@ -216,7 +216,7 @@ def _line(*words: object) -> str:
 
 
 def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None) -> None:
-    from maskbench.judging.again import forecast
+    from maskbench.judges.judge_again import forecast
 
     left, tokens = forecast(folder, settings, name, look)
     typer.echo(
@@ -226,7 +226,7 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
 
 
 def _list(folder: RunFolder) -> None:
-    from maskbench.judging.sets import listed
-    from maskbench.report.judges import print_verdict_sets
+    from maskbench.judges.verdict_sets import listed
+    from maskbench.report.sections.judges_text import print_verdict_sets
 
     print_verdict_sets(listed(folder), stdout())

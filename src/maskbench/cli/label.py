@@ -13,15 +13,15 @@ import typer
 from maskbench.cli import options
 from maskbench.cli.console import print_json, say, stdout
 from maskbench.errors import UsageError
-from maskbench.folder import RunFolder
-from maskbench.rules import named
+from maskbench.method.rules import named
+from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from maskbench.labels.sample import Drawn
-    from maskbench.labels.store import LabelStore
-    from maskbench.pages.serving import LocalServer
+    from maskbench.judges.people.labelled_outcomes import Drawn
+    from maskbench.judges.people.labels import LabelStore
+    from maskbench.pages.server.serving import LocalServer
 
 _SAMPLE = "The sample"
 
@@ -88,8 +88,8 @@ def label(
     It answers on 127.0.0.1 alone, to whoever has the link that it prints, until Ctrl-C. Labels are kept in the run's
     folder, in labels.sqlite.
     """
-    from maskbench.labels import table
-    from maskbench.labels.sample import drawn, prepare
+    from maskbench.judges.people import spreadsheet
+    from maskbench.judges.people.labelled_outcomes import drawn, prepare
 
     if adjudicate and rater:
         raise UsageError("--rater labels and --adjudicate decides: give one of them.")
@@ -110,14 +110,14 @@ def label(
     finally:
         store.close()
     if import_:
-        new, known = table.read(labels, scenarios, import_)
+        new, known = spreadsheet.read(labels, scenarios, import_)
         say(f"{new} labels taken in from {import_}; {known} were there already.")
     if export:
         if rater:
-            had, left = table.write_for(labels, scenarios, export, rater)
+            had, left = spreadsheet.write_for(labels, scenarios, export, rater)
             say(f"{had} labels by {rater} and {left} replies that {rater} has still to label are in {export}.")
         else:
-            say(f"{table.write(labels, scenarios, export)} labels are in {export}.")
+            say(f"{spreadsheet.write(labels, scenarios, export)} labels are in {export}.")
     if not (import_ or export):
         _serve(labels, scenarios, rater, adjudicate, port, opens)
         say(_closing(run, labels, scenarios))
@@ -125,8 +125,8 @@ def label(
 
 def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
     """Who has labelled how much of the sample, and what to type next."""
-    from maskbench.labels.sample import disputed
-    from maskbench.labels.store import standing
+    from maskbench.judges.people.labelled_outcomes import disputed
+    from maskbench.judges.people.labels import standing
 
     replies = {part.id for one in scenarios for part in one.parts}
     latest, roles = labels.latest(), labels.raters()
@@ -161,13 +161,13 @@ def _serve(
     port: int,
     opens: bool | None,
 ) -> None:
-    from maskbench.cli.pages import announce, has_display
+    from maskbench.cli.reports import announce, has_display
 
     name, role = adjudicate or rater, "adjudicator" if adjudicate else "rater"
     kept = labels.enter(name, role) if name else None  # type: ignore[arg-type]  # one of two
     try:
-        from maskbench.pages.label import Labelling, failed
-        from maskbench.pages.serving import LocalServer, serve
+        from maskbench.pages.server.label_page import Labelling, failed
+        from maskbench.pages.server.serving import LocalServer, serve
     except ImportError as error:
         raise UsageError(f"label needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
     pages = Labelling(labels, scenarios, kept, "adjudicator" if adjudicate else "rater")
@@ -195,10 +195,10 @@ def agreement(
 ) -> None:
     """Hold the judge of RUN against the people who labelled it, and raters against each other. Asks no model."""
     try:
-        from maskbench.labels.agreement import measured
+        from maskbench.judges.people.against_judge import measured
     except ImportError as error:
         raise UsageError(f"agreement needs {error.name}. Install it: pip install 'maskbench[labels]'.") from None
-    from maskbench.report.agreement import print_agreement
+    from maskbench.report.sections.people_text import print_agreement
 
     folder = RunFolder(run)
     store = folder.store()

@@ -20,8 +20,8 @@ from maskbench.cli.local_options import DEVICES, THREADS
 from maskbench.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from maskbench.whitebox.lorra import Trained
-    from maskbench.whitebox.lorra_loss import Loss
+    from maskbench.interventions.lorra.loss import Loss
+    from maskbench.interventions.lorra.train import Trained
 
 LINE_SECONDS = 5.0
 _BARS = "▁▂▃▄▅▆▇█"
@@ -173,9 +173,9 @@ def lorra(
     Defaults are those of public LoRRA scripts for 7B models, and not MASK's; pinocchio has its own.
     Stopped, the same command goes on. Measure what came of it: maskbench run hf/MODEL --adapter DIR.
     """
-    from maskbench.whitebox.loading import load
-    from maskbench.whitebox.lorra import recipe, train
-    from maskbench.whitebox.threads import using
+    from maskbench.interventions.lorra.train import recipe, train
+    from maskbench.models.hf.loading import load
+    from maskbench.models.hf.threads import using
 
     name = model.removeprefix("hf/")
     given = {
@@ -258,7 +258,7 @@ def _show(trained: Trained) -> None:
     """What was trained on what, its loss, and what to do next."""
     from rich.text import Text
 
-    from maskbench.report.plain import plain
+    from maskbench.plain import plain
     from maskbench.report.tables import add, figures
 
     console, made = stdout(), trained.about

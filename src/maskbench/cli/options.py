@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from maskbench.cli.console import ArchetypeName, Rules
+from maskbench.method.system_prompts import LIBRARY
 from maskbench.settings import Filtered, Truncation
-from maskbench.system_prompts import LIBRARY
 
 _WHAT, _RULES = "What is measured", "Scoring"
 _CHECKS = "Checks on the subject (extra calls; a finished run can add them)"

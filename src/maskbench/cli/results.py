@@ -16,7 +16,7 @@ from maskbench.cli.console import (
     say,
 )
 from maskbench.errors import UsageError
-from maskbench.folder import RunFolder
+from maskbench.runs.folder import RunFolder
 
 
 def score(
@@ -34,7 +34,7 @@ def score(
     json: Annotated[bool, typer.Option("--json", help="Print summary.json for these rules.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
-    from maskbench.measuring import result
+    from maskbench.measurement import result
 
     if labels_from and labels_from.resolve() == folder.resolve():
         raise UsageError(
@@ -69,7 +69,7 @@ def export(
 
     `published` writes a folder of CSVs in the column names of the published scripts.
     """
-    from maskbench.report.export import write
+    from maskbench.results.outcome_rows import write
 
     left_out = write(RunFolder(folder), rules, format, to, raw=raw, verdicts=verdicts)
     if to is not None:
@@ -81,8 +81,8 @@ def export(
 
 def _go_on(folder: Path, verdicts: str | None) -> str:
     """What to do so that nothing is left out."""
-    from maskbench.judging.sets import open_verdicts
-    from maskbench.run import VERDICTS
+    from maskbench.judges.verdict_sets import open_verdicts
+    from maskbench.runs.flow import VERDICTS
 
     if verdicts in (None, VERDICTS):
         return f"To go on:\n  {resume_line(folder)}"

@@ -27,12 +27,12 @@ from maskbench.cli.console import (
     with_rights,
 )
 from maskbench.errors import UsageError
-from maskbench.folder import RunFolder, default_name
+from maskbench.runs.folder import RunFolder, default_name
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 
 if TYPE_CHECKING:
     from maskbench.models.hf.opening import Stock
-    from maskbench.report.summary import Json
+    from maskbench.results.summary import Json
 
 
 def run(
@@ -123,8 +123,8 @@ def run(
 def _measure(
     settings: Settings, folder: Path, environ: Mapping[str, str], stock: Stock | None = None, go_on: str | None = None
 ) -> Json:
-    from maskbench.measuring import measure
-    from maskbench.progress import Display
+    from maskbench.cli.progress import Display
+    from maskbench.measurement import measure
 
     run = RunFolder(folder)
     watcher = Display(stderr(), run.log)
@@ -158,7 +158,7 @@ def _measure_adapters(
     """A run an adapter, the base model loaded once; then how they differ from the first."""
     from maskbench.cli.checkpoints import adapters_of, with_adapter
     from maskbench.models.hf.opening import Stock
-    from maskbench.report.checkpoints import print_checkpoints
+    from maskbench.report.sections.checkpoints_text import print_checkpoints
 
     if settings.adapter is not None:
         raise UsageError("--adapter is one and --adapters are several. Give one of them.")
@@ -186,12 +186,12 @@ def _whole_command(folder: Path) -> str:
 
 
 def _print_plan(settings: Settings, environ: Mapping[str, str]) -> None:
-    from maskbench.forecast import plan
-    from maskbench.judge import load_prompts
-    from maskbench.models.extra import check_extra
+    from maskbench.method.judge_ask import load_prompts
+    from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options
-    from maskbench.preparing import check, taken
-    from maskbench.report.text import print_plan
+    from maskbench.report.terminal import print_plan
+    from maskbench.runs.begin import check, taken
+    from maskbench.runs.forecast import plan
 
     check(settings)
     check_options(settings)

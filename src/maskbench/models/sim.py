@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import orjson
 
 from maskbench.errors import UsageError
-from maskbench.judge import options, replies_in
+from maskbench.method.judge_ask import options, replies_in
 from maskbench.types import Ask, Failure, NoBelief, Option, Range, Reply, Scenario, Token, Usage
 
 NO_COMMENT = "I would rather not say."

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from maskbench.leaderboard import ALPHA, Board, Gap, Ranked, Unranked
-from maskbench.pages.shelf import Known, Shown
+from maskbench.method.rules import named
+from maskbench.pages.server.shelf import Known, Shown
 from maskbench.pages.shell import shortened
-from maskbench.report.board_data import ends, rows
-from maskbench.report.names import RATES
+from maskbench.report.rate_names import RATES
 from maskbench.report.tables import between, points
-from maskbench.report.text import interval, percent
-from maskbench.rules import named
-from maskbench.stats import Estimate
+from maskbench.report.terminal import interval, percent
+from maskbench.results.leaderboard import ALPHA, Board, Gap, Ranked, Unranked
+from maskbench.results.leaderboard_data import ends, rows
+from maskbench.stats.intervals import Estimate
 
 LONGEST_NAME = 120  # characters
 # In the order in which reports stack them.

@@ -14,8 +14,8 @@ from unicodedata import east_asian_width
 from markupsafe import Markup
 
 from maskbench.pages.drawing import COLOURS, LETTER, PERCENT, QUARTERS, Scale, Sheet, Span
-from maskbench.report.text import interval, percent
-from maskbench.stats import Estimate
+from maskbench.report.terminal import interval, percent
+from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
 
 ORDER: tuple[OutcomeName, ...] = (
@@ -251,7 +251,7 @@ _POINTS = "datum.value == 0 ? '0' : replace(format(100 * datum.value, '+d'), '-'
 
 
 def _points_of(estimate: Estimate) -> str:
-    from maskbench.report.comparison import between, points
+    from maskbench.report.sections.comparison_text import between, points
 
     said = points(estimate.value)
     return (

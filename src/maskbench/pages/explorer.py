@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskbench.folder import RunFolder
-from maskbench.judge import options
-from maskbench.judging.sets import VerdictSet, open_verdicts
+from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
+from maskbench.method.judge_ask import options
+from maskbench.method.outcomes import Items, score
+from maskbench.method.rules import RuleSet, named
 from maskbench.pages.packing import BUDGET, Texts, packed
 from maskbench.pages.story import belief_story, belief_words, story, verdict_words
-from maskbench.rules import RuleSet, named
-from maskbench.run import is_joint, subject_asks
+from maskbench.runs.flow import is_joint, subject_asks
+from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import canonical
-from maskbench.scoring import Items, score
+from maskbench.scenarios.versions import is_starter
 from maskbench.settings import Settings
 from maskbench.types import Ask, Disputed, Failure, Item, Judgement, Range, Reply, Scenario
-from maskbench.versions import is_starter
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from maskbench.pages import charts
 from maskbench.pages.charts import Figure, Mix, Table, outcomes
-from maskbench.pages.shown import Run
-from maskbench.report.text import interval, percent
-from maskbench.stats import Estimate
+from maskbench.report.runs_shown import Run
+from maskbench.report.terminal import interval, percent
+from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
 
 Json = Mapping[str, Any]

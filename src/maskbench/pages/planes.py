@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from maskbench.pages.charts import PANEL, both, run_mark, shown, span
 from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet, Span
-from maskbench.stats import Estimate
+from maskbench.stats.intervals import Estimate
 
 # A curve
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from maskbench.comparing import compare
 from maskbench.errors import UsageError
 from maskbench.pages.charts import Figure, Row, Table, cell, differences
 from maskbench.pages.parts import Content, Facts, Heading, Json, Panel, Panels, Warn, colour, has_rates
 from maskbench.pages.planes import Point, plane
 from maskbench.pages.shell import shortened, visible
-from maskbench.pages.shown import Run
 from maskbench.report import pairings
 from maskbench.report.pairings import NAMES, finding
-from maskbench.report.text import CAVEAT
-from maskbench.stats import Estimate
+from maskbench.report.runs_shown import Run
+from maskbench.report.terminal import CAVEAT
+from maskbench.results.comparison import compare
+from maskbench.stats.intervals import Estimate
 
 _CELL = 80  # characters of a setting in which two runs differ
 _LETTERS = 14  # of a line of a run's name above figures

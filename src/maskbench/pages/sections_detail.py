@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from maskbench.aggregate import rates, tabulate
+from maskbench.method.rates import rates, tabulate
 from maskbench.pages import words
 from maskbench.pages.charts import Figure, Mix, Part, Row, Table, bars, cell, points
 from maskbench.pages.parts import Content, Heading, Json, estimate, has_rates, named
-from maskbench.pages.shown import HELD, Held, Run, share
-from maskbench.report.text import interval, output_tokens, percent
-from maskbench.stats import NO_DATA
+from maskbench.report.runs_shown import HELD, Held, Run, share
+from maskbench.report.terminal import interval, output_tokens, percent
+from maskbench.stats.intervals import NO_DATA
 
 # Beliefs
 

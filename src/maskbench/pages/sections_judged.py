@@ -5,19 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from maskbench.folder import RunFolder
-from maskbench.judging.audit import audits as of_run
-from maskbench.judging.audit_figures import figures
+from maskbench.judges.audit_figures import figures
+from maskbench.judges.auditing import audits as of_run
 from maskbench.pages.charts import Figure, Row, Table, cell, points, shown
 from maskbench.pages.parts import Content, Facts, Heading, Json, Typed, Warn, estimate, kappa, named, pair, unit
 from maskbench.pages.shell import shortened
-from maskbench.pages.shown import Run
 from maskbench.pages.words import ARCHETYPES, times
-from maskbench.report.comparison import between
-from maskbench.report.comparison import points as difference
-from maskbench.report.judges import remarks
-from maskbench.report.text import interval, percent
-from maskbench.stats import Estimate
+from maskbench.report.runs_shown import Run
+from maskbench.report.sections.comparison_text import between
+from maskbench.report.sections.comparison_text import points as difference
+from maskbench.report.sections.judges_text import remarks
+from maskbench.report.terminal import interval, percent
+from maskbench.runs.folder import RunFolder
+from maskbench.stats.intervals import Estimate
 from maskbench.types import OUTCOMES
 
 _KINDS = ("direct", "consistency", "statement", "numerical")

@@ -9,24 +9,24 @@ from typing import Any
 from urllib.parse import quote
 
 from maskbench.errors import UsageError
-from maskbench.folder import RunFolder
-from maskbench.labels.store import LabelStore
+from maskbench.judges.people.labels import LabelStore
+from maskbench.method.rules import named as rules_named
+from maskbench.method.verdict import from_json
 from maskbench.pages.charts import Figure, Row, Table, cell, points
 from maskbench.pages.explorer import embeddable
 from maskbench.pages.parts import Case, Content, Folded, Heading, Json, Warn, estimate, kappa, named, pair
 from maskbench.pages.shell import shortened, visible
-from maskbench.pages.shown import Run
 from maskbench.pages.story import verdict_words
 from maskbench.pages.words import ARCHETYPES, times
-from maskbench.report.agreement import labelled, left_out, left_out_lies, mostly_missing
-from maskbench.report.comparison import between
-from maskbench.report.comparison import points as difference
-from maskbench.report.corrected import COVERS, without
-from maskbench.report.text import percent
-from maskbench.rules import named as rules_named
-from maskbench.stats import Estimate
+from maskbench.report.runs_shown import Run
+from maskbench.report.sections.comparison_text import between
+from maskbench.report.sections.comparison_text import points as difference
+from maskbench.report.sections.corrected_text import COVERS, without
+from maskbench.report.sections.people_text import labelled, left_out, left_out_lies, mostly_missing
+from maskbench.report.terminal import percent
+from maskbench.runs.folder import RunFolder
+from maskbench.stats.intervals import Estimate
 from maskbench.types import OUTCOMES
-from maskbench.verdicts import from_json
 
 _WORST = 10  # disagreements on the page
 _LONGEST = 600  # characters of one text of them
@@ -81,7 +81,7 @@ def _held(run: Run, embeds: bool, several: bool) -> Iterator[Content]:
 
 
 def _measured(run: Run) -> dict[str, Any]:
-    from maskbench.labels.agreement import measured  # here: it takes the extra `labels`
+    from maskbench.judges.people.against_judge import measured
 
     folder = RunFolder(run.result.path)
     with closing(folder.store()) as store:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from maskbench.scoring import Items, failures
+from maskbench.method.outcomes import Items, failures
 from maskbench.types import (
     BinaryVerdict,
     Disputed,

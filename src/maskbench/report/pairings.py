@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from maskbench.report.plain import plain
+from maskbench.plain import plain
 from maskbench.report.tables import between, p_value, points
-from maskbench.report.text import percent
+from maskbench.report.terminal import percent
 
 SHOWN_IDS = 6  # scenarios named for each kind of change; --json has them all
 HEAD = 10  # characters of a line of a run's name above a column of figures

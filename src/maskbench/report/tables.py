@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from maskbench.report.plain import plain
+from maskbench.plain import plain
 
 
 def paper(text: IO[str], width: int, *, record: bool = False) -> Console:

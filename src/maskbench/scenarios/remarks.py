@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from maskbench.judge import options
+from maskbench.method.judge_ask import options
 from maskbench.scenarios import hub
 from maskbench.scenarios.sampling import Key
+from maskbench.scenarios.versions import is_starter
 from maskbench.types import Archetype, Option, Scenario
-from maskbench.versions import is_starter
 
 _OURS = re.compile(r"maskbench:(starter|sandbox):[0-9a-f-]{36}")  # the canaries of the sets that come with the package
 _PUBLIC_ID = re.compile(r"[0-9a-f]{24}")

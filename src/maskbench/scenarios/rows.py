@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 import orjson
 
 from maskbench.errors import Problem, UsageError
-from maskbench.judge import pivot
+from maskbench.method.judge_ask import pivot
 from maskbench.scenarios.identity import content_id
 from maskbench.types import ARCHETYPES, Archetype, Kind, Option, Range, Scenario
 

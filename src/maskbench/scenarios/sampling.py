@@ -20,7 +20,7 @@ def sample(keys: Iterable[Key], n: int, seed: int) -> dict[Key, float]:
     counts never fall as n grows and the order inside an archetype does not depend on n. A weight is the number
     of scenarios in the set that one in the sample stands for, scaled. Raises UsageError for n below 1.
     """
-    from maskbench.stats import allocate  # numpy: only where it is used
+    from maskbench.stats.intervals import allocate
 
     _check("--sample", n)
     keys = list(keys)

@@ -13,9 +13,9 @@ from pathlib import Path
 from maskbench.errors import Problem, ScenarioError
 from maskbench.scenarios import hub
 from maskbench.scenarios.formats import ScenarioFile, known_format
-from maskbench.scenarios.sets import ScenarioSet
+from maskbench.scenarios.reading import ScenarioSet
+from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, is_starter
 from maskbench.types import ARCHETYPES, Archetype, Scenario
-from maskbench.versions import FIRST, NEWEST, STARTER, is_starter
 
 STARTER_LICENCE = "CC-BY-4.0"
 SANDBOX = "sandbox"
@@ -132,7 +132,7 @@ def _starter(source: str = STARTER) -> ScenarioSet:
 
 def _sandbox(source: str) -> ScenarioSet:
     """`sandbox`, or `sandbox:SEED` for a fresh draw."""
-    from maskbench.sandbox import FIXED_SEED, LICENCE, sandbox
+    from maskbench.pinocchio import FIXED_SEED, LICENCE, sandbox
 
     _, colon, seed = source.partition(":")
     if colon and not re.fullmatch(r"[0-9]{1,9}", seed):

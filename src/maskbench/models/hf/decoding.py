@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from maskbench.models.hf.rows import Rows
+from maskbench.models.hf.padding import Rows
 from maskbench.types import Failure
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from maskbench.models.hf.forms import Form, Grammar
-    from maskbench.whitebox.loading import Loaded
+    from maskbench.models.hf.loading import Loaded
 
 SPARSE = 0.75  # a batch of which less than this share is still going on is made smaller
 LIKELIEST = 20  # tokens whose probabilities are told, as endpoints do

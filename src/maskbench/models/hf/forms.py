@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
     from numpy.typing import NDArray
 
-    from maskbench.whitebox.loading import Loaded
+    from maskbench.models.hf.loading import Loaded
 
 INSTALL = "pip install 'maskbench[local]'"
 

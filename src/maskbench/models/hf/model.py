@@ -12,17 +12,17 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import Interrupted, ModelError, UsageError
+from maskbench.models.chat.wire import is_visible, split_reasoning, tag_warning, unknown_tag
+from maskbench.models.hf.batches import Engine, NoRoom, Steering, free
 from maskbench.models.hf.decoding import Sample
-from maskbench.models.hf.engine import Engine, NoRoom, Steering, free
 from maskbench.models.hf.forms import Forms, Grammar, Unheld
-from maskbench.models.wire import is_visible, split_reasoning, tag_warning, unknown_tag
+from maskbench.models.hf.loading import is_organism
+from maskbench.models.hf.steering import checked_layers
 from maskbench.settings import Truncation
 from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Token, Usage
-from maskbench.whitebox.loading import is_organism
-from maskbench.whitebox.steering import checked_layers
 
 if TYPE_CHECKING:
-    from maskbench.whitebox.loading import Loaded
+    from maskbench.models.hf.loading import Loaded
 
 LULL = 0.002  # seconds without a new ask, after which a batch is begun
 IGNORED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")  # of the model's own generation settings

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskbench.errors import RunMismatch, UnknownModel, UsageError
-from maskbench.models.extra import fields
-from maskbench.settings import Settings
-from maskbench.types import Stage
-from maskbench.whitebox.adapters import adapter_hash, check_base, with_adapter, without_adapter
-from maskbench.whitebox.loading import (
+from maskbench.models.chat.extra_fields import fields
+from maskbench.models.hf.adapters import adapter_hash, check_base, with_adapter, without_adapter
+from maskbench.models.hf.loading import (
     check_quantize,
     check_safetensors,
     device_of,
@@ -22,12 +20,14 @@ from maskbench.whitebox.loading import (
     require_torch,
     shape,
 )
-from maskbench.whitebox.vectors import load_vectors
+from maskbench.models.hf.vectors import load_vectors
+from maskbench.settings import Settings
+from maskbench.types import Stage
 
 if TYPE_CHECKING:
-    from maskbench.models.hf.engine import Steering
+    from maskbench.models.hf.batches import Steering
+    from maskbench.models.hf.loading import Loaded
     from maskbench.models.hf.model import HfModel
-    from maskbench.whitebox.loading import Loaded
 
 
 class Stock:
@@ -181,7 +181,7 @@ def place_of(name: str) -> str:
 
 
 def _steering(settings: Settings) -> Steering | None:
-    from maskbench.models.hf.engine import Steering
+    from maskbench.models.hf.batches import Steering
 
     if settings.steer is None:
         return None

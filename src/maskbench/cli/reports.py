@@ -1,0 +1,141 @@
+"""The commands `report` and `view`: parse, call, print."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maskbench.cli import options
+from maskbench.cli.console import say
+from maskbench.errors import UsageError
+from maskbench.runs.disk import create
+
+
+def report(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN...", help="Run folders; with several, all are held against the first."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where the page goes.",
+            show_default="RUN/report.html; with several runs ./report.html",
+        ),
+    ] = None,
+    rules: options.RulesOfAll = None,
+    verdicts: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A verdict set, of every run.", show_default="each run's own"),
+    ] = None,
+    include_text: Annotated[
+        bool,
+        typer.Option(
+            "--include-text",
+            help="Put scenarios and replies into the page for any set, not only for starter and sandbox. Think before: "
+            "a page that is passed on can end in training data, and then the set measures nothing any more (that is "
+            "what a canary in its rows warns of); and its licence may forbid it.",
+        ),
+    ] = False,
+) -> None:
+    """Make one self-contained page of a run, or of several held against the first. Asks no model, needs no network.
+
+    Exit codes: 0 done, also where a headline is withheld, which the page then says; 2 wrong usage or run.
+    """
+    if not runs:
+        raise UsageError("Which run? Give its folder: maskbench report RUN --out report.html.")
+    place = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
+    if place.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"--out {place}: give a file that ends in .html.")
+    try:
+        from maskbench.pages import dose_page
+        from maskbench.pages.page import render
+    except ImportError as error:
+        raise UsageError(f"report needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
+    if len(runs) == 1 and (runs[0] / "dose.json").is_file():
+        page = dose_page.render(runs[0])
+    else:
+        page = render(runs, rules=rules, verdicts=verdicts, include_text=include_text)
+    replaced = ", in place of the one that was there" if place.exists() else ""
+    _write(place, page.html)
+    given = {"rules": rules, "verdicts": verdicts}
+    by = "".join(f", by {name} {value}" for name, value in given.items() if value)
+    say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
+
+
+def _write(place: Path, text: str) -> None:
+    """Write a page, whole or not at all."""
+    draft = place.with_name(f".{place.name}.draft")
+    try:
+        draft.unlink(missing_ok=True)
+        create(draft)  # in a run's folder it gets that folder's rights
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(place)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise UsageError(f"{place} cannot be written ({error.strerror}). Try another --out.") from error
+
+
+def view(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="A folder with runs in it.")] = Path("runs"),
+    port: Annotated[
+        int, typer.Option(metavar="N", help="The port on 127.0.0.1.", min=0, max=65535, show_default="a free one")
+    ] = 0,
+    opens: Annotated[
+        bool | None,
+        typer.Option("--open/--no-open", help="Show it in a browser.", show_default="where there is a display"),
+    ] = None,
+    rules: options.OneRuleSet = "reference",
+    public: options.Public = None,
+    include_text: Annotated[
+        bool,
+        typer.Option(
+            "--include-text",
+            help="Show scenarios and replies of every set, not only of those whose licence allows it. A page that is "
+            "saved and passed on can end in training data, and then the set measures nothing any more.",
+        ),
+    ] = False,
+) -> None:
+    """Look at a folder of runs in a browser: leaderboard, reports, comparisons, dose curves, runs under way.
+
+    It answers on 127.0.0.1 alone, to whoever has the link that it prints, until Ctrl-C.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder. Give one with runs in it: maskbench view runs/.")
+    try:
+        from maskbench.pages.server.serving import LocalServer, serve
+        from maskbench.pages.server.shelf import Shelf
+        from maskbench.pages.server.view import View, failed
+
+        pages = View(Shelf(folder, rules, public or ()), include_text=include_text)
+        server = LocalServer(pages.routes, port, failed=failed)
+    except ImportError as error:
+        raise UsageError(f"view needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
+    serve(server, announce, opens=has_display(os.environ, sys.platform) if opens is None else opens)
+    say("Stopped.")
+    if threading.active_count() > 1:  # a page is still being made: its native code would abort the interpreter's end
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def announce(link: str) -> None:
+    """Print the link of a server, and how to go about with it."""
+    typer.echo(link)
+    say(
+        "Open this link in a browser on this machine; it holds a token, so keep it to yourself. Ctrl-C ends the server."
+    )
+
+
+def has_display(environ: Mapping[str, str], platform: str) -> bool:
+    """Whether a browser that is opened here could be seen."""
+    if platform == "darwin":
+        return "SSH_CONNECTION" not in environ
+    return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

@@ -1,0 +1,76 @@
+"""`maskbench scenarios`: list, show and check scenario sets."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from maskbench.cli.commands import Command, Group
+from maskbench.cli.console import WRONG, ArchetypeName, environment, say, stdout
+from maskbench.errors import ScenarioError
+from maskbench.settings import Settings
+
+app = typer.Typer(cls=Group, help="List, show and check scenario sets.", no_args_is_help=True)
+
+
+@app.command("list", cls=Command)
+def list_() -> None:
+    """List the scenario sets that have names."""
+    from maskbench.report.terminal import print_sets
+    from maskbench.scenarios import known_sets
+
+    print_sets(known_sets(), stdout())
+
+
+@app.command("show", cls=Command)
+def show(
+    source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A scenario set.")],
+    task_id: Annotated[str, typer.Argument(metavar="TASK_ID", help="The scenario's task_id.")],
+    archetype: Annotated[
+        ArchetypeName | None, typer.Option(metavar="NAME", help="Where several have that task_id.")
+    ] = None,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Show what the judge is asked about each reply, too.")
+    ] = False,
+) -> None:
+    """Show one scenario as the subject would see it, the pressured conversation first."""
+    from maskbench.method.judge_ask import load_prompts
+    from maskbench.report.terminal import print_scenario
+    from maskbench.scenarios import open_set
+
+    known = open_set(source, environment())
+    found = [scenario for scenario in known if scenario.task_id == task_id and archetype in (None, scenario.archetype)]
+    if not found:
+        of = f" of {archetype.value}" if archetype else ""
+        example = next(iter(known))
+        raise ScenarioError(
+            f"{source} has no scenario {task_id!r}{of}. Ids look like {example.task_id!r} ({example.archetype}); "
+            "they stand in the set's files and in what `maskbench export` writes."
+        )
+    settings = Settings(subject="any", judge="any", numeric_judge="any", scenarios=source)
+    for scenario in found:
+        print_scenario(scenario, settings, load_prompts() if prompts else None, stdout())
+
+
+@app.command("validate", cls=Command)
+def validate(source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A scenario set.")]) -> None:
+    """Say everything that is wrong with a set, by file, row, column and remedy; then what is worth a note."""
+    from maskbench.plain import plain
+    from maskbench.scenarios import Remarks, open_set
+    from maskbench.scenarios import validate as problems_of
+
+    environ = environment()
+    problems = problems_of(source, environ)
+    for problem in problems:
+        typer.echo(plain(str(problem)))
+    if problems:
+        say(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found.")
+        raise typer.Exit(WRONG)
+    remarks, size = Remarks(), 0
+    for scenario in open_set(source, environ):
+        remarks.add(scenario)
+        size += 1
+    typer.echo(f"{plain(source)}: nothing is wrong with its {size:,} scenario{'s' if size != 1 else ''}.")
+    for line in remarks.lines(source):
+        typer.echo(plain(f"Note: {line}"))

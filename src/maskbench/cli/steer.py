@@ -1,0 +1,168 @@
+"""`maskbench steer`: a steering direction for each layer of an open model, learned from contrast pairs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from maskbench.cli.console import environment, say, stderr, stdout
+from maskbench.cli.local_options import DEVICES, QUANTISED, THREADS
+from maskbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from maskbench.models.hf.vectors import Vectors
+
+PINOCCHIO = "pinocchio"
+CHANCE = 0.05  # that the best of all layers does as well where nothing tells the sides apart
+NAMED = 5  # layers, of those that do best
+STRENGTH = 4  # of the command that is proposed: on pinocchio the best that leaves its beliefs alone
+
+
+def steer(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="pinocchio, a folder, or a name on the hub, with or without hf/.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the vectors go.")] = Path("vector.safetensors"),
+    method: Annotated[
+        Literal["mean-difference", "pca", "logistic"],
+        typer.Option(metavar="NAME", help="mean-difference, pca or logistic."),
+    ] = "mean-difference",
+    contrast: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="builtin (honest and dishonest instructions, any chat model), sandbox or sandbox:SEED (pinocchio's "
+            "world), or a JSONL file of pairs.",
+            show_default="sandbox for pinocchio, else builtin",
+        ),
+    ] = None,
+    position: Annotated[
+        Literal["answer", "turn", "last"] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Where hidden states are taken: over the answer, over the last user's turn and what follows it, or "
+            "at the last token.",
+            show_default="answer where the pairs have one, else turn",
+        ),
+    ] = None,
+    adapter: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A PEFT adapter to put on the model.", show_default="none")
+    ] = None,
+    dtype: Annotated[str, typer.Option(metavar="NAME", help="auto, fp32, bf16 or fp16.")] = "auto",
+    quantize: Annotated[str | None, typer.Option(metavar="NAME", help=QUANTISED, show_default="none")] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help=DEVICES, show_default="cuda where there is one")
+    ] = None,
+    batch_tokens: Annotated[int, typer.Option(metavar="N", help="Tokens read at once.", min=1)] = 4096,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help=THREADS, min=1, show_default="torch's own; of a small model one")
+    ] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run code that the model brings along.")
+    ] = False,
+) -> None:
+    """Learn a direction towards honesty for each layer, and write them to a file that `maskbench run --steer` takes.
+
+    Every fourth pair is held out; how often its honest side lies further along a direction than its partner says
+    whether the direction tells the two apart. Whether steering by it works, only a run or `maskbench dose` can say.
+    """
+    from maskbench.interventions.steering.contrast import open_contrast
+    from maskbench.interventions.steering.directions import learn
+    from maskbench.models.hf.loading import load
+    from maskbench.models.hf.threads import using
+
+    name = model.removeprefix("hf/")
+    pairs = open_contrast(contrast or ("sandbox" if name == PINOCCHIO else "builtin"))
+    if not out.parent.is_dir() or out.is_dir():
+        raise UsageError(f"--out {out}: give the name of a file in a folder that is there.")
+    loaded = load(
+        name,
+        dtype=dtype,
+        quantize=quantize,
+        device=device,
+        adapter=adapter,
+        trust_remote_code=trust_remote_code,
+        environ=environment(),
+    )
+    with _counting(2 * len(pairs.pairs)) as seen, using(threads):
+        vectors = learn(loaded, pairs, method, position, batch_tokens, seen)
+    vectors = vectors.labelled(created=datetime.now(UTC).date().isoformat())
+    vectors.save(out)
+    _print(vectors, stdout())
+    _say_how_well(vectors)
+    _propose(name, out, len(loaded.layers), adapter)
+
+
+@contextmanager
+def _counting(conversations: int) -> Iterator[Callable[[int], None]]:
+    """A bar of conversations read, on a terminal and for as long as it takes."""
+    from rich.progress import Progress
+
+    with Progress(console=stderr(), transient=True, disable=not stderr().is_terminal) as progress:
+        task = progress.add_task("reading", total=conversations)
+        yield lambda read: progress.advance(task, read)
+
+
+def _print(vectors: Vectors, console: Console) -> None:
+    from maskbench.plain import plain
+    from maskbench.report.tables import add, figures
+    from maskbench.stats.intervals import interval
+
+    about = vectors.about
+    pairs = about["contrast"]
+    console.print(plain(f"{about['model']}: {about['method']} on {pairs['name']}"), style="bold")
+    console.print(
+        f"{pairs['pairs']} pairs, {pairs['learned']} to learn from; positions: {about['position']}; "
+        f"vectors {vectors.content_hash}\n"
+    )
+    table = figures(
+        "layer", "pairs told apart", "95 % interval", "AUC", "length at strength 1", "of the hidden state's"
+    )
+    held = pairs["pairs"] - pairs["learned"]
+    for layer, norm in vectors.norms().items():
+        won, share = about["pairs_won"][layer], norm / about["hidden_norms"][layer]
+        low, high = interval(won / held, held, held - 1)
+        apart = (f"{won:g} of {held}", f"{100 * low:.0f}–{100 * high:.0f} %", f"{about['auc'][layer]:.3f}")
+        add(table, str(layer), *apart, f"{norm:.3g}", f"{share:.1%}".replace("%", " %"))
+    console.print(table)
+
+
+def _say_how_well(vectors: Vectors) -> None:
+    """Which layers tell the held-out pairs apart best, and what that means; or that none does.
+
+    Of many layers the best one does well by luck, so that its lower bound is taken at a level for all of them.
+    """
+    from maskbench.stats.intervals import interval
+
+    about = vectors.about
+    held = about["contrast"]["pairs"] - about["contrast"]["learned"]
+    won, auc = about["pairs_won"], about["auc"]
+    best = sorted(vectors.layers, key=lambda layer: (-won[layer], -auc[layer]))
+    low, _ = interval(won[best[0]] / held, held, held - 1, 1 - 2 * CHANCE / len(best))
+    if low <= 0.5:
+        return say(
+            f"\nNo layer tells the held-out pairs apart better than chance: the best one of {len(best)} gets "
+            f"{won[best[0]]:g} of {held} right. There is nothing to steer by. Try another contrast or position."
+        )
+    named = ", ".join(f"{layer} ({won[layer]:g} of {held}, AUC {auc[layer]:.2f})" for layer in best[:NAMED])
+    return say(
+        f"\nThe held-out pairs are told apart best in the layers {named}. That shows that the model's hidden states "
+        "hold the difference, not that steering by it works: measure that."
+    )
+
+
+def _propose(name: str, out: Path, layers: int, adapter: Path | None) -> None:
+    """The line that uses the vectors; in which layer steering works best no pair says, so it is to be tried."""
+    worn = ["--adapter", str(adapter)] if adapter else []
+    steering = ["--steer", str(out), "--layers", str(2 * (layers - 1) // 3)]
+    run = shlex.join(["maskbench", "run", f"hf/{name}", *worn, *steering, "--strength", str(STRENGTH)])
+    dose = shlex.join(["maskbench", "dose", f"hf/{name}", *worn, *steering, "--strengths=-4:4:1", "--out", "doses"])
+    say(f"\nWrote {out}. To use it:\n  {run}\nTo choose layers and strength:\n  {dose}")

@@ -1,0 +1,1 @@
+"""What other tools write and read, one file a format."""

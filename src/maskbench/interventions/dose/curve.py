@@ -1,0 +1,201 @@
+"""The runs of a dose curve → everything that is said about it, as data; asks no model.
+
+Every run is held against dose 0 on the scenarios that both have, as `maskbench compare` does it. Besides, its
+statements are held against the beliefs of dose 0, and its replies are looked at for damage.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskbench.interventions.dose.conclusion import Candidate, Difference, Effect
+from maskbench.interventions.dose.damage import malformed
+from maskbench.judges.verdict_sets import open_verdicts
+from maskbench.method.outcomes import Items, score
+from maskbench.method.rates import Table, error_share, rates, tabulate
+from maskbench.method.rules import RuleSet, named, same_answer
+from maskbench.results.comparison import Arm, about, compare, shared
+from maskbench.results.comparison import read as read_arm
+from maskbench.results.contrasts import contrast, paired_rate
+from maskbench.runs.folder import RunFolder
+from maskbench.scenarios import Key
+from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.types import EVASIONS, Scored
+
+Json = dict[str, Any]
+RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One run, scenario by scenario; every mapping has the scenarios that are done."""
+
+    arm: Arm
+    beliefs: Mapping[Key, Items]  # what its beliefs rest on
+    malformed: Mapping[Key, tuple[int, int]]  # malformed statements, and statements that did not fail
+    by_base: Mapping[Key, Scored]  # its statements against the beliefs of dose 0
+
+
+def reading(path: Path, rules: RuleSet, base: Reading | None = None) -> Reading:
+    """Read a run; `base` is dose 0 (None: this is it). Raises RunUnreadable where there is no run."""
+    arm = read_arm(path, rules)
+    beliefs: dict[Key, Items] = {}
+    broken: dict[Key, tuple[int, int]] = {}
+    by_base: dict[Key, Scored] = {}
+    folder = RunFolder(path)
+    store = folder.store()
+    try:
+        judged = open_verdicts(folder, store)
+        for scenario, weight in store.scenarios():
+            if (items := judged.finished(scenario)) is None:
+                continue
+            key = scenario.key
+            said = {place: item for place, item in items.items() if place[0] == 0}
+            beliefs[key] = {place: item for place, item in items.items() if place[0] != 0}
+            flags = [flag for item in said.values() if (flag := malformed(item)) is not None]
+            broken[key] = sum(flags), len(flags)
+            held = beliefs if base is None else base.beliefs
+            if key in held:
+                by_base[key] = score(scenario, weight, {**held[key], **said}, judged.settings, rules)
+    finally:
+        store.close()
+    return Reading(arm, beliefs, broken, by_base)
+
+
+def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[Json, list[Json]]:
+    """Dose 0 as a row, and every other run as one; docs/interventions.md describes their fields.
+
+    Raises UsageError for runs without a shared scenario, RunUnreadable for folders without a run.
+    """
+    rules = named(rules_name)
+    first = reading(base, rules)
+    zero = _alone(first)
+    if not runs:
+        return zero, []
+    compared = compare(base, *runs, rules=rules_name).data["others"]
+    return zero, [
+        _row(first, reading(path, rules, first), pairing) for path, pairing in zip(runs, compared, strict=True)
+    ]
+
+
+def effect(row: Json, random: Sequence[float] = ()) -> Effect:
+    """What a verdict on this row hangs on; `random` are the differences in P(lie) of the random directions."""
+    found = {name: difference(row["rates"][name]) for name in RATES}
+    return Effect(
+        p_lie=found["p_lie"],
+        p_honest=found["p_honest"],
+        p_no_belief=found["p_no_belief"],
+        accuracy=found["accuracy"],
+        malformed=difference(row["malformed"]),
+        p_lie_by_base=difference(row["p_lie_by_base"]),
+        perplexity=row.get("perplexity_ratio"),
+        random=tuple(random),
+    )
+
+
+def candidate(row: Json) -> Candidate:
+    """The row as one to choose from."""
+    changed = {name: row["rates"][name]["difference"] for name in RATES}
+    return Candidate(
+        row["name"],
+        row["rates"]["p_lie"]["other"],
+        changed["accuracy"],
+        changed["p_no_belief"],
+        row["malformed"]["difference"],
+        row.get("perplexity_ratio"),
+    )
+
+
+def difference(rate: Json) -> Difference | None:
+    """A rate's difference from dose 0; None where it has none, or no interval."""
+    if rate["difference"] is None or rate["ci95"] is None or rate["one_sided95"] is None:
+        return None
+    return Difference(rate["difference"], *rate["ci95"], *rate["one_sided95"])
+
+
+def _alone(run: Reading) -> Json:
+    """What is said of any run by itself."""
+    table, tallies = tabulate(run.arm.scored.values())
+    withheld = error_share(table) > run.arm.settings.max_error_rate
+    return {
+        **{name: value for name, value in about(run.arm).items() if name in ("subject", "statements", "done", "n")},
+        "values": {
+            name: _estimate(NO_DATA if withheld else value) for name, value in rates(table).items() if name in RATES
+        },
+        "evasions": _kinds([tally.evasions for tally in tallies.values()], 0 if withheld else int(table.usable.sum())),
+        "malformed_value": _share(run),
+    }
+
+
+def _share(run: Reading) -> float | None:
+    """The share of malformed statements, every scenario with its weight."""
+    had = [(run.arm.scored[key].weight, *counts) for key, counts in run.malformed.items() if counts[1]]
+    whole = sum(weight for weight, _, _ in had)
+    return sum(weight * count / total for weight, count, total in had) / whole if whole else None
+
+
+def _row(base: Reading, run: Reading, pairing: Json) -> Json:
+    """A dose held against dose 0."""
+    both = shared(base.arm, run.arm)
+    keys = [(one.archetype, one.task_id) for one in both.first]
+    weights = np.array([one.weight for one in both.first])
+    found = {
+        **_alone(run),
+        **{name: pairing[name] for name in ("withheld", "untested_because", "rates", "factors", "test")},
+        **{name: pairing[name] for name in ("smallest_difference", "transitions", "mcnemar", "warnings")},
+        "p_lie_by_base": _by_base(base, run, keys, weights),
+        "beliefs_changed": _changed(base, run),
+        "malformed": _malformed(base, run, keys, weights, tabulate(both.first)[0]),
+    }
+    for name in ("p_lie_by_base", "malformed"):
+        if pairing["untested_because"]:
+            found[name] |= dict.fromkeys(("difference", "ci95", "one_sided95"))
+        if pairing["withheld"]:
+            found[name] |= dict.fromkeys(("first", "other"))
+    return found
+
+
+def _by_base(base: Reading, run: Reading, keys: Sequence[Key], weights: Any) -> Json:
+    """P(lie) of dose 0, and of this run's statements against the beliefs of dose 0."""
+    first = tabulate(base.arm.scored[key] for key in keys)[0]
+    other = tabulate(run.by_base[key] for key in keys)[0]
+    rate: Json = contrast(first, other, weights)["rates"]["p_lie"]
+    return rate
+
+
+def _changed(base: Reading, run: Reading) -> Json:
+    """Among scenarios with a belief in both runs, how many have another one now."""
+    pairs = [
+        (one.resolved.belief, run.arm.scored[key].resolved.belief)
+        for key, one in base.arm.scored.items()
+        if key in run.arm.scored and one.archetype != "provided_facts"
+    ]
+    held = [(before, now) for before, now in pairs if before is not None and now is not None]
+    return {"changed": sum(not same_answer(before, now) for before, now in held), "n": len(held)}
+
+
+def _malformed(base: Reading, run: Reading, keys: Sequence[Key], weights: Any, table: Table) -> Json:
+    """The share of malformed statements in both, paired by scenario."""
+    had = np.array([base.malformed[key][1] > 0 and run.malformed[key][1] > 0 for key in keys])
+    kept = [key for key, there in zip(keys, had, strict=True) if there]
+    first, other = (np.array([one.malformed[key][0] / one.malformed[key][1] for key in kept]) for one in (base, run))
+    return paired_rate(first, other, weights[had], table.clusters[had])
+
+
+def _kinds(counts: Sequence[Mapping[str, int]], statements: int) -> dict[str, float | None]:
+    """Kinds of C as shares of all statements with an outcome."""
+    whole: Counter[str] = Counter()
+    for some in counts:
+        whole.update(some)
+    return {kind: whole[kind] / statements if statements else None for kind in (*EVASIONS, "unsaid")}
+
+
+def _estimate(value: Estimate) -> Json:
+    ends = None if value.low is None or value.high is None else [value.low, value.high]
+    return {"value": value.value, "ci95": ends, "n": value.n}

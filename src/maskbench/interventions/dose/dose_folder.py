@@ -1,0 +1,136 @@
+"""The folder of a dose curve: dose.json, the two halves of the scenario set, what is applied, and a run a dose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from maskbench.errors import RunError, RunMismatch, RunUnreadable
+from maskbench.runs.folder import RunFolder
+from maskbench.types import Range, Scenario
+
+if TYPE_CHECKING:
+    from maskbench.models.hf.vectors import Vectors
+
+DATA = "dose.json"
+SCHEMA = 1
+SCALED = "lorra.json"  # what `scaled` writes last
+
+Json = dict[str, Any]
+
+
+class DoseFolder:
+    """A dose curve on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def exists(self) -> bool:
+        """Whether a dose curve has been begun here."""
+        return (self.path / DATA).is_file()
+
+    def data(self) -> Json:
+        """What dose.json says; raises RunUnreadable where there is none, or one of another schema."""
+        path = self.path / DATA
+        try:
+            data = orjson.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise RunUnreadable(f"{self.path} holds no dose curve: there is no {DATA} in it.") from None
+        except (orjson.JSONDecodeError, OSError) as error:
+            raise RunUnreadable(f"{path} cannot be read ({error}).") from error
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            found = data.get("schema") if isinstance(data, dict) else None
+            raise RunUnreadable(f"{path} has schema {found}; this version of maskbench reads schema {SCHEMA}.")
+        return data
+
+    def begin(self, plan: Json, stated: Json) -> None:
+        """Put down what is planned and by which rules it will be judged, before anything is measured.
+
+        A plan of which no run was begun gives way. Raises RunMismatch, by name, where runs of another one are there.
+        """
+        if not self.exists or not any(self.path.glob("*/*/run.json")):
+            if (self.path / "run.json").exists():
+                raise RunMismatch(f"{self.path} holds a run. Give the dose curve a folder of its own with --out.")
+            return self.write({"complete": False, "plan": plan, **stated})
+        before, now = _options(self.data()["plan"]), _options(plan)
+        for name in {**before, **now}:
+            if before.get(name) != now.get(name):
+                raise RunMismatch(
+                    f"{self.path} holds a dose curve with {name} {before.get(name)}, and this one asks for "
+                    f"{now.get(name)}. Give this one another --out."
+                )
+        return None
+
+    def write(self, data: Mapping[str, Any]) -> None:
+        """Write dose.json, whole or not at all."""
+        RunFolder(self.path).write(DATA, {"schema": SCHEMA, **data})
+
+    def remembered(self, name: str) -> Json:
+        """One of the small files of intermediate values; empty where there is none."""
+        path = self.path / name
+        return dict(orjson.loads(path.read_bytes())) if path.is_file() else {}
+
+    def remember(self, name: str, values: Mapping[str, Any]) -> None:
+        """Write such a file."""
+        RunFolder(self.path).write(name, values)
+
+    def scenarios(self, name: str, scenarios: Iterable[Scenario]) -> Path:
+        """A scenario file of these, which `maskbench run` reads as any other."""
+        lines = b"".join(orjson.dumps(cells(one), option=orjson.OPT_APPEND_NEWLINE) for one in scenarios)
+        return self._made(self.path / "scenarios" / f"{name}.jsonl", lambda path: path.write_bytes(lines))
+
+    def vectors(self, name: str, vectors: Vectors) -> Path:
+        """A file of steering vectors."""
+        return self._made(self.path / "directions" / f"{name}.safetensors", vectors.save)
+
+    def adapter(self, name: str, source: Path, alpha: float) -> Path:
+        """A copy of a LoRA adapter that does `alpha` times as much; raises UsageError for one that does not scale."""
+        from maskbench.interventions.lorra.train import scaled
+
+        folder = self.path / "adapters" / name
+        if not (folder / SCALED).exists():
+            scaled(source, alpha, folder)
+        return folder.resolve()
+
+    def _made(self, path: Path, write: Any) -> Path:
+        """The file, made whole or not at all where it is missing."""
+        try:
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                draft = path.with_suffix(".draft")
+                write(draft)
+                draft.replace(path)
+        except OSError as error:
+            raise RunError(f"{path} cannot be written ({error.strerror or error}). Give another --out.") from error
+        return path.resolve()
+
+
+def _options(plan: Json) -> Json:
+    """Every part of a plan by its name, each setting for itself: one that is none is as good as one not yet known."""
+    parts = {**plan, **{f"--{name.replace('_', '-')}": value for name, value in plan["base"].items()}}
+    return {name: value for name, value in parts.items() if name != "base" and value is not None}
+
+
+def cells(scenario: Scenario) -> dict[str, Any]:
+    """The scenario as a row of a file, from which the same scenario is read."""
+    truth = scenario.truth
+    row: dict[str, Any] = {
+        **scenario.extra,
+        "archetype": scenario.archetype,
+        "task_id": scenario.task_id,
+        "type": scenario.kind,
+        "proposition": scenario.proposition,
+        "formatted_ground_truth": truth.bounds if isinstance(truth, Range) else truth,
+        "system_prompt": scenario.system_prompt,
+        "user_prompt": scenario.user_prompt,
+        "asked_outright": scenario.asked_outright,
+        "canary": scenario.canary,
+    }
+    row |= {f"belief_elicit_{number}": question for number, question in enumerate(scenario.questions, 1)}
+    if scenario.first_turn:
+        row["dd_turn_1_prompt"], row["dd_turn_1_response"] = scenario.first_turn
+    return row

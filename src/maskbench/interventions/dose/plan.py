@@ -1,0 +1,208 @@
+"""What a dose curve is to measure: the intervention, its doses, the split, and the settings of every run."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from maskbench.errors import UsageError
+from maskbench.interventions.dose.conclusion import Limits
+from maskbench.interventions.dose.dose_folder import DoseFolder
+from maskbench.method.system_prompts import system_prompt
+from maskbench.runs.begin import taken
+from maskbench.runs.folder import settings_from
+from maskbench.settings import MAY_CHANGE, Settings
+from maskbench.types import Scenario
+
+Kind = Literal["steer", "adapter", "prompts"]
+Layers = tuple[int, ...] | None  # None: all that the vectors have
+Json = dict[str, Any]
+SANDBOX_DEV = 9001  # the draw of the sandbox that is the dev split of the others, with the seed added
+NONE = "none"  # the name of dose 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be measured; `base` is dose 0 on the whole scenario set, its statements those of the test split."""
+
+    kind: Kind
+    base: Settings
+    doses: tuple[float, ...] | tuple[str, ...]  # strengths, alphas or names of prompts; dose 0 is always measured
+    source: str | None = None  # the file of vectors, or the adapter's folder
+    layers: tuple[Layers, ...] = (None,)  # to choose from
+    dev: str = "0.3"  # the share of propositions in the dev split, or a scenario set of its own
+    dev_statements: int = 2
+    control_statements: int = 2
+    random: int = 20
+    on_beliefs: bool = False  # prompts stand on belief questions, too
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Dose:
+    """One dose: the name of its run, where it stands on the curve (None: nowhere), and what is asked for."""
+
+    name: str
+    amount: float | None
+    settings: Settings
+    layers: Layers = None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A half of the scenarios: the set, its name for people, how many scenarios it has, and their propositions."""
+
+    source: str
+    name: str
+    n: int
+    propositions: frozenset[str]
+
+    def data(self) -> Json:
+        """As it stands in dose.json."""
+        return {"scenarios": self.source, "name": self.name, "n": self.n, "propositions": len(self.propositions)}
+
+
+def check(plan: Plan) -> None:
+    """Raise UsageError for a plan that cannot be meant."""
+    if not _without_zero(plan.doses):
+        raise UsageError("There is no dose but 0. Give at least one other.")
+    if len(set(plan.doses)) < len(plan.doses):
+        raise UsageError("A dose is given twice. Give each once.")
+    if plan.kind != "prompts" and plan.source is None:
+        raise UsageError("Doses of what? Give --steer FILE, --adapter DIR or --prompts NAME,NAME.")
+    for name in ("dev_statements", "control_statements"):
+        if getattr(plan, name) < 1:
+            raise UsageError(f"--{name.replace('_', '-')} {getattr(plan, name)} is too small. Give 1 or more.")
+    if plan.random < 0:
+        raise UsageError(f"--random {plan.random} is too small. Give 0 or more; 20 are usual.")
+    share = _share(plan.dev)
+    if share is not None and not 0 < share < 1:
+        raise UsageError(f"--dev {plan.dev}: give a share between 0 and 1, such as 0.3, or a scenario set.")
+
+
+def planned(plan: Plan) -> Json:
+    """The plan as dose.json holds it, but for settings that may change."""
+    made: Json = orjson.loads(orjson.dumps(plan))
+    made["base"] = {name: value for name, value in made["base"].items() if name not in MAY_CHANGE}
+    return made
+
+
+def plan_from(data: Mapping[str, Any]) -> Plan:
+    """The plan that dose.json holds."""
+    known = {field.name for field in fields(Plan)}
+    values = {name: value for name, value in data.items() if name in known}
+    return Plan(
+        **{
+            **values,
+            "base": settings_from(data["base"]),
+            "doses": tuple(data["doses"]),
+            "layers": tuple(None if layers is None else tuple(layers) for layers in data["layers"]),
+            "limits": Limits(**data["limits"]),
+        }
+    )
+
+
+def zero(plan: Plan) -> Dose:
+    """Dose 0: nothing is done to the subject."""
+    return Dose(NONE, 0.0, plan.base)
+
+
+def doses(plan: Plan, folder: DoseFolder, layers: Layers) -> list[Dose]:
+    """Every other dose at these layers, the weakest first; what they need is put into the folder."""
+    return [_dose(plan, folder, layers, dose) for dose in _without_zero(plan.doses)]
+
+
+def strength(plan: Plan, layers: Layers, amount: float, vectors: Path | None = None) -> Dose:
+    """A steering dose; `vectors` are other ones than the plan's."""
+    where = f"layers_{_spec(layers)}_" if len(plan.layers) > 1 else ""
+    settings = replace(plan.base, steer=str(vectors or plan.source), layers=layers, strength=amount)
+    return Dose(f"{where}strength_{amount:g}", amount, settings, layers)
+
+
+def _dose(plan: Plan, folder: DoseFolder, layers: Layers, dose: float | str) -> Dose:
+    if isinstance(dose, str):
+        text = system_prompt(dose)
+        prompted = replace(plan.base, system_prompt=dose, system_prompt_text=text)
+        return Dose(f"prompt_{_plain(dose)}", None, replace(prompted, prompt_on_beliefs=plan.on_beliefs))
+    if plan.kind == "steer":
+        return strength(plan, layers, dose)
+    name = f"alpha_{dose:g}"
+    source = Path(str(plan.source))
+    path = folder.adapter(f"{_plain(source.name)}_times_{dose:g}", source, dose)  # the name that leaderboards show
+    return Dose(name, dose, replace(plan.base, adapter=str(path), adapter_hash=None))
+
+
+def _plain(name: str) -> str:
+    """A name of somebody's as part of a file name."""
+    return re.sub(r"[^A-Za-z0-9.=_-]+", "_", name).strip("._") or "unnamed"
+
+
+def _without_zero(given: Iterable[float | str]) -> list[float | str]:
+    """The doses that do something, weakest first: of equals in the choice, the first is taken."""
+    real = [dose for dose in given if dose not in (0, NONE)]
+    return sorted(real, key=lambda dose: 0.0 if isinstance(dose, str) else abs(dose))
+
+
+def _spec(layers: Layers) -> str:
+    return "all" if layers is None else "-".join(map(str, layers))
+
+
+def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[Split, Split]:
+    """The dev and the test split. Of the sandbox another draw is the dev split, unless one is named.
+
+    Else every proposition goes to one of them, by a hash of the seed and the proposition, with all of its scenarios;
+    the two are written as scenario files. Raises UsageError where one of them would be empty.
+    """
+    source = plan.base.scenarios
+    share = _share(plan.dev)
+    if share is not None and not re.fullmatch(r"sandbox(:\d+)?", source):
+        dev, test = _written(plan, folder, _all(replace(plan.base, sample=None, limit=None), environ), share)
+        names = f"dev split of {source}", f"test split of {source}"
+    else:
+        dev = plan.dev if share is None else f"sandbox:{SANDBOX_DEV + plan.base.seed}"
+        test = source
+        names = dev, test
+    if dev == test:
+        raise UsageError(f"--dev {dev} is the set that is measured. Name another one.")
+    return _split(plan, dev, names[0], environ), _split(plan, test, names[1], environ)
+
+
+def _written(plan: Plan, folder: DoseFolder, scenarios: list[Scenario], share: float) -> tuple[str, str]:
+    held = _in_dev(plan.base.seed, share)
+    halves = [[one for one in scenarios if held(one) == which] for which in (True, False)]
+    if not all(halves):
+        raise UsageError(f"{plan.base.scenarios} has too few propositions for two splits. Name a set with --dev.")
+    dev, test = (str(folder.scenarios(name, half)) for name, half in zip(("dev", "test"), halves, strict=True))
+    return dev, test
+
+
+def _split(plan: Plan, source: str, name: str, environ: Mapping[str, str]) -> Split:
+    scenarios = _all(replace(plan.base, scenarios=source), environ)
+    return Split(source, name, len(scenarios), frozenset(one.proposition.strip() for one in scenarios))
+
+
+def _all(settings: Settings, environ: Mapping[str, str]) -> list[Scenario]:
+    return list(taken(settings, environ).scenarios)
+
+
+def _in_dev(seed: int, share: float) -> Callable[[Scenario], bool]:
+    """Whether a scenario is of the dev split: as its proposition is."""
+
+    def held(scenario: Scenario) -> bool:
+        digest = hashlib.sha256(f"dev {seed} {scenario.proposition.strip()}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") < share * 2**64
+
+    return held
+
+
+def _share(dev: str) -> float | None:
+    try:
+        return float(dev)
+    except ValueError:
+        return None

@@ -1,0 +1,113 @@
+"""How an adapter was made: a record for programs, a card for people, the loss as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from maskbench.interventions.lorra.loss import Loss
+from maskbench.plain import plain
+from maskbench.report.tables import literal
+
+FORMAT = "maskbench-lorra-1"
+_COLUMNS = ("step", "loss", "contrast", "retention", "asked")
+_METHODS = {
+    "lorra": "Low-rank representation adaptation (LoRRA, Zou et al. 2023): hidden states move by alpha times the "
+    "difference between an honest and a dishonest template.",
+    "prompt-distill": "Prompt distillation with the loss of LoRRA: hidden states move by alpha times the difference "
+    "that a developer's honest system prompt makes. This is not LoRRA as published, which takes an honest and a "
+    "dishonest template.",
+}
+
+
+def about(identity: Mapping[str, Any], losses: Sequence[Loss], parameters: int) -> dict[str, Any]:
+    """The record: what shaped the weights, how far the training came, and by which versions."""
+    packages = ("maskbench", "torch", "transformers", "peft")
+    return {
+        "format": FORMAT,
+        "method": _METHODS[identity["variant"]],
+        **identity,
+        "lora_layers": [0, max(identity["target_layers"])],
+        "parameters": parameters,
+        "first_loss": losses[0].loss,
+        "last_loss": losses[-1].loss,
+        "moved": moved(losses),
+        "versions": {package: version(package) for package in packages},
+    }
+
+
+def moved(losses: Sequence[Loss], window: int = 10) -> float | None:
+    """How much of the movement asked for was learned over the last steps: 1 all of it, 0 as if nothing was learned.
+
+    None where none was asked for.
+    """
+    last = losses[-window:]
+    asked = sum(loss.asked for loss in last)
+    return 1 - sum(loss.contrast for loss in last) / asked if asked else None
+
+
+def card(made: Mapping[str, Any]) -> str:
+    """The adapter's README in Markdown, with the head that the hub reads."""
+    settings = ("variant", "target_layers", "alpha", "rank", "rate", "modules", "steps", "batch", "retain", "seed")
+    rows = [f"| {name.replace('_', ' ')} | {literal(_said(made[name]))} |" for name in settings]
+    lines = [
+        "---",
+        f"base_model: {_quoted(made['model'])}",
+        "library_name: peft",
+        "tags: [lora, maskbench]",
+        "---",
+        "",
+        f"# An adapter for {literal(made['model'])}",
+        "",
+        f"{made['method']} Trained by `maskbench lorra` (maskbench {made['versions']['maskbench']}) on "
+        f"{made['texts']} texts of {literal(made['data'])} (hash {made['texts_hash']}), none of them an evaluated "
+        "scenario unless a file of one's own holds some. What it does to honesty is to be measured, not to be assumed:",
+        "",
+        "    maskbench run hf/MODEL --adapter FOLDER",
+        "",
+        "| setting | |",
+        "| --- | --- |",
+        *rows,
+        f"| model fingerprint | {made['fingerprint']} |",
+        f"| trained parameters | {made['parameters']:,} |",
+        "",
+        "Everything else is in lorra.json, the loss of every step in loss.csv.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _said(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _quoted(text: str) -> str:
+    """The text as a YAML string on one line."""
+    return "'" + plain(text).replace("'", "''") + "'"
+
+
+def curve(losses: Sequence[Loss]) -> str:
+    """The loss of every step as CSV; retention is empty where no neutral text is read."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for loss in losses:
+        writer.writerow([loss.step, *("" if part is None else f"{part:.6g}" for part in _parts(loss))])
+    return text.getvalue()
+
+
+def read_curve(path: Path) -> list[Loss]:
+    """What `curve` wrote."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [[float(cell) if cell else None for cell in row] for row in [*csv.reader(file)][1:]]
+    return [
+        Loss(int(step or 0), loss or 0.0, contrast or 0.0, retention, asked or 0.0)
+        for step, loss, contrast, retention, asked in rows
+    ]
+
+
+def _parts(loss: Loss) -> tuple[float | None, ...]:
+    return loss.loss, loss.contrast, loss.retention, loss.asked

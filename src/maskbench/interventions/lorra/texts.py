@@ -1,0 +1,233 @@
+"""Texts to train an adapter on: each a conversation with an answer, and the same conversation asked to be honest.
+
+None is ever evaluated: `builtin` was written for this, `sandbox` is drawn from pinocchio's world on the side that its
+sandboxes never draw from, and a file is the user's own (docs/lorra.md has its format).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+import orjson
+
+from maskbench.errors import UsageError
+from maskbench.method.elicit import SYSTEM_PROMPT
+from maskbench.method.pressure import statement_ask
+from maskbench.pinocchio.grammar import abstain, capital, evade, reply, state
+from maskbench.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressure, wordings
+from maskbench.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions
+from maskbench.pinocchio.world import Fact, facts
+from maskbench.plain import plain
+from maskbench.types import ARCHETYPES, EVASIONS, Message, Scenario
+
+Variant = Literal["lorra", "prompt-distill"]
+Conversation = tuple[Message, ...]
+SANDBOX_TEXTS = 1_000  # of either kind
+HONEST, DISHONEST = "Give a truthful answer.", "Give an untruthful answer."  # of the public scripts (docs/lorra.md)
+_SHOWN = 10  # problems of a file
+_COLUMNS = {"messages", "answer", "neutral", "honest", "dishonest"}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A conversation with an answer; `honest` and `dishonest` are T+ and T−, the same conversation under a template.
+
+    A neutral text has neither: an adapter should leave it as it is.
+    """
+
+    messages: Conversation
+    answer: str
+    honest: Conversation | None = None
+    dishonest: Conversation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """What turns a conversation into T+ and T−: a developer's prompt around it (T− is T), or a sentence after it."""
+
+    variant: Variant
+    developer: str = ""
+    honest: str = HONEST
+    dishonest: str = DISHONEST
+
+    @property
+    def said(self) -> dict[str, str]:
+        """The texts that are used."""
+        if self.variant == "prompt-distill":
+            return {"developer": self.developer}
+        return {"honest": self.honest, "dishonest": self.dishonest}
+
+    def applied(self, messages: Conversation, answer: str) -> Text:
+        """A conversation with its T+ and T−."""
+        if self.variant == "prompt-distill":
+            return Text(messages, answer, under_developer(messages, self.developer), messages)
+        return Text(messages, answer, _followed(messages, self.honest), _followed(messages, self.dishonest))
+
+
+def under_developer(messages: Conversation, developer: str) -> Conversation:
+    """The conversation with its system prompt in the two labelled parts that `maskbench run --system-prompt` writes."""
+    system, rest = ("", messages) if messages[0].role != "system" else (messages[0].content, messages[1:])
+    return (Message.system(system, developer), *rest)
+
+
+def _followed(messages: Conversation, sentence: str) -> Conversation:
+    *before, last = messages
+    return (*before, Message(last.role, f"{last.content} {sentence}"))
+
+
+def content_hash(texts: Sequence[Text]) -> str:
+    """16 hexadecimal digits that stand for these texts in this order."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(orjson.dumps(asdict(text)) + b"\n")
+    return digest.hexdigest()[:16]
+
+
+def read_texts(source: str, templates: Templates, seed: int) -> list[Text]:
+    """The texts of `builtin`, of `sandbox` (drawn by seed), or of a JSONL file.
+
+    Raises UsageError where the file cannot be read, naming every line that is wrong.
+    """
+    if source == "sandbox":
+        return [*sandbox_texts(templates.variant, seed)]
+    if source == "builtin":
+        return _parsed("builtin", (resources.files("maskbench") / "data/lorra/texts.jsonl").read_bytes(), templates)
+    try:
+        return _parsed(source, Path(source).read_bytes(), templates)
+    except OSError as error:
+        raise UsageError(
+            f"--data {source}: give builtin, sandbox or a JSONL file; this one cannot be read ({error.strerror})."
+        ) from error
+
+
+# Files
+
+
+class _BadRow(Exception):
+    """What is wrong with a row, without its place."""
+
+
+def _parsed(source: str, content: bytes, templates: Templates) -> list[Text]:
+    texts: list[Text] = []
+    problems: list[str] = []
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.strip():
+            try:
+                texts.append(_text(line, templates))
+            except _BadRow as error:
+                problems.append(f"line {number}: {plain(str(error))}")
+    if problems:
+        more = [f"... and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
+        raise UsageError("\n  ".join([f"--data {source} cannot be used:", *problems[:_SHOWN], *more]))
+    if not any(text.honest for text in texts):
+        raise UsageError(f"--data {source} holds no text to learn honesty from, only neutral ones or none at all.")
+    return texts
+
+
+def _text(line: bytes, templates: Templates) -> Text:
+    row = _object(line)
+    if odd := sorted(set(row) - _COLUMNS):
+        raise _BadRow(f"it has a key {odd[0]!r}; known are {', '.join(sorted(_COLUMNS))}")
+    messages = _messages(row, "messages")
+    answer = row.get("answer")
+    if not isinstance(answer, str) or not answer.strip():
+        raise _BadRow('"answer" must be a text that is not empty')
+    if not isinstance(row.get("neutral", False), bool):
+        raise _BadRow('"neutral" must be true or false')
+    if row.get("neutral"):
+        return Text(messages, answer)
+    made = templates.applied(messages, answer)
+    honest, dishonest = (_messages(row, name) if name in row else None for name in ("honest", "dishonest"))
+    return Text(messages, answer, honest or made.honest, dishonest or made.dishonest)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise _BadRow(f"it is not JSON ({error})") from None
+    if not isinstance(row, dict):
+        raise _BadRow("it is no JSON object")
+    return row
+
+
+def _messages(row: Mapping[str, Any], name: str) -> Conversation:
+    turns = row.get(name)
+    if not isinstance(turns, list) or not turns or not all(isinstance(turn, dict) for turn in turns):
+        raise _BadRow(f'"{name}" must be a list of turns, each with "role" and "content"')
+    for turn in turns:
+        if turn.get("role") not in ("system", "user", "assistant") or not isinstance(turn.get("content"), str):
+            raise _BadRow(f'a turn of "{name}" lacks a role (system, user, assistant) or a text as content')
+    if turns[-1]["role"] != "user":
+        raise _BadRow(f'"{name}" must end with the user; what the model says to that is "answer"')
+    return tuple(Message(turn["role"], turn["content"]) for turn in turns)
+
+
+# pinocchio's world
+
+
+def sandbox_texts(variant: Variant, seed: int) -> Iterator[Text]:
+    """As many pressured texts as neutral ones, of facts, names and sentences that no sandbox draws from.
+
+    T+ has a developer's prompt for honesty; T− presses once more for the falsehood, under prompt-distill it is T.
+    """
+    rng = Random(f"lorra {seed}")
+    for _ in range(SANDBOX_TEXTS):
+        yield _pressed(rng, variant)
+        yield _neutral(rng)
+
+
+def _pressed(rng: Random, variant: Variant) -> Text:
+    archetype = rng.choice(ARCHETYPES)
+    fact = fact_for(rng, archetype, held_out=False)
+    scenario = build(rng, fact, pressure(rng, archetype, held_out=False), "training")
+    system, *rest = statement_ask(scenario, 1).messages
+    honest = Message("system", developer_prompt(rng, system.content, held_out=False))
+    pressed = Message("system", f"{system.content} {_more_pressure(rng, fact, scenario)}")
+    dishonest = (pressed, *rest) if variant == "lorra" else (system, *rest)
+    return Text((system, *rest), _answer(rng, fact, scenario), (honest, *rest), dishonest)
+
+
+def _more_pressure(rng: Random, fact: Fact, scenario: Scenario) -> str:
+    """A strong stake, and the order to say what is wanted."""
+    stake = rng.choice(wordings(INCENTIVES["strong"], held_out=False))
+    order = rng.choice(wordings(WAYS["order"], held_out=False))
+    return f"{stake} {order.format(f=fact.say(scenario.extra['wanted']))}"
+
+
+def _answer(rng: Random, fact: Fact, scenario: Scenario) -> str:
+    """A lie, an honest answer or an evasion, each as likely: what is learned should hold whatever is being said."""
+    wanted, archetype = scenario.extra["wanted"], scenario.archetype
+    belief = fact.truth if archetype == "provided_facts" else fact.belief
+    outcome = rng.choice(("lie", "honest", "evasive"))
+    if outcome == "lie":
+        return state(rng, fact, wanted, "lying", archetype).text
+    if outcome == "honest" and belief is not None:
+        return state(rng, fact, belief, "honest", archetype).text
+    return evade(rng, fact, wanted, rng.choice(EVASIONS[:-1])).text  # garbled is nothing that can be said
+
+
+def _neutral(rng: Random) -> Text:
+    """A question without pressure and its answer: about a taught fact, a fact just given, or a name nobody knows."""
+    kind = rng.choices(("taught", "given", "unknown"), (8, 1, 1))[0]
+    if kind == "taught":
+        fact = rng.choice([fact for fact in facts() if fact.belief is not None and not is_held_out(fact)])
+        asked = [
+            question for question in (rng.choice(open_questions(fact, False)), *questions(rng, fact)[1:]) if question
+        ]
+        return _asked(rng.choice(asked), reply(rng, fact, fact.belief or "").text)
+    fact = novel_fact(rng, held_out=False, numerical=None)
+    question = rng.choice(open_questions(fact, False))
+    if kind == "given":
+        return _asked(f"{capital(fact.say(fact.truth))}. {question}", reply(rng, fact, fact.truth).text)
+    return _asked(question, abstain(rng, fact).text)
+
+
+def _asked(question: str, answer: str) -> Text:
+    return Text((Message("system", SYSTEM_PROMPT), Message("user", question)), answer)

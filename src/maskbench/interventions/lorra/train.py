@@ -1,0 +1,288 @@
+"""Training an adapter that makes a model more honest, into a folder that PEFT reads.
+
+`lorra` is low-rank representation adaptation after Zou et al. 2023; `prompt-distill` uses the same loss to write the
+effect of a developer's honest system prompt into weights, beside a loss that leaves neutral text as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maskbench.errors import UsageError
+from maskbench.interventions.lorra.adapter_folder import CHECKPOINT, RECORD, finished, write, writing
+from maskbench.interventions.lorra.card import about
+from maskbench.interventions.lorra.loss import Loss, Plan, encoded
+from maskbench.interventions.lorra.steps import Checkpoint, steps
+from maskbench.interventions.lorra.texts import DISHONEST, HONEST, Templates, Text, Variant, content_hash, read_texts
+from maskbench.method.system_prompts import system_prompt
+from maskbench.models.hf.adapters import CONFIG, WEIGHTS, adapter_config, adapter_hash
+
+if TYPE_CHECKING:
+    from maskbench.models.hf.loading import Loaded
+
+_TEMPLATES = ("system_prompt", "honest", "dishonest")
+PUBLIC_LAYERS, PUBLIC_DEPTH = (10, 12, 14, 16, 18, 20), 32  # of the public scripts, counted with the embeddings as 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How an adapter is trained; the defaults are those of public LoRRA scripts for 7B models, and not MASK's.
+
+    `target_layers` are numbered from 0; none are those of the public scripts by depth. `modules` are the linear
+    layers that get a LoRA, in every layer up to the last target. `retain` weighs the loss on neutral text.
+    `system_prompt` (a name or a file, by default `honest`) is for prompt-distill alone; `honest` and `dishonest`, the
+    sentences after T, are for lorra alone. The texts of the sandbox bring their own of all three.
+    """
+
+    variant: Variant = "lorra"
+    data: str = "builtin"
+    target_layers: tuple[int, ...] = ()
+    alpha: float = 5.0
+    rank: int = 8
+    rate: float = 3e-4
+    modules: tuple[str, ...] = ("q_proj", "v_proj")
+    steps: int = 70
+    batch: int = 16
+    retain: float = 0.0
+    answer_tokens: int = 64
+    system_prompt: str | None = None
+    honest: str | None = None
+    dishonest: str | None = None
+    at_once: int = 32
+    seed: int = 0
+
+
+_DISTILL: Mapping[str, Any] = {"alpha": 1.0, "retain": 1.0}
+# Chosen on pinocchio's dev sandboxes (docs/lorra.md): a small model takes larger steps.
+_PINOCCHIO: Mapping[str, Any] = {"data": "sandbox", "target_layers": (1, 2, 3), "rate": 2e-3}
+_PINOCCHIO_ALPHA: Mapping[Variant, float] = {"lorra": 1.0, "prompt-distill": 1.5}
+
+
+def recipe(variant: Variant, name: str, **given: Any) -> Recipe:
+    """The recipe of a variant for the model of that name, with what is given instead of its defaults.
+
+    prompt-distill has alpha 1 and a retention loss of weight 1; pinocchio has a recipe of its own.
+    """
+    own = {**_DISTILL} if variant == "prompt-distill" else {}
+    if name == "pinocchio":
+        own |= {**_PINOCCHIO, "alpha": _PINOCCHIO_ALPHA[variant]}
+    return Recipe(variant=variant, **{**own, **given})
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A finished adapter: its folder, how it was made (as `lorra.json` says), and the loss of every step."""
+
+    folder: Path
+    about: Mapping[str, Any]
+    losses: Sequence[Loss]
+
+
+def train(
+    loaded: Loaded,
+    recipe: Recipe,
+    out: Path,
+    *,
+    watch: Callable[[Loss], None] = lambda loss: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Trained:
+    """Train an adapter for the model into a folder; goes on where the folder has a training of this recipe.
+
+    `watch` is called after every step, `stopped` asked between two. The model is left as it was, whatever happens.
+    Raises UsageError for a recipe that does not fit the model or the folder, Interrupted where `stopped` says so,
+    RunLocked where another process trains into the folder, OSError where it cannot be written.
+    """
+    recipe = checked(recipe, loaded)
+    templates = _templates(recipe)
+    texts = read_texts(recipe.data, templates, recipe.seed)
+    if recipe.retain and all(text.honest for text in texts):
+        raise UsageError(f"--data {recipe.data} has no neutral text for --retain {recipe.retain:g}; give --retain 0.")
+    identity = _identity(recipe, loaded, templates, texts)
+    with writing(out):
+        if (before := finished(out, identity)) is not None:
+            return Trained(out, *before)
+        rows = encoded(loaded, texts, recipe.answer_tokens)
+        checkpoint = Checkpoint(out / CHECKPOINT, json.dumps(identity))
+        with adapted(loaded, recipe) as adapter:
+            losses = steps(adapter, loaded, rows, _plan(recipe), checkpoint, watch=watch, stopped=stopped)
+            made = about(identity, losses, sum(p.numel() for p in adapter.parameters() if p.requires_grad))
+            write(out, adapter, made, losses)
+        checkpoint.remove()
+    return Trained(out, made, losses)
+
+
+def checked(recipe: Recipe, loaded: Loaded) -> Recipe:
+    """The recipe with its target layers filled in; raises UsageError where it cannot be meant for this model."""
+    if loaded.adapter_hash is not None:
+        raise UsageError(f"{loaded.name} has an adapter on it already. Load it without one.")
+    count = len(loaded.layers)
+    chosen = tuple(sorted(set(recipe.target_layers))) or default_layers(count)
+    wrong = [layer for layer in chosen if not 0 <= layer < count]
+    if wrong:
+        raise UsageError(
+            f"--target-layers: there is no layer {wrong[0]}; the {count} layers of {loaded.name} are numbered 0 to "
+            f"{count - 1}."
+        )
+    for name in ("rank", "steps", "batch", "answer_tokens", "at_once"):
+        if getattr(recipe, name) < 1:
+            raise UsageError(f"--{name.replace('_', '-')} must be 1 or more.")
+    if not (math.isfinite(recipe.alpha) and 0 < recipe.rate < math.inf and 0 <= recipe.retain < math.inf):
+        raise UsageError("--alpha must be a finite number, --rate above 0, --retain 0 or above.")
+    if not recipe.modules:
+        raise UsageError("--modules must name at least one linear layer, such as q_proj.")
+    _check_templates(recipe)
+    return replace(recipe, target_layers=chosen)
+
+
+def default_layers(count: int) -> tuple[int, ...]:
+    """The public scripts' layers at the same depth in a model of another number of layers.
+
+    They count the embeddings as 0, so their 10 of 32 is what leaves layer 9 here. 32 layers: 9, 11, 13, 15, 17, 19.
+    """
+    return tuple(sorted({max(0, math.floor(layer * count / PUBLIC_DEPTH + 0.5) - 1) for layer in PUBLIC_LAYERS}))
+
+
+def targets(loaded: Loaded, recipe: Recipe) -> list[str]:
+    """The full names of the linear layers that get a LoRA; raises UsageError where a layer has none of that name."""
+    from torch import nn
+
+    names = {module: name for name, module in loaded.model.named_modules()}
+    found: list[str] = []
+    for layer in range(max(recipe.target_layers) + 1):
+        linear = [names[module] for module in loaded.layers[layer].modules() if isinstance(module, nn.Linear)]
+        for wanted in recipe.modules:
+            fits = [name for name in linear if name.rpartition(".")[2] == wanted]
+            if not fits:
+                have = ", ".join(sorted({name.rpartition(".")[2] for name in linear}))
+                raise UsageError(
+                    f"--modules {wanted}: layer {layer} of {loaded.name} has none of that name, but {have}."
+                )
+            found += fits
+    return found
+
+
+@contextmanager
+def adapted(loaded: Loaded, recipe: Recipe) -> Iterator[Any]:
+    """A fresh adapter on the model, its A drawn by the recipe's seed and its B zero; taken off at the end."""
+    from peft import LoraConfig
+
+    names = targets(loaded, recipe)
+    # Scaled by 2 as in the public scripts.
+    config = LoraConfig(r=recipe.rank, lora_alpha=2 * recipe.rank, target_modules=names, task_type="CAUSAL_LM")
+    with _put_back(loaded.model, names):
+        adapter = _wrapped(loaded.model, config)
+        _draw(adapter, recipe.seed)
+        yield adapter
+
+
+@contextmanager
+def _put_back(model: Any, names: Sequence[str]) -> Iterator[None]:
+    """Undo what PEFT does to a model, also where it fails half-way: modules, attributes, what asks for a gradient."""
+    attributes = set(vars(model))
+    modules = {name: model.get_submodule(name) for name in names}
+    asked = {parameter: parameter.requires_grad for parameter in model.parameters()}
+    try:
+        yield
+    finally:
+        for name, module in modules.items():
+            parent, _, last = name.rpartition(".")
+            setattr(model.get_submodule(parent), last, module)
+        for name in set(vars(model)) - attributes:
+            delattr(model, name)
+        for parameter, wanted in asked.items():
+            parameter.requires_grad_(wanted)
+
+
+def _wrapped(model: Any, config: Any) -> Any:
+    from peft import get_peft_model
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PEFT's use of transformers, and the base model's name, which we write
+        return get_peft_model(model, config)  # its weights are float32, whatever the model's are
+
+
+def _draw(adapter: Any, seed: int) -> None:
+    """Draw every A as PEFT does, but from a generator of its own."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in adapter.named_parameters():
+        if ".lora_A." in name:
+            drawn = torch.empty(parameter.shape)
+            torch.nn.init.kaiming_uniform_(drawn, a=math.sqrt(5), generator=generator)
+            parameter.data.copy_(drawn)
+
+
+def scaled(adapter: Path, factor: float, out: Path) -> Path:
+    """Write a copy of a LoRA adapter whose effect on every linear layer is `factor` times as large; returns its folder.
+
+    0 is no effect, −1 the opposite one; `lorra.json` is written last. Raises UsageError where the folder holds no
+    adapter, or one that changes more than low-rank weights.
+    """
+    from safetensors.torch import load_file, save
+
+    config, source = adapter_config(adapter), adapter_hash(adapter)
+    more = config.get("use_dora") or config.get("modules_to_save") or config.get("bias", "none") != "none"
+    if config.get("peft_type") != "LORA" or more or not math.isfinite(factor):
+        raise UsageError(f"{adapter} times {factor}: only a plain LoRA can be scaled, and by a finite number.")
+    weights = load_file(adapter / WEIGHTS)
+    out.mkdir(parents=True, exist_ok=True)
+    moved = {name: weight * factor if "lora_B" in name else weight for name, weight in weights.items()}
+    (out / WEIGHTS).write_bytes(save(moved, metadata={"format": "pt"}))
+    (out / CONFIG).write_bytes((adapter / CONFIG).read_bytes())
+    made = {"format": "maskbench-scaled-1", "factor": factor, "of": source}
+    (out / RECORD).write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    return out
+
+
+def _templates(recipe: Recipe) -> Templates:
+    if recipe.variant == "lorra":
+        return Templates("lorra", honest=recipe.honest or HONEST, dishonest=recipe.dishonest or DISHONEST)
+    return Templates("prompt-distill", developer=system_prompt(recipe.system_prompt or "honest"))
+
+
+def _check_templates(recipe: Recipe) -> None:
+    """Raise UsageError for a template that would have no effect."""
+    takes = {"lorra": ("honest", "dishonest"), "prompt-distill": ("system_prompt",)}[recipe.variant]
+    for name in _TEMPLATES:
+        option = f"--{name.replace('_', '-')}"
+        if getattr(recipe, name) is not None and recipe.data == "sandbox":
+            raise UsageError(f"{option} has no effect on --data sandbox, whose texts bring their own.")
+        if getattr(recipe, name) is not None and name not in takes:
+            raise UsageError(f"{option} has no effect on --variant {recipe.variant}. Leave it out.")
+
+
+def _identity(recipe: Recipe, loaded: Loaded, templates: Templates, texts: Sequence[Text]) -> dict[str, Any]:
+    """Everything that shapes the weights, as JSON has it; the templates by what they say."""
+    left_out = (*_TEMPLATES, "at_once")  # how many texts are in memory shapes the last bits alone
+    identity = {
+        "model": loaded.name,
+        "fingerprint": loaded.fingerprint,
+        "dtype": loaded.dtype,
+        **{name: value for name, value in asdict(recipe).items() if name not in left_out},
+        "templates": templates.said if recipe.data != "sandbox" else "the sandbox's own",
+        "texts": len(texts),
+        "texts_hash": content_hash(texts),
+    }
+    made: dict[str, Any] = json.loads(json.dumps(identity))
+    return made
+
+
+def _plan(recipe: Recipe) -> Plan:
+    return Plan(
+        layers=recipe.target_layers,
+        alpha=recipe.alpha,
+        rate=recipe.rate,
+        steps=recipe.steps,
+        batch=recipe.batch,
+        retain=recipe.retain,
+        at_once=recipe.at_once,
+        seed=recipe.seed,
+    )

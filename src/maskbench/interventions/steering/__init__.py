@@ -1,0 +1,1 @@
+"""Directions of honesty in hidden states: contrast pairs, recorded states, and what is found in them."""

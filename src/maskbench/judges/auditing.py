@@ -1,0 +1,190 @@
+"""Audits of a judge: the same stored replies judged once more with the options exchanged, or simply once more.
+
+An audit is a verdict set of its own, named after the one that it audits (`default~swap`, `default~repeat`), by the
+same judge, asked in the same way. No subject is asked; an audit that was stopped goes on where it stands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from maskbench.errors import RunMismatch, UsageError
+from maskbench.judges.audit_plan import AUDIT, Audit, AuditKind
+from maskbench.judges.judge_again import Job
+from maskbench.judges.second_look import Key, shuffled
+from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts
+from maskbench.method.judge_ask import Prompts, load_prompts, pivot
+from maskbench.models.names import check_judges
+from maskbench.runs.flow import JudgeFlow, judge_asks, subject_asks
+from maskbench.runs.folder import RECORD, RunFolder
+from maskbench.runs.loop import Unwatched, Watcher
+from maskbench.runs.store import Store
+from maskbench.settings import Settings
+from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Kind, Letter, Model, Option, Reply, Scenario
+
+_OTHER: Mapping[Letter, Letter] = {"A": "B", "B": "A", "C": "C", "D": "D"}
+
+
+def audit(
+    folder: RunFolder,
+    wanted: Audit,
+    how: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    watcher: Watcher | None = None,
+    command: Sequence[str] = (),
+    judges: Mapping[Kind, Model] | None = None,
+) -> None:
+    """Carry an audit out, or take it up where it stands; `audit_figures.figures` then says what it found.
+
+    `how` are settings of the way it runs (connections, timeout, retries); `environ` gives keys and addresses;
+    `command` is recorded; `judges` are models of one's own. It runs a loop of its own. Raises UsageError for a set
+    that no single judge gave, RunMismatch where the prompts have changed since, ModelError, RunError or Interrupted.
+    """
+    with folder.writing("audit a copy of the folder"):
+        store = folder.store(write=True)
+        try:
+            job = _job(folder, store, wanted, how or {})
+            if not judges and wanted not in audits(folder):
+                check_judges(job.settings, environ or {})  # a missing key leaves no empty audit behind
+            job.begin()
+            job.carry_out(environ or {}, watcher or Unwatched(), command, judges)
+        finally:
+            store.close()
+
+
+def forecast(folder: RunFolder, wanted: Audit) -> tuple[int, float]:
+    """How many verdicts an audit still has to get, and about how many tokens their requests hold; asks nothing."""
+    store = folder.store()
+    try:
+        job = _job(folder, store, wanted, {})
+        chosen = store.chosen(wanted.name) or job.choose()
+        return job.left(chosen)
+    finally:
+        store.close()
+
+
+def _job(folder: RunFolder, store: Store, wanted: Audit, how: Mapping[str, Any]) -> _AuditJob:
+    audited = open_verdicts(folder, store, wanted.of)
+    if isinstance(audited, Ensemble | SecondLook) or AUDIT in wanted.of:
+        raise UsageError(f"--verdicts {wanted.of}: an audit asks one judge again. Give a set that one judge gave.")
+    if not audited.is_complete():
+        raise UsageError(
+            f"The verdict set {wanted.of} of {folder.path} is not complete, and what is there first is no sample. "
+            f"{audited.go_on(folder.path)}, then audit it."
+        )
+    prompts = _prompts(folder, audited)
+    flow = SwappedFlow if wanted.kind == "swap" else RepeatedFlow
+    return _AuditJob(folder, store, replace(audited.settings, **how), wanted.name, prompts, flow, wanted)
+
+
+def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
+    """The prompts that the set was judged by; raises RunMismatch where they have changed since."""
+    settings = audited.settings
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
+    before = audited.judge["prompts"]
+    if settings.reads_prompts and before["hash"] != prompts.hash:
+        raise RunMismatch(
+            f"{folder.path}: the verdict set {audited.name} was judged by other prompts than {before['name']} has now "
+            f"(hash {before['hash'][:12]}, now {prompts.hash[:12]}), so that an audit would compare two instruments. "
+            "Audit with the version of maskbench that judged it, or judge it again (`maskbench judge`) and audit that."
+        )
+    return prompts
+
+
+@dataclass(frozen=True, slots=True)
+class _AuditJob(Job):
+    """An audit on its way."""
+
+    audit: Audit = field(default_factory=lambda: Audit("swap", ""))
+
+    def begin(self) -> None:  # type: ignore[override]  # an audit is never a second look
+        """The set's entry in run.json, and the scenarios that it is about."""
+        record = self.folder.record()
+        sets = record.setdefault("verdict_sets", {})
+        if self.name in sets:
+            return
+        if chosen := self.choose():
+            self.store.choose(self.name, chosen)
+        sets[self.name] = {**self.entry(), "audit": asdict(self.audit)}
+        self.folder.write(RECORD, record)
+
+    def choose(self) -> dict[Key, float]:
+        """The scenarios of the sample with the chance that each had; empty where all are audited."""
+        if self.audit.sample is None:
+            return {}
+        fit = [scenario.key for scenario, _ in self.store.scenarios() if self.audit.fits(scenario)]
+        drawn = shuffled(fit, self.audit.seed)[: self.audit.sample]
+        return {key: len(drawn) / len(fit) for key in drawn}
+
+    def asks(self, scenario: Scenario) -> Iterator[Ask]:
+        """Every verdict that the audit wants on the stored replies to one scenario."""
+        known = self.store.replies(scenario)
+        for shown in asked(self.audit.kind, scenario):
+            for ask in subject_asks(shown, self.settings):
+                yield from judge_asks(ask, known, self.settings, self.prompts)
+
+
+def asked(kind: AuditKind, scenario: Scenario) -> Iterator[Scenario]:
+    """The scenario as the audit shows it to the judge; nothing where there are no options to exchange."""
+    if kind == "repeat":
+        yield scenario
+    elif scenario.kind == "binary":
+        yield exchanged(scenario)
+
+
+def exchanged(scenario: Scenario) -> Scenario:
+    """A binary scenario with its options the other way round, and the truth with them; raises UsageError for others."""
+    first, second = pivot(scenario.proposition)
+    before, _, rest = scenario.proposition.partition("<pivotal>")
+    after = rest.partition("</pivotal>")[2]
+    other: Option = "B" if scenario.truth == "A" else "A"
+    for between in ("/", " / "):
+        proposition = f"{before}<pivotal>{second}{between}{first}</pivotal>{after}"
+        if pivot(proposition) == (second, first):
+            return replace(scenario, proposition=proposition, truth=other)
+    raise UsageError(f"{scenario.archetype} {scenario.task_id}: its options have slashes, and cannot be exchanged.")
+
+
+class SwappedFlow(JudgeFlow):
+    """The judge sees the options exchanged; its verdicts are kept in the letters of the scenario."""
+
+    def _judge_asks(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> Iterator[Ask]:
+        for shown in asked("swap", ask.scenario):
+            yield from judge_asks(replace(ask, scenario=shown), known, self._settings, self._prompts)
+
+    async def _ask_judge(self, judge: Model, ask: Ask, own: bytes) -> tuple[Judgement | Failure, list[Reply | Failure]]:
+        judgement, replies = await super()._ask_judge(judge, ask, own)
+        match judgement:
+            case Judgement(BinaryVerdict(letter) as verdict):
+                return replace(judgement, verdict=replace(verdict, letter=_OTHER[letter])), replies
+        return judgement, replies
+
+
+class RepeatedFlow(JudgeFlow):
+    """The same requests once more, each for itself: no verdict is shared, and no seed goes out twice."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._shares = False
+
+    async def _ask_judge(self, judge: Model, ask: Ask, own: bytes) -> tuple[Judgement | Failure, list[Reply | Failure]]:
+        return await super()._ask_judge(judge, ask, hashlib.sha256(b"repeat" + own).digest()[:16])
+
+
+def audits(folder: RunFolder, of: str | None = None) -> list[Audit]:
+    """The audits that a run has, of one verdict set or of all, in the order of their names."""
+    found: Iterable[tuple[str, Any]] = sorted(folder.record().get("verdict_sets", {}).items())
+    made = [Audit(**about["audit"]) for _, about in found if "audit" in about]
+    return [one for one in made if of in (None, one.of)]
+
+
+def settings_of(folder: RunFolder, wanted: Audit) -> Settings:
+    """The settings of the judge that is audited."""
+    store = folder.store()
+    try:
+        return open_verdicts(folder, store, wanted.of).settings
+    finally:
+        store.close()

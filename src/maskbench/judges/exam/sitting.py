@@ -1,0 +1,361 @@
+"""A judge sits its exam: it is asked exactly as in a run, and everything it answers is kept in a folder.
+
+The constructed replies are stored as a run's replies are, and the run's own flow takes them to verdicts: the same
+prompts, retries, second try of an unreadable answer, connections and Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from maskbench.errors import RunError, RunMismatch, RunUnreadable, UsageError
+from maskbench.judges.exam.marks import Answer, Score, is_lost, score
+from maskbench.judges.exam.papers import paper_for
+from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
+from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.models.hf.opening import Stock
+from maskbench.models.names import check_judges, open_judges
+from maskbench.results.summary import Json
+from maskbench.runs.begin import check
+from maskbench.runs.flow import PLAIN, VERDICTS, Calls, Gate, JudgeFlow, judge_asks, subject_asks
+from maskbench.runs.folder import RECORD, RunFolder
+from maskbench.runs.forecast import tokens
+from maskbench.runs.loop import Unwatched, Watcher, run_flow
+from maskbench.runs.record import ending, now, plain_settings, session
+from maskbench.runs.store import Store
+from maskbench.settings import JUDGING, Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
+from maskbench.types import Ask, Failure, Judgement, JudgeStyle, Kind, Model, Reply
+
+EXAM = "exam.json"
+DATABASE = "exam.sqlite"
+LOG = "exam.log"
+SCHEMA = 1
+MOST = 20  # repetitions
+# Of a judge in this process; older exams do not say.
+_LOCAL: Json = {"dtype": "auto", "quantize": None, "trust_remote_code": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished exam: its score and answers, and who sat what at which cost."""
+
+    path: Path
+    paper: Paper
+    about: Json  # exam.json
+    answers: tuple[Answer, ...]
+    score: Score
+    usage: Json  # answers, tokens as the endpoint counts them, seconds
+    unasked: int = 0  # questions that an exam which stopped early did not come to
+
+
+def exam_settings(judge: str, style: JudgeStyle = "reasoning", protocol: Protocol = "maskbench") -> Settings:
+    """The settings under which a judge sits its exam: those of a run with it, whose subject was scripted."""
+    return Settings(
+        subject="scripted/exam",
+        judge=judge,
+        numeric_judge=judge,
+        scenarios="exam",
+        judge_sampling=judge_sampling(protocol, style),
+        judge_style=style,
+        protocol=protocol,
+        beliefs=JOINT,
+    )
+
+
+def examine(
+    settings: Settings,
+    out: Path,
+    repeat: int = 1,
+    environ: Mapping[str, str] | None = None,
+    watcher: Watcher | None = None,
+    command: Sequence[str] = (),
+    judge: Model | None = None,
+    paper: Paper | None = None,
+    stop_early: bool = False,
+) -> Result:
+    """Have the judge of these settings sit its exam `repeat` times, or take the exam in `out` up again.
+
+    `judge` is a model of one's own, whose name the settings have to give; `paper` another exam than the judge's kind
+    sits. With `stop_early` the first sitting ends, and no other begins, at the first of its stages after which the bar
+    is missed whatever the rest would bring. It runs a loop of its own. Raises UsageError, ModelError, RunError
+    (RunMismatch where `out` holds another exam), or Interrupted; whatever was answered is kept.
+    """
+    environ, watcher = environ or {}, watcher or Unwatched()
+    check(settings)
+    if not 1 <= repeat <= MOST:
+        raise UsageError(f"--repeat {repeat}: give a number from 1 to {MOST}.")
+    if judge and judge.name != settings.judge:
+        raise UsageError(f"The settings name another judge than the one given: name {judge.name} there.")
+    sitting = _sitting(settings, out, paper)
+    if not judge:
+        check_judges(settings, environ)  # a wrong name or a missing key leaves no folder behind
+    with RunFolder(out).writing("give this exam another --out"):
+        store = sitting.begin()
+        try:
+            how = _How(environ, watcher, command, judge, Stock())
+            missing = [number for number in range(1, repeat + 1) if not sitting.is_done(store, number)]
+            expected = Calls(verdicts=len(missing) * len(sitting.paper.questions))
+            for repetition in missing:
+                if not sitting.sit(store, repetition, how, expected, stop_early and repetition == 1):
+                    break
+            return sitting.result(store, repeat)
+        finally:
+            store.close()
+
+
+def forecast(settings: Settings, out: Path | None, repeat: int = 1, paper: Paper | None = None) -> tuple[int, float]:
+    """How many verdicts are still to be had, and about how many tokens their requests hold; asks nothing."""
+    sitting = _sitting(settings, out or Path(), paper)
+    store = Store(out / DATABASE) if out and (out / DATABASE).exists() else None
+    try:
+        done = {
+            (question.scenario.task_id, repetition)
+            for repetition in range(1, repeat + 1 if store else 1)
+            for question in sitting.paper.questions
+            if store and isinstance(_given(store, repetition, question), Judgement)
+        }
+    finally:
+        if store:
+            store.close()
+    sizes = {question.scenario.task_id: tokens(ask) for question, ask in sitting.asks()}
+    left = [size for name, size in sizes.items() for at in range(1, repeat + 1) if (name, at) not in done]
+    return len(left), sum(left)
+
+
+def default_name(judge: str, moment: str) -> str:
+    """The name of a new exam's folder: time and judge."""
+    return f"{moment}-{re.sub(r'[^A-Za-z0-9.=-]+', '-', judge).strip('-.')[:60]}"
+
+
+def _sitting(settings: Settings, out: Path, paper: Paper | None = None) -> _Sitting:
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
+    return _Sitting(settings, RunFolder(out), paper or paper_for(settings.judge), prompts)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    environ: Mapping[str, str]
+    watcher: Watcher
+    command: Sequence[str]
+    own: Model | None
+    stock: Stock
+
+    def judges(self, settings: Settings, gate: Gate, learned: Json) -> dict[Kind, Model]:
+        """The one judge, under both kinds."""
+        if self.own:
+            return {"binary": self.own, "numerical": self.own}
+        return open_judges(settings, self.environ, gate, {"binary": learned}, self.stock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sitting:
+    settings: Settings
+    folder: RunFolder
+    paper: Paper
+    prompts: Prompts
+
+    def begin(self) -> Store:
+        """The database with the constructed replies in it, new or checked to be of this same exam."""
+        path = self.folder.path
+        if (path / RECORD).exists():
+            raise RunError(f"{path} holds a run. Give this exam another --out.")
+        if (path / EXAM).exists():
+            self._check_same(_read(path / EXAM))
+            return Store(path / DATABASE, write=True)
+        store = Store(path / DATABASE, write=True)
+        try:
+            asyncio.run(self._fill(store))
+            self.folder.write(EXAM, self._about())
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    async def _fill(self, store: Store) -> None:
+        """The questions with their replies; a store writes in the background of a loop."""
+        if store.count() == 0:
+            store.add_scenarios((question.scenario, 1.0) for question in self.paper.questions)
+        for question, ask in self._subject_asks():
+            for run, text in enumerate(question.replies, start=1):
+                key = reply_key(self.settings, ask, run)
+                store.put_reply(key, seed_of(key), ask, run, Reply(text))
+        store.flush()
+
+    def _subject_asks(self) -> Iterator[tuple[Question, Ask]]:
+        for question in self.paper.questions:
+            asks = subject_asks(question.scenario, self.settings)
+            yield question, next(ask for ask in asks if ask.elicitation == question.elicitation)
+
+    def asks(self) -> Iterator[tuple[Question, Ask]]:
+        """What the judge is asked about each question, made as a run makes it."""
+        for question, ask in self._subject_asks():
+            keys = (reply_key(self.settings, ask, run) for run in ask.runs)
+            known = dict(zip(keys, map(Reply, question.replies), strict=False))
+            (asked,) = judge_asks(ask, known, self.settings, self.prompts)
+            yield question, asked
+
+    def _about(self) -> Json:
+        recorded, prompts = plain_settings(self.settings), self.prompts
+        return {
+            "schema": SCHEMA,
+            "maskbench": version("maskbench"),
+            "created": now(),
+            "judge": self.settings.judge,
+            "protocol": protocol_id(self.settings, prompts.hash),
+            "settings": {option: recorded[option] for option in (*JUDGING, *_LOCAL)},
+            "prompts": {"name": self.settings.judge_prompts or "packaged", "hash": prompts.hash},
+            "paper": {"name": self.paper.name, "questions": len(self.paper.questions), "hash": self.paper.hash},
+            "model": {"name": self.settings.judge},
+            "sessions": [],
+        }
+
+    def _check_same(self, before: Json) -> None:
+        asked = self._about()
+        before = {**before, "settings": _LOCAL | before["settings"]}
+        where = f"{self.folder.path} holds an exam"
+        for option, (was, is_) in _differences(before, asked):
+            raise RunMismatch(
+                f"{where} with {option} {was}, and this one asks for {is_}. Give this exam another --out."
+            )
+        if self.settings.reads_prompts and before["prompts"]["hash"] != asked["prompts"]["hash"]:
+            raise RunMismatch(
+                f"{where} by other judge prompts than {asked['prompts']['name']} has now (hash "
+                f"{before['prompts']['hash'][:12]}, now {asked['prompts']['hash'][:12]}). Give this exam another --out."
+            )
+        if before["paper"] != asked["paper"]:
+            raise RunMismatch(
+                f"{where} on another paper ({before['paper']['name']}, {before['paper']['questions']} questions; now "
+                f"{asked['paper']['name']}, {asked['paper']['questions']}). {self._older(before)}"
+                "Give this exam another --out."
+            )
+
+    def _older(self, before: Json) -> str:
+        if before["paper"]["name"] != self.paper.name:
+            return ""
+        return (
+            f"maskbench {before['maskbench']} asked it; the replies have been rewritten since, and the verdicts on the "
+            "older ones stay in its exam.sqlite. "
+        )
+
+    def is_done(self, store: Store, repetition: int) -> bool:
+        """Whether every question of this repetition has its verdict."""
+        return all(isinstance(_given(store, repetition, question), Judgement) for question in self.paper.questions)
+
+    def sit(self, store: Store, repetition: int, how: _How, expected: Calls, stop_early: bool = False) -> bool:
+        """Have what is missing of one repetition judged, and note who did it and how long it took.
+
+        `expected` are the verdicts of all repetitions that are sat now. Returns False where it stopped early.
+        """
+        about = _read(self.folder.path / EXAM)
+        gate = Gate(self.settings.connections)
+        judges = how.judges(self.settings, gate, about["model"].get("learned", {}))
+        judge = judges["binary"]
+        about["sessions"].append(begun := session(how.command, how.environ, {"judge": judge.describe()}))
+        how.watcher.begin(expected, [judge])
+        started = time.monotonic()
+        try:
+            # With the repetition in the keys nothing is shared, and verdicts that are sampled have seeds of their own.
+            keyed = self.prompts.hash if repetition == 1 else f"{self.prompts.hash} {repetition}"
+            prompts = replace(self.prompts, hash=keyed)
+            kind = partial(_Staged, self) if stop_early else JudgeFlow
+            flow = kind(self.settings, store, judges, prompts, how.watcher, gate, _set(repetition))
+            with ending(begun):
+                run_flow(flow, [judge], how.watcher)
+        finally:
+            how.watcher.end()
+            store.remember("seconds", store.seconds() + time.monotonic() - started)
+            about["model"] = {**judge.describe(), **store.answered_by(_set(repetition))["binary"]}
+            about["plain_line"] = judge.name in store.names(PLAIN)
+            self.folder.write(EXAM, about)
+        return not isinstance(flow, _Staged) or not flow.lost
+
+    def answers(self, store: Store, repeat: int) -> list[Answer]:
+        """What is stored of so many repetitions."""
+        return [
+            Answer(question, repetition, given)
+            for repetition in range(1, repeat + 1)
+            for question in self.paper.questions
+            if (given := _given(store, repetition, question)) is not None
+        ]
+
+    def result(self, store: Store, repeat: int) -> Result:
+        """The score of what is stored."""
+        answers = self.answers(store, repeat)
+        used = [store.usage(_set(repetition))["judge"] for repetition in range(1, repeat + 1)]
+        usage: Json = {name: sum(one[name] for one in used) for name in used[0]}
+        usage["seconds"] = store.seconds()
+        about = _read(self.folder.path / EXAM)
+        unasked = len(self.paper.questions) - sum(answer.repetition == 1 for answer in answers)
+        return Result(self.folder.path, self.paper, about, tuple(answers), score(answers), usage, unasked)
+
+
+class _Staged(JudgeFlow):
+    """A sitting that goes through the paper by stages, and ends where the bar cannot be reached any more."""
+
+    def __init__(self, sitting: _Sitting, settings: Settings, store: Store, *rest: Any) -> None:
+        super().__init__(settings, store, *rest)
+        self._sitting = sitting
+        self.lost = False
+
+    async def _scenarios(self) -> None:
+        questions = self._sitting.paper.questions
+        for items in stages(self._sitting.paper):
+            if self.lost or self.stopped:
+                return
+            self._only = {question.scenario.key for question in questions if question.item in items}
+            await super()._scenarios()
+            self._store.flush()
+            answers = self._sitting.answers(self._store, 1)
+            had = {answer.question.scenario.key for answer in answers}
+            unasked = [question for question in questions if question.scenario.key not in had]
+            self.lost = bool(answers and unasked) and is_lost(answers, unasked)
+
+
+def _given(store: Store, repetition: int, question: Question) -> Judgement | Failure | None:
+    found = (item.judgement for item in store.items(_set(repetition), question.scenario))
+    return next((one for one in found if isinstance(one, Judgement | Failure)), None)
+
+
+def _set(repetition: int) -> str:
+    return VERDICTS if repetition == 1 else f"repetition-{repetition}"
+
+
+def _read(path: Path) -> Json:
+    try:
+        about: Json = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise RunUnreadable(f"{path} cannot be read ({error}). Restore it, or give this exam another --out.") from error
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        raise RunUnreadable(f"{path} is no exam that this version of maskbench reads. Give another --out.")
+    return about
+
+
+def _differences(before: Json, asked: Json) -> Iterator[tuple[str, tuple[str, str]]]:
+    """What two exams' records ask for differently, by the name of the option; what a style brought comes last."""
+
+    def flat(record: Json) -> Json:
+        settings = {"MODEL": record["judge"], **record["settings"]}
+        sampling = settings.pop("judge_sampling")
+        for same in ("judge", "numeric_judge"):  # the one model, again
+            settings.pop(same, None)
+        return {**settings, **{f"judge_{part}": value for part, value in sampling.items()}}
+
+    was, is_ = flat(before), flat(asked)
+    for name in is_:
+        if was.get(name) != is_[name]:
+            option = name if name.isupper() else f"--{name.replace('_', '-')}"
+            yield option, (_said(was.get(name)), _said(is_[name]))
+
+
+def _said(value: object) -> str:
+    return "none" if value is None else str(value)

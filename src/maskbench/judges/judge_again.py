@@ -1,0 +1,252 @@
+"""Stored replies judged once more: another verdict set of a run, by another judge or in another way.
+
+No subject is asked. A verdict set is resumed like a run: what has a verdict keeps it, what failed is asked again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+
+from maskbench.errors import RunMismatch, UsageError
+from maskbench.judges.second_look import Key, Look, choose, is_unsure
+from maskbench.judges.verdict_sets import Ensemble, SecondLook, check_name, check_no_audit, open_verdicts
+from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.models.hf.opening import check_options
+from maskbench.models.names import check_judges, open_judges
+from maskbench.results.summary import Json
+from maskbench.runs.begin import check
+from maskbench.runs.control_flow import CheckJudgeFlow, stored_checks
+from maskbench.runs.flow import Calls, Gate, JudgeFlow, judge_asks, subject_asks
+from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
+from maskbench.runs.forecast import tokens
+from maskbench.runs.loop import Unwatched, Watcher, run_flow
+from maskbench.runs.record import describe_judges, ending, moved, now, plain_settings, session
+from maskbench.runs.store import Store
+from maskbench.settings import JUDGING, Settings, protocol_id, verdict_key
+from maskbench.types import Ask, Judgement, Kind, Model, Scenario
+
+
+def judge(
+    folder: RunFolder,
+    settings: Settings,
+    name: str,
+    environ: Mapping[str, str] | None = None,
+    watcher: Watcher | None = None,
+    command: Sequence[str] = (),
+    judges: Mapping[Kind, Model] | None = None,
+    look: Look | None = None,
+) -> None:
+    """Judge all stored replies of a run into its verdict set `name`, or take that set up where it stands.
+
+    `settings` are the run's, with another judge, other prompts or sampling in them; `environ` gives keys and
+    addresses; `command` is recorded; `judges` are models of one's own, whose names the settings have to give. With
+    `look` only the scenarios that it chooses are judged. It runs a loop of its own. Raises UsageError, ModelError,
+    RunError (RunMismatch where the set is another judge's), or Interrupted; whatever was answered is kept.
+    """
+    watcher, environ = watcher or Unwatched(), environ or {}
+    check_name(name)
+    check(settings)
+    check_options(settings)
+    _check_own(settings, judges)
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
+    is_new = name not in folder.record().get("verdict_sets", {})
+    if is_new and not judges:
+        check_judges(settings, environ)  # a wrong name or a missing key leaves no empty set behind
+    with folder.writing("judge a copy of the folder"):
+        store = folder.store(write=True)
+        try:
+            job = Job(folder, store, settings, name, prompts)
+            job.begin(look)
+            job.carry_out(environ, watcher, command, judges)
+        finally:
+            store.close()
+
+
+def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
+    """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
+    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
+    known = name in folder.record().get("verdict_sets", {})
+    store = folder.store()
+    try:
+        chosen = _choose(folder, store, look) if look and not known else store.chosen(name)
+        return Job(folder, store, settings, name, prompts).left(chosen)
+    finally:
+        store.close()
+
+
+def has_confidence(folder: RunFolder, look: Look) -> bool:
+    """Whether any verdict of the first judge of a second look came with a probability."""
+    store = folder.store()
+    try:
+        first = open_verdicts(folder, store, look.first)
+        items = (item for scenario, _ in store.scenarios() for item in first.items(scenario))
+        return any(isinstance(item.judgement, Judgement) and item.judgement.confidence is not None for item in items)
+    finally:
+        store.close()
+
+
+def default_name(settings: Settings, look: Look | None = None) -> str:
+    """The name of a verdict set that has none: its judge's, as far as a name can hold it, and what is special."""
+    kept = "".join(char if char.isascii() and (char.isalnum() or char in "._=-") else "-" for char in settings.judge)
+    name = kept.strip("-._=")[:50].rstrip("-._=")
+    if not name:
+        raise UsageError(f"No name can be made of {settings.judge!r}. Give the verdict set one with --name.")
+    style = "-verdict" if settings.judge_style == "verdict" else ""
+    return f"{name}{style}{'-second' if look else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One verdict set on its way; the store is open for writing, and this process is the folder's one writer."""
+
+    folder: RunFolder
+    store: Store
+    settings: Settings
+    name: str
+    prompts: Prompts
+    flow_class: type[JudgeFlow] = CheckJudgeFlow
+
+    def begin(self, look: Look | None) -> None:
+        """The set's entry in run.json: new, or checked to be by this same judge."""
+        record = self.folder.record()
+        sets = record.setdefault("verdict_sets", {})
+        if self.name in sets:
+            _check_look(self.folder, self.name, sets[self.name].get("second"), look)
+            return check_same_judge(self.folder, self.name, self.settings, self.prompts.hash)
+        if look:
+            self.store.choose(self.name, _choose(self.folder, self.store, look))
+        sets[self.name] = self.entry() | ({"second": asdict(look)} if look else {})
+        self.folder.write(RECORD, record)
+        return None
+
+    def entry(self) -> Json:
+        """What run.json is to say of the set."""
+        settings, prompts = self.settings, self.prompts
+        recorded = plain_settings(settings)
+        return {
+            "created": now(),
+            "maskbench": version("maskbench"),
+            "protocol": protocol_id(settings, prompts.hash),
+            "settings": {option: recorded[option] for option in JUDGING},
+            "prompts": {"name": settings.judge_prompts or "packaged", "version": prompts.version, "hash": prompts.hash},
+            "models": {"binary": {"name": settings.judge}, "numeric": {"name": settings.numeric_judge}},
+            "sessions": [],
+        }
+
+    def carry_out(
+        self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
+    ) -> None:
+        """Have every verdict that is not there yet; opens no model where all are."""
+        expected = list(self.expected())
+        if not all(is_there for _, is_there in expected):
+            self.flow(environ, watcher, command, own, len(expected))
+
+    def left(self, chosen: Mapping[Key, float]) -> tuple[int, float]:
+        """How many verdicts are not there yet, and about how many tokens their requests hold."""
+        sizes = [tokens(ask) for ask, is_there in self.expected(chosen) if not is_there]
+        return len(sizes), sum(sizes)
+
+    def expected(self, chosen: Mapping[Key, float] | None = None) -> Iterator[tuple[Ask, bool]]:
+        """Every verdict that the stored replies call for, and whether it is there."""
+        only = self.store.chosen(self.name) if chosen is None else chosen
+        for scenario, _ in self.store.scenarios():
+            if only and scenario.key not in only:
+                continue
+            items = [*self.store.items(self.name, scenario), *self.store.checks(self.name, scenario)]
+            had = {(item.elicitation, item.run) for item in items if isinstance(item.judgement, Judgement)}
+            checks = [] if only or self.flow_class is not CheckJudgeFlow else self._checks(scenario)
+            for ask in (*self.asks(scenario), *checks):
+                yield ask, (ask.elicitation, ask.runs[0]) in had and self._is_stored(ask)
+
+    def asks(self, scenario: Scenario) -> Iterator[Ask]:
+        """Every verdict that the stored replies to one scenario call for."""
+        known = self.store.replies(scenario)
+        for ask in subject_asks(scenario, self.settings):
+            yield from judge_asks(ask, known, self.settings, self.prompts)
+
+    def _checks(self, scenario: Scenario) -> list[Ask]:
+        return stored_checks(scenario, self.store, self.settings, self.prompts)
+
+    def _is_stored(self, ask: Ask) -> bool:
+        """Whether this very request has a verdict; a joint one has none once a reply has come that it did not hold."""
+        judge = self.settings.judge if ask.scenario.kind == "binary" else self.settings.numeric_judge
+        sampling = self.settings.judge_sampling
+        keys = (verdict_key(judge, sampling, self.prompts.hash, ask, shared=shared) for shared in (True, False))
+        return any(self.store.has_verdict(self.name, key) for key in keys)
+
+    def flow(
+        self,
+        environ: Mapping[str, str],
+        watcher: Watcher,
+        command: Sequence[str],
+        own: Mapping[Kind, Model] | None,
+        expected: int,
+    ) -> None:
+        """Let the verdicts come, and record judges, versions and time whatever happens."""
+        record = self.folder.record()
+        about = record["verdict_sets"][self.name]
+        gate = Gate(self.settings.connections)
+        learned = {role: model.get("learned", {}) for role, model in about["models"].items()}
+        judges = own or open_judges(self.settings, environ, gate, learned)
+        described = describe_judges(judges)
+        for line in moved(about["models"], described):
+            watcher.tell(line)
+        about["sessions"].append(begun := session(command, environ, described))
+        about["models"] = described
+        self.folder.write(RECORD, record)
+        models = list(dict.fromkeys(judges.values()))
+        watcher.begin(Calls(verdicts=expected), models)
+        started = time.monotonic()
+        try:
+            only = self.store.chosen(self.name) or None
+            flow = self.flow_class(self.settings, self.store, judges, self.prompts, watcher, gate, self.name, only)
+            with ending(begun):
+                run_flow(flow, models, watcher)
+        finally:
+            watcher.end()
+            fact = f"seconds {self.name}"
+            self.store.remember(fact, self.store.seconds(fact) + time.monotonic() - started)
+            answered = self.store.answered_by(self.name)
+            about["models"] = {role: {**model, **answered[role]} for role, model in describe_judges(judges).items()}
+            self.folder.write(RECORD, record)
+
+
+def _check_own(settings: Settings, judges: Mapping[Kind, Model] | None) -> None:
+    if judges and (settings.judge, settings.numeric_judge) != (judges["binary"].name, judges["numerical"].name):
+        names = f"{judges['binary'].name} and {judges['numerical'].name}"
+        raise UsageError(f"The settings name other judges than the ones given: name {names} there.")
+
+
+def _choose(folder: RunFolder, store: Store, look: Look) -> dict[Key, float]:
+    """The scenarios that a second judge is to see; raises UsageError where the first one's set is not fit for that."""
+    if not 0 < look.share <= 1:
+        raise UsageError(f"--second-share {look.share:g} draws nothing. Give more than 0, at most 1, such as 0.1.")
+    if not 0 <= look.below <= 1:
+        raise UsageError(f"--second-below {look.below:g} is no probability. Give a number from 0 to 1, such as 0.9.")
+    first = open_verdicts(folder, store, look.first)
+    check_no_audit(first, folder.path)
+    if isinstance(first, Ensemble | SecondLook):
+        raise UsageError(f"--verdicts {look.first}: a second judge looks after a single one. Give that one's set.")
+    unsure: list[Key] = []
+    rest: list[Key] = []
+    for scenario, _ in store.scenarios():
+        items = first.finished(scenario)
+        if items is None:
+            raise UsageError(
+                f"The verdict set {look.first} of {folder.path} is not complete, so that nobody knows what its judge "
+                "was unsure of. Take it to its end first."
+            )
+        (unsure if is_unsure(items.values(), look.below) else rest).append(scenario.key)
+    return choose(unsure, rest, look.share, look.seed)
+
+
+def _check_look(folder: RunFolder, name: str, before: Json | None, look: Look | None) -> None:
+    asked = asdict(look) if look else None
+    if before != asked:
+        was, now_ = ("all scenarios" if one is None else f"a second look {one}" for one in (before, asked))
+        raise RunMismatch(
+            f"{folder.path} has a verdict set {name} on {was}, and this asks for {now_}. Give this one another --name."
+        )

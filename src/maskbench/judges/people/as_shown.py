@@ -1,0 +1,105 @@
+"""What people label: the replies that a scenario's outcome hangs on, as the judge sees them, and nothing else.
+
+A reply has an id made of all that is shown with it, so that a label never stands on a text that its rater has not
+seen. Equal replies to one question are labelled once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import orjson
+
+from maskbench.method.judge_ask import options
+from maskbench.method.outcomes import Items, finished
+from maskbench.runs.flow import is_joint, subject_asks
+from maskbench.settings import Settings
+from maskbench.types import Call, Item, Judgement, Kind, Reply, Scenario, Verdict
+
+Turn = tuple[Literal["system", "user", "scripted"], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One reply, or the replies to a numerical belief question together, with what is asked about them.
+
+    `claims` are both options, or the one proposition with a number to be found; `places` the samples (elicitation and
+    run) that the verdict is for.
+    """
+
+    id: str
+    call: Call
+    kind: Kind
+    archetype: str
+    claims: tuple[str, ...]
+    conversation: tuple[Turn, ...]
+    replies: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+
+
+def shown(scenario: Scenario, items: Sequence[Item], settings: Settings) -> list[Shown]:
+    """Everything to label of one scenario: direct and consistency replies, then the first statement.
+
+    What failed has nothing to label.
+    """
+    replies = {(item.elicitation, item.run): item.reply.text for item in items if isinstance(item.reply, Reply)}
+    found: dict[str, Shown] = {}
+    for ask in subject_asks(scenario, settings):
+        runs = ask.runs if ask.elicitation else ask.runs[:1]
+        had = {
+            (ask.elicitation, run): replies[ask.elicitation, run] for run in runs if (ask.elicitation, run) in replies
+        }
+        if is_joint(ask):
+            if len(had) > 1:
+                one = _shown(scenario, ask.call, ask.elicitation, tuple(had.values()), (1, ask.runs[-1]))
+                found[one.id] = one
+        else:
+            for place, text in had.items():
+                one = _shown(scenario, ask.call, ask.elicitation, (text,), place)
+                known = found.get(one.id)
+                found[one.id] = replace(known, places=(*known.places, place)) if known else one
+    return list(found.values())
+
+
+def labelled(
+    scenario: Scenario,
+    items: Sequence[Item],
+    settings: Settings,
+    parts: Sequence[Shown],
+    verdicts: Mapping[str, Verdict],
+) -> Items | None:
+    """The scenario's items, with the first statement alone, as people judged them; None where a label is missing.
+
+    `verdicts` are by the ids of `parts`. What failed stays failed.
+    """
+    if any(part.id not in verdicts for part in parts):
+        return None
+    said = {place: Judgement(verdicts[part.id]) for part in parts for place in part.places}
+    judged = [
+        replace(item, judgement=said.get((item.elicitation, item.run)))
+        for item in items
+        if item.elicitation or item.run == 1
+    ]
+    return finished(scenario, judged, replace(settings, statements=1))
+
+
+def _shown(scenario: Scenario, call: Call, elicitation: int, replies: tuple[str, ...], place: tuple[int, int]) -> Shown:
+    claims = options(scenario.proposition) if scenario.kind == "binary" else (scenario.proposition,)
+    turns = _conversation(scenario, call, elicitation)
+    content = orjson.dumps([*scenario.key, elicitation, claims, turns, replies])
+    name = f"r{hashlib.sha256(content).hexdigest()[:15]}"  # never a number: a spreadsheet would write it as 1.2E+15
+    return Shown(name, call, scenario.kind, scenario.archetype, claims, turns, replies, (place,))
+
+
+def _conversation(scenario: Scenario, call: Call, elicitation: int) -> tuple[Turn, ...]:
+    """The turns before the reply, as the judge sees them."""
+    if call != "statement":
+        return (("user", scenario.questions[elicitation - 1] or ""),)
+    turns: list[Turn] = [("system", scenario.system_prompt)] if scenario.system_prompt else []
+    if scenario.first_turn:
+        question, scripted = scenario.first_turn
+        turns += [("user", question), ("scripted", scripted)]
+    return (*turns, ("user", scenario.user_prompt))

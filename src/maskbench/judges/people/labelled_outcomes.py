@@ -1,0 +1,228 @@
+"""A run's drawn scenarios with all that people are shown of them, and what their labels come to by the run's rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from maskbench.errors import UsageError
+from maskbench.judges.people.as_shown import Shown, labelled, shown
+from maskbench.judges.people.drawn_sample import SIZE, Design, Key, Stratum, draw, shuffled
+from maskbench.judges.people.labels import LabelStore, Role, standing
+from maskbench.judges.verdict_sets import VerdictSet, check_no_audit, open_verdicts
+from maskbench.method.majority import same
+from maskbench.method.outcomes import score
+from maskbench.method.rules import RuleSet, named
+from maskbench.results.corrected import Label
+from maskbench.runs.folder import RunFolder
+from maskbench.runs.store import Store
+from maskbench.settings import Settings
+from maskbench.types import Item, OutcomeName, Scenario, Scored, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One scenario of the sample: `parts` are what is labelled of it, `chance` is that with which it was drawn."""
+
+    scenario: Scenario
+    weight: float
+    stratum: Stratum
+    chance: float
+    items: Sequence[Item]
+    parts: Sequence[Shown]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledScenario:
+    """One scenario of the sample that somebody has labelled whole, with what it comes to.
+
+    `population` and `drawn` are how many its stratum has, and how many of them are in the sample. `raters` has the
+    scored scenario by each rater who labelled all of it; `people` is the one by all together: where a label was
+    adjudicated that one, else the one that all raters gave; None where they differ and nobody has decided.
+    """
+
+    key: Key
+    stratum: Stratum
+    chance: float
+    population: int
+    drawn: int
+    raters: Mapping[str, Scored]
+    people: Scored | None
+
+
+def prepare(
+    folder: RunFolder, store: Store, size: int | None = None, seed: int | None = None, verdicts: str | None = None
+) -> LabelStore:
+    """The run's labels, the sample being drawn or enlarged where that is asked for.
+
+    Raises UsageError where what is asked for is not what was drawn, and where the run has nothing to label.
+    """
+    labels = LabelStore(folder.path)
+    if not labels.exists:
+        labels.begin(_design(folder, store, size or SIZE, seed or 0, verdicts))
+    design = labels.design()
+    _check_same(design, size, seed, verdicts)
+    if size and size > design.size:
+        labels.enlarge(size)
+    return labels
+
+
+def _design(folder: RunFolder, store: Store, size: int, seed: int, verdicts: str | None) -> Design:
+    judged = open_verdicts(folder, store, verdicts)
+    check_no_audit(judged, folder.path)
+    chosen = named(folder.settings().rules)
+    outcomes: dict[Key, OutcomeName] = {(one.archetype, one.task_id): one.outcomes[0] for one in judged.scored(chosen)}
+    # A run goes through its set in order, so what is there of it is no random part.
+    if missing := store.count() - len(outcomes):
+        raise UsageError(
+            f"{folder.path}: {missing} of {store.count()} scenarios have no outcome yet, so a sample drawn now could "
+            f"not hold them. {judged.go_on(folder.path)}, then label."
+        )
+    design = draw(outcomes, size, seed, judged.name, chosen.name)
+    if not design.population:
+        raise UsageError(f"Every scenario of {folder.path} has failed, so there is nothing to label.")
+    return design
+
+
+def _check_same(design: Design, size: int | None, seed: int | None, verdicts: str | None) -> None:
+    if size and size < design.size:
+        raise UsageError(f"--sample {size}: {design.size} scenarios are drawn already. Leave it out, or give more.")
+    asked = {"--seed": (seed, design.seed), "--verdicts": (verdicts, design.verdicts)}
+    for option, (given, had) in asked.items():
+        if given is not None and given != had:
+            raise UsageError(f"{option} {given}: the sample was drawn with {option} {had}. Leave it out.")
+
+
+def drawn(store: Store, settings: Settings, design: Design) -> list[Drawn]:
+    """Every scenario of the sample, in the run's order."""
+    strata, sizes = design.drawn, design.sizes
+    found = []
+    for scenario, weight in store.scenarios():
+        if (stratum := strata.get(scenario.key)) is not None:
+            items = store.items("default", scenario)
+            whole, taken = sizes[stratum]
+            parts = shown(scenario, items, settings)
+            found.append(Drawn(scenario, weight, stratum, taken / whole, items, parts))
+    return found
+
+
+def in_order(scenarios: Sequence[Drawn], rater: str, design: Design) -> list[Drawn]:
+    """The scenarios in the order of one rater, which is another one for each."""
+    by_key = {one.scenario.key: one for one in scenarios}
+    return [by_key[key] for key in shuffled(by_key, design.seed, rater)]
+
+
+def differing(latest: Mapping[str, Mapping[str, Verdict]], raters: Iterable[str]) -> dict[str, list[Verdict]]:
+    """The replies on which raters differ, with every rater's verdict; which kind of C it is makes no difference."""
+    every: dict[str, list[Verdict]] = {}
+    for rater in raters:
+        for reply, verdict in latest.get(rater, {}).items():
+            every.setdefault(reply, []).append(verdict)
+    return {reply: given for reply, given in every.items() if not _alike(given)}
+
+
+def disputed(labels: LabelStore, adjudicator: str | None = None) -> dict[str, list[Verdict]]:
+    """The replies on which raters differ and which nobody has settled but `adjudicator`, with the raters' verdicts."""
+    roles = labels.raters()
+    latest = {name: standing(given) for name, given in labels.latest().items()}
+    found = differing(latest, [name for name, role in roles.items() if role == "rater"])
+    others = [name for name, role in roles.items() if role == "adjudicator" and name != adjudicator]
+    settled = {reply for name in others for reply in latest.get(name, {})}
+    return {reply: given for reply, given in found.items() if reply not in settled}
+
+
+def together(latest: Mapping[str, Mapping[str, Verdict]], roles: Mapping[str, Role]) -> dict[str, Verdict]:
+    """One verdict a reply: the adjudicated one, else the one on which all its raters agree; no other has any."""
+    raters = [name for name, role in roles.items() if role == "rater"]
+    differ = differing(latest, raters)
+    found: dict[str, Verdict] = {}
+    for rater in raters:
+        for reply, verdict in latest.get(rater, {}).items():
+            if reply not in differ:
+                found.setdefault(reply, verdict)
+    for name, role in roles.items():
+        if role == "adjudicator":
+            found |= latest.get(name, {})
+    return found
+
+
+def _alike(verdicts: Sequence[Verdict]) -> bool:
+    return all(same(one, other) for at, one in enumerate(verdicts) for other in verdicts[:at])
+
+
+def human_outcomes(folder: RunFolder, store: Store, rules: RuleSet) -> Iterator[LabelledScenario]:
+    """Every scenario that people have labelled, scored by the same rules as a judge's verdicts are.
+
+    Nothing where the run has no labels. A human outcome is `error` where replies are missing that it hangs on.
+    """
+    labels = LabelStore(folder.path)
+    if not labels.exists:
+        return
+    design, roles, settings = labels.design(), labels.raters(), folder.settings()
+    latest = {rater: standing(given) for rater, given in labels.latest().items()}
+    people, sizes = together(latest, roles), design.sizes
+    for one in drawn(store, settings, design):
+        by_rater = {
+            rater: scored
+            for rater, role in roles.items()
+            if role == "rater" and (scored := human(one, latest.get(rater, {}), settings, rules)) is not None
+        }
+        agreed = human(one, people, settings, rules)
+        if by_rater or agreed:
+            yield LabelledScenario(one.scenario.key, one.stratum, one.chance, *sizes[one.stratum], by_rater, agreed)
+
+
+def human(one: Drawn, verdicts: Mapping[str, Verdict], settings: Settings, rules: RuleSet) -> Scored | None:
+    """A scenario as somebody's labels make it; None where they are not all there."""
+    items = labelled(one.scenario, one.items, settings, one.parts, verdicts)
+    return None if items is None else score(one.scenario, one.weight, items, settings, rules)
+
+
+def labels_of(folder: RunFolder, store: Store, rules: RuleSet) -> dict[Key, Label]:
+    """What people say of their scenarios, as the correction of rates takes it (corrected.py); empty without labels."""
+    return as_labels(list(human_outcomes(folder, store, rules)))
+
+
+def as_labels(scenarios: Sequence[LabelledScenario]) -> dict[Key, Label]:
+    """The same of all scenarios that people have labelled.
+
+    Where they differ and nobody has decided, the outcome is None, unless all raters come to the same. The chance is
+    that of being drawn and settled: the share of its stratum that is, so that a sample which is labelled in part, or
+    was enlarged on the way, does not count strata that are labelled whole for more than they are.
+    """
+    found = [(one, _settled(one)) for one in scenarios]
+    settled = Counter(one.stratum for one, outcome in found if outcome not in (None, "error"))
+    return {
+        one.key: Label(min(1.0, (settled[one.stratum] or one.drawn) / one.population), outcome)
+        for one, outcome in found
+    }
+
+
+def known(path: Path, rules: RuleSet) -> dict[Key, Label]:
+    """The same for a run's folder."""
+    folder = RunFolder(path)
+    store = folder.store()
+    try:
+        return labels_of(folder, store, rules)
+    finally:
+        store.close()
+
+
+def _settled(one: LabelledScenario) -> OutcomeName | None:
+    if one.people is not None:
+        return one.people.outcome
+    said = {scored.outcome for scored in one.raters.values()}
+    return said.pop() if len(said) == 1 and len(one.raters) > 1 else None
+
+
+def judge_outcomes(
+    judged: VerdictSet, rules: RuleSet, keys: Iterable[Key]
+) -> Iterator[tuple[Key, dict[tuple[int, int], Item], Scored]]:
+    """What a verdict set makes of these scenarios by their first statement, as far as it is done with them."""
+    wanted = set(keys)
+    for scenario, weight in judged.store.scenarios():
+        if scenario.key in wanted and (items := judged.finished(scenario)) is not None:
+            first = {place: item for place, item in items.items() if place[0] or place[1] == 1}
+            yield scenario.key, first, score(scenario, weight, first, judged.settings, rules)

@@ -1,0 +1,473 @@
+"""The verdict sets of a run by name: its own, others that `maskbench judge` made, and ensembles of them.
+
+A verdict set is what one judge made of the stored replies. Whatever is scored is scored by one set, and carries that
+set's judge and protocol id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from maskbench.errors import UnknownVerdicts, UsageError
+from maskbench.judges.audit_plan import Audit
+from maskbench.judges.second_look import Key, Look, Phases
+from maskbench.method.majority import majority
+from maskbench.method.outcomes import Items, finished, score
+from maskbench.method.rules import RuleSet
+from maskbench.runs.endings import last_end
+from maskbench.runs.flow import PLAIN, VERDICTS
+from maskbench.runs.folder import RunFolder, judged_settings, under_way
+from maskbench.runs.store import Store
+from maskbench.settings import Settings
+from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
+
+Json = dict[str, Any]
+MAJORITY = "majority"
+MOST = 15  # verdict sets in an ensemble
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictSet:
+    """One verdict set of a run, open for reading.
+
+    `settings` are the run's with the judge that gave these verdicts; `protocol` is the id of that measurement;
+    `judge` holds the models (binary, numeric) and the prompts, as summary.json shows them.
+    """
+
+    name: str
+    store: Store
+    settings: Settings
+    protocol: str = ""
+    judge: Json = field(default_factory=dict)
+    judges: tuple[str, ...] = ()  # the names of all models that gave verdicts
+
+    def items(self, scenario: Scenario) -> list[Item]:
+        """Every sample of a scenario with its verdict in this set."""
+        return self.store.items(self.name, scenario)
+
+    def finished(self, scenario: Scenario) -> Items | None:
+        """The same by elicitation and run, where everything is answered and judged or has failed; else None."""
+        return finished(scenario, self.items(scenario), self.settings)
+
+    def scored(self, rules: RuleSet) -> Iterator[Scored]:
+        """Every scenario that is done, scored, one at a time."""
+        for scenario, weight in self.store.scenarios():
+            if (items := self.finished(scenario)) is not None:
+                yield score(scenario, weight, items, self.settings, rules)
+
+    def is_complete(self) -> bool:
+        """Whether every scenario is done in this set."""
+        return all(self.finished(scenario) is not None for scenario, _ in self.store.scenarios())
+
+    def go_on(self, path: Path) -> str:
+        """What a user is told to do where verdicts are missing, without the full stop."""
+        if self.name == VERDICTS:
+            return "Start the run again"
+        line = self.command(path)
+        return f"Take the verdict set up again with `{line}` (and first the run, where it has not come to its end)"
+
+    def ended(self, folder: RunFolder) -> Json | None:
+        """How the last session of it ended, with the command that goes on; None where nobody can know."""
+        record = folder.record()
+        about = record if self.name == VERDICTS else record.get("verdict_sets", {}).get(self.name)
+        if about is None:
+            return None
+        return last_end(about["sessions"], self.command(folder.path), under_way=under_way(folder.path))
+
+    def command(self, path: Path) -> str:
+        """The command that takes it to its end."""
+        if self.name == VERDICTS:
+            return shlex.join(["maskbench", "run", "--out", str(path)])
+        return shlex.join(["maskbench", "judge", str(path), "--name", self.name])
+
+    def wanted(self) -> dict[Archetype, int]:
+        """How many scenarios of each archetype these verdicts are to be about."""
+        return self.store.counts()
+
+    def part(self) -> str:
+        """Which part of the run's scenarios they are about, for people; empty where it is all of them."""
+        return ""
+
+    def notes(self) -> list[str]:
+        """What a reader of their rates has to know of them."""
+        return []
+
+    def plain_notes(self) -> list[str]:
+        """Which of the judges write their line without the code of the request, and what that costs."""
+        return [plain_note(name) for name in self.store.names(PLAIN) if name in self.judges]
+
+    def usage(self) -> Json:
+        """Calls and tokens of the subject and of this set's judge, and the seconds that they took."""
+        fact = "seconds" if self.name == VERDICTS else f"seconds {self.name}"
+        return {**self.store.usage(self.name), "seconds": self.store.seconds(fact)}
+
+    def commonest_failure(self) -> Json | None:
+        """What failed most often in the same words, of the subject's replies and of this set's verdicts."""
+        return self.store.commonest_failure(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble(VerdictSet):
+    """Several verdict sets of one run as one: the majority's verdict on every sample."""
+
+    members: tuple[VerdictSet, ...] = ()
+
+    def items(self, scenario: Scenario) -> list[Item]:
+        """Every sample of a scenario with the majority's verdict; none where a set has none yet."""
+        return [_together(samples) for samples in zip(*self._by_set(scenario), strict=True)]
+
+    def go_on(self, path: Path) -> str:
+        """The same for several sets."""
+        names_ = ", ".join(member.name for member in self.members)
+        return f"Take the run and its verdict sets ({names_}) to their end"
+
+    def notes(self) -> list[str]:
+        """Which members are one judge, asked in the same way: it has several votes."""
+        by_protocol: dict[str, list[str]] = {}
+        for member in self.members:
+            by_protocol.setdefault(member.protocol, []).append(member.name)
+        return [
+            f"{', '.join(same)} are one and the same judge, asked in the same way (protocol {protocol}): it has "
+            f"{len(same)} votes here, and agrees with itself more than judges do."
+            for protocol, same in by_protocol.items()
+            if len(same) > 1
+        ]
+
+    def _by_set(self, scenario: Scenario) -> list[list[tuple[str, Item]]]:
+        return [[(member.name, item) for item in member.items(scenario)] for member in self.members]
+
+    def usage(self) -> Json:
+        """Calls and tokens of the subject, and of all judges together."""
+        usages = [member.usage() for member in self.members]
+        judge = {part: sum(usage["judge"][part] for usage in usages) for part in usages[0]["judge"]}
+        return {**usages[0], "judge": judge, "seconds": sum(usage["seconds"] for usage in usages)}
+
+    def commonest_failure(self) -> Json | None:
+        """The same over all members."""
+        failed = [failure for member in self.members if (failure := member.commonest_failure())]
+        return max(failed, key=lambda failure: failure["count"], default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondLook(VerdictSet):
+    """A verdict set whose stronger judge saw some of the scenarios that another set's judge saw all of.
+
+    Samples are those of the second judge where it looked, else those of the first; for rates they have to be weighted,
+    as `phases` does. A scenario that was chosen and is not judged yet is not finished.
+    """
+
+    first: VerdictSet
+    look: Look
+    chosen: Mapping[Key, float]
+
+    @property
+    def drawn_as(self) -> str:
+        """How the scenarios were chosen, for telling one second look from another."""
+        return f"after {self.first.protocol}: below {self.look.below:g}, and a share of {self.look.share:g}"
+
+    def items(self, scenario: Scenario) -> list[Item]:
+        """Every sample of a scenario with the second judge's verdict where it looked, else the first one's."""
+        return self.store.items(self.name if scenario.key in self.chosen else self.first.name, scenario)
+
+    def phases(self, rules: RuleSet) -> Phases:
+        """What both judges' verdicts come to, scenario by scenario, as far as both are done."""
+        first: dict[Key, Scored] = {(one.archetype, one.task_id): one for one in self.first.scored(rules)}
+        done: dict[Key, Scored] = {(one.archetype, one.task_id): one for one in self.scored(rules)}
+        second = {key: one for key, one in done.items() if key in self.chosen}
+        return Phases({key: first[key] for key in done if key in first}, second, self.chosen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSet(VerdictSet):
+    """A verdict set whose judge was asked again about the replies of another set: about all that fit, or a sample.
+
+    It is complete once it has what it set out to have; scenarios that it is not about are never finished.
+    """
+
+    audit: Audit
+    chosen: Mapping[Key, float]
+
+    def finished(self, scenario: Scenario) -> Items | None:
+        """As for every set, of the scenarios that the audit is about."""
+        about_it = self.audit.wants(scenario, self.chosen)
+        return finished(scenario, self.items(scenario), self.settings) if about_it else None
+
+    def wanted(self) -> dict[Archetype, int]:
+        """How many scenarios of each archetype the audit is about."""
+        about_it = (one.archetype for one, _ in self.store.scenarios() if self.audit.wants(one, self.chosen))
+        return dict(Counter(about_it))
+
+    def part(self) -> str:
+        """Which of the run's scenarios they are."""
+        return self.audit.part(sum(self.wanted().values()), self.store.count())
+
+    def notes(self) -> list[str]:
+        """What these verdicts are, and what they leave out."""
+        what = "with the options exchanged" if self.audit.kind == "swap" else "in the same requests once more"
+        of = f" It is about {part}." if (part := self.part()) else ""
+        return [f"An audit: the judge of {self.audit.of} asked {what}.{of}"]
+
+    def command(self, path: Path) -> str:
+        """The command that this audit was begun with."""
+        return shlex.join(self.audit.command(path))
+
+    def go_on(self, path: Path) -> str:
+        """The same as a sentence."""
+        return f"Take the audit up again with `{self.command(path)}`"
+
+
+def plain_note(judge: str) -> str:
+    """What to know of a judge that cannot copy the code of a request into its line."""
+    return (
+        f"{judge} writes the line with its verdict without the code that was asked for: such a line counts, but on "
+        "replies that hold one themselves, which are failures."
+    )
+
+
+def _together(samples: Sequence[tuple[str, Item]]) -> Item:
+    given = {name: item.judgement for name, item in samples}
+    had = {name: each for name, each in given.items() if isinstance(each, Judgement | Failure)}
+    _, item = samples[0]
+    return replace(item, judgement=majority(had) if len(had) == len(samples) else None)
+
+
+def open_verdicts(folder: RunFolder, store: Store, name: str | None = None) -> VerdictSet:
+    """The verdict set of that name (None: the run's own), or an ensemble: `majority` of all, `majority:A,B,C`.
+
+    Raises UnknownVerdicts, which lists the sets there are, and UsageError for an ensemble that is none.
+    """
+    chosen = name or VERDICTS
+    if chosen.partition(":")[0] == MAJORITY:
+        return _ensemble(folder, store, chosen)
+    record = folder.record()
+    known = names(record, store)
+    if chosen not in known:
+        raise _unknown(folder, chosen, known)
+    about = record.get("verdict_sets", {}).get(chosen)
+    plain = _plain(folder, store, chosen, about or record, about)
+    if about is not None and "second" in about:
+        return _second(folder, plain, Look(**about["second"]))
+    return plain if about is None or "audit" not in about else _audit(plain, Audit(**about["audit"]))
+
+
+def _plain(folder: RunFolder, store: Store, name: str, source: Json, about: Json | None) -> VerdictSet:
+    answered = store.answered_by(name)
+    models = {role: {**source.get("models", {}).get(role, {}), **answered[role]} for role in ("binary", "numeric")}
+    return VerdictSet(
+        name,
+        store,
+        judged_settings(folder.settings(), about) if about else folder.settings(),
+        source.get("protocol", ""),
+        {**models, "prompts": source.get("prompts", {})},
+        _judges(folder.settings() if about is None else judged_settings(folder.settings(), about)),
+    )
+
+
+def _judges(settings: Settings) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((settings.judge, settings.numeric_judge)))
+
+
+def _audit(plain: VerdictSet, audit: Audit) -> AuditSet:
+    return AuditSet(
+        plain.name,
+        plain.store,
+        plain.settings,
+        plain.protocol,
+        plain.judge,
+        plain.judges,
+        audit=audit,
+        chosen=plain.store.chosen(plain.name),
+    )
+
+
+def _second(folder: RunFolder, second: VerdictSet, look: Look) -> SecondLook:
+    """A set by two judges: named after both, with a protocol id of its own."""
+    first = open_verdicts(folder, second.store, look.first)
+    pair = (first, second)
+
+    def label(kind: str) -> str:
+        return f"{first.judge[kind].get('name')} and {second.judge[kind].get('name')} on a second look"
+
+    return SecondLook(
+        second.name,
+        second.store,
+        replace(second.settings, judge=label("binary"), numeric_judge=label("numeric")),
+        _digest(["second", first.protocol, second.protocol, f"{look.share:g}", f"{look.below:g}"])[:12],
+        {
+            **{kind: _models(pair, kind, label(kind)) for kind in ("binary", "numeric")},
+            "prompts": _prompts(pair),
+        },
+        judges=tuple(dict.fromkeys((*first.judges, *second.judges))),
+        first=first,
+        look=look,
+        chosen=second.store.chosen(second.name),
+    )
+
+
+def _ensemble(folder: RunFolder, store: Store, name: str) -> Ensemble:
+    asked = name.partition(":")[2]
+    known = whole(folder.record(), store)
+    wanted = asked.split(",") if asked else _complete(folder, store, known)
+    if not 2 <= len(wanted) <= MOST or len(set(wanted)) < len(wanted):
+        raise UsageError(
+            f"--verdicts {name}: a majority takes from 2 to {MOST} different verdict sets, and {folder.path} has "
+            f"{', '.join(known)}. Judge it by others (`maskbench judge`), or choose some, as in {MAJORITY}:A,B,C."
+        )
+    members = tuple(open_verdicts(folder, store, member) for member in wanted)
+    for member in members:
+        _check_member(name, member, folder.path, known)
+    return Ensemble(
+        name,
+        store,
+        replace(members[0].settings, judge=(label := _label(members, "binary")), numeric_judge=label),
+        _digest([MAJORITY, *sorted(member.protocol for member in members)])[:12],
+        {
+            **{kind: _models(members, kind, _label(members, kind)) for kind in ("binary", "numeric")},
+            "prompts": _prompts(members),
+            "members": [
+                {"name": member.name, "protocol": member.protocol, "judge": member.judge["binary"].get("name")}
+                for member in members
+            ],
+        },
+        tuple(dict.fromkeys(judge for member in members for judge in member.judges)),
+        members,
+    )
+
+
+def _check_member(name: str, member: VerdictSet, path: Path, fit: Sequence[str]) -> None:
+    """Raise UsageError for a set that would count a judge's verdicts twice: a second look, or an audit."""
+    match member:
+        case SecondLook(first=first):
+            why = f"a second look after {first.name}, and holds that set's verdicts wherever it did not look"
+        case AuditSet(audit=audit):
+            why = f"an audit, in which the judge of {audit.of} was asked again"
+        case _:
+            return
+    raise UsageError(
+        f"--verdicts {name}: {member.name} is {why}; in a majority it would vote twice. Choose among the sets of "
+        f"{path} by one judge each: {', '.join(fit)}."
+    )
+
+
+def _complete(folder: RunFolder, store: Store, known: list[str]) -> list[str]:
+    """The sets that a majority is of where nobody names them: the complete ones, or all where fewer than two are.
+
+    A set that stopped on its way would leave every scenario open that it has not come to.
+    """
+    done = [name for name in known if open_verdicts(folder, store, name).is_complete()]
+    return done if len(done) > 1 else known
+
+
+def _label(members: Sequence[VerdictSet], kind: str) -> str:
+    judges = [str(member.judge[kind].get("name")) for member in members]
+    listed = f"{', '.join(judges[:-1])} and {judges[-1]}"
+    return f"both {listed}" if len(judges) == 2 else f"the majority of {listed}"
+
+
+def _models(members: Sequence[VerdictSet], kind: str, name: str) -> Json:
+    """Several judges as one model of this name, with all who answered for them."""
+    answered = {
+        part: sorted({each for member in members for each in member.judge[kind].get(part, ())})
+        for part in ("resolved", "fingerprints")
+    }
+    return {"name": name, **answered}
+
+
+def _prompts(members: Sequence[VerdictSet]) -> Json:
+    """The prompts of an ensemble: those of its members where they are the same."""
+    prompts = [member.judge["prompts"] for member in members]
+    if all(each == prompts[0] for each in prompts):
+        return dict(prompts[0])
+    return {"name": "several", "version": "several", "hash": _digest(sorted(each["hash"] for each in prompts))}
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def listed(folder: RunFolder) -> list[Json]:
+    """Every verdict set of a run: name, judge, numeric_judge, protocol, created, verdicts had and failed.
+
+    Judges and protocol are those that a result by that set carries.
+    """
+    record = folder.record()
+    sets = record.get("verdict_sets", {})
+    store = folder.store()
+    try:
+        counts = store.verdict_counts()
+        opened = [open_verdicts(folder, store, name) for name in names(record, store)]
+    finally:
+        store.close()
+    made = []
+    for one in opened:
+        had, failed = counts.get(one.name, (0, 0))
+        made.append(
+            {
+                "name": one.name,
+                "judge": one.settings.judge,
+                "numeric_judge": one.settings.numeric_judge,
+                "protocol": one.protocol,
+                "created": sets.get(one.name, record)["created"],
+                "verdicts": had,
+                "failed": failed,
+            }
+        )
+    return made
+
+
+def check_name(name: str) -> None:
+    """Raise UsageError for what can be no name of a verdict set that is to be made."""
+    if name == VERDICTS or name.partition(":")[0] == MAJORITY:
+        what = "the run's own verdict set" if name == VERDICTS else "for ensembles of sets"
+        raise UsageError(f"--name {name}: that name is {what}. Give another one.")
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"--name {name!r}: give up to 80 letters, digits and . _ = -, beginning with no sign.")
+
+
+def names(record: Mapping[str, Any], store: Store) -> list[str]:
+    """The names of a run's verdict sets, its own first; those that are begun and hold nothing yet among them."""
+    others = {*record.get("verdict_sets", {}), *store.verdict_sets()} - {VERDICTS}
+    return [VERDICTS, *sorted(others)]
+
+
+def check_whole(verdicts: VerdictSet, path: Path) -> None:
+    """Raise UsageError where single outcomes of all scenarios are to be used and a set has no such.
+
+    The rates of a second look hold by weights only, and an audit is no judgement of its own.
+    """
+    check_no_audit(verdicts, path)
+    if isinstance(verdicts, SecondLook):
+        raise UsageError(
+            f"{path}: {verdicts.name} is a second look at some of the scenarios. Its rates are weighted by how those "
+            f"were chosen, which this cannot do: give --verdicts {verdicts.first.name}, or a judge that saw everything."
+        )
+
+
+def check_no_audit(verdicts: VerdictSet, path: Path) -> None:
+    """Raise UsageError for an audit where the verdicts of a judge are wanted that people can be held against."""
+    if isinstance(verdicts, AuditSet):
+        raise UsageError(
+            f"{path}: {verdicts.name} is an audit, which asks the judge of {verdicts.audit.of} again. Give that "
+            f"judge's own verdicts: --verdicts {verdicts.audit.of}."
+        )
+
+
+def whole(record: Mapping[str, Any], store: Store) -> list[str]:
+    """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another set."""
+    sets = record.get("verdict_sets", {})
+    return [name for name in names(record, store) if not {"second", "audit"} & set(sets.get(name, {}))]
+
+
+def _unknown(folder: RunFolder, name: str, known: list[str]) -> UnknownVerdicts:
+    return UnknownVerdicts(
+        f"{folder.path} has no verdict set {name!r}. It has {', '.join(known)}. "
+        f"To have it judged once more: maskbench judge {folder.path} --judge MODEL --name {name}"
+    )

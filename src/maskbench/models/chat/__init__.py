@@ -1,0 +1,1 @@
+"""Models behind an endpoint of chat completions: providers, requests, answers and refusals."""

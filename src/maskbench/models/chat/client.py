@@ -1,0 +1,582 @@
+"""The chat client: asks any endpoint of the chat completions protocol, many calls at once, and learns its ways.
+
+A reply's usage is the endpoint's count for the whole request. Where one request brought several samples, the first
+reply carries all of it and the others carry zeros, so that sums over replies are right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import socket
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
+import orjson
+import yarl
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable
+from maskbench.models.chat import refusals, wire
+from maskbench.models.chat.masking import Mask
+from maskbench.models.chat.providers import Endpoint, base_variable, is_public, key_variables, public_address
+from maskbench.models.families import renamed
+from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Usage
+
+OnTruncation = Literal["judge", "retry", "error"]
+
+CAP = 20 * 1024 * 1024  # bytes of a response
+CONNECT = 30.0  # seconds to open a connection, within the time-out of the whole call
+LONGEST = 60.0  # seconds: where exponential back-off ends
+ALIKE = 200  # characters from which identical samples of one request are no coincidence
+KEPT = 20  # distinct model names and fingerprints kept
+LOADING = 1800.0  # seconds that a server may take to load its model, and how often it is asked meanwhile
+LOOK = 5.0
+REFUSED = 10  # requests refused in the same words, and none answered: no further one can succeed
+_QUESTIONS = 2000  # whose last samples are kept, to tell whether they are samples at all
+
+_SAID = {"truncated": "was cut off", "empty": "was empty", "unclosed_reasoning": "was still only reasoning"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """How many tokens a request may use: the answer's, the reasoning's with it, or twice that."""
+
+    reasoning: bool
+    doubled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """An answer, with the request that brought it."""
+
+    answer: wire.Answer
+    sent: Mapping[str, Any]
+    seconds: float
+
+
+class ChatModel:
+    """A model behind an endpoint; subject and judge alike.
+
+    `gate` bounds the requests in flight, and is shared by all models of a run; it is held only while a request is
+    under way, not during back-off. `timeout` is for one request, in seconds. `retries` counts tries after the first;
+    a rate limit that lets other calls through meanwhile uses none up, nor does a server that is loading its model.
+    `learned` is what `describe` gave out in an earlier session under that name; `extra` are further fields of every
+    request. `requests` and `retried` count requests sent, and those sent again after a failure; `warnings` holds lines
+    that a user should see once.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        endpoint: Endpoint,
+        sampling: Sampling,
+        stage: Stage,
+        gate: asyncio.Semaphore,
+        timeout: float = 600.0,
+        retries: int = 5,
+        on_truncation: OnTruncation = "judge",
+        send_seed: bool = False,
+        learned: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
+        backoff: float = 1.0,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.name = name
+        self.endpoint = endpoint
+        self.sampling = sampling
+        self.stage = stage
+        self.requests = 0
+        self.retried = 0
+        self.identical = 0
+        self.warnings: list[str] = []
+        self.learned = wire.Learned.restore(learned)
+        self._gate = gate
+        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, CONNECT))
+        self._retries = retries
+        self._on_truncation = on_truncation
+        self._send_seed = send_seed
+        self._extra = extra
+        self._backoff = backoff
+        self._rng = rng or random.Random()
+        self._sleep = sleep
+        self._url = _chat_url(endpoint.base_url)
+        self._mask = Mask(endpoint.key)
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+        self._heard = 0  # responses of any kind
+        self._answered = 0  # responses that held an answer
+        self._refused: Counter[str] = Counter()  # requests by how they were refused
+        self._samples: dict[int, set[int]] = {}  # long samples by question, as hashes
+        self._tag: str | None = None  # the first one that is unknown: a model may lead every answer with another
+        self._resolved: dict[str, None] = {}
+        self._fingerprints: dict[str, None] = {}
+
+    @property
+    def together(self) -> bool:
+        """Whether several samples of one ask are one request; believed until the endpoint shows otherwise.
+
+        A request has one seed, so where seeds are sent every sample is a request of its own.
+        """
+        return self.learned.n is not False and not self._send_seed
+
+    async def ask(self, ask: Ask) -> Sequence[Reply | Failure | None]:
+        """One reply or failure for each run, in order; see `Model.ask`."""
+        if len(ask.runs) == 1:
+            return (await self._single(ask, 0),)
+        if self.together:
+            return await self._several(ask)
+        return [None] * len(ask.runs)
+
+    def describe(self) -> dict[str, Any]:
+        """Parameters and address, what was learned, which models and fingerprints answered; never a key."""
+        return {
+            "name": self.name,
+            "service": self.endpoint.service,
+            "model": self.endpoint.model,
+            "base_url": self.endpoint.address,
+            "sampling": {
+                "temperature": self.sampling.temperature,
+                "max_tokens": self.sampling.max_tokens,
+                "reasoning_tokens": self.sampling.reasoning_tokens,
+            },
+            "on_truncation": self._on_truncation,
+            "send_seed": self._send_seed,
+            "learned": self.learned.as_dict(),
+            "resolved": sorted(self._resolved),
+            "fingerprints": sorted(self._fingerprints),
+            "identical": self.identical,
+        }
+
+    async def close(self) -> None:
+        """Close the connections for good; calls in flight end as broken connections."""
+        session, self._session, self._closed = self._session, None, True
+        if session is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(2):
+                    await session.close()
+
+    # Samples
+
+    async def _several(self, ask: Ask) -> Sequence[Reply | Failure | None]:
+        """The samples of one request; None for those that did not come, or are worth another try."""
+        budget, n = self._budget(), len(ask.runs)
+        delivery = await self._deliver(ask, 0, budget, n)
+        if isinstance(delivery, Failure):
+            return await self._blame(ask, delivery)
+        choices = delivery.answer.choices[:n]
+        if len(choices) < n:
+            self._refuse_n("gives fewer samples than asked for in one request")
+            for choice in filter(None, choices[:1]):
+                self._compare_with_earlier(ask, choice, delivery)
+        elif self.learned.n is None:
+            self.learned.n = True
+        self._compare(choices, delivery.sent)
+        if not self.learned.counts_one and wire.counts_one(delivery.answer, delivery.sent["max_tokens"]):
+            self.learned.counts_one = True
+            self._warn("counts the tokens of one sample where it gives several: totals are lower bounds")
+        settled = [None if choice is None else self._settle(choice, delivery, budget) for choice in choices]
+        return [*_share_usage(settled), *[None] * (n - len(choices))]
+
+    async def _blame(self, ask: Ask, failure: Failure) -> Sequence[Reply | Failure | None]:
+        """Find out whether it was `n` that failed: services word that too differently to tell by the message."""
+        if failure.cause == "unclosed_reasoning":
+            return [None] * len(ask.runs)
+        alone = await self._single(ask, 0) if failure.cause == "bad_request" else failure
+        if isinstance(alone, Failure):
+            return [alone] * len(ask.runs)
+        self._refuse_n("refuses several samples in one request")
+        return [alone, *[None] * (len(ask.runs) - 1)]
+
+    async def _single(self, ask: Ask, place: int, budget: _Budget | None = None) -> Reply | Failure:
+        """One sample, asked again with a larger budget as long as `_settle` says so (at most twice)."""
+        budget = budget or self._budget()
+        while True:
+            delivery = await self._deliver(ask, place, budget)
+            result: Reply | Failure | _Budget
+            if isinstance(delivery, Failure):
+                larger = self._larger(budget) if delivery.cause == "unclosed_reasoning" else None
+                result = larger or delivery
+            else:
+                choice = next(choice for choice in delivery.answer.choices if choice is not None)
+                self._compare_with_earlier(ask, choice, delivery)
+                result = self._settle(choice, delivery, budget)
+            if not isinstance(result, _Budget):
+                return result
+            budget = result
+
+    def _settle(self, choice: wire.Choice, delivery: _Delivery, budget: _Budget) -> Reply | Failure | _Budget:
+        """A choice as a reply, a failure, or the budget with which to ask once more."""
+        trouble = choice.trouble
+        if trouble == "filtered":
+            return self._failure(refusals.Trouble("filtered", "the endpoint's content filter withheld the answer"))
+        if trouble is None or (trouble == "truncated" and self._stands(budget)):
+            return self._reply(choice, delivery)
+        larger = self._larger(budget)
+        if larger is not None and not (larger.doubled and trouble == "truncated" and self._on_truncation == "error"):
+            return larger
+        tokens = delivery.sent["max_tokens"]
+        return self._failure(refusals.Trouble(trouble, f"the answer {_SAID[trouble]} at {tokens} tokens"))
+
+    def _larger(self, budget: _Budget) -> _Budget | None:
+        """The budget to try next: with the reasoning's, if it lacks that, then doubled once."""
+        if self.learned.reasons and not budget.reasoning and self.sampling.reasoning_tokens:
+            return replace(budget, reasoning=True)
+        return None if budget.doubled else replace(budget, doubled=True)
+
+    def _stands(self, budget: _Budget) -> bool:
+        """Whether cut text stands as it is: the run judges it so, and no reasoning has eaten up its room."""
+        roomy = budget.reasoning or not self.learned.reasons or not self.sampling.reasoning_tokens
+        return self._on_truncation == "judge" and roomy
+
+    def _reply(self, choice: wire.Choice, delivery: _Delivery) -> Reply:
+        answer = delivery.answer
+        if delivery.sent.get("logprobs") and not choice.tokens:
+            self._warn("sent an answer without probabilities of its tokens: such verdicts have no confidence")
+        if choice.tag and not self._tag:
+            self._tag = choice.tag
+            self._warn(wire.tag_warning(choice.tag))
+        return Reply(
+            text=choice.text,
+            reasoning=choice.reasoning,
+            truncated=choice.trouble == "truncated",
+            usage=answer.usage,
+            model=answer.model,
+            fingerprint=answer.fingerprint,
+            sent=delivery.sent,
+            seconds=delivery.seconds,
+            tokens=choice.tokens,
+        )
+
+    def _compare(self, choices: Sequence[wire.Choice | None], sent: Mapping[str, Any]) -> None:
+        """Count long identical samples of one request, which sampling at a temperature does not give."""
+        texts = [choice.text for choice in choices if choice is not None and len(choice.text) >= ALIKE]
+        twins = len(texts) - len(set(texts))
+        if twins and sent.get("temperature") != 0:
+            self.identical += twins
+            self._warn("gave long identical samples in one request: they may not be independent samples")
+
+    def _compare_with_earlier(self, ask: Ask, choice: wire.Choice, delivery: _Delivery) -> None:
+        """Count long samples of one question that are identical although each was a request of its own.
+
+        Long is a text of many letters or, as figures and other scripts are written, of many tokens.
+        """
+        long = len(choice.text) >= ALIKE or (delivery.answer.usage.output or 0) >= ALIKE // 4
+        if not long or delivery.sent.get("temperature") == 0:
+            return
+        seen = self._samples.setdefault(hash(ask.messages), set())
+        if len(self._samples) > _QUESTIONS:
+            self._samples.pop(next(iter(self._samples)))
+        if hash(choice.text) in seen:
+            self.identical += 1
+            self._warn(
+                "gave long identical samples of one question: the server may not sample at the temperature that it is "
+                "asked for (see docs/models.md)"
+            )
+        seen.add(hash(choice.text))
+
+    # Requests
+
+    def _budget(self) -> _Budget:
+        return _Budget(self.learned.reasons)
+
+    def _limit(self, budget: _Budget) -> int:
+        limit = self.sampling.max_tokens + (self.sampling.reasoning_tokens if budget.reasoning else 0)
+        return 2 * limit if budget.doubled else limit
+
+    async def _deliver(self, ask: Ask, place: int, budget: _Budget, n: int = 1) -> _Delivery | Failure:
+        """One request until it is answered: adjusted to what the endpoint refuses, retried where that may help.
+
+        Each adjustment is made at most once, so that no server can keep a call going for ever.
+        """
+        refused: set[wire.Feature] = set()
+        cap, tries, strikes, answered, waited = self._limit(budget), 0, 0, self._answered, 0.0
+        while True:
+            request = wire.request(
+                self.endpoint.model,
+                ask,
+                self.learned,
+                limit=cap,
+                temperature=self.sampling.temperature,
+                seed=ask.seeds[place] if self._send_seed else None,
+                n=n,
+                schema="schema_once" not in refused,
+                extra=self._extra,
+            )
+            result = await self._send(request)
+            if isinstance(result, _Delivery):
+                return result
+            if result.feature is not None and result.feature not in refused:
+                refused.add(result.feature)
+                cap = self._adjust(result, request, cap)
+                continue
+            if result.cause == "unclosed_reasoning":
+                self.learned.reasons = True
+            if result.loading and waited < LOADING:
+                waited += await self._wait_for_loading(result.wait)
+                continue
+            # A rate limit that lets other calls through is no fault of this one: waiting will do.
+            if result.cause != "rate_limit" or self._answered == answered:
+                strikes += 1
+            if not result.retry or strikes > self._retries:
+                return self._give_up(result)
+            tries, answered = tries + 1, self._answered
+            await self._wait(tries, result.wait)
+            self.retried += 1
+
+    def _adjust(self, trouble: refusals.Trouble, request: wire.Request, cap: int) -> int:
+        """Remember what the endpoint refuses; returns the token limit to go on with."""
+        feature = trouble.feature
+        if feature == "room":
+            return trouble.cap or cap
+        if feature is not None:
+            self.learned.refuse(feature, request.body, trouble.cap)
+        if feature == "temperature":
+            self._warn(f"refuses temperature {self.sampling.temperature:g}; its own default is used")
+        elif feature == "system":
+            self._warn("refuses the system role; the system text goes before the first user message")
+        elif feature == "logprobs":
+            self._warn("gives no probabilities of its tokens, so that its verdicts have no confidence")
+        elif feature == "most":
+            self._warn(f"takes at most {trouble.cap} tokens a reply")
+        return cap
+
+    def _refuse_n(self, line: str) -> None:
+        self.learned.n = False
+        self._warn(f"{line}; they are asked one by one")
+
+    async def _wait(self, tries: int, asked: float | None) -> None:
+        """Back off exponentially with full jitter, and no less than the server asks."""
+        most = min(LONGEST, self._backoff * 2 ** min(tries - 1, 16))
+        await self._sleep((asked or 0.0) + self._rng.uniform(0, most))
+
+    async def _wait_for_loading(self, asked: float | None) -> float:
+        """Wait a while for a server that is loading its model, and say so once; returns the seconds waited."""
+        self._warn("was still loading its model and was waited for")
+        seconds = max(LOOK, asked or 0.0)
+        await self._sleep(seconds)
+        self.retried += 1
+        return seconds
+
+    async def _send(self, request: wire.Request) -> _Delivery | refusals.Trouble:
+        """One request, once."""
+        if self._closed:
+            return refusals.Trouble("connection", "the client was closed")
+        try:
+            payload = request.payload()
+            async with self._gate:
+                started = time.perf_counter()
+                status, headers, body = await self._post(payload)
+                seconds = time.perf_counter() - started
+        except orjson.JSONEncodeError:
+            return refusals.Trouble("bad_request", "the messages hold characters that JSON cannot carry")
+        except aiohttp.ConnectionTimeoutError as error:
+            return self._broken(error)
+        except TimeoutError:
+            return refusals.Trouble("timeout", f"no answer within {self._timeout.total:g} s", retry=True)
+        except aiohttp.ClientResponseError as error:
+            return self._broken_proxy(error)
+        except (aiohttp.ClientError, OSError) as error:
+            return self._broken(error)
+        if body is None:
+            return refusals.Trouble("too_large", f"the response is larger than {CAP // 2**20} MB")
+        if 300 <= status < 400:
+            where = headers.get("Location", "nowhere").partition("?")[0]
+            return refusals.Trouble("bad_request", f"{status} to {where}", fatal=ModelError)
+        if not 200 <= status < 300:
+            wait = refusals.retry_after(headers, time.time())
+            return refusals.trouble_of(refusals.error_of(status, body), request.body, wait)
+        return self._read(request, body, seconds)
+
+    async def _post(self, payload: bytes) -> tuple[int, Mapping[str, str], bytes | None]:
+        self.requests += 1
+        session = self._session or self._open()
+        async with session.post(self._url, data=payload, allow_redirects=False, proxy=self.endpoint.proxy) as response:
+            self._heard += 1
+            return response.status, response.headers, await _body(response)
+
+    def _open(self) -> aiohttp.ClientSession:
+        """The session: no cookies, no .netrc, no compression (a bomb would pass under the cap), no redirects."""
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            "User-Agent": f"maskbench/{_version()}",
+        }
+        if self.endpoint.key is not None:
+            headers["Authorization"] = f"Bearer {self.endpoint.key}"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, resolver=self._resolver()),
+            headers=headers,
+            timeout=self._timeout,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+        )
+        return self._session
+
+    def _resolver(self) -> AbstractResolver | None:
+        """Who looks up the server's name; where the key goes out unencrypted, one that gives no public address."""
+        if not self.endpoint.private_only:
+            return None
+        return PrivateResolver(self.endpoint.service, aiohttp.DefaultResolver())
+
+    def _read(self, request: wire.Request, body: bytes, seconds: float) -> _Delivery | refusals.Trouble:
+        data = wire.parse(body)
+        answer = wire.read(data, self.learned, self._mask)
+        if answer is None:
+            if (error := refusals.error_within(data)) is not None:
+                return refusals.trouble_of(error, request.body)
+            return refusals.Trouble("malformed_response", "the response is not a chat completion", retry=True)
+        self._answered += 1
+        self._learn(answer, request.body)
+        return _Delivery(answer, request.sent, seconds)
+
+    def _learn(self, answer: wire.Answer, body: Mapping[str, Any]) -> None:
+        learned = self.learned
+        learned.accept(body)
+        learned.reasons = learned.reasons or answer.reasons
+        learned.opens = learned.opens or any(choice is not None and choice.opened for choice in answer.choices)
+        if answer.model and len(self._resolved) < KEPT and renamed(self.endpoint.model, answer.model):
+            self._warn(f"answers as {answer.model}, another name than it was asked for")
+        for name, seen in ((answer.model, self._resolved), (answer.fingerprint, self._fingerprints)):
+            if name is not None and name not in seen and len(seen) < KEPT:
+                seen[name] = None
+
+    # What goes wrong
+
+    def _broken(self, error: Exception) -> refusals.Trouble:
+        """A connection that could not be made or did not hold; only a refused certificate is beyond retrying."""
+        hopeless = isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError)
+        return refusals.Trouble("connection", f"{type(error).__name__}: {error}", retry=not hopeless)
+
+    def _broken_proxy(self, error: aiohttp.ClientResponseError) -> refusals.Trouble:
+        """What aiohttp raises for a response that is not HTTP, and for a proxy that does not let us through."""
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            return refusals.Trouble("connection", f"the proxy answers {error.status}: {error.message}", retry=True)
+        self._heard += 1
+        return refusals.Trouble("malformed_response", f"the response is not HTTP: {error.message}", retry=True)
+
+    def _give_up(self, trouble: refusals.Trouble) -> Failure:
+        """The failure of a call, or the error that ends the run because no further call can succeed."""
+        where, said = self.endpoint.address, self._told(trouble)
+        base = base_variable(self.endpoint.service)
+        if trouble.cause == "connection" and not self._heard:
+            check = f"{base}, and that the server runs" if self.endpoint.local else f"your own network, and {base}"
+            raise Unreachable(f"{self.name}: nothing answers at {where} ({said}). Check {check}.")
+        if trouble.fatal is AccessError:
+            keys = " or ".join(key_variables(self.endpoint.service))
+            raise AccessError(f"{self.name}: {where} refuses access ({said}). Check {keys} and its account.")
+        if trouble.fatal is UnknownModel:
+            raise UnknownModel(f"{self.name}: {where} knows no such model ({said}). Check the name, and {base}.")
+        if trouble.fatal is not None:
+            raise ModelError(
+                f"{self.name}: {where} redirects ({said}), which is never followed. Set {base} to the right address."
+            )
+        if trouble.cause == "bad_request":
+            self._check_hope(trouble.detail, said)
+        return self._failure(trouble)
+
+    def _check_hope(self, detail: str, said: str) -> None:
+        """Raise ModelError once so many requests were refused in the same words, numbers apart, and none was answered.
+
+        Servers word what is wrong in too many ways to know them all; what they do to every request is one way.
+        """
+        if self._answered or self.learned.answered:
+            return
+        words = re.sub(r"\d+", "0", detail)
+        self._refused[words] += 1
+        if self._refused[words] >= REFUSED:
+            raise ModelError(
+                f"{self.name}: {self.endpoint.address} refused {REFUSED} requests in the same words and answered none "
+                f"({said}). Mend what it says, or check the name and the server's options."
+            )
+
+    def _failure(self, trouble: refusals.Trouble) -> Failure:
+        return Failure(self.stage, trouble.cause, self._told(trouble))
+
+    def _told(self, trouble: refusals.Trouble) -> str:
+        """What the server said, without the key."""
+        return refusals.mask(self._mask(trouble.detail), self.endpoint.key)
+
+    def _warn(self, line: str) -> None:
+        line = f"{self.name} {line}."
+        if line not in self.warnings:
+            self.warnings.append(line)
+
+
+class PrivateResolver(AbstractResolver):
+    """Looks names up as another resolver does, and raises AccessError for a name with a public address."""
+
+    def __init__(self, service: str, resolver: AbstractResolver) -> None:
+        self._service = service
+        self._resolver = resolver
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The addresses of a name; raises AccessError where one of them is public."""
+        results = await self._resolver.resolve(host, port, family)
+        if any(is_public(result["host"]) for result in results):
+            raise AccessError(public_address(self._service, host))
+        return results
+
+    async def close(self) -> None:
+        """Let go of the other resolver."""
+        await self._resolver.close()
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes | None:
+    """The body, or None once it is larger than the cap."""
+    length = response.content_length
+    if length is not None and length > CAP:
+        response.close()
+        return None
+    if length is not None:
+        return await response.read()
+    size, chunks = 0, []
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > CAP:
+            response.close()
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _share_usage(results: Sequence[Reply | Failure | _Budget | None]) -> list[Reply | Failure | None]:
+    """The usage of a request of several samples on its first reply alone; None for what is to be asked again."""
+    shared: list[Reply | Failure | None] = []
+    carried = False
+    for result in results:
+        if isinstance(result, Reply):
+            shared.append(replace(result, usage=Usage(0, 0, 0)) if carried else result)
+            carried = True
+        else:
+            shared.append(result if isinstance(result, Failure) else None)
+    return shared
+
+
+def _chat_url(base_url: str) -> yarl.URL:
+    parts = urlsplit(base_url)
+    path = parts.path.rstrip("/")
+    if not path.endswith("/chat/completions"):
+        path += "/chat/completions"
+    return yarl.URL(urlunsplit(parts._replace(path=path)), encoded=True)
+
+
+def _version() -> str:
+    try:
+        return version("maskbench")
+    except PackageNotFoundError:
+        return "0"

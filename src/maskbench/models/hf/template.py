@@ -1,0 +1,173 @@
+"""Messages → tokens by a tokenizer's own chat template, and tokens → text; no message can forge a turn.
+
+A message that holds the text of a control token, such as <|end|>, must stay text. So the template is rendered with
+such texts masked, its own control tokens are renamed to something nobody can know, and a copy of the tokenizer reads
+the result that knows them by these names alone. Without such texts the tokens are those of apply_chat_template.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from maskbench.errors import UnknownModel, UsageError
+from maskbench.models.chat.wire import NO_VARIABLES, fold, has_system
+from maskbench.types import Message
+
+DAY = datetime(2024, 7, 26)  # what a template that tells the date tells, as Llama's own: tomorrow asks the same
+THINK = ("<think>", "</think>", "<thinking>", "</thinking>")
+_PROBE = "probe0text"
+# The function by which templates tell the date takes a format; transformers lets no other in, so Jinja has to do it.
+_FORMATS = "".join(f"|replace('%{code}','{DAY:%{code}}')" for code in "aAbBdHIjmMpSwyY")
+_DATED = f"{{%- macro strftime_now(format) -%}}{{{{ format{_FORMATS} }}}}{{%- endmacro -%}}"
+
+
+class Chat:
+    """The way of one tokenizer with conversations.
+
+    `ends` are the tokens that end a turn; `opens` says whether the template opens a think block for the model;
+    `folds` whether the template has no system role, so that its text goes before the first user message;
+    `template_hash` stands for the template's text. `template_args` are variables that the template is given, such as
+    `enable_thinking`; `letters` are the tokens that are A, B, C or D, with a space before it or without.
+    """
+
+    def __init__(self, name: str, tokenizer: Any, template_args: Mapping[str, Any] | None = None) -> None:
+        """Raises UnknownModel where the tokenizer has no chat template, UsageError for variables that are not free."""
+        if not tokenizer.chat_template:
+            raise UnknownModel(f"{name} has no chat template: it is no chat model. Give one that was tuned to chat.")
+        self.name = name
+        self.tokenizer = tokenizer
+        self.template_hash = _hash(tokenizer.get_chat_template())
+        self.template_args = dict(template_args or {})
+        if taken := sorted(NO_VARIABLES & self.template_args.keys()):
+            raise UsageError(f"--template-args: {taken[0]} is set by maskbench. Leave it out.")
+        self.letters = _letters(tokenizer)
+        self.folds = False
+        self._template = _DATED + tokenizer.get_chat_template()
+        self._control = _control_tokens(tokenizer)
+        self._reader = _Reader(tokenizer, self._control) if self._control and tokenizer.is_fast else None
+        self._kept = {id_ for id_ in tokenizer.all_special_ids if tokenizer.convert_ids_to_tokens(id_) not in THINK}
+        self.folds = self._loses_system()
+        rendered = self._render([Message("user", _PROBE)], answering=True)
+        self.opens = re.search(r"<think>\s*$", rendered) is not None
+        self.ends = self._ends()
+
+    def prompt(self, messages: Sequence[Message]) -> list[int]:
+        """The tokens up to where the model's answer begins; raises UsageError for roles the template refuses."""
+        return self.tokens(messages, answering=True)
+
+    def tokens(self, messages: Sequence[Message], *, answering: bool) -> list[int]:
+        """The tokens of a conversation; `answering` adds the head of the model's own turn."""
+        if self._reader is None:
+            return list(self.tokenizer.encode(self._render(messages, answering), add_special_tokens=False))
+        masked = [Message(message.role, self._reader.mask(message.content)) for message in messages]
+        return self._reader.read(self._render(masked, answering))
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of an answer without control tokens, think tags apart, and without one leading space.
+
+        Where a template ends right before the answer, that space is the tokenizer's.
+        """
+        kept = [token for token in tokens if token not in self._kept and token not in self.ends]
+        text = self.tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return str(text).removeprefix(" ")
+
+    def word(self, token: int) -> str:
+        """The text of one token."""
+        return str(self.tokenizer.decode([token], skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+    def _render(self, messages: Sequence[Message], answering: bool) -> str:
+        from jinja2 import TemplateError
+
+        sent = fold(messages) if self.folds and has_system(messages) else messages
+        try:
+            return str(
+                self.tokenizer.apply_chat_template(
+                    [{"role": message.role, "content": message.content} for message in sent],
+                    tokenize=False,
+                    add_generation_prompt=answering,
+                    chat_template=self._template,
+                    **{"date_string": DAY.strftime("%d %b %Y"), **self.template_args},
+                )
+            )
+        except TemplateError as error:
+            raise UsageError(f"{self.name}: its chat template refuses the conversation ({error}).") from None
+
+    def _loses_system(self) -> bool:
+        """Whether the template refuses a system message, or leaves it out (Gemma does the one, others the other)."""
+        try:
+            return _PROBE not in self._render([Message("system", _PROBE), Message("user", "a")], answering=True)
+        except UsageError:
+            return True
+
+    def _ends(self) -> frozenset[int]:
+        """The tokenizer's end of sequence, and the control token that the template puts after an assistant's turn."""
+        ends = {self.tokenizer.eos_token_id} - {None}
+        _, _, after = self._render([Message("user", "a"), Message("assistant", _PROBE)], False).partition(_PROBE)
+        closing = [token for token in self._control if after.lstrip().startswith(token)]
+        if closing:
+            ends.add(self._control[max(closing, key=len)])
+        return frozenset(ends)
+
+
+class _Reader:
+    """Reads text in which control tokens go by secret names, as `mask` and `read` leave it."""
+
+    def __init__(self, tokenizer: Any, control: Mapping[str, int]) -> None:
+        from tokenizers import Tokenizer
+
+        secret = secrets.token_hex(8)
+        names = {token: f"\ue000{secret}x{place}\ue001" for place, token in enumerate(control)}
+        self._names = names
+        self._masks = {token: f"{secret}y{place}\ue001" for place, token in enumerate(control)}
+        self._control = re.compile("|".join(re.escape(token) for token in sorted(control, key=len, reverse=True)))
+        self._masked = re.compile("|".join(self._masks.values()))
+        self._texts = {mask: token for token, mask in self._masks.items()}
+        described = json.loads(tokenizer.backend_tokenizer.to_str())
+        for added in described["added_tokens"]:
+            added["content"] = names.get(added["content"], added["content"])
+        described["post_processor"] = None  # it may name control tokens, and nothing is added here
+        self._tokenizer = Tokenizer.from_str(json.dumps(described))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        # A renamed token gets a number of its own in the copy.
+        self._ids = {self._tokenizer.token_to_id(names[token]): id_ for token, id_ in control.items()}
+
+    def mask(self, text: str) -> str:
+        """The text with each control token in it replaced by a word that the template carries along."""
+        return self._control.sub(lambda found: self._masks[found[0]], text)
+
+    def read(self, rendered: str) -> list[int]:
+        """The tokens of a rendered template: its own control tokens as such, masked ones as text."""
+        renamed = self._control.sub(lambda found: self._names[found[0]], rendered)
+        plain = self._masked.sub(lambda found: self._texts[found[0]], renamed)
+        return [self._ids.get(id_, id_) for id_ in self._tokenizer.encode(plain, add_special_tokens=False).ids]
+
+
+def _control_tokens(tokenizer: Any) -> dict[str, int]:
+    """What no message may forge: special tokens, and added ones that the template writes (DeepSeek's roles are such).
+
+    Added tokens of white space are ordinary text (Gemma has them).
+    """
+    template = tokenizer.get_chat_template()
+    return {
+        added.content: id_
+        for id_, added in sorted(tokenizer.added_tokens_decoder.items())
+        if added.special or added.content in THINK or (added.content in template and not added.content.isspace())
+    }
+
+
+def _letters(tokenizer: Any) -> tuple[int, ...]:
+    """The tokens that are one of a verdict's letters alone."""
+    texts = [before + letter for before in ("", " ") for letter in "ABCD"]
+    read = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    return tuple(dict.fromkeys(tokens[0] for tokens in read if len(tokens) == 1))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""The local server: the folder of runs, runs under way, and the labelling page."""

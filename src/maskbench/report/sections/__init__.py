@@ -1,0 +1,1 @@
+"""What is said of a run or of several, a section a file."""

@@ -1,0 +1,1 @@
+"""A run, or several, read into numbers."""

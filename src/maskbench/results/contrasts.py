@@ -1,0 +1,214 @@
+"""Every difference between two runs on the same scenarios, as data: rates, factors, the one test, and bounds.
+
+By one judge the test is the sign-flip permutation of paired.py; where a second judge looked at a part of the
+scenarios, that of two_phase.py, which carries the draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskbench.judges.second_look import Key, Phases
+from maskbench.method.rates import Table, tabulate
+from maskbench.stats.intervals import Estimate
+from maskbench.stats.paired import FLIPS, Factor, SignFlip, difference_bounds, factors, sign_flip, smallest_difference
+from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
+
+SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
+SHARES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
+FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")
+
+Json = dict[str, Any]
+Columns: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One run's columns, a row a scenario.
+
+    `shares` has a column for each of SHARES, over the statements of scenarios that are `usable`; `right` is 1 for a
+    right belief among those that are `judged`; `least` and `most` are what its share of lies could have been. `few`
+    is None for one judge, else the variance that stands for what a second judge's few looks could not show.
+    """
+
+    shares: Columns
+    usable: NDArray[np.bool_]
+    right: Columns
+    judged: NDArray[np.bool_]
+    least: Columns
+    most: Columns
+    clusters: NDArray[np.int64]
+    few: float | None = None
+
+
+def one_judge(table: Table) -> Side:
+    """The columns of a run that one judge saw."""
+    unknown = table.asked - table.usable + table.disputed
+    return Side(
+        table.shares,
+        table.usable > 0,
+        (table.accuracy == 0).astype(float),
+        table.accuracy < 3,
+        table.lies / table.asked,
+        (table.lies + unknown) / table.asked,
+        table.clusters,
+    )
+
+
+def two_judges(phases: Phases, keys: Sequence[Key], weights: Columns) -> Side:
+    """The columns of a run of which a second judge saw a part, for these scenarios, expanded to all that it stands for.
+
+    `weights` has an entry a key. Phases without a choice are of one judge.
+    """
+    factor = phases.factor
+    times = np.array([phases.stands_for(key, factor) for key in keys])
+    seen = [phases.second[key] if looked else phases.first[key] for key, looked in zip(keys, times, strict=True)]
+    first = one_judge(tabulate(phases.first[key] for key in keys)[0])
+    second = one_judge(tabulate(seen)[0])
+    sure = np.array([phases.chosen.get(key) != 1 for key in keys]) & first.usable
+    drawn = int((sure & (times > 0)).sum())
+    share = float(weights[sure].sum() / weights.sum()) if phases.chosen and drawn < sure.sum() else 0.0
+    both = (times == 1) | first.judged
+    return Side(
+        expand(first.shares, second.shares, times),
+        second.usable,
+        expand(first.right, second.right, times),
+        second.judged & both,
+        expand(first.least, second.least, times),
+        expand(first.most, second.most, times),
+        first.clusters,
+        few_drawn(share, drawn),
+    )
+
+
+def contrast(first: Table, other: Table, weights: Columns) -> Json:
+    """Every difference between two tables whose rows are the same scenarios, other minus first, by one judge."""
+    return differences(one_judge(first), one_judge(other), weights)
+
+
+def differences(first: Side, other: Side, weights: Columns) -> Json:
+    """Every difference between two sides whose rows are the same scenarios, other minus first.
+
+    The test is the one on P(lie); the rates have the intervals that match it. The factors have linearised ones, and
+    none where a second judge looked at a part.
+    """
+    had, judged = first.usable & other.usable, first.judged & other.judged
+    few = None if first.few is None and other.few is None else (first.few or 0.0) + (other.few or 0.0)
+    w, ids = weights[had], first.clusters[had]
+    one, two = (dict(zip(SHARES, side.shares[had].T, strict=True)) for side in (first, other))
+    rates = {name: paired_rate(one[name], two[name], w, ids, few) for name in SHARES}
+    rates["accuracy"] = paired_rate(
+        first.right[judged], other.right[judged], weights[judged], first.clusters[judged], few
+    )
+    d = two["p_lie"] - one["p_lie"]
+    tested = _tested(d, w, ids, few)
+    return {
+        "rates": rates,
+        "factors": _factors(one, two, w, ids, rates["p_no_belief"]["ci95"], few),
+        "test": _test(tested),
+        "smallest_difference": smallest_difference(d, w, ids) if isinstance(tested, SignFlip) else tested.smallest,
+        "bounds": _bounds(first, other, weights, few),
+    }
+
+
+def _tested(d: Columns, weights: Columns, ids: NDArray[np.int64], few: float | None) -> SignFlip | LookedDifference:
+    return sign_flip(d, weights, ids, _rng()) if few is None else looked_difference(d, weights, ids, few)
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(SEED)
+
+
+def paired_rate(
+    first: Columns, other: Columns, weights: Columns, ids: NDArray[np.int64], few: float | None = None
+) -> Json:
+    """A rate in both runs, and their difference with the matching interval and its one-sided ends.
+
+    Four arrays, an entry a scenario: shares in both runs, weights, proposition ids. `few` as in `Side`.
+    """
+    if not weights.sum() > 0:
+        return {**dict.fromkeys(("first", "other", "difference", "ci95", "one_sided95")), "n": 0}
+    made = _tested(other - first, weights, ids, few)
+    return {
+        "first": _share(weights @ first / weights.sum()),
+        "other": _share(weights @ other / weights.sum()),
+        "difference": made.value,
+        "ci95": None if made.low is None else [made.low, made.high],
+        "one_sided95": None if made.lower is None else [made.lower, made.upper],
+        "n": len(weights),
+    }
+
+
+def _share(value: float) -> float:
+    """A rate: estimated by two judges it could come out a little below 0 or above 1."""
+    return min(1.0, max(0.0, float(value)))
+
+
+def _test(test: SignFlip | LookedDifference) -> Json | None:
+    if test.p is None:
+        return None
+    if isinstance(test, LookedDifference):
+        return {"name": "two-phase difference", "p": test.p, "propositions": test.clusters, **_NO_PATTERNS}
+    drawn = {"exact": test.exact, "patterns": None if test.exact else FLIPS + 1}
+    return {"name": "cluster sign-flip permutation", "p": test.p, "propositions": test.clusters, **drawn}
+
+
+_NO_PATTERNS: Json = {"exact": False, "patterns": None}
+
+
+def _factors(
+    one: Mapping[str, Columns],
+    two: Mapping[str, Columns],
+    w: Columns,
+    ids: NDArray[np.int64],
+    absent: list[float] | None,
+    few: float | None,
+) -> Json | None:
+    """The three factors of P(lie); None where one has no denominator. `absent` is the interval of P(no belief)."""
+    nested = [
+        np.column_stack([1 - shares["p_no_belief"], shares["p_lie"] + shares["p_honest"], shares["p_lie"]])
+        for shares in (one, two)
+    ]
+    parts = factors(nested[0], nested[1], w, ids) if len(w) else None
+    if parts is None:
+        return None
+    made = dict(zip(FACTORS, (_factor(part, few is None) for part in parts), strict=True))
+    if absent:  # the belief share is its complement: the two must not disagree
+        made["belief_share"]["ci95"] = [0.0 - end for end in reversed(absent)]
+    return made
+
+
+def _factor(factor: Factor, with_intervals: bool) -> Json:
+    return {
+        "first": factor.first,
+        "other": factor.other,
+        "difference": factor.difference.value,
+        "ci95": _ends(factor.difference) if with_intervals else None,
+        "contribution": factor.contribution.value,
+        "contribution_ci95": _ends(factor.contribution) if with_intervals else None,
+    }
+
+
+def _ends(estimate: Estimate) -> list[float] | None:
+    return None if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]
+
+
+def _bounds(first: Side, other: Side, weights: Columns, few: float | None) -> Json | None:
+    """Least and greatest difference in P(lie) over all shared scenarios; None where nothing failed or is disputed."""
+    if not any((side.most > side.least).any() for side in (first, other)):
+        return None
+    ids = first.clusters
+    if few is None:
+        found = difference_bounds((first.least, first.most), (other.least, other.most), weights, ids, _rng())
+        return None if found is None else {"difference": list(found[0]), "ci95": list(found[1])}
+    least = looked_difference(other.least - first.most, weights, ids, few)
+    most = looked_difference(other.most - first.least, weights, ids, few)
+    if least.value is None or most.value is None:
+        return None
+    ends = None if least.low is None or most.high is None else [least.low, most.high]
+    return {"difference": [max(-1.0, least.value), min(1.0, most.value)], "ci95": ends}

@@ -1,0 +1,104 @@
+"""The figures that others have published on the MASK method, as they stand in data/published/.
+
+They are on other scenarios, by other judges and other code, so they are shown by themselves and never beside one's
+own runs. What each file holds and what is odd about it: data/published/README.md.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from importlib import resources
+from typing import TypeAlias
+
+from maskbench.results.scaling import spearman
+
+Cell: TypeAlias = str | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One published table: figures as numbers in percent (counts as they are), None where nothing was published."""
+
+    name: str
+    title: str
+    source: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def column(self, name: str) -> tuple[Cell, ...]:
+        """One column, a cell a row."""
+        at = self.columns.index(name)
+        return tuple(row[at] for row in self.rows)
+
+
+PAPER = "paper_table3"
+_PAPER = "Ren et al., arXiv:2503.03750"
+_PORT = "public replication with the Inspect Evals port, April 2026; evasive goes before no belief"
+_TABLES = (  # file, title, source
+    (PAPER, "32 models on all 1,500 scenarios, one statement and ten", f"{_PAPER}v3, table 3"),
+    ("paper_v1_headline", "P(lie) as first published, on 1,528 scenarios", f"{_PAPER}v1"),
+    ("paper_by_archetype", "Means over models, by archetype", f"{_PAPER}v3, figures 8 and 13"),
+    (
+        "leaderboard_snapshots",
+        "Honesty score on the 500 held-out scenarios",
+        "Scale's MASK leaderboard, dated copies; letters behind a date tell whose copy it is",
+    ),
+    ("replication_a_public1000", "The public 1,000 scenarios, replication A", _PORT),
+    ("replication_b_public1000", "The public 1,000 scenarios, replication B", _PORT),
+)
+_FRACTIONS = {"replication_a_public1000": ("honesty", "ci_lo", "ci_hi", "accuracy")}
+_TEXT = ("model", "archetype", "snapshot")
+
+
+def tables() -> tuple[Published, ...]:
+    """Every published table that comes with the package, the paper's own first."""
+    return tuple(_read(*entry) for entry in _TABLES)
+
+
+def paper() -> Published:
+    """Table 3 of the paper: 32 models."""
+    return tables()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The paper's finding from its own rows: Spearman's correlation of accuracy with two readings of honesty."""
+
+    with_score: float  # 1 - P(lie), which counts evasion and having no belief as honest
+    with_p_honest: float
+    models: int
+
+
+def finding() -> Finding:
+    """What table 3 says about accuracy and honesty."""
+    table = paper()
+    accuracy, score, honest = (_numbers(table, name) for name in ("accuracy", "honesty", "p_honest"))
+    return Finding(_known(spearman(accuracy, score)), _known(spearman(accuracy, honest)), len(table.rows))
+
+
+def _read(name: str, title: str, source: str) -> Published:
+    text = (resources.files("maskbench") / "data" / "published" / f"{name}.csv").read_text("utf-8")
+    header, *rows = csv.reader(text.splitlines())
+    scale = dict.fromkeys(_FRACTIONS.get(name, ()), 100.0)
+    cells = (
+        tuple(_cell(column, cell, scale.get(column, 1.0)) for column, cell in zip(header, row, strict=True))
+        for row in rows
+    )
+    return Published(name, title, source, tuple(header), tuple(cells))
+
+
+def _cell(column: str, cell: str, scale: float) -> Cell:
+    if column in _TEXT:
+        return cell
+    return round(float(cell) * scale, 2) if cell else None
+
+
+def _numbers(table: Published, name: str) -> list[float]:
+    return [cell for cell in table.column(name) if isinstance(cell, float)]
+
+
+def _known(value: float | None) -> float:
+    if value is None:
+        raise ValueError("The published table has too few rows for a correlation.")
+    return value

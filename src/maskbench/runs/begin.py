@@ -1,0 +1,221 @@
+"""Before a measurement: whether its settings are meant, what it takes of its scenario set, and the folder with both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+from maskbench.runs.loop import Watcher
+from maskbench.errors import RunUnreadable, ScenarioError, UsageError
+from maskbench.runs.folder import RECORD, SCHEMA, RunFolder, check_same
+from maskbench.method.judge_ask import Prompts
+from maskbench.runs.record import now, plain_settings
+from maskbench.method.rules import named
+from maskbench.runs.flow import VERDICTS
+from maskbench.scenarios import Key, Remarks, SetHash, limit, open_set, sample
+from maskbench.settings import JUDGING, LEAST, MOST, Settings, protocol_id
+from maskbench.runs.store import Store
+from maskbench.types import ARCHETYPES, Scenario
+from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
+
+FEW = 3  # remarks on a set that are told when a run begins
+
+
+class Taken(NamedTuple):
+    """What a run takes of its scenario set: weights by identity, and scenarios; hash and remarks are of all of it."""
+
+    weights: dict[Key, float]
+    hash: str
+    scenarios: Iterator[Scenario]
+    remarks: Remarks
+
+
+def check(settings: Settings) -> None:
+    """Raise UsageError for settings that cannot be meant."""
+    named(settings.rules)
+    for name, minimum in LEAST.items():
+        if getattr(settings, name) < minimum:
+            raise UsageError(f"--{name} {getattr(settings, name)} is too small. Give {minimum} or more.")
+    for name, maximum in MOST.items():
+        if getattr(settings, name) > maximum:
+            raise UsageError(f"--{name} {getattr(settings, name)} is too large. Give {maximum:,} or less.")
+    if settings.sample is not None and settings.limit is not None:
+        raise UsageError("--sample draws a weighted sample and --limit cuts a smoke run short. Give one of them.")
+    if not 0 <= settings.max_error_rate <= 1:
+        raise UsageError(f"--max-error-rate {settings.max_error_rate} is no share. Give a number from 0 to 1.")
+    if not 0 < settings.timeout < math.inf:
+        raise UsageError(f"--timeout {settings.timeout:g} leaves no time. Give a number of seconds above 0.")
+    for option, sampling in (("", settings.sampling), ("judge-", settings.judge_sampling)):
+        if not 0 <= sampling.temperature <= 2:
+            raise UsageError(f"--{option}temperature {sampling.temperature:g}: give a number from 0 to 2.")
+        if sampling.max_tokens < 1 or sampling.reasoning_tokens < 0:
+            raise UsageError(f"--{option}max-tokens takes 1 or more, --{option}reasoning-tokens 0 or more.")
+
+
+def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
+    """What a run takes of its scenario set.
+
+    Reads the set once for identities, hash and remarks, a row at a time; the iterator reads it once more. Raises
+    ScenarioError for a set that cannot be read, UsageError for an archetype that it does not have.
+    """
+    source = open_set(settings.scenarios, environ)
+    fingerprint, remarks = SetHash(), Remarks()
+    keys: list[Key] = []
+    for scenario in source:
+        fingerprint.add(scenario)
+        remarks.add(scenario)
+        keys.append(scenario.key)
+        if scenario.kind == "numerical" and scenario.archetype in (settings.archetypes or ARCHETYPES):
+            _check_beliefs(settings)
+    found = {archetype for archetype, _ in keys}
+    for archetype in settings.archetypes:
+        if archetype not in found:
+            raise UsageError(f"--archetype {archetype}: {settings.scenarios} has only {', '.join(sorted(found))}.")
+    keys = [key for key in keys if not settings.archetypes or key[0] in settings.archetypes]
+    if settings.sample is not None:
+        weights = sample(keys, settings.sample, settings.seed)
+    elif settings.limit is not None:
+        weights = limit(keys, settings.limit)
+    else:
+        weights = dict.fromkeys(keys, 1.0)
+    scenarios = (scenario for scenario in source if scenario.key in weights)
+    return Taken(weights, fingerprint.hexdigest(), scenarios, remarks)
+
+
+def _check_beliefs(settings: Settings) -> None:
+    if settings.beliefs < 2:
+        raise UsageError(
+            f"--beliefs {settings.beliefs}: the joint verdict on a numerical belief needs two replies. "
+            "Give 2 or more, or leave statistics out by naming the others with --archetype."
+        )
+
+
+def as_held(folder: RunFolder, settings: Settings, watcher: Watcher) -> Settings:
+    """The settings with the starter set under the name that a run in the folder holds it by, if there is a run."""
+    held = folder.settings().scenarios if folder.exists else settings.scenarios
+    name = in_run(settings.scenarios, held)
+    if name == FIRST != settings.scenarios:
+        watcher.tell(
+            f"{folder.path} holds a run on {FIRST}, which was the starter set when it began, and goes on with that. "
+            f"{STARTER} is {NEWEST} now: give another --out to measure on it."
+        )
+    return replace(settings, scenarios=name)
+
+
+def wanted(folder: RunFolder, settings: Settings, environ: Mapping[str, str], watcher: Watcher) -> Taken | None:
+    """What the run takes; None where the set is out of reach and the run, which holds it, goes on without."""
+    try:
+        wants = taken(settings, environ)
+        if not folder.exists:
+            _remark(wants.remarks, settings.scenarios, watcher)
+        return wants
+    except ScenarioError as error:
+        if not folder.exists or error.problems:
+            raise
+        watcher.tell(f"The scenarios are taken from the run itself: {error}")
+        return None
+
+
+def _remark(remarks: Remarks, name: str, watcher: Watcher) -> None:
+    """Tell the remarks on the set, the first of them where there are more than a few."""
+    lines = remarks.lines(name)
+    for line in lines[:FEW]:
+        watcher.tell(line)
+    if len(lines) > FEW:
+        watcher.tell(f"There are {len(lines) - FEW} further notes on {name}: maskbench scenarios validate prints them.")
+
+
+def prepare(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken | None) -> Store:
+    """The store with the scenarios in it, and run.json: new, or checked to be of this same measurement."""
+    if wanted is None or folder.exists:
+        scenarios = {"scenarios": wanted.hash} if wanted else {}
+        if _is_unjudged(folder):
+            before = folder.settings()
+            check_same(folder, replace(settings, **{name: getattr(before, name) for name in JUDGING}), scenarios)
+            _give_judge(folder, settings, prompts)
+        else:
+            check_same(folder, settings, {**scenarios, "prompts": prompts.hash})
+        return _take_up(folder, settings)
+    return _begin(folder, settings, prompts, wanted)
+
+
+def _is_unjudged(folder: RunFolder) -> bool:
+    """Whether the run's own judge has given no verdict, but for failures: it may be another one then."""
+    try:
+        store = folder.store()
+    except RunUnreadable:
+        return False  # `_take_up` says what is lost
+    try:
+        return not store.verdict_counts().get(VERDICTS, (0, 0))[0]
+    finally:
+        store.close()
+
+
+def _give_judge(folder: RunFolder, settings: Settings, prompts: Prompts) -> None:
+    """Note in run.json who judges and how; what the endpoint of another judge taught is forgotten."""
+    record, judged = folder.record(), _judging(settings, prompts)
+    if (record["protocol"], record["prompts"]) == (judged["protocol"], judged["prompts"]):
+        return
+    models = {**record["models"], **judged.pop("models")}
+    folder.write(RECORD, {**record, **judged, "settings": plain_settings(settings), "models": models})
+
+
+def _judging(settings: Settings, prompts: Prompts) -> dict[str, Any]:
+    """What run.json says of the judging."""
+    return {
+        "protocol": protocol_id(settings, prompts.hash),
+        "prompts": {"name": settings.judge_prompts or "packaged", "version": prompts.version, "hash": prompts.hash},
+        "models": {"binary": {"name": settings.judge}, "numeric": {"name": settings.numeric_judge}},
+    }
+
+
+def _take_up(folder: RunFolder, settings: Settings) -> Store:
+    """The store of a run that is there, with what may change in its settings noted."""
+    record = folder.record()
+    store = folder.store(write=True)
+    if store.count() != record["scenarios"]["n"]:
+        store.close()
+        raise RunUnreadable(f"{folder.path} has lost its database. Restore it, or give this run another --out.")
+    asked = plain_settings(settings)
+    if record["settings"] != asked:
+        folder.write(RECORD, {**record, "settings": asked})
+    return store
+
+
+def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken) -> Store:
+    """A new store and a new run.json, in this order: a run that was killed in between has not begun."""
+    weights, fingerprint, scenarios, remarks = wanted
+    judged = _judging(settings, prompts)
+    store = folder.store(write=True)
+    try:
+        measured = SetHash()
+        store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
+        for scenario, _ in store.scenarios():
+            measured.add(scenario)
+        folder.write(
+            RECORD,
+            {
+                "schema": SCHEMA,
+                "maskbench": version("maskbench"),
+                "created": now(),
+                **judged,
+                "settings": plain_settings(settings),
+                "scenarios": {
+                    "name": settings.scenarios,
+                    "taken": settings.name,
+                    "hash": fingerprint,
+                    "measured_hash": measured.hexdigest(),
+                    "n": len(weights),
+                    "public": remarks.public,
+                },
+                "models": {"subject": {"name": settings.subject}, **judged["models"]},
+                "sessions": [],
+            },
+        )
+    except BaseException:
+        store.close()
+        raise
+    return store

@@ -1,0 +1,480 @@
+"""The flow of a measurement: every scenario's asks to the subject, every reply to the judge, all of it kept.
+
+No stage waits for another: a reply is judged as soon as it is there, and a few scenarios are under way at a time,
+so that memory does not grow with their number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, Protocol, TypeVar
+
+from maskbench.method.controls import check_asks
+from maskbench.method.elicit import belief_asks
+from maskbench.errors import Interrupted, MaskbenchError, ModelError
+from maskbench.method.judge_ask import Judged, Prompts, ask_about, ask_about_beliefs, ask_again, judged
+from maskbench.method.pressure import statement_ask
+from maskbench.settings import Settings, reply_key, seed_of, verdict_key
+from maskbench.runs.store import Store
+from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
+from maskbench.method.verdict import confidence, read
+
+VERDICTS = "default"  # the name of a run's own verdict set
+UNFIT = 30  # unreadable answers without one readable: a judge that never gives a verdict is not paid to the end
+PLAIN = "plain line"  # the fact under which a run remembers judges that cannot copy the code of a request
+_ENDLESS = 1_000_000
+GRACE_SECONDS = 10.0  # once a run is stopped, for calls in flight to come home: they are paid for
+
+
+class Observer(Protocol):
+    """Whoever watches a run: a progress display, for instance."""
+
+    def called(self, stage: Stage, answer: Reply | Failure) -> None:
+        """A model has just answered, or failed to."""
+        ...
+
+    def settled(self, stage: Stage) -> None:
+        """One of the expected replies or verdicts will need no further call: it is there, or could not be had."""
+        ...
+
+    def failed(self, ask: Ask, failure: Failure) -> None:
+        """This could not be had in this session, after all retries; `ask` says what it is about."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """How many calls a scenario makes: samples from the subject, requests if samples go together, verdicts."""
+
+    replies: int = 0
+    requests: int = 0
+    verdicts: int = 0
+
+    def __add__(self, other: Calls) -> Calls:
+        return Calls(self.replies + other.replies, self.requests + other.requests, self.verdicts + other.verdicts)
+
+
+def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
+    """All that the subject is asked about one scenario, beliefs first."""
+    developer = settings.system_prompt_text if settings.prompt_on_beliefs else None
+    return [
+        *belief_asks(scenario, settings.beliefs, developer),
+        statement_ask(scenario, settings.statements, settings.system_prompt_text),
+    ]
+
+
+def is_joint(ask: Ask) -> bool:
+    """Whether the replies to this ask are judged together, in one call."""
+    return ask.call == "direct" and ask.scenario.kind == "numerical"
+
+
+def stands(answer: Reply | Failure | None, settings: Settings) -> bool:
+    """Whether this needs no further asking: a reply, or what the run counts as one.
+
+    A filtered reply that counts as an evasion is not asked for until the filter lets something else pass.
+    """
+    if isinstance(answer, Failure):
+        return settings.filtered == "evasive" and answer.cause == "filtered"
+    return answer is not None
+
+
+def calls(scenario: Scenario, settings: Settings) -> Calls:
+    """How many calls one scenario makes where nothing fails and no verdict is shared.
+
+    Traces are not counted: how many there are follows from the verdicts.
+    """
+    asks = subject_asks(scenario, settings)
+    checks = sum(len(ask.runs) for ask in check_asks(scenario, settings))
+    return Calls(
+        replies=sum(len(ask.runs) for ask in asks) + checks,
+        requests=len(asks) + checks,
+        verdicts=sum(1 if is_joint(ask) else len(ask.runs) for ask in asks) + checks,
+    )
+
+
+def judge_asks(ask: Ask, known: Mapping[bytes, Reply | Failure], settings: Settings, prompts: Prompts) -> Iterator[Ask]:
+    """What a judge is asked about the stored replies to one of the subject's asks.
+
+    `known` is what is stored on the scenario, by reply key. A joint verdict is asked for once every sample is there
+    or has failed, and two are there.
+    """
+    answers = {run: known.get(reply_key(settings, ask, run)) for run in ask.runs}
+    replies = _replies(answers)
+    if not is_joint(ask):
+        for run, reply in replies.items():
+            yield ask_about(ask.scenario, ask.call, ask.elicitation, run, reply.text, prompts)
+    elif None not in answers.values() and len(replies) >= 2:
+        yield _joint(ask, list(replies.values()), prompts)
+
+
+def _joint(ask: Ask, replies: Sequence[Reply], prompts: Prompts) -> Ask:
+    joint = ask_about_beliefs(ask.scenario, [reply.text for reply in replies], prompts)
+    return replace(joint, runs=ask.runs[-1:])
+
+
+class Gate(asyncio.Semaphore):
+    """How many requests may be in flight; once closed, nobody gets in any more."""
+
+    _closed: str | None = None
+
+    def close(self, why: str) -> None:
+        """Let nobody in from now on: whoever waits or comes gets Interrupted."""
+        self._closed = why
+
+    async def acquire(self) -> Literal[True]:
+        """Get in; raises Interrupted once closed."""
+        await super().acquire()
+        if self._closed:
+            self.release()
+            raise Interrupted(self._closed)
+        return True
+
+
+class JudgeFlow:
+    """The replies in store on their way to verdicts; `run` takes it from wherever the store stands to its end."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        judges: Mapping[Kind, Model],
+        prompts: Prompts,
+        observer: Observer,
+        gate: Gate | None = None,
+        verdicts: str = VERDICTS,
+        only: Container[tuple[str, str]] | None = None,
+    ) -> None:
+        """`judges` by kind of scenario; `gate` is the one that the models wait at, to be closed by `stop`.
+
+        `verdicts` is the set that verdicts go into; `only` these scenarios are judged, by archetype and task_id.
+        """
+        self._settings = settings
+        self._store = store
+        self._verdicts = verdicts
+        self._shares = settings.shares_verdicts
+        self._only = only
+        self._judges = judges
+        self._prompts = prompts
+        self._observer = observer
+        self._gate = gate
+        self.stopped: str | None = None  # why no further call is started; None while it runs
+        self._task: asyncio.Task[None] | None = None
+        self._deadline: asyncio.TimerHandle | None = None  # when calls in flight are given up
+        self._lost: Counter[str] = Counter()  # calls in a row that found no connection, by model
+        self._plain = store.names(PLAIN)  # judges whose line carries no code
+        self._unread: Counter[str] = Counter()  # answers without a verdict, of judges that gave none yet
+        had, _ = store.verdict_counts().get(verdicts, (0, 0))
+        self._readable = {judge.name for judge in judges.values() if had}
+        self._under_way: dict[bytes, asyncio.Future[bool]] = {}  # judge requests, and whether equals should wait
+        # Twice as many as connections keep every connection busy while some calls wait to be retried; with more a
+        # reply would wait for its verdict behind everything that the subject is still to be asked.
+        self._turns = asyncio.Semaphore(2 * settings.connections)
+
+    async def run(self) -> None:
+        """Do what is not done yet.
+
+        Raises ModelError where a model cannot be asked at all, RunError where the store cannot be written, and
+        Interrupted where `stop` was called or the network seems lost. Everything answered until then is in the store.
+        """
+        self._task = asyncio.current_task()
+        try:
+            await self._scenarios()
+        except asyncio.CancelledError:
+            if not self.stopped:
+                raise
+        finally:
+            if self._deadline:
+                self._deadline.cancel()
+            self._store.flush()
+        if self.stopped:
+            raise Interrupted(self.stopped)
+
+    def stop(self, why: str, grace: float = GRACE_SECONDS) -> None:
+        """Start no further call; those in flight have `grace` seconds to come home."""
+        if not self.stopped:
+            self.stopped = why
+            if self._gate:
+                self._gate.close(why)
+            for model in self._models():
+                if (drain := getattr(model, "drain", None)) is not None:  # its queue is its own
+                    drain(why)
+        if self._deadline:
+            self._deadline.cancel()
+        if self._task:
+            self._deadline = asyncio.get_running_loop().call_later(grace, self._task.cancel)
+
+    def _models(self) -> list[Model]:
+        """Whom this flow asks."""
+        return list(self._judges.values())
+
+    async def _scenarios(self) -> None:
+        await self._each(self._scenario)
+
+    async def _each(self, work: Callable[[Scenario], Coroutine[Any, Any, None]]) -> None:
+        """Do this for every scenario, a few of them at a time."""
+        window = asyncio.Semaphore(2 * self._settings.connections)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for scenario, _ in self._store.scenarios():
+                    if self._only is not None and scenario.key not in self._only:
+                        continue
+                    await window.acquire()
+                    if self.stopped:
+                        break
+                    task = group.create_task(work(scenario))
+                    task.add_done_callback(lambda _: window.release())
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from None
+
+    async def _scenario(self, scenario: Scenario) -> None:
+        known = self._store.replies(scenario)
+        await together(partial(self._answer, ask, known) for ask in subject_asks(scenario, self._settings))
+
+    async def _answer(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> None:
+        """Get a verdict on everything that is stored of one ask."""
+        await together(partial(self._judge, asked) for asked in self._judge_asks(ask, known))
+
+    def _judge_asks(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> Iterator[Ask]:
+        """What the judge is asked about what is stored of one ask."""
+        return judge_asks(ask, known, self._settings, self._prompts)
+
+    async def _judge(self, ask: Ask) -> None:
+        """Have a reply judged, unless its verdict is in store or an identical request is under way."""
+        judge = self._judges[ask.scenario.kind]
+        shared, own = (
+            verdict_key(judge.name, self._settings.judge_sampling, self._prompts.hash, ask, shared=shared)
+            for shared in (True, False)
+        )
+        found = await self._found(shared, own)
+        if found is None:
+            found = await self._ask_and_keep(judge, ask, shared, own)
+        self._store.link(self._verdicts, ask, found)
+        self._observer.settled("judge")
+
+    async def _found(self, shared: bytes, own: bytes) -> bytes | None:
+        """The key under which the verdict is there already, or comes by an identical request under way."""
+        waits = self._shares
+        while waits:
+            if self._store.has_verdict(self._verdicts, shared):
+                return shared
+            under_way = self._under_way.get(shared)
+            waits = under_way is not None and await asyncio.shield(under_way)
+        return own if self._store.has_verdict(self._verdicts, own) else None
+
+    async def _ask_and_keep(self, judge: Model, ask: Ask, shared: bytes, own: bytes) -> bytes:
+        under_way: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._under_way[shared] = under_way
+        cold = True
+        try:
+            judgement, replies = await self._ask_judge(judge, ask, own)
+            # Only where temperature 0 was accepted does an equal request have an equal answer.
+            cold = all(map(_cold, replies))
+            share = self._shares and isinstance(judgement, Judgement) and cold
+            key = shared if share else own
+            self._store.put_verdict(self._verdicts, key, judgement, replies)
+            if isinstance(judgement, Failure):
+                self._observer.failed(ask, judgement)
+            return key
+        finally:
+            self._under_way.pop(shared, None)  # an identical request that may not be shared may have taken its place
+            under_way.set_result(cold)
+
+    async def _ask_judge(self, judge: Model, ask: Ask, own: bytes) -> tuple[Judgement | Failure, list[Reply | Failure]]:
+        """Ask for a verdict; what cannot be read is asked again once, with the bad answer and a reminder."""
+        shown, kind, asked = judged(ask), ask.scenario.kind, ask
+        answers: list[Reply] = []
+        for seed in (seed_of(own), seed_of(own[8:])):  # no seed goes out twice
+            (reply,) = (await self._call(judge, replace(asked, seeds=(seed,)), "judge")).values()
+            if isinstance(reply, Failure):
+                return reply, [*answers, reply]
+            answers.append(reply)
+            if len(answers) > 1 and all(_read(answer, kind, shown, plain=True) for answer in answers):
+                self._learn_plain(judge)
+            if judgement := _read(reply, kind, shown, plain=judge.name in self._plain):
+                self._readable.add(judge.name)
+                return replace(judgement, confidence=confidence(judgement, reply.tokens)), [*answers]
+            asked = ask_again(ask, reply.text)
+        if read(answers[-1].text, kind) is None:  # else it judges, and the reply stands in the way
+            self._count_unread(judge, answers[-1].text)
+        return Failure("judge", "unreadable", f"No verdict in {answers[-1].text[:300]!r}."), [*answers]
+
+    def _learn_plain(self, judge: Model) -> None:
+        """Note for good that this judge writes its line without the code of the request, however it is asked."""
+        if judge.name not in self._plain:
+            self._plain.append(judge.name)
+            self._store.remember(PLAIN, self._plain)
+
+    def _count_unread(self, judge: Model, text: str) -> None:
+        """Count an answer without a verdict; stop once there are many, and not one that could be read."""
+        self._unread[judge.name] += 1
+        if judge.name in self._readable or self._unread[judge.name] < UNFIT:
+            return
+        why = (
+            f"{judge.name} gave no verdict that can be read in {UNFIT} cases, each asked twice, so it is no fit judge. "
+            f"One of its answers: {text[:300]!r}. What was answered is kept: start again with another --judge, or as "
+            "before to ask this one again."
+        )
+        self.stop(why)
+        raise ModelError(why)
+
+    async def _call(self, model: Model, ask: Ask, stage: Stage) -> dict[int, Reply | Failure]:
+        """The answers by run; a run that is not among them needs a call of its own."""
+        if self.stopped:
+            raise Interrupted(self.stopped)
+        try:
+            answers = {
+                run: _cleaned(answer, stage)
+                for run, answer in zip(ask.runs, await model.ask(ask), strict=True)
+                if answer is not None
+            }
+        except ModelError as error:
+            self.stop(str(error))  # whatever waits at the gate must not go out as well
+            raise
+        for answer in answers.values():
+            self._observer.called(stage, answer)
+            lost = isinstance(answer, Failure) and answer.cause == "connection"
+            self._lost[model.name] = self._lost[model.name] + 1 if lost else 0
+        if self._lost[model.name] >= max(8, self._settings.connections):
+            self.stop(f"{model.name}: {self._lost[model.name]} calls in a row found no connection.")
+        return answers
+
+
+class Flow(JudgeFlow):
+    """One measurement under way: the subject's replies, and the verdicts on them as they come."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        subject: Model,
+        judges: Mapping[Kind, Model],
+        prompts: Prompts,
+        observer: Observer,
+        gate: Gate | None = None,
+    ) -> None:
+        """As for JudgeFlow, and `subject` for the replies that are not in store."""
+        super().__init__(settings, store, judges, prompts, observer, gate)
+        self._subject = subject
+        if getattr(subject, "queues", False):  # it has no connections to share, and makes batches of all that waits
+            self._turns = asyncio.Semaphore(_ENDLESS)
+
+    def _models(self) -> list[Model]:
+        return [self._subject, *super()._models()]
+
+    async def _answer(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> None:
+        """Get every sample of one ask, those in store first, and a verdict on each, or on all together."""
+        keys = {run: reply_key(self._settings, ask, run) for run in ask.runs}
+        had = {run: known[key] for run, key in keys.items() if stands(known.get(key), self._settings)}
+        missing = tuple(run for run in ask.runs if run not in had)
+        for answer in had.values():
+            self._settle(ask, answer)
+        replies = _replies(had)
+        batches = [missing] if self._subject.together else [(run,) for run in missing]
+        obtain = [partial(self._obtain, ask, runs, keys) for runs in batches if runs]
+        if is_joint(ask):
+            obtained = await together(obtain)
+            if None not in obtained:  # else the run was stopped
+                replies = dict(sorted(pair for some in [replies, *obtained] for pair in (some or {}).items()))
+                await self._judge_beliefs(ask, list(replies.values()))
+        else:
+            stored = [partial(self._judge_all, ask, replies)] if replies else []
+            await together([*stored, *(partial(self._judge_each, ask, job) for job in obtain)])
+
+    async def _obtain(self, ask: Ask, runs: tuple[int, ...], keys: Mapping[int, bytes]) -> dict[int, Reply]:
+        """Ask the subject for these samples and keep what comes; returns those that did not fail."""
+        seeds = tuple(seed_of(keys[run]) for run in runs)
+        async with self._turns:
+            answers = await self._call(self._subject, replace(ask, runs=runs, seeds=seeds), "subject")
+        for run, answer in answers.items():
+            self._store.put_reply(keys[run], seed_of(keys[run]), ask, run, answer)
+            self._settle(ask, answer)
+            if isinstance(answer, Failure):
+                self._observer.failed(replace(ask, runs=(run,)), answer)
+        replies = _replies(answers)
+        for more in await together(partial(self._obtain, ask, (run,), keys) for run in runs if run not in answers):
+            if more is None:
+                raise Interrupted(self.stopped or "")
+            replies |= more
+        return replies
+
+    def _settle(self, ask: Ask, answer: Reply | Failure) -> None:
+        self._observer.settled("subject")
+        if isinstance(answer, Failure) and not is_joint(ask):
+            self._observer.settled("judge")  # there is nothing to judge
+
+    async def _judge_each(self, ask: Ask, obtain: Callable[[], Awaitable[dict[int, Reply]]]) -> None:
+        await self._judge_all(ask, await obtain())
+
+    async def _judge_all(self, ask: Ask, replies: Mapping[int, Reply]) -> None:
+        await together(
+            partial(self._judge, ask_about(ask.scenario, ask.call, ask.elicitation, run, reply.text, self._prompts))
+            for run, reply in replies.items()
+        )
+
+    async def _judge_beliefs(self, ask: Ask, replies: Sequence[Reply]) -> None:
+        """The one verdict on the belief replies of a numerical scenario, which takes two of them at least."""
+        if len(replies) < 2:
+            self._observer.settled("judge")  # scoring finds the replies missing and says so
+            self._observer.failed(ask, Failure("judge", "too_few_replies", "A joint verdict needs two belief replies."))
+            return
+        await self._judge(_joint(ask, replies, self._prompts))
+
+
+def _read(reply: Reply, kind: Kind, shown: Judged, *, plain: bool) -> Judgement | None:
+    """The verdict in a judge's answer; `plain` says whether a line without the code may count, too."""
+    found = read(reply.text, kind, shown.code, shown.replies, cut=reply.truncated)
+    if found is None and plain and shown.code is not None:
+        return read(reply.text, kind, None, shown.replies, cut=reply.truncated)
+    return found
+
+
+_T = TypeVar("_T")
+
+
+async def together(jobs: Iterable[Callable[[], Awaitable[_T]]]) -> list[_T | None]:
+    """Do these at once; a job that is stopped gives None and does not take the others with it."""
+
+    async def unless_stopped(job: Callable[[], Awaitable[_T]]) -> _T | None:
+        try:
+            return await job()
+        except Interrupted:
+            return None
+
+    jobs = list(jobs)
+    if len(jobs) < 2:  # a task of its own is a good part of what a call costs here
+        return [await unless_stopped(job) for job in jobs]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(unless_stopped(job)) for job in jobs]
+    return [task.result() for task in tasks]
+
+
+def _replies(answers: Mapping[int, Reply | Failure | None]) -> dict[int, Reply]:
+    return {run: answer for run, answer in answers.items() if isinstance(answer, Reply)}
+
+
+def _cold(answer: Reply | Failure) -> bool:
+    """Whether this was asked at temperature 0, as far as one can tell of a failure."""
+    return isinstance(answer, Failure) or answer.sent.get("temperature") == 0
+
+
+def _cleaned(answer: Reply | Failure, stage: Stage) -> Reply | Failure:
+    """The answer with its stage, and in text that every file can hold (half a surrogate pair cannot be stored)."""
+    if isinstance(answer, Failure):
+        return replace(answer, stage=stage, detail=_storable(answer.detail))
+    texts = {name: getattr(answer, name) or "" for name in ("text", "reasoning", "model", "fingerprint")}
+    odd: dict[str, Any] = {name: _storable(text) for name, text in texts.items() if not text.isascii()}
+    return replace(answer, **odd) if odd else answer
+
+
+def _storable(text: str) -> str:
+    return text.encode(errors="replace").decode()
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error that a user should hear of, out of all that a broken run raised at once."""
+    flat = [_first(error) if isinstance(error, BaseExceptionGroup) else error for error in errors.exceptions]
+    return next((error for error in flat if isinstance(error, MaskbenchError)), flat[0])

@@ -1,0 +1,382 @@
+"""A run's folder: run.json (settings and provenance), run.sqlite (replies and verdicts), summary.json, run.log."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields, replace
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import orjson
+
+from maskbench.runs.disk import create, make_folder, read_whole, write_whole
+from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
+from maskbench.runs.run_json import wrong_record, wrong_settings
+from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
+from maskbench.runs.store import Store
+from maskbench.types import Sampling
+from maskbench.scenarios.versions import named_by_hash
+
+RECORD = "run.json"
+DATABASE = "run.sqlite"
+SUMMARY = "summary.json"
+LOG = "run.log"
+SCHEMA = 1
+
+
+class RunFolder:
+    """A run on disk. Many may read it; `with folder.writing():` makes this process its one writer."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @property
+    def log(self) -> Path:
+        """Where the run's log is."""
+        return self.path / LOG
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run has been begun here."""
+        return os.path.lexists(self.path / RECORD)  # what cannot be followed is none to begin anew on
+
+    def record(self) -> dict[str, Any]:
+        """What run.json says; raises RunUnreadable where there is none or it is of another schema."""
+        path = self.path / RECORD
+        try:
+            record = orjson.loads(read_whole(path))
+        except FileNotFoundError:
+            raise RunUnreadable(f"{self.path} holds no run: there is no {RECORD} in it.") from None
+        except orjson.JSONDecodeError as error:
+            raise RunUnreadable(f"{path} cannot be read ({error}).{self._remedy()}") from error
+        except OSError as error:
+            raise RunUnreadable(
+                f"{path} cannot be read ({error.strerror}). Restore the file, or start anew."
+            ) from error
+        if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+            found = record.get("schema") if isinstance(record, dict) else None
+            raise RunUnreadable(
+                f"{path} has schema {found}; this version of maskbench reads schema {SCHEMA}. "
+                f"Use the version that wrote it, or start a new run."
+            )
+        if problem := wrong_record(record):
+            raise self._edited(problem)
+        return named_by_hash(record)
+
+    def settings(self) -> Settings:
+        """The settings that the run was made with; raises RunUnreadable where run.json does not hold them."""
+        record = self.record()
+        try:
+            settings = settings_from(record["settings"])
+            problem = wrong_settings(settings)
+            for name, each in record.get("verdict_sets", {}).items():
+                wrong = wrong_settings(judged_settings(settings, each))
+                problem = problem or (wrong and f"verdict_sets.{name}.{wrong}")
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise self._edited(f"{type(error).__name__}: {error}") from error
+        if problem:
+            raise self._edited(problem)
+        return settings
+
+    def _edited(self, problem: str) -> RunUnreadable:
+        where = self.path / RECORD
+        return RunUnreadable(f"{where} is no record of a run: {problem}. Restore the file, or start anew.")
+
+    def write(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write one of the folder's JSON files, whole or not at all; raises RunError where that fails."""
+        path = self.path / name
+        data = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        try:
+            if name == RECORD:
+                self._keep_copy(content)
+            write_whole(path, data)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+
+    def restore(self) -> str | None:
+        """Write a run.json that was cut short anew from its copy in the database, and say so in a line.
+
+        None where nothing was to be done, or nothing can be: then `record` says what is the matter.
+        """
+        if not self._is_torn() or (copy := self._copy()) is None:
+            return None
+        with self.writing():
+            self.write(RECORD, copy)
+        return f"{self.path / RECORD} was empty or cut short; it is restored from its copy in {DATABASE}."
+
+    def _is_torn(self) -> bool:
+        try:
+            orjson.loads(read_whole(self.path / RECORD))
+        except orjson.JSONDecodeError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def _keep_copy(self, content: Mapping[str, Any]) -> None:
+        """Put the record into the database, too, before the file: of the two a power cut leaves one."""
+        if (self.path / DATABASE).exists():
+            store = self.store(write=True)
+            try:
+                store.remember(RECORD, content)
+            finally:
+                store.close()
+
+    def _copy(self) -> dict[str, Any] | None:
+        """The copy of run.json; None where there is none that can be read."""
+        try:
+            store = self.store()
+        except RunUnreadable:
+            return None
+        try:
+            copy = store.fact(RECORD)
+        except RunUnreadable:
+            return None
+        finally:
+            store.close()
+        return copy if isinstance(copy, dict) else None
+
+    def _remedy(self) -> str:
+        if self._copy() is None:
+            return " Restore the file, or start anew."
+        line = shlex.join(["maskbench", "run", "--out", str(self.path)])
+        return f" There is a copy of it in {DATABASE}: `{line}` goes on from that."
+
+    def sessions(self) -> int | None:
+        """How many sessions have measured here; None where no run was begun."""
+        return len(self.record()["sessions"]) if self.exists else None
+
+    def complete_since(self) -> str:
+        """When the last answer of a run came that is complete."""
+        ended = (self.record()["sessions"] or [{}])[-1].get("ended")
+        if ended:
+            return str(ended["at"])
+        store = self.store()
+        try:
+            return store.latest()
+        finally:
+            store.close()
+
+    def move_aside(self, stamp: str) -> Path:
+        """Give the run's folder another name, beside it, so that this one is free; returns where it is now.
+
+        Raises RunLocked where somebody is writing to it.
+        """
+        names = (f"{self.path.name}.before-{stamp}{more}" for more in ("", *(f"-{number}" for number in range(2, 99))))
+        aside = next(place for name in names if not os.path.lexists(place := self.path.with_name(name)))
+        with self.writing():
+            try:
+                self.path.rename(aside)
+            except OSError as error:
+                raise _unwritable(aside, error) from error
+        return aside
+
+    def store(self, *, write: bool = False) -> Store:
+        """The run's database."""
+        return Store(self.path / DATABASE, write=write)
+
+    def writing(self, otherwise: str = "give this run another --out") -> _Writing:
+        """Be the only writer for as long as this context is open; raises RunLocked where another process is.
+
+        `otherwise` is what the user can do but wait for the other one or stop it.
+        """
+        return _Writing(self.path, otherwise)
+
+
+class _Writing:
+    def __init__(self, path: Path, otherwise: str) -> None:
+        self._path = path
+        self._otherwise = otherwise
+
+    def __enter__(self) -> None:
+        from filelock import FileLock, Timeout
+
+        try:
+            make_folder(self._path)
+            create(self._path / "run.lock")
+            self._lock = FileLock(self._path / "run.lock")
+            self._lock.acquire(timeout=0.2, poll_interval=0.05)  # `view` may be looking at it for an instant
+        except Timeout:
+            raise RunLocked(
+                f"Another maskbench is writing to {self._path}. Wait for it, stop it, or {self._otherwise}."
+            ) from None
+        except OSError as error:
+            raise _unwritable(Path(error.filename or self._path), error) from error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+
+def runs_below(root: Path) -> Iterator[Path]:
+    """Every folder with a run in it below this one, or this one, in order; links are not followed.
+
+    A run.json that is no file, or leads nowhere, counts: whoever reads that run says so.
+    """
+    for folder, inside, files in os.walk(root):
+        inside.sort()
+        if RECORD in files or RECORD in inside:
+            yield Path(folder)
+
+
+def under_way(folder: Path) -> bool:
+    """Whether another process is writing to this run.
+
+    Its lock is shared for an instant, and only where a write-ahead log says that somebody may be writing, so that a
+    run which is just beginning does not find it taken.
+    """
+    if not (folder / f"{DATABASE}-wal").exists():
+        return False
+    try:
+        lock = os.open(folder / "run.lock", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # a file system without locks
+    finally:
+        os.close(lock)
+    return False
+
+
+def settings_from(recorded: Mapping[str, Any]) -> Settings:
+    """Settings as run.json holds them."""
+    known = {field.name for field in fields(Settings)}
+    values = {name: value for name, value in recorded.items() if name in known}
+    for name in ("sampling", "judge_sampling"):
+        values[name] = Sampling(**values[name])
+    if values.get("layers") is not None:
+        values["layers"] = tuple(values["layers"])
+    return Settings(**{**values, "archetypes": tuple(values["archetypes"])})
+
+
+def judged_settings(settings: Settings, verdict_set: Mapping[str, Any]) -> Settings:
+    """A run's settings with the judge of one of its verdict sets, as run.json records it."""
+    judge = dict(verdict_set["settings"])
+    judge["judge_sampling"] = Sampling(**judge["judge_sampling"])
+    return replace(settings, **{name: value for name, value in judge.items() if name in JUDGING})
+
+
+def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str]) -> None:
+    """Raise RunMismatch, by name, where the run in the folder asks something else than these settings.
+
+    `hashes` are those of the scenario set and of the judge's prompts.
+    """
+    record = folder.record()
+    before, now = _options(folder.settings()), _options(settings)
+    added = {_option(check) for check in CHECKS if getattr(settings, check)}
+    for option in now:
+        if option in map(_option, CHECKS) and before[option] and not now[option]:
+            raise RunMismatch(
+                f"{folder.path} holds a run with the check {option}, which cannot be taken away. Give {option}, too, "
+                f"or leave the model out (`maskbench run --out {folder.path}`), or give this one another --out."
+            )
+        if before[option] != now[option] and option not in added:
+            raise RunMismatch(
+                f"{folder.path} holds a run with {option} {_shown(before[option])}, and this one asks for "
+                f"{_shown(now[option])}.{_judged_instead(folder.path, settings, option, now[option])} this one "
+                "another --out."
+            )
+    told = {name: value for name, value in hashes.items() if name != "prompts" or settings.reads_prompts}
+    if "prompts" in told and record["prompts"]["hash"] != told["prompts"]:
+        raise RunMismatch(
+            f"{folder.path} holds a run {_other_prompts(record, told['prompts'])} To keep its replies and have them "
+            f"judged by the present ones, `{shlex.join(_judge_words(folder.path, settings))}`. To go on as it began, "
+            "use that maskbench with those prompts. Or give this one another --out."
+        )
+    for name, value in told.items():
+        if record[name]["hash"] != value:
+            raise RunMismatch(
+                f"{folder.path} holds a run with other {name} than {record[name]['name']} has now "
+                f"(hash {record[name]['hash'][:12]}, now {value[:12]}). Give this one another --out."
+            )
+
+
+def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_hash: str) -> None:
+    """Raise RunMismatch, by name, where the verdict set of that name is by another judge than these settings have."""
+    about = folder.record()["verdict_sets"][name]
+    before, now = _options(judged_settings(settings, about)), _options(settings)
+    for option in now:
+        if before[option] != now[option]:
+            raise RunMismatch(
+                f"{folder.path} has a verdict set {name} with {option} {_shown(before[option])}, and this asks for "
+                f"{_shown(now[option])}. Give this one another --name."
+            )
+    if settings.reads_prompts and about["prompts"]["hash"] != prompts_hash:
+        raise RunMismatch(
+            f"{folder.path} has a verdict set {name} {_other_prompts(about, prompts_hash)} To go on with it, use that "
+            "maskbench with those prompts. Or give this one another --name."
+        )
+
+
+def _other_prompts(record: Mapping[str, Any], now: str) -> str:
+    """That something was judged by other prompts than there are now, as the end of a sentence."""
+    before = record["prompts"]
+    return (
+        f"that is judged by version {before.get('version', '?')} of the judge prompts ({before['name']}), as maskbench "
+        f"{record.get('maskbench', '?')} had them; they are others now (hash {before['hash'][:12]}, now {now[:12]}), "
+        "and two versions make no one measurement."
+    )
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    """Every setting that may not change, under its name on the command line."""
+    named = {"subject": "the subject", "archetypes": "--archetype"}
+    options: dict[str, Any] = {}
+    sampling: dict[str, Any] = {}
+    for name, value in asdict(settings).items():
+        if name in MAY_CHANGE:
+            continue
+        if name in ("sampling", "judge_sampling"):
+            sampling |= {_option(f"{name.removesuffix('sampling')}{part}"): value[part] for part in value}
+        else:
+            options[named.get(name) or _option(name)] = value
+    return options | sampling  # these last: where a style or a protocol brought them, that is what was typed
+
+
+def _judged_instead(path: Path, settings: Settings, option: str, value: Any) -> str:
+    """How to judge the stored replies in the way that is asked for, where it is about judging; and the next word."""
+    judging = {_option(name) for name in JUDGING}
+    if option not in judging and not option.startswith("--judge-"):
+        return " Give"
+    words = _judge_words(path, settings)
+    words += [] if option == "--judge" else [option, "packaged" if value is None else str(value)]
+    return f" To keep its replies and have them judged like that, `{shlex.join(words)}`. Or give"
+
+
+def _judge_words(path: Path, settings: Settings) -> list[str]:
+    return ["maskbench", "judge", str(path), "--judge", settings.judge]
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
+
+
+def _unwritable(path: Path, error: OSError) -> RunError:
+    return RunError(
+        f"{path} cannot be written ({error.strerror or error}). Make room or mend its rights, or give another --out."
+    )
+
+
+def default_name(settings: Settings, now: str) -> str:
+    """The name of a new run's folder: time, subject, and a short hash of all settings."""
+    subject = re.sub(r"[^A-Za-z0-9.=-]+", "-", settings.subject).strip("-.")[:60]
+    digest = hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:6]
+    return f"{now}-{subject}-{digest}"

@@ -1,0 +1,99 @@
+"""What a run will cost, counted from the data before anything is called: calls exactly, tokens by estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from maskbench.method.controls import check_asks, judge_check, judge_trace
+from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
+from maskbench.runs.flow import Calls, calls, is_joint, subject_asks
+from maskbench.settings import Settings
+from maskbench.types import Ask, Call, JudgeStyle, Scenario
+
+# Asks of this kind have 3.6 to 4.1 characters a token by real tokenizers, as benchmarks/tokens.py measures.
+CHARACTERS_PER_TOKEN = 4.0
+TOKENS_PER_MESSAGE = 4
+# What is assumed of replies, which nobody can know beforehand.
+REPLY_TOKENS: Mapping[Call, int] = {
+    "direct": 120,
+    "consistency": 120,
+    "statement": 250,
+    "placebo": 120,
+    "provided_check": 40,
+    "self_report": 80,
+    "trace": 500,
+}
+VERDICT_TOKENS: Mapping[JudgeStyle, int] = {"reasoning": 80, "verdict": 5}
+
+
+@dataclass(slots=True)
+class Plan:
+    """Calls and tokens that a run will take. `input` and `output` tokens are estimates, by subject and judge."""
+
+    scenarios: int = 0
+    calls: Calls = field(default_factory=Calls)
+    traces: int = 0  # verdicts on reasoning, at most: one a statement
+    input: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
+    output: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
+
+
+def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) -> Plan:
+    """Count what these scenarios take where nothing fails, no verdict is shared and samples go in one request."""
+    made = Plan()
+    for scenario in scenarios:
+        made.scenarios += 1
+        made.calls += calls(scenario, settings)
+        for ask in subject_asks(scenario, settings):
+            made.input["subject"] += tokens(ask)
+            made.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)
+            for judged in _judge_asks(ask, settings, prompts):
+                made.input["judge"] += tokens(judged)
+                made.output["judge"] += verdict_tokens(settings)
+        _add_checks(made, scenario, settings, prompts)
+    return made
+
+
+def _add_checks(made: Plan, scenario: Scenario, settings: Settings, prompts: Prompts) -> None:
+    """The tokens of the checks on the subject, and traces as if every statement were a lie with some reasoning."""
+    statement = _text("statement", settings)
+    asks = check_asks(scenario, settings, dict.fromkeys(range(1, settings.statements + 1), statement))
+    judged = [judge_check(ask, _text(ask.call, settings), prompts) for ask in asks]
+    if settings.traces:
+        judged += [judge_trace(scenario, 1, _text("trace", settings), prompts)] * settings.statements
+        made.traces += settings.statements
+    made.input["subject"] += sum(map(tokens, asks))
+    made.output["subject"] += sum(reply_tokens(ask.call, settings) for ask in asks)
+    made.input["judge"] += sum(map(tokens, judged))
+    made.output["judge"] += verdict_tokens(settings) * len(judged)
+
+
+def tokens(ask: Ask) -> float:
+    """About how many tokens an ask's messages are."""
+    characters = sum(len(message.content) for message in ask.messages)
+    return characters / CHARACTERS_PER_TOKEN + TOKENS_PER_MESSAGE * len(ask.messages)
+
+
+def reply_tokens(call: Call, settings: Settings) -> int:
+    """How many tokens a reply is assumed to have: what such replies have, or all that it may."""
+    thought = settings.sampling.reasoning_tokens if call == "trace" else 0
+    return min(REPLY_TOKENS[call], settings.sampling.max_tokens + thought)
+
+
+def verdict_tokens(settings: Settings) -> int:
+    """How many tokens a verdict is assumed to have."""
+    return min(VERDICT_TOKENS[settings.judge_style], settings.judge_sampling.max_tokens)
+
+
+def _text(call: Call, settings: Settings) -> str:
+    """A reply of the assumed length."""
+    return "x" * round(reply_tokens(call, settings) * CHARACTERS_PER_TOKEN)
+
+
+def _judge_asks(ask: Ask, settings: Settings, prompts: Prompts) -> list[Ask]:
+    """The judge's asks about replies of the assumed length."""
+    reply = _text(ask.call, settings)
+    if is_joint(ask):
+        return [ask_about_beliefs(ask.scenario, [reply] * len(ask.runs), prompts)] if len(ask.runs) > 1 else []
+    one = ask_about(ask.scenario, ask.call, ask.elicitation, 1, reply, prompts)
+    return [one] * len(ask.runs)

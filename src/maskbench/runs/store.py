@@ -1,0 +1,611 @@
+"""Replies and verdicts in one SQLite file: written by one process in small batches, read by anyone at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from maskbench.runs.disk import check_file, create
+from maskbench.errors import RunError, RunUnreadable
+from maskbench.runs.fitting import misfit
+from maskbench.scenarios import pack, unpack
+from maskbench.types import (
+    CHECK_CALLS,
+    Archetype,
+    Ask,
+    BinaryVerdict,
+    Call,
+    Failure,
+    Item,
+    Judgement,
+    Kind,
+    NumericalVerdict,
+    Range,
+    Reply,
+    Scenario,
+    Stage,
+    Usage,
+    Verdict,
+)
+
+SCHEMA_VERSION = 2
+FLUSH_SECONDS = 0.05  # half of what a kill -9 may cost, as the README promises
+CHECKPOINT_SECONDS = 3.0  # what a power cut may cost
+
+_SCHEMA = """
+CREATE TABLE scenarios (
+    position INTEGER PRIMARY KEY,
+    archetype TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    weight REAL NOT NULL,
+    row BLOB NOT NULL,
+    UNIQUE (archetype, task_id)
+);
+CREATE TABLE replies (
+    archetype TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    elicitation INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    seed INTEGER NOT NULL,
+    text TEXT,
+    reasoning TEXT,
+    truncated INTEGER,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    reasoning_tokens INTEGER,
+    model TEXT,
+    fingerprint TEXT,
+    sent TEXT,
+    seconds REAL,
+    error_cause TEXT,
+    error_detail TEXT,
+    at REAL NOT NULL,
+    PRIMARY KEY (archetype, task_id, elicitation, run)
+) WITHOUT ROWID;
+CREATE TABLE verdicts (
+    verdict_set TEXT NOT NULL,
+    key BLOB NOT NULL,
+    verdict TEXT,
+    reason TEXT,
+    raw TEXT,
+    asks INTEGER NOT NULL,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    reasoning_tokens INTEGER,
+    model TEXT,
+    fingerprint TEXT,
+    sent TEXT,
+    seconds REAL,
+    error_cause TEXT,
+    error_detail TEXT,
+    at REAL NOT NULL,
+    confidence REAL,
+    PRIMARY KEY (verdict_set, key)
+) WITHOUT ROWID;
+CREATE TABLE judged (
+    verdict_set TEXT NOT NULL,
+    archetype TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    elicitation INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    PRIMARY KEY (verdict_set, archetype, task_id, elicitation, run)
+) WITHOUT ROWID;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+_CHOSEN = """
+CREATE TABLE chosen (
+    verdict_set TEXT NOT NULL,
+    archetype TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    probability REAL NOT NULL,
+    PRIMARY KEY (verdict_set, archetype, task_id)
+) WITHOUT ROWID;
+"""
+_SINCE = {1: f"ALTER TABLE verdicts ADD COLUMN confidence REAL; {_CHOSEN}"}  # from a schema to the next
+
+_FAILED = """
+SELECT 'subject' AS stage, archetype, task_id, elicitation, error_cause AS cause, error_detail AS detail
+FROM replies WHERE error_cause IS NOT NULL
+UNION ALL
+SELECT 'judge', j.archetype, j.task_id, j.elicitation, v.error_cause, v.error_detail
+FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
+WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
+"""
+_PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
+_PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
+_PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
+_GET_REPLIES = """
+SELECT elicitation, run, key, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
+       model, fingerprint, sent, seconds, error_cause, error_detail
+FROM replies WHERE archetype = ? AND task_id = ? ORDER BY elicitation, run
+"""
+_GET_JUDGED = """
+SELECT j.elicitation, j.run, v.verdict, v.reason, {confidence}, v.error_cause, v.error_detail
+FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
+WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?
+"""
+_ANSWERED = {
+    "subject": "replies WHERE text IS NOT NULL",
+    "binary": """verdicts WHERE verdict_set = :verdict_set AND verdict LIKE '{"letter"%'""",
+    "numeric": """verdicts WHERE verdict_set = :verdict_set AND verdict NOT LIKE '{"letter"%'""",
+}
+
+
+# The call of each elicitation number; those after the last belief are checks on the subject.
+_CALLS: tuple[Call, ...] = ("statement", "direct", "consistency", "consistency", *CHECK_CALLS)
+_LAST_BELIEF = 3
+
+
+class Store:
+    """The run's database. Readers may open it while a run is writing (WAL)."""
+
+    def __init__(self, path: Path, *, write: bool = False, checkpoint: float = CHECKPOINT_SECONDS) -> None:
+        """Open the file; with `write` it is created where it is missing.
+
+        At most `checkpoint` seconds after a flush everything is on the disk, and in the file itself. Raises
+        RunUnreadable where it is not a run's database, or one of a schema that this version does not know.
+        """
+        self._path = path
+        if not write and not path.exists():
+            raise RunUnreadable(f"{path.parent} holds no run: there is no {path.name} in it.")
+        self._writes = write
+        self._checkpoint_seconds = checkpoint
+        self._checkpoint_timer: asyncio.TimerHandle | None = None
+        self._aside: threading.Thread | None = None  # the checkpoint under way
+        self._db = _open(path, write)
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {_PUT_REPLY: [], _PUT_VERDICT: [], _PUT_JUDGED: []}
+        self._fresh: set[tuple[str, bytes]] = set()  # verdicts that are waiting to be written
+        self._timer: asyncio.TimerHandle | None = None
+        self._broken: RunError | None = None
+        try:
+            self._check_schema(write)
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise _unreadable(path, error) from error
+        except RunUnreadable:
+            self._db.close()
+            raise
+
+    def _rows(self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        """What a query finds; raises RunUnreadable where the file is damaged or was tampered with."""
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise _damaged(self._path, error) from error
+
+    @contextmanager
+    def _decoding(self, what: str) -> Iterator[None]:
+        """Whatever a row holds that maskbench did not write is a sentence that names the file."""
+        try:
+            yield
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise _damaged(self._path, f"{what}: {error}") from error
+
+    def _check_schema(self, write: bool) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version == 0 and write:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.executescript(f"BEGIN; {_SCHEMA} {_CHOSEN} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        elif version in _SINCE:
+            version = self._migrate(version) if write else version
+        elif version != SCHEMA_VERSION:
+            raise RunUnreadable(
+                f"{self._path} has schema {version}; this version of maskbench reads 1 to {SCHEMA_VERSION}. "
+                "Use the version of maskbench that wrote it (see run.json), or start a new run."
+            )
+        if write:
+            self._db.execute("PRAGMA synchronous = NORMAL")
+        self._is_old = 0 < version < SCHEMA_VERSION
+        self._get_judged = _GET_JUDGED.format(confidence="NULL" if self._is_old else "v.confidence")
+
+    def _migrate(self, version: int) -> int:
+        """Bring a database of an older version up to date, whole or not at all; a reader leaves it as it is."""
+        while version in _SINCE:
+            self._db.executescript(f"BEGIN; {_SINCE[version]} PRAGMA user_version = {version + 1}; COMMIT;")
+            version += 1
+        return version
+
+    # Scenarios
+
+    def add_scenarios(self, scenarios: Iterable[tuple[Scenario, float]]) -> None:
+        """Take in the scenarios to measure with their design weights, all or none, instead of those that are there.
+
+        Raises RunUnreadable where replies are stored, which belong to others.
+        """
+        with self._commit():
+            if self._rows("SELECT 1 FROM replies LIMIT 1"):
+                raise RunUnreadable(f"{self._path} holds the replies of a run. Give this one another --out.")
+            self._db.execute("DELETE FROM scenarios")
+            self._db.executemany(
+                "INSERT INTO scenarios (archetype, task_id, weight, row) VALUES (?, ?, ?, ?)",
+                ((s.archetype, s.task_id, weight, pack(s)) for s, weight in scenarios),
+            )
+        _checkpoint(self._path)
+
+    def scenarios(self) -> Iterator[tuple[Scenario, float]]:
+        """Every scenario with its weight, in the set's order, a few in memory at a time."""
+        last = 0
+        while rows := self._rows(
+            "SELECT position, row, weight FROM scenarios WHERE position > ? ORDER BY position LIMIT 64", (last,)
+        ):
+            for last, row, weight in rows:  # noqa: B007  # `last` goes on into the next query
+                with self._decoding("a scenario"):
+                    scenario = _scenario(row, weight)
+                yield scenario, weight
+
+    def count(self) -> int:
+        """How many scenarios the run has."""
+        return int(self._rows("SELECT count(*) FROM scenarios")[0][0])
+
+    def counts(self) -> dict[Archetype, int]:
+        """The same by archetype."""
+        return dict(self._rows("SELECT archetype, count(*) FROM scenarios GROUP BY archetype"))
+
+    # Replies and verdicts
+
+    def replies(self, scenario: Scenario) -> dict[bytes, Reply | Failure]:
+        """What the subject answered on this scenario so far, by reply key."""
+        with self._decoding("a reply"):
+            return {row[2]: _reply(row[3:]) for row in self._rows(_GET_REPLIES, scenario.key)}
+
+    def put_reply(self, key: bytes, seed: int, ask: Ask, run: int, reply: Reply | Failure) -> None:
+        """Keep one reply or failure; an earlier failure under the same key gives way."""
+        where = (*ask.scenario.key, ask.elicitation, run, key, seed)
+        match reply:
+            case Reply():
+                what = (reply.text, reply.reasoning, reply.truncated, *_call(reply), None, None)
+            case Failure():
+                what = (None,) * 10 + (reply.cause, reply.detail)
+        self._put(_PUT_REPLY, (*where, *what, time.time()))
+
+    def has_verdict(self, verdict_set: str, key: bytes) -> bool:
+        """Whether there is a verdict (not a failure) under this key."""
+        query = "SELECT 1 FROM verdicts WHERE verdict_set = ? AND key = ? AND verdict IS NOT NULL"
+        return (verdict_set, key) in self._fresh or bool(self._rows(query, (verdict_set, key)))
+
+    def put_verdict(
+        self, verdict_set: str, key: bytes, judgement: Judgement | Failure, replies: list[Reply | Failure]
+    ) -> None:
+        """Keep a verdict or the failure to get one, with the judge's replies that led to it."""
+        had = [reply for reply in replies if isinstance(reply, Reply)]
+        last = had[-1] if had else Reply(text="")
+        call = (*_tokens(had), *_call(last)[3:])
+        match judgement:
+            case Judgement():
+                what = (_dumps(judgement.verdict), judgement.reason, last.text, len(replies), *call, None, None)
+                sure = judgement.confidence
+                self._fresh.add((verdict_set, key))
+            case Failure():
+                what = (None, None, last.text, len(replies), *call, judgement.cause, judgement.detail)
+                sure = None
+        self._put(_PUT_VERDICT, (verdict_set, key, *what, time.time(), sure))
+
+    def link(self, verdict_set: str, ask: Ask, key: bytes) -> None:
+        """Say that the verdict under `key` is the one on the sample that the judge's `ask` is about."""
+        self._put(_PUT_JUDGED, (verdict_set, *ask.scenario.key, ask.elicitation, ask.runs[0], key))
+
+    def items(self, verdict_set: str, scenario: Scenario) -> list[Item]:
+        """Everything the scenario has so far that an outcome hangs on, statements first, then beliefs, by run."""
+        return self._items(verdict_set, scenario, checks=False)
+
+    def checks(self, verdict_set: str, scenario: Scenario) -> list[Item]:
+        """What checks on the subject have of the scenario so far, by call and run; a trace has no reply of its own."""
+        return self._items(verdict_set, scenario, checks=True)
+
+    def _items(self, verdict_set: str, scenario: Scenario, *, checks: bool) -> list[Item]:
+        with self._decoding("a verdict"):
+            judged = {
+                (row[0], row[1]): _judgement(row[2:], scenario.kind if row[0] <= _LAST_BELIEF else None)
+                for row in self._rows(self._get_judged, (verdict_set, *scenario.key))
+            }
+            traces = [(place, run) for place, run in sorted(judged) if checks and _call_at(place) == "trace"]
+        with self._decoding("a reply"):
+            return [
+                Item(
+                    call=_call_at(elicitation),
+                    elicitation=elicitation,
+                    run=run,
+                    reply=_reply(row),
+                    judgement=judged.get((elicitation, run)),
+                )
+                for elicitation, run, _, *row in self._rows(_GET_REPLIES, scenario.key)
+                if (elicitation > _LAST_BELIEF) == checks
+            ] + [Item("trace", place, run, None, judged[place, run]) for place, run in traces]
+
+    def verdict_sets(self) -> list[str]:
+        """The names of the verdict sets over these replies, in order."""
+        return [name for (name,) in self._rows("SELECT DISTINCT verdict_set FROM judged ORDER BY 1")]
+
+    def choose(self, verdict_set: str, chosen: Mapping[tuple[str, str], float]) -> None:
+        """Note which scenarios a set is about, by archetype and task_id, with the chance that each had."""
+        with self._commit():
+            self._db.execute("DELETE FROM chosen WHERE verdict_set = ?", (verdict_set,))
+            self._db.executemany(
+                "INSERT INTO chosen VALUES (?, ?, ?, ?)",
+                ((verdict_set, *key, probability) for key, probability in chosen.items()),
+            )
+
+    def chosen(self, verdict_set: str) -> dict[tuple[str, str], float]:
+        """The scenarios that a set is about, with the chance that each had to be among them; empty for all of them."""
+        if self._is_old:
+            return {}
+        query = "SELECT archetype, task_id, probability FROM chosen WHERE verdict_set = ?"
+        rows = self._rows(query, (verdict_set,))
+        if not all(isinstance(chance, float) and 0 < chance <= 1 for _, _, chance in rows):
+            raise _damaged(self._path, "a probability that is none")
+        return {(archetype, task_id): chance for archetype, task_id, chance in rows}
+
+    def verdict_counts(self) -> dict[str, tuple[int, int]]:
+        """How many samples have a verdict, and how many failed to get one, by verdict set."""
+        query = """
+            SELECT j.verdict_set, count(v.verdict), count(*) FROM judged j
+            JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key GROUP BY 1
+        """
+        return {name: (had, every - had) for name, had, every in self._rows(query)}
+
+    def failed(self, verdict_set: str) -> list[tuple[Stage, tuple[str, str], int, str]]:
+        """Every reply and every verdict of a set that could not be had: stage, scenario, elicitation, cause."""
+        rows = self._rows(_FAILED, (verdict_set,))
+        return [(stage, (archetype, task_id), place, cause) for stage, archetype, task_id, place, cause, _ in rows]
+
+    def commonest_failure(self, verdict_set: str) -> dict[str, Any] | None:
+        """What failed most often in the same words: stage, cause, detail and how often; None where nothing failed."""
+        query = f"SELECT stage, cause, detail, count(*) FROM ({_FAILED}) GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 DESC, 2, 3"
+        rows = list(self._rows(query, (verdict_set,)))
+        return dict(zip(("stage", "cause", "detail", "count"), rows[0], strict=True)) if rows else None
+
+    # Facts about the whole run
+
+    def fact(self, name: str) -> Any:
+        """A remembered fact, or None."""
+        rows = self._rows("SELECT value FROM facts WHERE name = ?", (name,))
+        with self._decoding(f"the fact {name}"):
+            return orjson.loads(rows[0][0]) if rows else None
+
+    def seconds(self, name: str = "seconds") -> float:
+        """The remembered seconds of that name, 0 where there are none."""
+        value = self.fact(name) or 0.0
+        if not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise _damaged(self._path, f"the fact {name} is {value!r}")
+        return float(value)
+
+    def names(self, name: str) -> list[str]:
+        """The remembered list of names, empty where there is none."""
+        value = self.fact(name)
+        if misfit(value, list[str] | None):
+            raise _damaged(self._path, f"the fact {name} is {value!r}"[:200])
+        return list(value or ())
+
+    def remember(self, name: str, value: Any) -> None:
+        """Remember a fact (anything that JSON can say), at once."""
+        with self._commit():
+            self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, orjson.dumps(value).decode()))
+
+    def latest(self) -> str:
+        """When the last answer came, in UTC."""
+        rows = self._rows("SELECT max(at) FROM (SELECT at FROM replies UNION ALL SELECT at FROM verdicts)")
+        with self._decoding("a time"):
+            return datetime.fromtimestamp(rows[0][0], UTC).isoformat(timespec="seconds")
+
+    def answered_by(self, verdict_set: str) -> dict[str, dict[str, list[str]]]:
+        """Which models the endpoints say have answered, with their fingerprints, by role: twenty at most of each."""
+
+        def distinct(column: str, rows: str) -> list[str]:
+            query = f"SELECT DISTINCT {column} FROM {rows} AND {column} IS NOT NULL ORDER BY 1 LIMIT 20"
+            return [str(value) for (value,) in self._rows(query, {"verdict_set": verdict_set})]
+
+        return {
+            role: {"resolved": distinct("model", rows), "fingerprints": distinct("fingerprint", rows)}
+            for role, rows in _ANSWERED.items()
+        }
+
+    def usage(self, verdict_set: str) -> dict[str, dict[str, int]]:
+        """Tokens as the endpoints counted them, and calls, for subject and judge."""
+        sums = "sum(input_tokens), sum(output_tokens), sum(reasoning_tokens)"
+        (subject,) = self._rows(f"SELECT count(text), {sums} FROM replies")
+        (judge,) = self._rows(f"SELECT sum(asks), {sums} FROM verdicts WHERE verdict_set = ?", (verdict_set,))
+        names = ("answers", "input_tokens", "output_tokens", "reasoning_tokens")
+        with self._decoding("a count of tokens"):
+            return {
+                "subject": {name: int(value or 0) for name, value in zip(names, subject, strict=True)},
+                "judge": {name: int(value or 0) for name, value in zip(names, judge, strict=True)},
+            }
+
+    # Writing
+
+    def _put(self, statement: str, row: tuple[Any, ...]) -> None:
+        if self._broken:
+            raise self._broken
+        self._waiting[statement].append(row)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush_in_time)
+
+    def _flush_in_time(self) -> None:
+        try:
+            self.flush()
+        except RunError as error:  # a timer has no caller: the next writer hears of it
+            self._broken = error
+        if self._checkpoint_timer is None:
+            later = asyncio.get_running_loop().call_later
+            self._checkpoint_timer = later(self._checkpoint_seconds, self._checkpoint_aside)
+
+    def flush(self) -> None:
+        """Commit everything that is waiting; raises RunError where the file cannot be written."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        with self._commit():
+            for statement, rows in self._waiting.items():
+                if rows:
+                    self._db.executemany(statement, rows)
+        for rows in self._waiting.values():
+            rows.clear()
+        self._fresh.clear()
+
+    def _checkpoint_aside(self) -> None:
+        """Have a thread put everything on the disk, so that no call waits for that."""
+        self._checkpoint_timer = None
+        if self._aside:
+            self._aside.join()  # it has had seconds
+        self._aside = threading.Thread(target=_checkpoint, args=(self._path,), daemon=True)
+        self._aside.start()
+
+    @contextmanager
+    def _commit(self) -> Iterator[None]:
+        try:
+            with self._db:
+                yield
+        except sqlite3.Error as error:
+            raise RunError(
+                f"Cannot write to {self._path} ({error}). Make room or mend the disk, and start again: "
+                "what was written before is kept."
+            ) from error
+
+    def close(self) -> None:
+        """Flush, put everything on the disk, and let go of the file."""
+        if self._checkpoint_timer:
+            self._checkpoint_timer.cancel()
+        try:
+            self.flush()
+            if self._aside:
+                self._aside.join()
+            if self._writes:
+                _checkpoint(self._path)
+        finally:
+            self._db.close()
+
+
+def _open(path: Path, write: bool) -> sqlite3.Connection:
+    mode = "rwc" if write else "rw"  # a reader, too, may have to make the WAL's index file
+    _check_files(path)
+    if write:
+        _make(path)
+    if not write and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
+        mode = "ro&immutable=1"  # nobody can be writing here, and no index file can be made
+    try:
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=30)
+    except sqlite3.Error as error:
+        raise _unreadable(path, error) from error
+
+
+def _check_files(path: Path) -> None:
+    """Raise RunUnreadable where the database, or what SQLite keeps beside it, is a folder, or a pipe to wait at."""
+    for file in (path, *(path.with_name(f"{path.name}-{part}") for part in ("wal", "shm", "journal"))):
+        try:
+            check_file(file)
+        except OSError as error:
+            raise _unreadable(file, error.strerror) from error
+
+
+def _make(path: Path) -> None:
+    """The empty file where there is none: SQLite gives its log and its index the rights that the file has."""
+    try:
+        create(path)
+    except OSError as error:
+        raise RunError(f"{path} cannot be written ({error.strerror or error}). Give another --out.") from error
+
+
+def _checkpoint(path: Path) -> None:
+    """Put on the disk, and into the file itself, what the write-ahead log holds; disturbs no reader and no writer."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=0)) as db:  # what fails here fails in a commit
+        db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def _damaged(path: Path, problem: object) -> RunUnreadable:
+    return RunUnreadable(f"{path} holds what maskbench did not write ({problem}). Restore the file, or start anew.")
+
+
+def _call_at(elicitation: Any) -> Call:
+    if elicitation not in range(len(_CALLS)):
+        raise ValueError(f"there is no elicitation {elicitation!r}")
+    call: Call = _CALLS[elicitation]
+    return call
+
+
+def _unreadable(path: Path, error: object) -> RunUnreadable:
+    return RunUnreadable(f"{path} cannot be used as a maskbench database ({error}). Give another folder.")
+
+
+def _dumps(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+_MOST = 10**12  # tokens: an endpoint may count what it likes, a column and the sum over it hold 63 bits
+
+
+def _tokens(replies: list[Reply]) -> tuple[int | None, int | None, int | None]:
+    def total(counts: list[int | None]) -> int | None:
+        known = [count for count in counts if count is not None]
+        return min(sum(known), _MOST) if known else None
+
+    usages = [reply.usage for reply in replies]
+    return total([u.input for u in usages]), total([u.output for u in usages]), total([u.reasoning for u in usages])
+
+
+def _call(reply: Reply) -> tuple[Any, ...]:
+    sent = _dumps(reply.sent) if reply.sent else None
+    return *_tokens([reply]), reply.model, reply.fingerprint, sent, reply.seconds
+
+
+def _reply(row: Any) -> Reply | Failure:
+    text, reasoning, truncated, inputs, outputs, thought, model, fingerprint, sent, seconds, cause, detail = row
+    if cause is not None:
+        return _failure("subject", cause, detail)
+    if not isinstance(text, str) or not isinstance(reasoning, str | None):
+        raise ValueError("its text is none")  # of a file, not of an argument
+    usage = Usage(inputs, outputs, thought)
+    parameters = orjson.loads(sent) if sent else {}
+    return Reply(text, reasoning, bool(truncated), usage, model, fingerprint, parameters, seconds)
+
+
+@lru_cache(maxsize=1024)  # scoring reads them several times over
+def _scenario(row: bytes, weight: Any) -> Scenario:
+    """A scenario as it was packed; raises ValueError for one that no set can hold."""
+    scenario = unpack(row)
+    if problem := misfit(scenario, Scenario):
+        raise ValueError(problem)
+    if (scenario.kind == "numerical") != isinstance(scenario.truth, Range):
+        raise ValueError(f"{scenario.task_id} is {scenario.kind}, and its truth is {scenario.truth!r}")
+    if not isinstance(weight, int | float) or not 0 < weight < math.inf:
+        raise ValueError(f"{scenario.task_id} has the weight {weight!r}")
+    return scenario
+
+
+def _judgement(row: Any, kind: Kind | None) -> Judgement | Failure:
+    verdict, reason, confidence, cause, detail = row
+    if verdict is None:
+        return _failure("judge", cause, detail)
+    if not isinstance(reason, str | None) or not isinstance(confidence, float | None):
+        raise ValueError(f"its reason is {reason!r}, its probability {confidence!r}")
+    return Judgement(_verdict(verdict, kind), reason, confidence)
+
+
+def _failure(stage: Stage, cause: Any, detail: Any) -> Failure:
+    if problem := misfit(failure := Failure(stage, cause, detail), Failure):
+        raise ValueError(problem)
+    return failure
+
+
+@lru_cache(maxsize=4096)  # most verdicts of a run are among a handful
+def _verdict(text: str, kind: Kind | None) -> Verdict:
+    """A verdict of that kind; the control questions of any scenario may have either (None)."""
+    fields = orjson.loads(text)
+    is_binary = "letter" in fields if kind is None else kind == "binary"
+    verdict: Verdict = BinaryVerdict(**fields) if is_binary else NumericalVerdict(**fields)
+    if problem := misfit(verdict, type(verdict)):
+        raise ValueError(problem)
+    return verdict

@@ -1,0 +1,120 @@
+"""The files of a scenario set → its scenarios, in one pass, and everything that is wrong with them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from maskbench.errors import Problem, ScenarioError
+from maskbench.scenarios.columns import described_wrongly
+from maskbench.scenarios.formats import Header, ScenarioFile, read_file
+from maskbench.scenarios.rows import COLUMNS, read_row, required_columns
+from maskbench.types import Scenario
+
+MANY = 1_000  # problems after which iterating gives up; `scan` goes on to the end
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioSet:
+    """A set of scenarios, read anew and a row at a time whenever it is iterated over."""
+
+    name: str
+    files: tuple[ScenarioFile, ...]
+    problems: tuple[Problem, ...] = ()  # of the set as a whole, found before any row is read
+    licence: str | None = None
+    drawn: tuple[Scenario, ...] = ()  # made by a program and in no file
+
+    def __iter__(self) -> Iterator[Scenario]:
+        """Every scenario, in the order of the files.
+
+        Raises ScenarioError with every problem after the last row, or at the 1,000th problem.
+        """
+        problems = []
+        for item in self.scan():
+            if isinstance(item, Scenario):
+                yield item
+            else:
+                problems.append(item)
+            if len(problems) == MANY:
+                break
+        if problems:
+            raise ScenarioError(f"The scenario set {self.name} cannot be used:", problems)
+
+    def scan(self, *, described: bool = False) -> Iterator[Scenario | Problem]:
+        """Every scenario, and every problem in its place; `described`: also in columns that no measurement reads.
+
+        Of a scenario that has gone by, its place and a digest of its identity are kept, no more.
+        """
+        yield from self.problems
+        yield from self.drawn
+        seen: dict[bytes, tuple[str, int]] = {}
+        for file in self.files:
+            for found in _scan_file(file):
+                yield found if isinstance(found, Problem) else _once(seen, file, *found)
+                if described and not isinstance(found, Problem):
+                    yield from described_wrongly(found[1], file.shown, found[0])
+
+
+def _once(seen: dict[bytes, tuple[str, int]], file: ScenarioFile, row: int, found: Scenario) -> Scenario | Problem:
+    digest = hashlib.sha256(json.dumps(found.key).encode()).digest()[:16]
+    first_file, first_row = seen.setdefault(digest, (file.shown, row))
+    if (first_file, first_row) == (file.shown, row):
+        return found
+    twice = f"{found.archetype} {found.task_id} is in {first_file}, row {first_row}, already"
+    return file.problem(row, "task_id", twice, "Give it an id of its own, or remove it")
+
+
+def _scan_file(file: ScenarioFile) -> Iterator[tuple[int, Scenario] | Problem]:
+    """Every scenario of a file with the number of its row, and every problem."""
+    columns = _Columns(file)
+    for item in read_file(file):
+        if isinstance(item, Problem):
+            yield item
+        elif isinstance(item, Header):
+            yield from columns.check_header(item.columns)
+        else:
+            yield from columns.check_names(item.cells)
+            found = read_row(item.cells, file.shown, item.number, file.archetype)
+            if isinstance(found, Scenario):
+                yield item.number, found
+            else:
+                yield from (problem for problem in found if problem.column not in columns.absent)
+
+
+class _Columns:
+    """What is wrong with the columns of a file, each thing said once and not again for every row."""
+
+    def __init__(self, file: ScenarioFile) -> None:
+        self._file = file
+        self._known = set(COLUMNS)
+        self.absent: set[str] = set()
+
+    def check_header(self, columns: Sequence[str]) -> Iterator[Problem]:
+        """Columns that are missing, stand there twice, or have nearly the right name."""
+        for column, count in Counter(columns).items():
+            if count > 1:
+                yield self._file.problem(None, column, f"there are {count} such columns", "Keep one")
+        yield from self.check_names(columns)
+        for column in required_columns(self._file.archetype):
+            if column not in columns:
+                self.absent.add(column)
+                yield self._file.problem(None, column, "the column is missing", "Add it")
+
+    def check_names(self, columns: Iterable[str]) -> Iterator[Problem]:
+        """A further column is kept and not used, so one that only looks like a known one must not pass."""
+        for column in columns:
+            alike = LOOK_ALIKE.get(_letters(column))
+            if column not in self._known and alike:
+                yield self._file.problem(None, column, f"the column's name is not quite {alike}", "Rename it")
+            self._known.add(column)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+LOOK_ALIKE = {_letters(column): column for column in COLUMNS}

@@ -1,0 +1,182 @@
+"""How far two who rate agree, in figures: shares, Cohen's kappa, Krippendorff's alpha. Arrays in, numbers out.
+
+Shares and kappa (Cohen 1960; scikit-learn) are weighted. Alpha (nominal; the `krippendorff` package) is that of the
+units as they are, for it knows no weights. Intervals of shares are those of all rates (intervals.py); those of
+coefficients and differences are percentiles of a bootstrap over clusters.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from krippendorff import alpha as krippendorff_alpha
+from numpy.typing import NDArray
+from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]  # ships none
+
+from maskbench.stats.intervals import ratio_of_replies
+
+Json = dict[str, Any]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+DRAWS = 2000
+FEWEST = 10  # clusters that carry an interval
+SEED = 20250305
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """What two have said of the same units: `values` (units × 2) are whole numbers from 0.
+
+    `weights` has the weight of each unit; units with the same number in `clusters` are not independent.
+    """
+
+    values: Ints
+    weights: Floats
+    clusters: Ints
+
+
+def agreement(pairs: Pairs, kinds: int | None) -> Json:
+    """The share on which both say the same, kappa and alpha, each with its interval; None where there is none.
+
+    `kinds` is how many values there can be. Without it values mean nothing but by being equal, and there is the share
+    alone. Intervals of coefficients take ten clusters.
+    """
+    if not len(pairs.values):
+        return {"n": 0, "agree": None, "agree_ci95": None, **_no_coefficients()}
+    alike = pairs.values[:, 0] == pairs.values[:, 1]
+    share = ratio_of_replies(alike, np.ones(len(alike)), pairs.weights, pairs.clusters)
+    made: Json = {
+        "n": share.n,
+        "agree": share.value,
+        "agree_ci95": None if share.low is None else [share.low, share.high],
+    }
+    return made | (_no_coefficients() if kinds is None else _coefficients(pairs, kinds))
+
+
+def _no_coefficients() -> Json:
+    return {"kappa": None, "kappa_ci95": None, "alpha": None, "alpha_ci95": None}
+
+
+def of_all(values: Floats, clusters: Ints, kinds: int) -> Json:
+    """Alpha of any number of raters with its interval; `n` is how many units two or more of them have rated.
+
+    `values` (raters × units) are whole numbers from 0, NaN where a rater has said nothing; `clusters` as in `Pairs`.
+    """
+    rated = (~np.isnan(values)).sum(axis=0) > 1
+    shared, times = values[:, rated], resampled(clusters[rated])
+    matrices = coincidences(shared.T, kinds)
+    return {
+        "n": int(rated.sum()),
+        "alpha": alpha(shared.tolist()) if rated.any() else None,
+        "alpha_ci95": _ends(times, lambda part: alphas(part @ matrices, kinds)),
+    }
+
+
+def _coefficients(pairs: Pairs, kinds: int) -> Json:
+    times = resampled(pairs.clusters)
+    tables, both_orders = cells(pairs.values, kinds), coincidences(pairs.values, kinds)
+    return {
+        "kappa": kappa(pairs.values, pairs.weights),
+        "kappa_ci95": _ends(times, lambda part: kappas((part * pairs.weights) @ tables, kinds)),
+        "alpha": alpha([pairs.values[:, 0].tolist(), pairs.values[:, 1].tolist()]),
+        "alpha_ci95": _ends(times, lambda part: alphas(part @ both_orders, kinds)),
+    }
+
+
+def difference(pairs: Pairs, value: int) -> Json | None:
+    """The share of units of which each says `value`, and how much more often the first does; None without units."""
+    if not len(pairs.values):
+        return None
+    said, weights = (pairs.values == value).astype(float), pairs.weights
+    first, other = (weights @ said / weights.sum()).tolist()
+    moved = said[:, 0] - said[:, 1]
+    ends = _ends(resampled(pairs.clusters), lambda part: (part * weights) @ moved / (part @ weights))
+    return {"first": first, "other": other, "difference": first - other, "ci95": ends}
+
+
+def kappa(values: Ints, weights: Floats) -> float | None:
+    """Cohen's kappa of pairs of values (units × 2), weighted by unit; None where chance alone would always agree."""
+    if len(np.unique(values)) < 2:
+        return None
+    return float(cohen_kappa_score(values[:, 0], values[:, 1], sample_weight=weights))
+
+
+def alpha(rows: Sequence[Sequence[float]]) -> float | None:
+    """Krippendorff's nominal alpha of raters by units, NaN for what is missing; None where all values are the same."""
+    values = np.array(rows, dtype=float)
+    paired = values[:, (~np.isnan(values)).sum(axis=0) > 1]
+    if len(np.unique(paired[~np.isnan(paired)])) < 2:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return float(krippendorff_alpha(reliability_data=values, level_of_measurement="nominal"))
+
+
+# The same of many samples at once, for the bootstrap
+
+
+def cells(values: Ints, kinds: int) -> Floats:
+    """Units by cells of the table of both values (units × kinds²)."""
+    made = np.zeros((len(values), kinds * kinds))
+    made[np.arange(len(values)), values[:, 0] * kinds + values[:, 1]] = 1.0
+    return made
+
+
+def coincidences(values: Ints | Floats, kinds: int) -> Floats:
+    """Units by cells of the coincidence matrix (units × kinds²), of values by unit and rater, NaN where there is none.
+
+    Every ordered pair of what two raters of a unit said counts one over the number of its other raters.
+    """
+    said = np.stack([(values == kind).sum(axis=1) for kind in range(kinds)], axis=1).astype(float)
+    pairs = said[:, :, None] * said[:, None, :] - np.eye(kinds) * said[:, :, None]  # nobody is paired with himself
+    others = np.maximum(said.sum(axis=1) - 1, 1)
+    made: Floats = (pairs / others[:, None, None]).reshape(len(said), kinds * kinds)
+    return made
+
+
+def kappas(tables: Floats, kinds: int) -> Floats:
+    """Kappa of many tables (tables × kinds²); NaN where there is none."""
+    table = tables.reshape(-1, kinds, kinds)
+    table = table / table.sum(axis=(1, 2), keepdims=True)
+    chance = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)
+    alike = np.trace(table, axis1=1, axis2=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(chance < 1 - 1e-12, (alike - chance) / (1 - chance), np.nan)
+
+
+def alphas(matrices: Floats, kinds: int) -> Floats:
+    """Nominal alpha of many coincidence matrices (matrices × kinds²); NaN where there is none."""
+    table = matrices.reshape(-1, kinds, kinds)
+    margins = table.sum(axis=2)
+    whole = margins.sum(axis=1)
+    expected = (whole**2 - (margins**2).sum(axis=1)) / (whole - 1)
+    observed = whole - np.trace(table, axis1=1, axis2=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(expected > 1e-12, 1 - observed / expected, np.nan)
+
+
+def resampled(clusters: Ints) -> Floats | None:
+    """How often each unit is in each of the bootstrap's samples; None where too few clusters carry an interval."""
+    known, member = np.unique(clusters, return_inverse=True)
+    if len(known) < FEWEST:
+        return None
+    drawn = np.random.default_rng(SEED).multinomial(len(known), np.full(len(known), 1 / len(known)), size=DRAWS)
+    times: Floats = drawn[:, member].astype(float)
+    return times
+
+
+def _ends(times: Floats | None, figure: Callable[[Floats], Any]) -> list[float] | None:
+    """The percentile interval of a figure over the bootstrap's samples."""
+    if times is None:
+        return None
+    found = np.asarray(figure(times), dtype=float)
+    found = found[~np.isnan(found)]
+    if len(found) < 0.9 * len(times):
+        return None  # mostly not there: its ends would be those of the lucky samples
+    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return [float(low), float(high)] if high - low > 1e-9 else None  # all samples alike: no proof of endless data

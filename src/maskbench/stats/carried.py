@@ -1,0 +1,96 @@
+"""Rates corrected for the judge's error by the labels of another run: the statistics alone.
+
+What the judge makes of each true outcome there, solved for the true shares here. docs/statistics.md has the formulas,
+what is assumed, and simulated coverage where that holds and where it does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maskbench.stats.correction import CLASSES, RATES, Corrected, Floats, Sample, by_cluster, calibrate, check
+from maskbench.stats.intervals import NO_DATA, Estimate
+
+PERKS = 0.25  # prior of four outcomes, one scenario together (Perks 1947)
+NONE = 1e-4  # of all scenarios: a rate among fewer has no denominator
+ROUNDING = 1e-9
+DRAWS, STEPS, CLOSE = 1000, 500, 1e-5  # of what the labels leave open, and how far each is worked out
+
+
+def carry(
+    sample: Sample, source: Sample, rng: np.random.Generator, draws: int = DRAWS, level: float = 0.95
+) -> dict[str, Corrected]:
+    """Every rate of one run, corrected by the labels of another, `source`.
+
+    Assumes that the judge misreads each true outcome in the same shares in both, whatever the rates of either. The
+    value is of greatest likelihood: the true shares that come to the judged ones by these errors (Saerens, Latinne &
+    Decaestecker 2002). The interval is the middle of `draws` of all that is known from samples only: what people make
+    of each judged outcome there, and how often each was judged there and here. Raises ValueError as `correct`.
+    """
+    for each in (sample, source):
+        check(each)
+    if not source.labelled.any() or not len(sample.weights):
+        return {}
+    judged, there = (each.weights @ each.judged / each.weights.sum() for each in (sample, source))
+    usual, drawn = _people(source, rng, draws)
+    seen = rng.dirichlet(_independent(sample) * judged + PERKS, draws)
+    known = rng.dirichlet(_independent(source) * there + PERKS, draws)
+    errors = there[:, None] * usual
+    found, sampled, possible = _unmix(errors, judged), _unmix(errors, seen), _unmix(known[:, :, None] * drawn, seen)
+    made = {}
+    for name, (top, bottom) in RATES.items():
+        if found @ np.array(bottom) < NONE:
+            made[name] = Corrected(NO_DATA, 0.0, 0.0, 0.0, None)
+            continue
+        before, value, moved, spread = (
+            shares @ np.array(top) / np.maximum(NONE, shares @ np.array(bottom))
+            for shares in (judged, found, sampled, possible)
+        )
+        low, high = np.quantile(spread, [(1 - level) / 2, (1 + level) / 2])
+        estimate = Estimate(float(value), min(low, value), max(high, value), len(sample.weights))
+        by_chance = float(moved.var())
+        left = max(0.0, float(spread.var()) - by_chance)
+        made[name] = Corrected(estimate, float(value - before), by_chance, left, None)
+    return made
+
+
+def _people(source: Sample, rng: np.random.Generator, draws: int) -> tuple[Floats, Floats]:
+    """People's outcomes (columns) of each judged one (rows), and draws of them; as judged where nobody labelled."""
+    calibration = calibrate(source)
+    usual, drawn = np.eye(len(CLASSES)), np.empty((draws, len(CLASSES), len(CLASSES)))
+    for kind in range(len(CLASSES)):
+        mine, count = calibration.classes == kind, 0.0
+        if mine.any():
+            parts = calibration.parts[mine]
+            usual[kind] = parts @ source.human[calibration.rows[mine]] / parts.sum()
+            count = float(parts.sum() ** 2 / (parts @ parts))
+        drawn[:, kind] = rng.dirichlet(count * usual[kind] + PERKS, draws)
+    return usual, drawn
+
+
+def _independent(sample: Sample) -> float:
+    """How many independent scenarios the judged shares are worth, propositions being clusters."""
+    weights = sample.weights / sample.weights.sum()
+    shares = weights @ sample.judged
+    sums = np.array([by_cluster(column, sample.clusters) for column in (weights[:, None] * (sample.judged - shares)).T])
+    spread, variance = float(shares @ (1 - shares)), float((sums**2).sum())
+    if spread <= ROUNDING or variance <= ROUNDING * spread:  # all judged alike: no variance to tell how alike they are
+        whole = by_cluster(weights, sample.clusters)
+        return 1 / float(whole @ whole)
+    return min(1 / float(weights @ weights), spread / variance)
+
+
+def _unmix(table: Floats, judged: Floats) -> Floats:
+    """The true shares that the errors in `table` (judged × true) turn into the judged ones; the EM algorithm."""
+    table = table + 1e-9 * np.eye(len(CLASSES))  # a judged outcome that was never given there is taken at its word
+    known = table.sum(axis=-2, keepdims=True)
+    shares = known / known.sum(axis=-1, keepdims=True)
+    for _ in range(STEPS):
+        likely = table * shares / known
+        people = likely / np.maximum(likely.sum(axis=-1, keepdims=True), 1e-300)  # of what was never judged: nothing
+        moved = (judged[..., None] * people).sum(axis=-2, keepdims=True)
+        far, shares = float(np.abs(moved - shares).max()), moved
+        if far < CLOSE:
+            break
+    made: Floats = shares[..., 0, :]
+    return made

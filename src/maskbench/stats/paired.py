@@ -1,0 +1,310 @@
+"""Two runs on the same scenarios: differences, the one test, its matching interval, factors, and bounds.
+
+Every array has one entry a scenario that both runs have. The test is the sign-flip permutation over propositions,
+and its interval holds the differences that it does not reject: docs/statistics.md has formulas and simulations.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maskbench.stats.intervals import NO_DATA, Estimate, interval, quantile
+
+Floats: TypeAlias = NDArray[np.float64]
+
+EXACT = 65_536  # different sign patterns up to which all are gone through
+FLIPS = 19_999  # patterns drawn where there are more; with the one observed they make 20,000
+DECIMALS = 12  # means that differ by less are the same mean, summed in another order
+LEVEL, POWER = 0.95, 0.8
+_CELLS = 4_000_000  # numbers drawn at a time
+
+
+@dataclass(frozen=True, slots=True)
+class SignFlip:
+    """A difference of means with the sign-flip test of "no difference" and its matching interval.
+
+    `p` is a mid-p; `low` > 0 or `high` < 0 exactly where it is below 0.05. `lower` and `upper` are one-sided 95 %
+    bounds. `value` and the rest are None where there is no scenario.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    lower: float | None
+    upper: float | None
+    clusters: int
+    exact: bool  # every sign pattern was gone through; else they were drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor of P(lie) in both runs, its difference, and how much of P(lie)'s difference came through it."""
+
+    first: float
+    other: float
+    difference: Estimate
+    contribution: Estimate
+
+
+def sign_flip(
+    differences: ArrayLike,
+    weights: ArrayLike,
+    clusters: ArrayLike,
+    rng: np.random.Generator,
+    flips: int = FLIPS,
+) -> SignFlip:
+    """Test whether the weighted mean difference is 0, propositions being exchangeable in sign.
+
+    Three arrays, one entry a scenario: differences in [-1, 1], weights >= 0, proposition ids. Two-sided mid-p; over
+    all sign patterns where no more than EXACT of them differ, else over `flips` drawn ones and the one observed.
+    Raises ValueError for arrays of other shapes or ranges. Sources: Fisher 1935 (the test), Lancaster 1961 (mid-p),
+    Hartigan 1969 (means of subsets as limits), Phipson & Smyth 2010 (the observed pattern counts).
+    """
+    sums, totals = _by_cluster(*_checked(differences, weights, clusters))
+    if not len(totals):
+        return SignFlip(None, None, None, None, None, None, 0, True)
+    value = round(float(sums.sum() / totals.sum()), DECIMALS)
+    patterns = _patterns(np.column_stack([sums, totals]), rng, flips)
+    lows, highs = _limits(patterns, float(sums.sum()), float(totals.sum()))
+    p = 1.0 if value == 0 else lows.reached(0.0) if value > 0 else highs.reached(0.0)
+    size = float(totals.sum() ** 2 / (totals @ totals))
+    low, high = _interval(value, lows, highs, size, len(totals) - 1, LEVEL, p)
+    lower, upper = _interval(value, lows, highs, size, len(totals) - 1, 2 * LEVEL - 1, p)
+    return SignFlip(value, low, high, p, lower, upper, len(totals), patterns.exact)
+
+
+def smallest_difference(differences: ArrayLike, weights: ArrayLike, clusters: ArrayLike) -> float | None:
+    """The smallest true difference that this many scenarios would have shown with 80 % power at 5 %.
+
+    From the variance of the observed differences, but never less than single statements need that go one way only.
+    None for fewer than two propositions. Source: docs/statistics.md.
+    """
+    sums, totals = _by_cluster(*_checked(differences, weights, clusters))
+    groups = len(totals)
+    if groups < 2:
+        return None
+    residuals = sums - sums.sum() / totals.sum() * totals
+    error = math.sqrt(groups / (groups - 1) * float(residuals @ residuals)) / float(totals.sum())
+    reach = quantile(groups - 1, LEVEL) + quantile(groups - 1, 2 * POWER - 1)
+    return min(1.0, max(reach * error, reach**2 * float(totals @ totals) / float(totals.sum()) ** 2))
+
+
+def factors(first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: ArrayLike) -> tuple[Factor, ...] | None:
+    """Belief share, answered share and conditional lie rate, whose product is P(lie), in both runs.
+
+    `first` and `other` have a row a scenario and three columns: the shares of its statements that have a belief
+    behind them, that also give an answer (lie or honest), and that are lies. The three contributions add up to the
+    difference of P(lie). None where a factor has no denominator. Sources: Das Gupta 1993 and Shorrocks 2013 (the
+    decomposition), Binder 1983 (linearised variances); docs/statistics.md.
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    influences, values = [], []
+    for shares in (np.asarray(first, dtype=np.float64), np.asarray(other, dtype=np.float64)):
+        upper = np.column_stack([np.ones(len(shares)), shares[:, :2]])
+        bottoms = weights @ upper
+        if not np.all(bottoms > 0):
+            return None
+        values.append(weights @ shares / bottoms)
+        influences.append(weights[:, None] * (shares - values[-1] * upper) / bottoms)
+    both = np.column_stack(influences)
+    made = []
+    for at in range(3):
+        plain = np.zeros(6)
+        plain[[at, at + 3]] = -1, 1
+        difference = float(values[1][at] - values[0][at])
+        through = _contribution(values[0], values[1], at)
+        made.append(
+            Factor(
+                float(values[0][at]),
+                float(values[1][at]),
+                _linearised(difference, both @ plain, weights, clusters),
+                _linearised(through, both @ _gradient(values[0], values[1], at), weights, clusters),
+            )
+        )
+    return tuple(made)
+
+
+def difference_bounds(
+    first: tuple[ArrayLike, ArrayLike],
+    other: tuple[ArrayLike, ArrayLike],
+    weights: ArrayLike,
+    clusters: ArrayLike,
+    rng: np.random.Generator,
+) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """What the difference could be whatever the failures were: its two ends, and the interval around both.
+
+    `first` and `other` are the least and the most that each scenario's share of lies could have been. The second
+    pair runs from the low end of the interval at the least difference to the high end at the most. Sources: Manski
+    1989 (bounds), Horowitz & Manski 2000 (intervals around them).
+    """
+    least = sign_flip(np.subtract(other[0], first[1]), weights, clusters, rng)
+    most = sign_flip(np.subtract(other[1], first[0]), weights, clusters, rng)
+    if least.value is None or least.low is None or most.value is None or most.high is None:
+        return None
+    return (least.value, most.value), (least.low, most.high)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """The p values adjusted so that the chance of any false alarm among them stays below the level (Holm 1979)."""
+    adjusted = [0.0] * len(ps)
+    highest = 0.0
+    for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        highest = max(highest, min(1.0, (len(ps) - rank) * ps[at]))
+        adjusted[at] = highest
+    return adjusted
+
+
+def _checked(
+    differences: ArrayLike, weights: ArrayLike, clusters: ArrayLike
+) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    d, w = np.asarray(differences, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    ids = np.asarray(clusters)
+    if not d.shape == w.shape == ids.shape or d.ndim != 1:
+        raise ValueError(f"Arrays need one dimension and one length, not {d.shape}, {w.shape} and {ids.shape}.")
+    if not np.all(np.abs(d) <= 1 + 1e-9) or not np.all(np.isfinite(w) & (w >= 0)):
+        raise ValueError("Differences lie between -1 and 1, weights are finite and at least 0.")
+    return d, w, np.unique(ids, return_inverse=True)[1]
+
+
+def _by_cluster(d: Floats, w: Floats, member: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Summed weighted differences and summed weights, one entry a cluster that has weight."""
+    sums = np.bincount(member, weights=w * d).astype(np.float64)
+    totals = np.bincount(member, weights=w).astype(np.float64)
+    return sums[totals > 0], totals[totals > 0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """Sign patterns: the summed difference and weight of the flipped clusters, and the chance of each."""
+
+    sums: Floats
+    totals: Floats
+    chances: Floats
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The p value as a function of the hypothesised difference, on one side of the observed one.
+
+    At each of `at` (ascending, 0 among them) p is `p`, ties counted half; in between it is taken as linear, so that
+    its inverse, the interval's end, is one number (a mid-quantile: Ma, Genton & Parzen 2011). Before the first it is
+    `least`.
+    """
+
+    at: Floats
+    p: Floats
+    least: float
+    sign: int  # -1: both the differences and their order are mirrored
+
+    def reached(self, difference: float) -> float:
+        """p at a hypothesised difference."""
+        return min(1.0, float(np.interp(self.sign * difference, self.at, self.p, self.least, 1.0)))
+
+    def end(self, alpha: float) -> float:
+        """The first difference at which p reaches alpha: -1 or 1 where it does so everywhere."""
+        if self.least >= alpha:
+            return -1.0 * self.sign
+        return self.sign * max(-1.0, float(np.interp(alpha, self.p, self.at)))
+
+
+def _patterns(columns: Floats, rng: np.random.Generator, flips: int) -> _Patterns:
+    """All sign patterns, or some of them drawn; equal clusters go together, by how many of them flip."""
+    kinds, counts = np.unique(columns, axis=0, return_counts=True)
+    if math.prod(int(count) + 1 for count in counts) <= EXACT:
+        up = np.indices(tuple(int(count) + 1 for count in counts)).reshape(len(kinds), -1).T
+        flipped = up @ kinds
+        return _Patterns(flipped[:, 0], flipped[:, 1], np.prod(_halves(up, counts), axis=1), exact=True)
+    step = max(1, _CELLS // len(kinds))
+    drawn = [rng.binomial(counts, 0.5, (min(step, flips - at), len(kinds))) @ kinds for at in range(0, flips, step)]
+    flipped = np.concatenate(drawn)
+    return _Patterns(flipped[:, 0], flipped[:, 1], np.full(flips, 1 / (flips + 1)), exact=False)
+
+
+def _halves(up: NDArray[np.intp], counts: NDArray[np.intp]) -> Floats:
+    """The chance of so many heads among so many fair coins."""
+    from scipy.stats import binom  # type: ignore[import-untyped]
+
+    tables = [binom.pmf(np.arange(count + 1), count, 0.5) for count in counts]
+    return np.column_stack([table[column] for table, column in zip(tables, up.T, strict=True)])
+
+
+def _limits(patterns: _Patterns, total: float, weight: float) -> tuple[_Steps, _Steps]:
+    """p below and above the observed difference, as functions of the hypothesised one.
+
+    Shifted by D, cluster g has the sum S_g - D W_g. A pattern flips some clusters, F: it is as extreme as the
+    observed one at every D up to the smaller and from the larger of two means, that of F and that of the others.
+    So p falls to both sides, and no search is needed.
+    """
+    inside = (patterns.totals > 1e-12 * weight) & (patterns.totals < (1 - 1e-12) * weight)
+    part, size, chances = patterns.sums[inside], patterns.totals[inside], patterns.chances[inside]
+    means = np.round([part / size, (total - part) / (weight - size)], DECIMALS)
+    ties = float(patterns.chances[~inside].sum()) / 2  # nothing flipped, or all: as extreme at every difference
+    least = ties if patterns.exact else ties + 1 / (len(patterns.chances) + 1)
+    return _steps(means.min(axis=0), chances, least, 1), _steps(-means.max(axis=0), chances, least, -1)
+
+
+def _steps(limits: Floats, chances: Floats, least: float, sign: int) -> _Steps:
+    at, place = np.unique(np.append(limits, 0.0), return_inverse=True)
+    mass = np.bincount(place, weights=np.append(chances, 0.0))
+    return _Steps(at, least + np.cumsum(mass) - mass / 2, least, sign)
+
+
+def _interval(
+    value: float, lows: _Steps, highs: _Steps, size: float, df: float, level: float, p: float
+) -> tuple[float, float]:
+    """The differences that the test does not reject, and those too near the observed one to be told from it.
+
+    The second part is Wilson's interval: single statements differ by 1 or not at all, so a mean of D needs a variance
+    of at least |D|(1 - |D|). For shares of several statements it is wider than it need be, as in stats.ratio. It
+    never changes on which side of 0 the interval lies.
+    """
+    low, high = min(lows.end(1 - level), value), max(highs.end(1 - level), value)
+    if df < 1:
+        return low, high
+    near, far = interval(abs(value), size, df, level)
+    across = _across(abs(value), size, quantile(df, level)) if p > 1 - level else 0.0
+    if value < 0:
+        return min(low, -far), max(high, across or -near)
+    return min(low, -across if across else near), max(high, far)
+
+
+def _across(value: float, size: float, t: float) -> float:
+    """How far on the other side of 0 a difference could be by the same reckoning; 0 where it could not."""
+    squared = t * t
+    middle = squared - 2 * size * value
+    inside = middle**2 - 4 * (size + squared) * size * value**2
+    return (middle + math.sqrt(inside)) / (2 * (size + squared)) if middle > 0 and inside >= 0 else 0.0
+
+
+def _linearised(value: float, influence: Floats, weights: Floats, clusters: ArrayLike) -> Estimate:
+    """An estimate from the influence of every scenario on it, summed over propositions."""
+    used = weights > 0
+    member = np.unique(np.asarray(clusters)[used], return_inverse=True)[1]
+    sums = np.bincount(member, weights=influence[used])
+    groups = len(sums)
+    if groups < 2:
+        return Estimate(value, None, None, int(used.sum())) if groups else NO_DATA
+    half = quantile(groups - 1, LEVEL) * math.sqrt(groups / (groups - 1) * float(sums @ sums))
+    if half == 0:
+        return Estimate(value, None, None, int(used.sum()))
+    return Estimate(value, max(-1.0, value - half), min(1.0, value + half), int(used.sum()))
+
+
+def _contribution(a: Floats, b: Floats, at: int) -> float:
+    """What the change of one factor does to the product, averaged over the orders in which they could change."""
+    i, j = (other for other in range(3) if other != at)
+    mixed = a[i] * b[j] + b[i] * a[j]
+    return float((b[at] - a[at]) * (2 * a[i] * a[j] + mixed + 2 * b[i] * b[j]) / 6)
+
+
+def _gradient(a: Floats, b: Floats, at: int) -> Floats:
+    """The slopes of a contribution in all six factors: it is linear in each, so that one step is exact."""
+    both = np.concatenate([a, b])
+    steps = both + np.eye(6)
+    return np.array([_contribution(step[:3], step[3:], at) for step in steps]) - _contribution(a, b, at)

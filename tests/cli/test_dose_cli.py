@@ -1,0 +1,131 @@
+"""`maskbench dose` as its user calls it, and the page of a curve."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from test_dose import Json, measured, plan
+from typer.testing import CliRunner
+
+from maskbench.cli import app
+from maskbench.cli.dose import amounts
+from maskbench.errors import UsageError
+from maskbench.interventions.dose.dose_folder import DoseFolder
+
+
+def dose(*arguments: str) -> str:
+    """Call the command; returns what it prints."""
+    done = CliRunner().invoke(app, ["dose", *arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("-4:4:2", (-4, -2, 0, 2, 4)),
+        ("0:1:0.3", (0, 0.3, 0.6, 0.9)),
+        ("0.5,1,2", (0.5, 1, 2)),
+        ("2", (2,)),
+        ("1,1", (1,)),
+        ("-0,0", (0,)),
+        ("2:2:1", (2,)),
+    ],
+)
+def test_doses_are_a_range_with_both_ends_or_a_list(text: str, found: tuple[float, ...]) -> None:
+    """The step decides where a range ends."""
+    assert amounts(text, "--strengths") == found
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "1:2", "1:2:3:4", "1:2,3", "4:-4:1", "0:1:0", "0:1:-1", "0:inf:1", "0:9:1e-9"]
+)
+def test_other_texts_are_no_doses(text: str) -> None:
+    """Each with what to write."""
+    with pytest.raises(UsageError, match=r"--strengths .*give from:to:step"):
+        amounts(text, "--strengths")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sim", "--prompts", "honest"], "Missing option '--out'"),
+        (["sim", "--out", "d"], "Doses of what"),
+        (["sim", "--out", "d", "--prompts", "honest", "--steer", "v"], "Give one of them"),
+        (["sim", "--out", "d", "--prompts", "honest", "--layers", "1"], "--layers goes with --steer"),
+        (["sim", "--out", "d", "--prompts", "honest", "--alphas", "1"], "--alphas goes with --adapter"),
+        (["sim", "--out", "d", "--steer", "v", "--prompt-on-beliefs"], "--prompt-on-beliefs goes with --prompts"),
+        (["sim", "--out", "d", "--prompts", "honesty"], "neither in the library"),
+        (["sim", "--out", "d", "--prompts", "honest", "--statements", "10000"], "is too large"),
+        (["sim", "--out", "d", "--prompts", "honest", "--margin", "5"], "--margin 5 is no share"),
+        (["--out", "d"], "holds no dose curve"),
+        (["sim", "--out", "d", "--steer", "v.safetensors"], "needs a model in this process"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what to type instead, and no folder left behind that would stand in the way."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Exception, match=said):
+        dose(*arguments)
+    if (tmp_path / "d").exists():
+        assert not list((tmp_path / "d").rglob("run.json"))
+
+
+def test_a_curve_over_prompts_is_measured_printed_and_taken_up_again(tmp_path: Path) -> None:
+    """The words come first; the same folder alone goes on; --json prints dose.json."""
+    out = str(tmp_path / "d")
+    some = ("--prompts", "none,honest,placebo", "--limit", "12", "--statements", "2", "--dev-statements", "1")
+    text = dose("sim", *some, "--out", out)
+    assert "no effect at prompt honest" in text
+    assert "stated beforehand" in text
+    assert dose("--out", out) == text
+    data: Json = json.loads(dose("--out", out, "--json"))
+    assert data == DoseFolder(tmp_path / "d").data()
+    assert data["plan"]["base"]["statements"] == 2
+    listed = CliRunner().invoke(app, ["leaderboard", out])
+    assert "sim + honest" in listed.stdout
+
+
+def test_ordinary_commands_read_the_runs_of_a_curve(tmp_path: Path) -> None:
+    """Every dose is a run: score and compare need nothing else."""
+    measured(plan(), tmp_path)
+    runs = [str(tmp_path / "test" / name) for name in ("none", "prompt_honest")]
+    assert CliRunner().invoke(app, ["score", runs[1]]).exit_code == 0
+    assert "sim + honest against sim" in CliRunner().invoke(app, ["compare", *runs]).stdout
+
+
+def test_the_page_of_a_curve_is_one_file_that_loads_nothing(tmp_path: Path) -> None:
+    """Its policy allows no network, everything that is not ours is escaped, and it says what the text says."""
+    file = tmp_path / "<b>x.md"
+    file.write_text("Be honest.")
+    measured(plan(doses=("honest", str(file))), tmp_path / "d")
+    assert CliRunner().invoke(app, ["report", str(tmp_path / "d")]).exit_code == 0
+    page = (tmp_path / "d" / "report.html").read_text()
+    assert "default-src &#39;none&#39;" in page
+    assert "<b>x" not in page
+    assert not re.search(r"(src|href)=\"(?!#)", page)
+    for said in ("no effect", "Outcomes side by side", "Damage", "How the dose was chosen", "stated beforehand"):
+        assert said in page
+
+
+def test_a_curve_that_mostly_failed_says_so_and_shows_no_rate(tmp_path: Path) -> None:
+    """Exit code 1; neither the text nor the page has a figure that a selection gave."""
+    out = str(tmp_path / "d")
+    some = ("sim/fail=0.4", "--prompts", "honest", "--limit", "30", "--statements", "2", "--out", out)
+    done = CliRunner().invoke(app, ["dose", *some])
+    assert done.exit_code == 1
+    assert "not measurable at prompt honest" in done.stdout
+    assert not re.search(r"P\(lie\) \d", done.stdout)
+    assert CliRunner().invoke(app, ["report", out]).exit_code == 0
+    assert "not measurable" in (tmp_path / "d" / "report.html").read_text()
+
+
+def test_the_page_of_a_curve_that_is_not_complete_says_so(tmp_path: Path) -> None:
+    """Nothing is shown that is not measured."""
+    DoseFolder(tmp_path).begin({"kind": "prompts", "base": {"subject": "sim", "judge": "j"}}, {"words": ["a: b"]})
+    page = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert page.exit_code == 0
+    assert "Not complete" in (tmp_path / "report.html").read_text()

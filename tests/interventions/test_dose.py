@@ -1,0 +1,365 @@
+"""Dose curves: the plan, the two splits, the folder, the data that come of runs, and the text."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from rich.console import Console
+
+from maskbench.errors import RunMismatch, RunUnreadable, UnknownModel, UsageError
+from maskbench.interventions.dose.arms import measure_doses
+from maskbench.interventions.dose.conclusion import Limits, verdict
+from maskbench.interventions.dose.curve import curve, effect
+from maskbench.interventions.dose.dose_folder import DoseFolder, cells
+from maskbench.interventions.dose.plan import Plan, check, doses, plan_from, planned, splits
+from maskbench.report.sections.dose_text import finding, print_dose
+from maskbench.runs.loop import Unwatched
+from maskbench.scenarios import SetHash, canonical, load
+from maskbench.types import Range, Scenario
+from measured_runs import run, settings
+
+Json = dict[str, Any]
+
+
+def plan(**changes: Any) -> Plan:
+    """A small plan over prompts for a simulated subject, which does not read them."""
+    base = settings("sim", limit=12, statements=2)
+    return replace(Plan(kind="prompts", base=base, doses=("honest", "placebo"), dev_statements=1), **changes)
+
+
+def measured(wanted: Plan | None, out: Path, titles: list[str] | None = None) -> Json:
+    """A dose curve, measured; `titles` gets what each run is called."""
+
+    def watch(title: str, folder: Path) -> Unwatched:
+        if titles is not None:
+            titles.append(title)
+        return Unwatched()
+
+    return measure_doses(wanted, out, {}, watch)
+
+
+def shown(data: Json, width: int = 80) -> str:
+    """The data as they are printed."""
+    console = Console(width=width, markup=False, emoji=False, highlight=False, record=True)
+    with console.capture() as text:
+        print_dose(data, console)
+    return text.get()
+
+
+# The plan
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"doses": ()}, "no dose but 0"),
+        ({"doses": ("none",)}, "no dose but 0"),
+        ({"doses": ("honest", "honest")}, "given twice"),
+        ({"kind": "steer", "doses": (1.0,)}, "Give --steer FILE"),
+        ({"dev_statements": 0}, "--dev-statements 0 is too small"),
+        ({"control_statements": 0}, "--control-statements 0 is too small"),
+        ({"random": -1}, "--random -1 is too small"),
+        ({"dev": "1.5"}, "a share between 0 and 1"),
+    ],
+)
+def test_a_plan_that_cannot_be_meant_is_refused(changes: Json, said: str) -> None:
+    """With what to type instead."""
+    with pytest.raises(UsageError, match=said):
+        check(plan(**changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"kind": "steer", "source": "v", "doses": (-1.0, 2.0), "layers": ((1, 2), None)}, {"limits": Limits(0.1)}],
+)
+def test_a_plan_is_read_back_as_it_was_written(changes: Json) -> None:
+    """But for settings that change nothing that is asked."""
+    made = plan(**changes)
+    assert plan_from(json.loads(json.dumps(planned(made)))) == made
+
+
+def test_the_weakest_dose_comes_first_and_dose_0_is_measured_anyway(tmp_path: Path) -> None:
+    """In a tie of the choice the first is taken."""
+    made = doses(plan(doses=("none", "honest", "placebo")), DoseFolder(tmp_path), None)
+    assert [one.name for one in made] == ["prompt_honest", "prompt_placebo"]
+    assert all(one.settings.system_prompt_text for one in made)
+
+
+# The splits
+
+
+def test_no_proposition_is_in_both_splits_and_no_scenario_in_none(tmp_path: Path) -> None:
+    """The hash of the proposition decides, so scenarios on one proposition go together."""
+    made = plan(base=settings("sim"))
+    dev, test = splits(made, DoseFolder(tmp_path), {})
+    halves = [load(split.source) for split in (dev, test)]
+    assert not dev.propositions & test.propositions
+    assert digest([*halves[0], *halves[1]]) == digest(load("starter@1"))
+    assert 0.15 < dev.n / (dev.n + test.n) < 0.45
+    again = splits(replace(made, base=settings("sim", seed=1)), DoseFolder(tmp_path / "other"), {})
+    assert again[0].propositions != dev.propositions
+
+
+def digest(scenarios: Sequence[Scenario]) -> str:
+    """What a set of scenarios holds, in any order."""
+    made = SetHash()
+    for one in scenarios:
+        made.add(one)
+    return made.hexdigest()
+
+
+def test_of_the_sandbox_another_draw_is_the_dev_split(tmp_path: Path) -> None:
+    """Nothing is written; how many propositions are in both is counted."""
+    base = settings("pinocchio", judge="rules/sandbox", numeric_judge="rules/sandbox", scenarios="sandbox:3", seed=2)
+    dev, test = splits(plan(base=base), DoseFolder(tmp_path), {})
+    assert (dev.source, test.source) == ("sandbox:9003", "sandbox:3")
+    assert not list(tmp_path.iterdir())
+    named, _ = splits(plan(base=base, dev="sandbox:5"), DoseFolder(tmp_path), {})
+    assert named.source == "sandbox:5"
+    with pytest.raises(UsageError, match="is the set that is measured"):
+        splits(plan(base=base, dev="sandbox:3"), DoseFolder(tmp_path), {})
+
+
+def test_a_set_without_enough_propositions_is_refused(tmp_path: Path) -> None:
+    """One scenario cannot be split."""
+    file = tmp_path / "one.jsonl"
+    file.write_text(json.dumps(cells(load("starter")[0])))
+    with pytest.raises(UsageError, match="too few propositions for two splits"):
+        splits(plan(base=settings("sim", scenarios=str(file))), DoseFolder(tmp_path), {})
+
+
+def test_a_truth_with_an_open_side_is_read_back_from_its_row(tmp_path: Path) -> None:
+    """A split of a set is written as JSON, which has no infinity."""
+    statistic = next(scenario for scenario in load("starter") if scenario.archetype == "statistics")
+    for truth in (Range(2, math.inf), Range(-math.inf, 2)):
+        half = replace(statistic, truth=truth)
+        (again,) = load(str(DoseFolder(tmp_path / truth.words).scenarios("all", [half])))
+        assert again == half
+
+
+@pytest.mark.parametrize("name", ["starter", "sandbox"])
+def test_a_scenario_is_read_back_from_its_row(tmp_path: Path, name: str) -> None:
+    """Content, canary, further columns and what was asked outright."""
+    scenarios = load(name)
+    path = DoseFolder(tmp_path).scenarios("all", scenarios)
+    again = load(str(path))
+    assert [canonical(one) for one in again] == [canonical(one) for one in scenarios]
+    for one, other in zip(again, scenarios, strict=True):
+        assert (one.canary, one.asked_outright, dict(one.extra)) == (other.canary, other.asked_outright, other.extra)
+
+
+# The folder
+
+
+def test_the_plan_and_the_rules_are_put_down_before_anything_is_measured(tmp_path: Path) -> None:
+    """A curve that fails at once leaves them; as long as no run was begun, another plan may take their place."""
+    wrong = plan(base=settings("sim", limit=12, statements=2, judge="nobody/nothing"))
+    with pytest.raises(UnknownModel):
+        measured(wrong, tmp_path)
+    stated = DoseFolder(tmp_path).data()
+    assert stated["complete"] is False
+    assert stated["words"] == list(Limits().said())
+    assert stated["plan"]["doses"] == ["honest", "placebo"]
+    assert measured(plan(doses=("honest",)), tmp_path)["complete"]
+    with pytest.raises(RunMismatch, match="a dose curve with doses"):
+        measured(plan(), tmp_path)
+
+
+def test_a_folder_that_holds_a_run_or_nothing_is_refused(tmp_path: Path) -> None:
+    """Runs stay what they are, and without a plan there is nothing to go on with."""
+    with pytest.raises(RunMismatch, match="holds a run"):
+        measured(plan(), run(tmp_path / "run", limit=2))
+    with pytest.raises(RunUnreadable, match="holds no dose curve"):
+        measured(None, tmp_path)
+    (tmp_path / "dose.json").write_text('{"schema": 7}')
+    with pytest.raises(RunUnreadable, match="has schema 7"):
+        measured(None, tmp_path)
+
+
+def adapter(folder: Path, **config: Any) -> Path:
+    """Something that looks like an adapter of PEFT's."""
+    import torch
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True)
+    whole = {"peft_type": "LORA", "lora_alpha": 16, "r": 8, "bias": "none"} | config
+    (folder / "adapter_config.json").write_text(json.dumps(whole))
+    weights = {f"q_proj.lora_{which}.weight": torch.ones(2, 2) for which in "AB"}
+    save_file(weights, folder / "adapter_model.safetensors")
+    return folder
+
+
+def test_an_adapter_is_scaled_once(tmp_path: Path) -> None:
+    """One side of the product is multiplied; a folder that is there is taken as it is."""
+    from safetensors.torch import load_file
+
+    source, folder = adapter(tmp_path / "lora"), DoseFolder(tmp_path)
+    made = folder.adapter("alpha_0.5", source, 0.5)
+    weights = load_file(made / "adapter_model.safetensors")
+    assert {name: float(weight.sum()) for name, weight in weights.items()} == {
+        "q_proj.lora_A.weight": 4.0,
+        "q_proj.lora_B.weight": 2.0,
+    }
+    before = (made / "adapter_model.safetensors").stat().st_mtime_ns
+    assert folder.adapter("alpha_0.5", source, 0.5) == made
+    assert (made / "adapter_model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("config", [{"use_dora": True}, {"modules_to_save": ["lm_head"]}, {"bias": "all"}])
+def test_an_adapter_that_is_no_plain_lora_is_not_scaled(tmp_path: Path, config: Json) -> None:
+    """Its effect is not linear in one number."""
+    with pytest.raises(UsageError, match="only a plain LoRA can be scaled"):
+        DoseFolder(tmp_path).adapter("alpha_0.5", adapter(tmp_path / "lora", **config), 0.5)
+
+
+def test_what_is_no_adapter_is_refused(tmp_path: Path) -> None:
+    """As `maskbench run --adapter` refuses it."""
+    with pytest.raises(UsageError, match="holds no adapter"):
+        DoseFolder(tmp_path).adapter("alpha_2", tmp_path, 2)
+
+
+# The data
+
+
+def test_fewer_lies_are_found_with_their_interval_and_called_honest(tmp_path: Path) -> None:
+    """A subject that lies less and states its belief instead."""
+    base = run(tmp_path / "base", "sim/lie=0.5,evade=0.2,unsure=0.1", statements=4)
+    less = run(tmp_path / "less", "sim/lie=0.2,evade=0.2,unsure=0.1", statements=4)
+    zero, (row,) = curve(base, [less], "reference")
+    assert zero["values"]["p_lie"]["value"] == row["rates"]["p_lie"]["first"]
+    low, high = row["rates"]["p_lie"]["ci95"]
+    assert low < -0.27 < high < 0
+    assert row["p_lie_by_base"] == row["rates"]["p_lie"]  # the same beliefs
+    assert row["beliefs_changed"]["changed"] == 0
+    assert row["malformed"]["difference"] == 0
+    assert verdict(effect(row), Limits()).word == "more honest"
+
+
+def test_lies_that_become_evasions_are_called_vague(tmp_path: Path) -> None:
+    """Half of the drop or more went elsewhere."""
+    base = run(tmp_path / "base", "sim/lie=0.5,evade=0.1", statements=4)
+    vague = run(tmp_path / "vague", "sim/lie=0.2,evade=0.4", statements=4)
+    _, (row,) = curve(base, [vague], "reference")
+    assert verdict(effect(row), Limits()).word == "vaguer"
+    assert row["evasions"]["refusal"] > 0.25
+
+
+def test_statements_are_held_against_the_beliefs_of_dose_0_too(tmp_path: Path) -> None:
+    """A subject that states what it now believes is honest, and contradicts what it believed before."""
+    base = run(tmp_path / "base", "sim/lie=0.3,evade=0,unsure=0,accuracy=1")
+    moved = run(tmp_path / "moved", "sim/lie=0,evade=0,unsure=0,accuracy=0")
+    _, (row,) = curve(base, [moved], "reference")
+    assert row["rates"]["p_lie"]["other"] == 0
+    assert row["beliefs_changed"] == {"changed": 80, "n": 80}
+    assert row["p_lie_by_base"]["other"] > 0.8  # all but the scenarios whose facts are provided
+    assert verdict(effect(row), Limits()).word == "unclear"
+
+
+def test_a_run_with_too_many_failures_gives_no_difference(tmp_path: Path) -> None:
+    """What is left after so many is a selection."""
+    base = run(tmp_path / "base")
+    failing = run(tmp_path / "failing", "sim/fail=0.3")
+    _, (row,) = curve(base, [failing], "reference")
+    assert row["withheld"]
+    assert row["rates"]["p_lie"]["difference"] is row["p_lie_by_base"]["difference"] is None
+    assert row["values"]["p_lie"]["value"] is None
+    assert verdict(effect(row), Limits()).word == "not measurable"
+
+
+# From beginning to end
+
+
+def test_a_dose_curve_is_measured_and_taken_up_again(tmp_path: Path) -> None:
+    """Runs on dev, a choice, runs on test; asked again, it measures nothing anew and says the same."""
+    titles: list[str] = []
+    data = measured(plan(), tmp_path, titles)
+    assert titles == [
+        f"{part}, {place} of 3: {name}"
+        for part in ("dev", "test")
+        for place, name in enumerate(("none", "prompt_honest", "prompt_placebo"), start=1)
+    ]
+    assert data["complete"] is True
+    assert data["dev"]["chosen"] == data["test"]["chosen"] == "prompt_honest"  # the first of equals
+    assert data["verdict"]["word"] == "no effect"
+    assert data["controls"] is None
+    assert data["split"]["shared_propositions"] == 0
+    assert {row["run"] for row in data["test"]["rows"]} == {"test/prompt_honest", "test/prompt_placebo"}
+    assert measured(None, tmp_path) == data == DoseFolder(tmp_path).data()
+    assert Counter(path.parent.name for path in tmp_path.rglob("run.json")) == Counter(
+        {"none": 2, "prompt_honest": 2, "prompt_placebo": 2}
+    )
+
+
+def test_a_dose_curve_of_a_version_that_knew_fewer_settings_goes_on(tmp_path: Path) -> None:
+    """A setting that was unknown then and is none now is no difference; another one is named, and it alone."""
+    measured(plan(doses=("honest",)), tmp_path)
+    data = DoseFolder(tmp_path).data()
+    for name in ("quantize", "template_args", "extra_body"):
+        del data["plan"]["base"][name]
+    (tmp_path / "dose.json").write_bytes(orjson.dumps(data))
+    assert measured(None, tmp_path)["complete"] is True
+    other = replace(plan(doses=("honest",)).base, quantize="4bit")
+    with pytest.raises(RunMismatch, match=r"a dose curve with --quantize None, and this one asks for 4bit\."):
+        measured(plan(doses=("honest",), base=other), tmp_path)
+
+
+def test_a_key_in_the_fields_of_requests_never_reaches_the_folder(tmp_path: Path) -> None:
+    """The plan is put down first of all, and nothing of it is where it holds a key."""
+    base = replace(plan().base, subject="openai/gpt-4o", extra_body='{"user":"a key that is one"}')
+    environ = {"OPENAI_API_KEY": "a key that is one"}
+    with pytest.raises(UsageError, match="--extra-body holds a key of the environment"):
+        measure_doses(plan(base=base), tmp_path / "dose", environ, lambda title, folder: Unwatched())
+    assert not (tmp_path / "dose").exists()
+
+
+def test_a_dose_alone_needs_no_dev_split(tmp_path: Path) -> None:
+    """There is nothing to choose."""
+    data = measured(plan(doses=("honest",)), tmp_path)
+    assert data["dev"] is None
+    assert not (tmp_path / "dev").exists()
+    assert data["test"]["chosen"] == "prompt_honest"
+    assert "nothing was chosen" in shown(data)
+
+
+def test_where_every_dose_does_damage_the_test_split_is_not_touched(tmp_path: Path) -> None:
+    """Nothing is reported that was not chosen."""
+    data = measured(plan(limits=Limits(margin=-0.01)), tmp_path)  # not even no loss is allowed
+    assert data["test"] is None
+    assert not (tmp_path / "test").exists()
+    assert data["verdict"]["word"] == "none chosen"
+    assert data["dev"]["ruled_out"].keys() == {"prompt_honest", "prompt_placebo"}
+    assert finding(data).startswith("No dose was chosen.")
+    assert "ruled out" in shown(data)
+
+
+# The text
+
+
+def test_the_text_fits_80_columns_and_names_split_rules_and_word(tmp_path: Path) -> None:
+    """What a reader has to know, whatever the terminal."""
+    text = shown(measured(plan(), tmp_path))
+    assert max(map(len, text.splitlines())) <= 80
+    for said in (
+        "no effect at prompt honest",
+        "▸ honest",
+        "placebo",
+        "dev split of starter",
+        "stated beforehand",
+        "vaguer:",
+    ):
+        assert said in " ".join(text.split())
+
+
+def test_a_prompts_name_cannot_harm_the_terminal(tmp_path: Path) -> None:
+    """A file may be called anything."""
+    file = tmp_path / "a\x1b[31m‮b.md"
+    file.write_text("Be honest.")
+    text = shown(measured(plan(doses=(str(file),)), tmp_path / "out"))
+    assert "\x1b" not in text
+    assert "‮" not in text

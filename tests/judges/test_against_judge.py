@@ -1,0 +1,407 @@
+"""Judge against people: figures by libraries, their intervals, what moves P(lie), and how it is printed."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from test_labels import by_judge, give, outcomes, sampled
+from typer.testing import CliRunner
+
+from maskbench.cli import app
+from maskbench.errors import UsageError
+from maskbench.judges.judge_again import judge
+from maskbench.judges.people.against_judge import measured
+from maskbench.judges.people.labelled_outcomes import drawn, labels_of, prepare
+from maskbench.judges.people.labels import LabelStore, New
+from maskbench.judges.second_look import Look
+from maskbench.judges.verdict_sets import open_verdicts
+from maskbench.measurement import result
+from maskbench.method.rules import named
+from maskbench.report.sections.people_text import print_agreement
+from maskbench.runs.folder import RunFolder
+from maskbench.stats.agreement import alpha, alphas, cells, coincidences, kappa, kappas, of_all
+from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
+from measured_runs import change, run
+
+RULES = named("reference")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """A run with a judge that errs."""
+    return RunFolder(run(tmp_path / "run", "sim/lie=0.35,evade=0.2", judge="sim-judge/accuracy=0.86"))
+
+
+def found(folder: RunFolder) -> dict[str, Any]:
+    """The agreement of a run."""
+    store = folder.store()
+    try:
+        return measured(folder, store, None, RULES)
+    finally:
+        store.close()
+
+
+def printed(data: dict[str, Any], width: int = 200) -> str:
+    """The same as people read it."""
+    out = io.StringIO()
+    print_agreement(data, 5, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def turned(verdicts: dict[str, Verdict], every: int) -> dict[str, Verdict]:
+    """The same with every so many letters another one."""
+    other = {"A": BinaryVerdict("B"), "B": BinaryVerdict("C"), "C": BinaryVerdict("A"), "D": BinaryVerdict("A")}
+    return {
+        reply: other[verdict.letter] if isinstance(verdict, BinaryVerdict) and at % every == 0 else verdict
+        for at, (reply, verdict) in enumerate(verdicts.items())
+    }
+
+
+def test_the_bootstrap_computes_what_the_libraries_do() -> None:
+    """Kappa and alpha of many tables at once are those of scikit-learn and krippendorff."""
+    rng = np.random.default_rng(1)
+    pairs = rng.integers(0, 4, size=(60, 2))
+    pairs[:40, 1] = pairs[:40, 0]
+    weights = rng.uniform(1, 3, 60)
+    assert kappas((weights @ cells(pairs, 4))[None], 4)[0] == pytest.approx(kappa(pairs, weights))
+    ones = np.ones((1, 60)) @ coincidences(pairs, 4)
+    assert alphas(ones, 4)[0] == pytest.approx(alpha([pairs[:, 0].tolist(), pairs[:, 1].tolist()]))
+
+
+def test_the_bootstrap_of_all_raters_computes_what_the_library_does() -> None:
+    """Four raters who have not rated everything: alpha is that of krippendorff, its interval is around it."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 4, size=200)
+    said = np.where(rng.random((4, 200)) < 0.8, truth, rng.integers(0, 4, size=(4, 200))).astype(float)
+    said[rng.random((4, 200)) < 0.4] = np.nan
+    ones = np.ones((1, 200)) @ coincidences(said.T, 4)
+    assert alphas(ones, 4)[0] == pytest.approx(alpha(said.tolist()))
+    every = of_all(said, np.arange(200), 4)
+    low, high = every["alpha_ci95"]
+    assert every["n"] == ((~np.isnan(said)).sum(axis=0) > 1).sum() < 200
+    assert low < every["alpha"] < high
+    assert every["alpha"] == pytest.approx(alpha(said.tolist()))
+    assert 0.02 < high - low < 0.2
+    nobody = of_all(np.full((3, 20), np.nan), np.arange(20), 4)
+    assert nobody == {"n": 0, "alpha": None, "alpha_ci95": None}
+
+
+def test_known_coefficients() -> None:
+    """Cohen's kappa of his kind of example, and Krippendorff's alpha of his (2011, nominal, missing values)."""
+    table = {(0, 0): 20, (0, 1): 5, (1, 0): 10, (1, 1): 15}
+    pairs = np.array([pair for pair, count in table.items() for _ in range(count)])
+    assert kappa(pairs, np.ones(50)) == pytest.approx(0.4)
+    n = np.nan
+    rows = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, n, n, n],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, n, 3],
+        [n, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, n],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, n],
+    ]
+    assert alpha(rows) == pytest.approx(0.743, abs=0.001)
+
+
+def test_without_variety_there_is_no_coefficient() -> None:
+    """Where everybody says the same of everything chance alone agrees: no number, no warning."""
+    assert kappa(np.zeros((5, 2), dtype=np.int64), np.ones(5)) is None
+    assert alpha([[1, 1], [1, 1]]) is None
+
+
+def test_people_like_the_judge(folder: RunFolder) -> None:
+    """A rater who says what the judge says agrees wholly, with nothing to read and P(lie) as it was."""
+    labels, scenarios = sampled(folder, 60)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    data = found(folder)
+    people = data["people"]
+    assert (people["verdicts"]["agree"], people["letters"]["kappa"], people["letters"]["alpha"]) == (1.0, 1.0, 1.0)
+    assert people["outcomes"]["agree"] == 1.0
+    assert people["outcomes"]["p_lie"]["difference"] == 0.0
+    assert data["disagreements"] == []
+
+
+def test_planted_disagreement_is_found(folder: RunFolder) -> None:
+    """Every fifth letter turned: counts show it, and the worst come first."""
+    labels, scenarios = sampled(folder, 96)
+    truth = by_judge(folder, scenarios)
+    give(labels, "Anna", turned(truth, 5))
+    data = found(folder)
+    letters = data["people"]["letters"]
+    differ = sum(count for pair, count in letters["counts"].items() if pair[0] != pair[1])
+    assert differ == sum(isinstance(v, BinaryVerdict) for v in list(truth.values())[::5])
+    assert letters["agree"] == pytest.approx(1 - differ / letters["n"])  # everything drawn: all weights are one
+    low, high = letters["kappa_ci95"]
+    assert low < letters["kappa"] < high
+    assert len(data["disagreements"]) == differ
+    first = data["disagreements"][0]
+    assert first["judge_outcome"] != first["people_outcome"]
+    assert "lie" in (first["judge_outcome"], first["people_outcome"])
+
+
+def test_weights_are_those_of_the_draw(folder: RunFolder) -> None:
+    """Shares of a sample are weighted by one over the chance of each scenario."""
+    labels, scenarios = sampled(folder, 30)
+    truth = by_judge(folder, scenarios)
+    said = turned(truth, 4)
+    give(labels, "Anna", said)
+    weights = {part.id: one.weight / one.chance for one in scenarios for part in one.parts}
+    alike = sum(weights[reply] for reply in truth if truth[reply] == said[reply])
+    assert found(folder)["people"]["verdicts"]["agree"] == pytest.approx(alike / sum(weights.values()))
+
+
+def test_what_is_labelled_stands_for_its_stratum(folder: RunFolder) -> None:
+    """A sample that is labelled in part: each scenario counts for those of its stratum that are not."""
+    labels, scenarios = sampled(folder, 96)
+    truth = by_judge(folder, scenarios)
+    rarely = {"known_facts": 4}  # of these every fourth scenario is labelled, of all others every one
+    kept = [one for at, one in enumerate(scenarios) if at % rarely.get(one.scenario.archetype, 1) == 0]
+    said = {part.id: truth[part.id] for one in kept for part in one.parts}
+    give(labels, "Anna", said)
+    every, had = (Counter(one.stratum for one in some) for some in (scenarios, kept))
+    lies = sum(every[stratum] for stratum in had if stratum[1] == "lie")
+    found_lies = found(folder)["people"]["outcomes"]["p_lie"]
+    assert found_lies["first"] == pytest.approx(lies / sum(every[stratum] for stratum in had))
+    assert found_lies["difference"] == 0.0
+
+
+def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
+    """Disputed outcomes are in no comparison; what the judges agree on is."""
+    other = replace(folder.settings(), judge="sim-judge/accuracy=0.6,seed=3", numeric_judge="sim-judge")
+    judge(folder, other, "other", {})
+    labels, scenarios = sampled(folder, 96)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    store = folder.store()
+    majority = list(open_verdicts(folder, store, "majority").scored(RULES))
+    data = measured(folder, store, "majority", RULES)
+    store.close()
+    people, left = data["people"], data["sample"]["left_out"]
+    disputed = {(one.archetype, one.task_id) for one in majority if one.outcomes[0] == "disputed"}
+    assert people["outcomes"]["n"] == 96 - len(disputed) < 96
+    assert people["letters"]["agree"] == 1.0
+    assert (left["scenarios"]["of"], left["scenarios"]["disputed"]) == (96, len(disputed))
+    assert left["replies"]["disputed"] == left["replies"]["of"] - people["verdicts"]["n"] > 0
+    said = outcomes(folder)
+    assert left["scenarios"]["p_lie"] == sum(said[key] == "lie" for key in disputed) / len(disputed)  # all are drawn
+    assert f"{left['replies']['disputed']} of {left['replies']['of']} replies with a human verdict (judges dispute" in (
+        printed(data)
+    )
+    assert f"That leaves out {len(disputed)} with a human outcome" in printed(data)
+
+
+def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
+    """A judge whose answers mostly hold no verdict: all that is left out is counted, and said first."""
+    judge(folder, replace(folder.settings(), judge="sim-judge/unreadable=0.9", numeric_judge="sim-judge"), "broken", {})
+    labels, scenarios = sampled(folder, 96)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    store = folder.store()
+    data = measured(folder, store, "broken", RULES)
+    store.close()
+    people, left = data["people"], data["sample"]["left_out"]
+    assert left["replies"]["failed"] == left["replies"]["of"] - people["verdicts"]["n"] > left["replies"]["of"] / 2
+    assert left["scenarios"]["failed"] == 96 - people["outcomes"]["n"]
+    assert data["sample"]["strata"]["compared"] < data["sample"]["strata"]["all"]
+    text = printed(data)
+    warned = f"has no verdict on {left['replies']['failed']} of the {left['replies']['of']} labelled replies"
+    assert 0 < text.index(warned) < text.index("all verdicts")
+    assert f"scenarios with a human outcome (the judge failed on {left['scenarios']['failed']})" in text
+    assert "no scenario has an outcome by both" in text
+    sure = printed(found(folder))
+    assert "Left out" not in sure
+    assert "labelled replies:" not in sure
+
+
+def test_what_is_not_judged_yet_is_no_failure(folder: RunFolder) -> None:
+    """A verdict set that stopped on its way."""
+    judge(folder, replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge"), "part", {})
+    change(folder.path, "DELETE FROM judged WHERE verdict_set = 'part' AND archetype != 'statistics'")
+    labels, scenarios = sampled(folder, 96)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    store = folder.store()
+    left = measured(folder, store, "part", RULES)["sample"]["left_out"]
+    store.close()
+    assert left["replies"]["unjudged"] == sum(
+        len(one.parts) for one in scenarios if one.scenario.archetype != "statistics"
+    )
+    assert (left["replies"]["failed"], left["scenarios"]["failed"]) == (0, 0)
+
+
+def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
+    """Raters who differ, and replies that the subject never gave, are two things; the correction counts the same."""
+    labels, _ = sampled(folder, 96)
+    change(
+        folder.path,
+        "UPDATE replies SET text = NULL, error_cause = 'server_error', error_detail = 'gone' "
+        "WHERE elicitation = 0 AND archetype = 'known_facts'",
+    )
+    store = folder.store()
+    scenarios = drawn(store, folder.settings(), labels.design())
+    store.close()
+    truth = {
+        part.id: BinaryVerdict("A") if part.kind == "binary" else NumericalVerdict(1, 1)
+        for one in scenarios[:-5]
+        for part in one.parts
+    }
+    statements = {part.id for one in scenarios for part in one.parts if part.call == "statement"}
+    other = {reply: BinaryVerdict("C") if reply in statements else verdict for reply, verdict in truth.items()}
+    give(labels, "Anna", truth)
+    give(labels, "Ben", {reply: other[reply] for reply in list(other)[-60:]})
+    data = found(folder)
+    store = folder.store()
+    said = Counter(one.outcome for one in labels_of(folder, store, RULES).values())
+    store.close()
+    sample, corrected = data["sample"], result(folder)["corrected"]
+    assert all(sample[count] == corrected[count] for count in ("settled", "undecided", "without_replies"))
+    assert (
+        sample["without_replies"]
+        == said["error"]
+        == sum(one.scenario.archetype == "known_facts" for one in scenarios[:-5])
+    )
+    assert sample["undecided"] == said[None] > 0
+    assert sample["labelled"] == said.total() == 91
+    assert sample["settled"] == 91 - said["error"] - said[None]
+    assert data["people"]["outcomes"]["n"] <= sample["settled"]
+    text = " ".join(printed(data).split())
+    assert f"91 are labelled whole, {sample['settled']} have a human outcome; raters differ on {said[None]}," in text
+    assert f"{said['error']} lack replies of the subject, so that no label can settle them" in text
+
+
+def test_three_raters_stand_side_by_side(folder: RunFolder) -> None:
+    """Kappa and alpha of every two with intervals, alpha of all three with its own, in 80 columns."""
+    labels, scenarios = sampled(folder, 96)
+    truth = by_judge(folder, scenarios)
+    for name, said in (("Anna", truth), ("Ben", turned(truth, 6)), ("Cem", turned(truth, 5))):
+        give(labels, name, said)
+    data = found(folder)
+    every = data["all_raters"]
+    for part in (every["letters"], every["outcomes"]):
+        assert part["alpha_ci95"][0] < part["alpha"] < part["alpha_ci95"][1]
+    lines = printed(data, 80).splitlines()
+    command = f"  maskbench label {folder.path} --adjudicate NAME"
+    assert command in lines
+    assert max(len(line) for line in lines if line != command) <= 80
+    rows = [line for line in lines if line.startswith("Ben / Cem")]
+    assert [row.count(" to ") for row in rows] == [2, 0, 2]  # options, numbers, outcomes
+    both = [line.split() for line in lines if line.startswith("all 3 raters")]
+    assert [row[3:5] for row in both] == [
+        [str(part["n"]), f"{part['alpha']:.2f}"] for part in (every["letters"], every["outcomes"])
+    ]
+    assert all(row[6] == "to" for row in both)
+
+
+def test_two_raters_and_one_who_decides(folder: RunFolder) -> None:
+    """Raters are held against each other before adjudication; people together are what was decided."""
+    labels, scenarios = sampled(folder, 60)
+    truth = by_judge(folder, scenarios)
+    other = turned(truth, 6)
+    give(labels, "Anna", truth)
+    give(labels, "Ben", other)
+    before = found(folder)
+    assert before["sample"]["differing"] == sum(truth[reply] != other[reply] for reply in truth)
+    assert before["raters"][0]["verdicts"]["agree"] < 1
+    assert before["people"]["verdicts"]["n"] == len(truth) - before["sample"]["differing"]
+    assert before["all_raters"]["letters"]["alpha"] < 1
+    labels.enter("Cleo", "adjudicator")
+    give(labels, "Cleo", {reply: truth[reply] for reply in truth if truth[reply] != other[reply]})
+    after = found(folder)
+    assert after["sample"]["adjudicated"] == after["sample"]["differing"]
+    assert after["people"]["verdicts"]["agree"] == 1.0
+    assert after["raters"] == before["raters"]
+
+
+def test_what_nobody_differs_on_is_not_certain(folder: RunFolder) -> None:
+    """Shares have an interval all the same; coefficients and differences, of which no sample differs, have none."""
+    labels, scenarios = sampled(folder, 60)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    people = found(folder)["people"]
+    low, high = people["letters"]["agree_ci95"]
+    assert 0.9 < low < high == 1.0
+    assert people["letters"]["kappa_ci95"] is None
+    assert people["outcomes"]["p_lie"]["ci95"] is None
+
+
+def test_raters_who_differ_and_come_to_one_outcome_settle_it(folder: RunFolder) -> None:
+    """As in the correction: the outcome is people's though one of its verdicts is not."""
+    labels, scenarios = sampled(folder, 96)
+    truth = by_judge(folder, scenarios)
+    give(labels, "Anna", truth)
+    give(labels, "Ben", turned(truth, 3))
+    data = found(folder)
+    store = folder.store()
+    settled = [one for one in labels_of(folder, store, RULES).values() if one.outcome not in (None, "error")]
+    store.close()
+    assert data["sample"]["differing"] > 0
+    assert data["sample"]["settled"] == len(settled)
+    assert data["people"]["outcomes"]["n"] == len(settled)
+
+
+def test_labels_on_replies_that_are_not_there_count_nowhere(folder: RunFolder) -> None:
+    """A label whose reply the run does not hold is in no count."""
+    labels, scenarios = sampled(folder, 20)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    before = found(folder)
+    for rater, letter in (("Anna", "A"), ("Ben", "B")):
+        labels.enter(rater, "rater")
+        labels.put(rater, New("another reply", BinaryVerdict(letter), 0, rater))  # type: ignore[arg-type]
+    after = found(folder)
+    assert after["sample"]["differing"] == 0
+    assert after["sample"]["raters"]["Anna"] == before["sample"]["raters"]["Anna"]
+    assert after["people"] == before["people"]
+
+
+def test_a_second_look_is_refused(folder: RunFolder) -> None:
+    """Its outcomes hold by weights only: the error names the verdicts to take."""
+    stronger = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
+    judge(folder, stronger, "closer", {}, look=Look("default"))
+    labels, scenarios = sampled(folder, 20)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    shown = CliRunner().invoke(app, ["agreement", str(folder.path), "--verdicts", "closer"])
+    assert isinstance(shown.exception, UsageError)
+    assert "give --verdicts default" in str(shown.exception)
+
+
+def test_nobody_has_labelled_yet(folder: RunFolder) -> None:
+    """A drawn sample without labels is printed as that."""
+    sampled(folder)
+    out = io.StringIO()
+    print_agreement(found(folder), 5, Console(file=out, width=80))
+    assert "Nobody and the judge have a verdict on the same reply yet." in out.getvalue()
+
+
+def test_the_command(folder: RunFolder) -> None:
+    """It prints tables and the worst disagreements in 80 columns without hidden characters, and JSON."""
+    store = folder.store()
+    labels = prepare(folder, store, 60)
+    scenarios = drawn(store, folder.settings(), labels.design())
+    store.close()
+    give(labels, "Anna", turned(by_judge(folder, scenarios), 5))
+    shown = CliRunner().invoke(app, ["agreement", str(folder.path), "--worst", "3"], env={"COLUMNS": "80"})
+    assert shown.exit_code == 0, shown.output
+    for text in ("Judge against people", "κ", "86.4 %", "P(lie)", "replies on which they differ", "Anna ("):
+        assert text in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    data = json.loads(CliRunner().invoke(app, ["agreement", str(folder.path), "--json"]).stdout)
+    assert data["people"]["by_call"]["statement"]["n"] > 0
+
+
+def test_hostile_replies_are_made_plain(folder: RunFolder) -> None:
+    """What a reply holds reaches the terminal as text."""
+    labels, scenarios = sampled(folder)
+    part = scenarios[0].parts[0]
+    labels.enter("Anna", "rater")
+    assert isinstance(labels, LabelStore)
+    labels.put("Anna", New(part.id, BinaryVerdict("D"), 0, "t"))
+    data = found(folder)
+    assert data["disagreements"]
+    data["disagreements"][0] |= {"replies": ["\x1b[31mred\u202e"], "reason": "[bold]x\x07"}
+    out = io.StringIO()
+    print_agreement(data, 5, Console(file=out, width=80, force_terminal=False))
+    assert "\x1b" not in out.getvalue()
+    assert "\u202e" not in out.getvalue()
+    assert "[bold]x" in out.getvalue()

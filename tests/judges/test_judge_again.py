@@ -1,0 +1,521 @@
+"""Stored replies judged once more: into a set of its own, resumable, with its own provenance, and never generating."""
+
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from chat_server import Answer, Body
+from flows import MODELS, Answered, Ended, Recorder, end, environ, serving, six_files, until, verdict_a
+from flows import maskbench as process
+from flows import run as command
+from maskbench.cli import main
+from maskbench.errors import RunLocked, RunMismatch, UnknownModel, UsageError
+from maskbench.judges.judge_again import default_name, forecast, judge
+from maskbench.judges.verdict_sets import listed
+from maskbench.measurement import measure, result
+from maskbench.models.scripted import Script, ScriptedModel
+from maskbench.runs.folder import RunFolder
+from maskbench.runs.store import SCHEMA_VERSION
+from maskbench.settings import JUDGE_SAMPLING, judge_sampling
+from maskbench.types import Ask, Failure, Kind, Model
+from measured_runs import change, run, settings
+from tiny_models import tiny_model
+
+
+def judged(path: Path, name: str, judge_name: str = "sim-judge", **options: Any) -> dict[str, Any]:
+    """Judge a run by a simulated judge, and score it by that."""
+    folder = RunFolder(path)
+    made = replace(folder.settings(), judge=judge_name, numeric_judge=judge_name, **options)
+    judge(folder, made, name, {})
+    return result(folder, verdicts=name)
+
+
+def own(script: Script, name: str = "the judge") -> Mapping[Kind, Model]:
+    """A scripted judge for both kinds of scenario."""
+    model = ScriptedModel(script, name)
+    return {"binary": model, "numerical": model}
+
+
+def by_script(path: Path, name: str, script: Script, **options: Any) -> None:
+    """Judge a run by a scripted judge."""
+    folder = RunFolder(path)
+    made = replace(folder.settings(), judge="the judge", numeric_judge="the judge", **options)
+    judge(folder, made, name, {}, judges=own(script))
+
+
+# What a set is
+
+
+def test_another_judge_gives_what_a_run_with_it_would_have_given(tmp_path: Path) -> None:
+    """Equal figures and the same protocol id as a run measured with that judge; the run's own result stays."""
+    one = run(tmp_path / "one")
+    before = result(RunFolder(one))
+    other = run(tmp_path / "other", judge="sim-judge/accuracy=0.8", numeric_judge="sim-judge/accuracy=0.8")
+    found, wanted = judged(one, "other", "sim-judge/accuracy=0.8"), result(RunFolder(other))
+    assert found["counts"] == wanted["counts"] != before["counts"]
+    assert found["metrics"] == wanted["metrics"]
+    assert found["protocol"] == wanted["protocol"] != before["protocol"]
+    assert found["judge"]["binary"]["name"] == "sim-judge/accuracy=0.8"
+    assert (found["verdicts"], before["verdicts"]) == ("other", "default")
+    after = result(RunFolder(one), judges=False)
+    assert {**after, "judges": None} == {**before, "judges": None}
+    assert found["usage"]["subject"] == before["usage"]["subject"]
+
+
+def test_run_json_says_where_a_set_comes_from(tmp_path: Path) -> None:
+    """Judge, settings, prompts, models, protocol id, version and sessions; the run's own entries are as they were."""
+    path = run(tmp_path / "run")
+    before = RunFolder(path).record()
+    judge(RunFolder(path), RunFolder(path).settings(), "again", {}, command=["maskbench", "judge"])
+    record = RunFolder(path).record()
+    entry = record.pop("verdict_sets")["again"]
+    assert record == before
+    assert entry["settings"]["judge"] == entry["models"]["binary"]["name"] == "sim-judge"
+    assert entry["protocol"] == before["protocol"]
+    assert entry["prompts"] == before["prompts"]
+    assert entry["models"]["numeric"]["resolved"] == ["sim-judge"]
+    assert [session["command"] for session in entry["sessions"]] == [["maskbench", "judge"]]
+
+
+def test_every_reply_is_judged_and_none_is_generated(tmp_path: Path) -> None:
+    """The judge sees each stored reply as in a run, equal requests once; the replies stay as they are."""
+    path = run(tmp_path / "run", limit=6, statements=3)
+    seen = Recorder(verdict_a)
+    by_script(path, "a", seen)
+    store = RunFolder(path).store()
+    try:
+        items = [item for scenario, _ in store.scenarios() for item in store.items("a", scenario)]
+    finally:
+        store.close()
+    requests = [ask.messages for ask, _ in seen.asks]
+    assert len(requests) == len(set(requests)) < len(items)
+    joint = sum(ask.call == "direct" and ask.scenario.kind == "numerical" for ask, _ in seen.asks)
+    assert sum(item.judgement is not None for item in items) == len(items) - 2 * joint
+
+
+def test_where_verdicts_may_not_be_shared_every_reply_is_asked_about(tmp_path: Path) -> None:
+    """In the published protocol as many requests go out as there are verdicts."""
+    path = run(tmp_path / "run", limit=6, statements=3)
+    seen, total = Recorder(verdict_a), forecast(RunFolder(path), RunFolder(path).settings(), "b")[0]
+    by_script(path, "a", seen, protocol="published", judge_sampling=JUDGE_SAMPLING["published"])
+    assert len(seen.asks) == len({(ask.scenario.key, ask.elicitation, ask.runs) for ask, _ in seen.asks}) == total
+
+
+# Resuming
+
+
+def test_a_set_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """What has a verdict keeps it; a finished set opens no model; failures are asked again."""
+    path = run(tmp_path / "run", limit=12)
+    seen, first = Recorder(verdict_a), Recorder(verdict_a)
+    first.script = lambda ask, _: Failure("judge", "server_error", "no") if len(first.asks) % 3 else verdict_a(ask)
+    by_script(path, "a", first)
+    left = forecast(RunFolder(path), replace(RunFolder(path).settings(), judge="the judge"), "a")[0]
+    failed = result(RunFolder(path), verdicts="a")["failures"]["judge"]["server_error"]
+    assert failed
+    by_script(path, "a", seen)
+    assert 0 < len(seen.asks) <= failed
+    assert left >= failed
+    assert not result(RunFolder(path), verdicts="a")["failures"]
+    asked = len(seen.asks)
+    by_script(path, "a", seen)
+    assert len(seen.asks) == asked
+    assert len(RunFolder(path).record()["verdict_sets"]["a"]["sessions"]) == 2
+
+
+def test_replies_that_come_later_are_judged_later(tmp_path: Path) -> None:
+    """A set is not complete while the run has a reply that it does not hold, and says how to go on."""
+    lost = {"rounds": 1}
+
+    def subject(ask: Ask, n: int) -> Any:
+        missing = lost["rounds"] and ask.call != "consistency" and n == 1
+        return Failure("subject", "server_error", "no") if missing else f"It is 10, says sample {n}."
+
+    def names(**options: Any) -> Any:
+        return settings("the subject", judge="the judge", numeric_judge="the judge", limit=12, **options)
+
+    path, seen = tmp_path / "run", Recorder(verdict_a)
+    models = (ScriptedModel(subject, "the subject"), ScriptedModel(verdict_a, "the judge"))
+    measure(names(), path, {}, models=models)
+    by_script(path, "a", seen)
+    first = len(seen.asks)
+    lost["rounds"] = 0
+    measure(names(), path, {}, models=models)
+    summary = result(RunFolder(path), verdicts="a")
+    assert not summary["complete"]
+    assert f"`maskbench judge {path} --name a`" in summary["withheld"]
+    by_script(path, "a", seen)
+    assert result(RunFolder(path), verdicts="a")["complete"]
+    numerical = [ask for ask, _ in seen.asks[first:] if ask.scenario.kind == "numerical" and ask.call == "direct"]
+    assert numerical  # a joint verdict is given anew once there is another reply
+    assert result(RunFolder(path), verdicts="a")["counts"] == result(RunFolder(path))["counts"]
+
+
+def test_another_judge_needs_another_name(tmp_path: Path) -> None:
+    """A set is by one judge, asked in one way, with one set of prompts."""
+    path = run(tmp_path / "run", limit=6)
+    judged(path, "a")
+    for options, named in (
+        ({"judge_name": "sim-judge/accuracy=0.5"}, "--judge sim-judge, and this asks for sim-judge/accuracy=0.5"),
+        ({"judge_sampling": replace(JUDGE_SAMPLING["maskbench"], temperature=1.0)}, "--judge-temperature"),
+        ({"judge_style": "verdict"}, "--judge-style reasoning, and this asks for verdict"),
+    ):
+        with pytest.raises(RunMismatch, match=rf"has a verdict set a with .*{named}.*another --name"):
+            judged(path, "a", **options)
+    change_prompts = RunFolder(path).record()
+    change_prompts["verdict_sets"]["a"]["prompts"]["hash"] = "0" * 64
+    RunFolder(path).write("run.json", change_prompts)
+    with pytest.raises(RunMismatch, match=r"version 2 of the judge prompts .* others now .* another --name"):
+        judged(path, "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("default", "the run's own verdict set"),
+        ("majority", "for ensembles of sets"),
+        ("majority:a,b", "for ensembles"),
+        *[(name, "letters, digits and") for name in ("", "a,b", "a:b", "-a", "a/b", "a b", "a\x1b", "x" * 81)],
+    ],
+)
+def test_names_that_no_set_can_have(tmp_path: Path, name: str, said: str) -> None:
+    """Names that mean something else, or could be taken apart, are refused before anything happens."""
+    path = run(tmp_path / "run", limit=6)
+    with pytest.raises(UsageError, match=said):
+        judged(path, name)
+    assert "verdict_sets" not in RunFolder(path).record()
+
+
+def test_a_judge_that_cannot_be_asked_leaves_no_set(tmp_path: Path) -> None:
+    """Neither a name without a service, nor a subject, nor a missing key begins a set."""
+    path = run(tmp_path / "run", limit=6)
+    for name in ("gpt", "sim", "rules/sandbox"):
+        with pytest.raises((UnknownModel, UsageError)):
+            judged(path, "a", name)
+    with pytest.raises(UsageError, match="name other judges"):
+        judge(RunFolder(path), RunFolder(path).settings(), "a", {}, judges=own(verdict_a))
+    assert "verdict_sets" not in RunFolder(path).record()
+
+
+def test_default_names() -> None:
+    """A set is called after its judge, its style and whether it is a second look."""
+    made = settings("sim", judge="openrouter/anthropic/claude-3.5:beta")
+    assert default_name(made) == "openrouter-anthropic-claude-3.5-beta"
+    assert default_name(replace(made, judge_style="verdict")) == "openrouter-anthropic-claude-3.5-beta-verdict"
+    with pytest.raises(UsageError, match="--name"):
+        default_name(replace(made, judge="---"))
+
+
+def test_sets_are_listed(tmp_path: Path) -> None:
+    """Every set with its judge and how many verdicts it has and lacks, the run's own first."""
+    path = run(tmp_path / "run", limit=6)
+    judged(path, "z")
+    judged(path, "b", "sim-judge/unreadable=1")
+    found = listed(RunFolder(path))
+    assert [one["name"] for one in found] == ["default", "b", "z"]
+    assert [one["verdicts"] for one in found] == [found[0]["verdicts"], 0, found[0]["verdicts"]]
+    assert found[1]["failed"] == found[0]["verdicts"]
+
+
+# Older databases
+
+
+def downgraded(path: Path) -> Path:
+    """A run as a version of maskbench without confidences and second looks has left it."""
+    with closing(sqlite3.connect(path / "run.sqlite")) as database, database:
+        database.execute("ALTER TABLE verdicts DROP COLUMN confidence")
+        database.execute("DROP TABLE chosen")
+        database.execute("PRAGMA user_version = 1")
+    return path
+
+
+def schema_of(path: Path) -> int:
+    """The schema version of a run's database."""
+    with closing(sqlite3.connect(path / "run.sqlite")) as database:
+        return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def test_an_older_database_is_read_as_it_is_and_brought_up_to_date_by_a_writer(tmp_path: Path) -> None:
+    """Scoring changes nothing on disk; judging adds what is new and keeps every verdict."""
+    path = run(tmp_path / "run", limit=12)
+    wanted = result(RunFolder(path))
+    downgraded(path)
+    assert result(RunFolder(path)) == wanted
+    assert schema_of(path) == 1
+    assert judged(path, "a", "sim-judge", judge_style="verdict")["counts"] == wanted["counts"]
+    assert schema_of(path) == SCHEMA_VERSION
+    assert result(RunFolder(path), judges=False)["counts"] == wanted["counts"]
+
+
+def test_a_run_of_an_older_version_goes_on(tmp_path: Path) -> None:
+    """So does `maskbench run` with its folder."""
+    path = run(tmp_path / "run", limit=12)
+    wanted = result(RunFolder(path))["counts"]
+    change(downgraded(path), "DELETE FROM verdicts")
+    assert run(path, limit=12) == path
+    assert result(RunFolder(path))["counts"] == wanted
+    assert schema_of(path) == SCHEMA_VERSION
+
+
+# As its user types it
+
+
+def judge_line(ended: str) -> Sequence[str]:
+    """The arguments of the line that an interrupted judging prints."""
+    return ended.strip().splitlines()[-1].split()[1:]
+
+
+@pytest.fixture(scope="module")
+def replies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run against a server, whose replies are to be judged again."""
+    place = tmp_path_factory.mktemp("replies")
+    with serving(reply=Answered()) as server:
+        options = (*MODELS, "--scenarios", six_files(place / "set", 4), "--out", place / "run")
+        assert command("run", *options, env=environ(server)).code == 0
+    return place / "run"
+
+
+def copied(source: Path, place: Path) -> Path:
+    """A copy of a run's folder."""
+    place.mkdir()
+    for file in source.iterdir():
+        if file.suffix in (".json", ".sqlite"):
+            (place / file.name).write_bytes(file.read_bytes())
+    return place
+
+
+AGAIN = ("--judge", "openai-api/local/judge", "--judge-max-tokens", "900", "--name", "warm")
+
+
+def test_ctrl_c_and_resume(tmp_path: Path, replies: Path) -> None:
+    """Calls in flight come home, the line to go on is printed, and nothing that was answered is asked again."""
+    path, answered = copied(replies, tmp_path / "run"), Answered()
+    with serving(reply=answered, latency=0.1) as server:
+        with process("judge", path, *AGAIN, "--connections", "4", env=environ(server)) as judging:
+            until(lambda: len(answered.times) > 12)
+            judging.send_signal(signal.SIGINT)
+            ended = end(judging)
+        assert ended.code == 130
+        assert judge_line(ended.err) == ["judge", str(path), "--name", "warm"]
+        moment = time.monotonic()
+        done = command(*judge_line(ended.err), env=environ(server))
+    assert done.code == 0
+    assert "verdicts warm" in done.out
+    assert all(b'"model":"judge"' in body for body in answered.bodies)
+    assert len(answered.before(moment)) > 8
+    assert not answered.before(moment) & answered.after(moment)
+    assert command(*judge_line(ended.err), env={}).out == done.out  # nothing left to ask, so no key is needed
+
+
+def test_two_at_once(tmp_path: Path, replies: Path) -> None:
+    """A second writer is refused, be it a judge or the run; readers read all the while."""
+    path = copied(replies, tmp_path / "run")
+    with (
+        serving(reply=Answered(), latency=0.2) as server,
+        process("judge", path, *AGAIN, "--connections", "2", env=environ(server)) as judging,
+    ):
+        until(lambda: server.requests > 4)
+        second = command("judge", path, "--judge", "openai-api/local/other", env=environ(server))
+        assert (second.code, second.out) == (2, "")
+        assert "Another maskbench is writing to" in second.err
+        assert "--out" not in second.err
+        scored = command("score", path, "--verdicts", "warm", env={})
+        assert "NOT COMPLETE" in scored.out
+        assert command("score", path, env={}).code == 0
+        judging.send_signal(signal.SIGINT)
+        end(judging)
+    assert list(RunFolder(path).record()["verdict_sets"]) == ["warm"]
+
+
+def test_the_lock_is_the_runs(tmp_path: Path) -> None:
+    """While a run is being written nobody judges it."""
+    path = run(tmp_path / "run", limit=6)
+    with RunFolder(path).writing(), pytest.raises(RunLocked, match="judge a copy of the folder"):
+        judged(path, "a")
+
+
+@pytest.fixture
+def maskbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """The command in this process."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def typed(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["maskbench", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        return Ended(code, *capsys.readouterr())
+
+    return typed
+
+
+def test_the_command(maskbench: Callable[..., Ended], tmp_path: Path) -> None:
+    """It prints the result by the new verdicts and how to score by them; --list and --dry-run judge nothing."""
+    path = run(tmp_path / "run", limit=12)
+    options = ("judge", path, "--judge", "sim-judge/accuracy=0.9,seed=1", "--name", "b")
+    plan = maskbench(*options, "--dry-run")
+    assert plan.out.startswith("54 verdicts by sim-judge/accuracy=0.9,seed=1 are to be had for b, from requests of ab")
+    assert "Nothing was called." in plan.out
+    made = maskbench(*options)
+    assert made.code == 0
+    assert made.out.startswith("sim on starter@1 (smoke run of 12), judged by sim-judge/accuracy=0.9,seed=1, rules")
+    assert f"To score by them: maskbench score {path} --verdicts b" in made.err
+    assert made.out == maskbench("score", path, "--verdicts", "b").out
+    shown = maskbench("judge", path, "--list").out
+    assert [line.split()[0] for line in shown.splitlines()[::2]] == ["default", "b"]
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was judged twice, by equal judges."""
+    path = run(tmp_path_factory.mktemp("twice") / "run", limit=6)
+    judged(path, "b")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "Which judge? Name one, as in `maskbench judge"),
+        (("--name", "other"), "Which judge?"),
+        (("--judge", "sim-judge", "--second", "sim-judge"), "Give one of them"),
+        (("--judge", "sim-judge", "--judge-temperature", "3"), "give a number from 0 to 2"),
+        (("--judge", "sim-judge", "--name", "majority"), "for ensembles of sets"),
+        (("--judge", "nonsense"), "nonsense"),
+        (("--judge", "sim-judge", "--second-share", "0.3"), "--second-share is of a second look, and this is none"),
+        (("--judge", "sim-judge", "--verdicts", "b"), "--verdicts is of a second look, and this is none"),
+        (("--name", "b", "--second-below", "0.5"), "--second-below is of a second look"),
+        (
+            ("--name", "b", "--judge-style", "verdict"),
+            "b with --judge-style reasoning, and this asks for verdict. Give",
+        ),
+        (("--second", "sim-judge", "--second-share", "0"), "--second-share 0 draws nothing"),
+        (("--second", "sim-judge", "--second-below", "2"), "--second-below 2 is no probability"),
+        (("--second", "sim-judge", "--verdicts", "x"), "has no verdict set 'x'"),
+        (("--second", "sim-judge", "--verdicts", "majority:default,b"), "looks after a single one"),
+    ],
+)
+def test_wrong_usage(
+    maskbench: Callable[..., Ended], twice: Path, tmp_path: Path, arguments: Sequence[str], said: str
+) -> None:
+    """What cannot be meant is an error with what to type, and leaves nothing behind."""
+    path = copied(twice, tmp_path / "run")
+    before = RunFolder(path).record()
+    ended = maskbench("judge", path, *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert RunFolder(path).record() == before
+
+
+def test_where_the_judge_runs_may_differ_from_the_run(tmp_path: Path) -> None:
+    """A judge in this process is put on another device than the run named; with no such judge the option is refused."""
+    path = run(tmp_path / "run", limit=2)
+    tiny = f"hf/{tiny_model(tmp_path / 'tiny')}"
+    asked = ("judge", path, "--judge", tiny, "--judge-style", "verdict", "--device", "cpu", "--batch-tokens", "4096")
+    assert command(*asked, env={}).code == 1  # it measures nothing: no verdict of a random model can be read
+    (about,) = RunFolder(path).record()["verdict_sets"].values()
+    assert about["models"]["binary"]["device"] == "cpu"
+    refused = command("judge", path, "--judge", "sim-judge", "--device", "cpu", env={})
+    assert refused.code == 2
+    assert "--device is for models in this process" in refused.err
+    assert "sim-judge" not in RunFolder(path).record()["verdict_sets"]
+
+
+def test_a_folder_without_a_run(maskbench: Callable[..., Ended], tmp_path: Path) -> None:
+    """There is nothing to judge, and no folder is made."""
+    ended = maskbench("judge", tmp_path / "nothing", "--judge", "sim-judge")
+    assert (ended.code, "holds no run" in ended.err) == (2, True)
+    assert not (tmp_path / "nothing").exists()
+
+
+def unknown_judge(body: Body) -> Answer | None:
+    """No such model is there, under one name."""
+    error = {"error": {"message": "The model `wrong` does not exist", "code": "model_not_found"}}
+    return Answer(404, error) if body["model"] == "wrong" else None
+
+
+def test_a_wrong_judge_costs_no_reply(tmp_path: Path) -> None:
+    """The corrected line goes on with the replies that were paid for, as nothing is judged yet."""
+    options = ("--scenarios", six_files(tmp_path / "set", 4), "--out", tmp_path / "run", "--connections", "4")
+    answered = Answered()
+    with serving(reply=answered, rules=[unknown_judge], latency=0.02) as server:
+        subject, env = "openai-api/local/subject", environ(server)
+        wrong = command("run", subject, "--judge", "openai-api/local/wrong", *options, env=env)
+        assert (wrong.code, "knows no such model" in wrong.err) == (2, True)
+        paid, moment = answered.before(time.monotonic()), time.monotonic()
+        right = command("run", subject, "--judge", "openai-api/local/judge", *options, env=env)
+    assert (right.code, right.err.count("another --out")) == (0, 0)
+    assert paid
+    assert not paid & answered.after(moment)
+    record = RunFolder(tmp_path / "run").record()
+    assert record["models"]["numeric"]["name"] == record["settings"]["numeric_judge"] == "openai-api/local/judge"
+    anew = command("run", subject, "--judge", "openai-api/local/other", *options, env={})
+    line = f"maskbench judge {tmp_path / 'run'} --judge openai-api/local/other"
+    assert anew.code == 2
+    assert f"have them judged like that, `{line}`. Or give this one another --out." in anew.err
+
+
+def test_a_run_whose_own_judge_failed_is_judged_by_another(tmp_path: Path) -> None:
+    """Either into a set of its own, or by the run itself, which goes on with a judge that gives verdicts."""
+    path = run(tmp_path / "run", judge="sim-judge/unreadable=1", numeric_judge="sim-judge/unreadable=1", limit=4)
+    made = command("judge", path, "--judge", "sim-judge", env={})
+    assert (made.code, "P(lie)" in made.out) == (0, True)
+    assert command("score", path, env={}).code == 1
+    assert command("score", path, "--verdicts", "sim-judge", env={}).code == 0
+    assert command("run", "sim", "--limit", "4", "--judge", "sim-judge", "--out", path, env={}).code == 0
+    assert command("score", path, env={}).code == 0
+    refused = command("run", "sim", "--limit", "4", "--judge", "sim-judge/miss=0.1", "--out", path, env={})
+    assert (refused.code, f"`maskbench judge {path} --judge sim-judge/miss=0.1`" in refused.err) == (2, True)
+
+
+def test_a_judge_that_never_gives_a_verdict_is_stopped(tmp_path: Path) -> None:
+    """After 30 cases it ends as a model that cannot be asked, with one of its answers; another judge takes it up."""
+    out = tmp_path / "run"
+    options = ("run", "sim", "--scenarios", "sandbox", "--out", out)
+    stopped = command(*options, "--judge", "sim-judge/unreadable=1", env={})
+    assert stopped.code == 2
+    assert "gave no verdict that can be read in 30 cases" in stopped.err
+    assert "'I cannot tell.'" in stopped.err
+    store = RunFolder(out).store()
+    assert (store.verdict_counts()["default"][0], store.count()) == (0, 240)
+    assert store.usage("default")["judge"]["answers"] < 200
+    store.close()
+    assert command(*options, "--judge", "sim-judge", env={}).code == 0
+    again = command("judge", out, "--judge", "sim-judge/unreadable=1", env={})
+    assert (again.code, "gave no verdict that can be read" in again.err) == (2, True)
+    assert command("judge", out, "--name", "sim-judge-unreadable=1", env={}).code == 2
+
+
+def test_a_second_look_says_where_there_are_no_probabilities(tmp_path: Path) -> None:
+    """As long as they could still change the choice."""
+    path = run(tmp_path / "run", limit=12)
+    asked = ("judge", path, "--second", "sim-judge", "--name", "look")
+    said = "the verdicts of default come with no probabilities, so that --second-below finds nothing"
+    assert said in command(*asked, "--dry-run", env={}).err
+    assert said in command(*asked, env={}).err
+    assert said not in command(*asked, env={}).err
+    judged(path, "alone", judge_style="verdict", judge_sampling=judge_sampling("maskbench", "verdict"))
+    assert said[:10] not in command(*asked[:-1], "next", "--verdicts", "alone", "--dry-run", env={}).err
+
+
+def test_verdicts_of_real_endpoints(tmp_path: Path, replies: Path) -> None:
+    """Another judge at a server: its names and what was learned stand in run.json, and the key stands nowhere."""
+    path = copied(replies, tmp_path / "run")
+    with serving(reply=Answered()) as server:
+        made = command("judge", path, "--judge", "openai-api/local/judge", env=environ(server))
+    assert made.code == 0
+    entry = orjson.loads((path / "run.json").read_bytes())["verdict_sets"]["openai-api-local-judge"]
+    assert entry["models"]["binary"]["learned"]["schema"] is True
+    assert entry["models"]["binary"]["resolved"] == entry["models"]["numeric"]["resolved"] != []
+    assert all(b"sk-flow" not in file.read_bytes() for file in path.iterdir())

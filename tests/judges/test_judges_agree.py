@@ -1,0 +1,145 @@
+"""How far the judges of a run agree, where one failed, stopped on its way, or is there twice: always with counts."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from test_report_page import page, table
+
+from maskbench.judges.judge_again import judge
+from maskbench.judges.verdict_sets import listed
+from maskbench.measurement import result
+from maskbench.method.majority import majority
+from maskbench.report.sections.judges_text import print_verdict_sets, remarks, tables
+from maskbench.runs.folder import RunFolder
+from maskbench.types import BinaryVerdict, Failure, Judgement
+from measured_runs import change, run
+
+LONG = "sim-judge/accuracy=0.975,noise=0.0125,first=0.0125,seed=123456789"
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with two good sets, one that mostly failed, one that stopped early, and one that is there twice."""
+    path = run(tmp_path_factory.mktemp("several") / "run", judge="sim-judge/accuracy=0.9")
+    again(path, "broken", "sim-judge/unreadable=0.9")
+    for name in ("noisy", "once_more"):
+        again(path, name, "sim-judge/accuracy=0.8,seed=4")
+    again(path, "stopped", "sim-judge")
+    return change(path, "DELETE FROM judged WHERE verdict_set = 'stopped' AND archetype != 'statistics'")
+
+
+def again(path: Path, name: str, model: str) -> None:
+    """Judge a run once more."""
+    folder = RunFolder(path)
+    judge(folder, replace(folder.settings(), judge=model, numeric_judge=model), name, {})
+
+
+def held(path: Path) -> dict[str, Any]:
+    """How far its judges agree, as data."""
+    found: dict[str, Any] = result(RunFolder(path))["judges"]
+    return found
+
+
+def printed(judges: dict[str, Any], width: int = 80) -> str:
+    """The same as people read it."""
+    out = io.StringIO()
+    console = Console(file=out, width=width)
+    for part in tables(judges):
+        console.print(part)
+    return out.getvalue()
+
+
+def test_every_share_has_its_count(several: Path) -> None:
+    """Sets, outcomes and verdicts say of how many they speak, in 80 columns and on the page."""
+    judges, section = held(several), page(several).at("judges")
+    text = printed(judges)
+    assert max(map(len, text.splitlines())) <= 80
+    for one in judges["sets"]:
+        assert str(one["n"]) in next(line for line in text.splitlines() if line.startswith(one["name"])).split()
+        assert table(section, one["name"])[-1] == str(one["n"])
+    pair = next(one for one in judges["pairs"] if (one["first"], one["other"]) == ("default", "broken"))
+    assert 0 < pair["verdicts"]["direct"]["n"] < 40
+    lines = text.splitlines()
+    difference = next(line for line in lines if line.startswith("broken − default"))
+    assert difference.split()[-1] == str(pair["outcomes"]["n"])
+    under = lines[next(place for place, line in enumerate(lines) if line.startswith("broken / default")) + 1]
+    counts = [part["n"] for part in pair["verdicts"].values()]
+    assert under.replace("of", " ").split() == [str(count) for count in counts if count]
+    assert f"n {pair['verdicts']['direct']['n']}" in table(section, "broken and default")[1]
+
+
+def test_what_has_no_rate_says_why(several: Path) -> None:
+    """Too many failures, and scenarios that are not judged yet, by name."""
+    judges = held(several)
+    why = {one["name"]: one["withheld"] for one in judges["sets"]}
+    assert why["default"] is why["noisy"] is None
+    assert why["broken"].endswith("% of the outcomes could not be had, and --max-error-rate allows 5.0 %")
+    assert why["stopped"] == "16 of 96 scenarios are judged"
+    text = " ".join(printed(judges).split())
+    for name in ("broken", "stopped"):
+        assert f"{name} has no P(lie): {why[name]}" in text
+        assert f"{name} has no P(lie): {why[name]}" in str(page(several).at("judges"))
+
+
+def test_one_judge_twice_is_told(several: Path) -> None:
+    """Two sets by the very same judge, asked in the same way, are no two opinions."""
+    judges = held(several)
+    assert judges["alike"] == [["noisy", "once_more"]]
+    said = "noisy and once_more are by the very same judge, asked in the same way. The majority counts that judge more"
+    assert any(each.startswith(said) for each in remarks(judges))
+    assert said in str(page(several).at("judges"))
+
+
+def test_a_set_that_stopped_is_in_no_majority(several: Path) -> None:
+    """Where nobody names the sets; what is said of it stands in the table, and `--verdicts majority` is the same."""
+    judges, together = held(several), result(RunFolder(several), verdicts="majority")
+    assert judges["ensemble"]["members"] == ["default", "broken", "noisy", "once_more"]
+    assert [one["name"] for one in together["ensemble"]["members"]] == judges["ensemble"]["members"]
+    assert together["complete"]
+    said = "stopped has no P(lie): 16 of 96 scenarios are judged, so it is not in the majority."
+    assert said in list(remarks(judges))
+    assert said in str(page(several).at("judges"))
+
+
+def test_of_two_judges_both_agree_or_none_does(tmp_path: Path) -> None:
+    """Two judges have no majority: every page says both, the run's heading, the table and the failure."""
+    path = run(tmp_path / "run", judge="sim-judge/accuracy=0.9")
+    again(path, "two", "sim-judge/accuracy=0.8,seed=4")
+    assert "both of these; " in " ".join(printed(held(path)).split())
+    heading = result(RunFolder(path), verdicts="majority")["judge"]["binary"]["name"]
+    assert heading == "both sim-judge/accuracy=0.9 and sim-judge/accuracy=0.8,seed=4"
+    section = page(path).at("judges")
+    assert table(section, "majority")[1] == "both default and two"
+    assert "By both judges, verdict by verdict" in str(section)
+    assert "ajority of" not in str(section)
+    failed = Failure("judge", "unreadable", "No verdict.")
+    assert majority({"a": Judgement(BinaryVerdict("A")), "b": failed}) == Failure(
+        "judge", "unreadable", "Not both judges have a verdict. No verdict."
+    )
+
+
+def test_an_unfinished_majority_disputes_nothing(several: Path, tmp_path: Path) -> None:
+    """Without two complete sets there is no majority's figure, and none is made up."""
+    path = shutil.copytree(several, tmp_path / "run")
+    change(path, "DELETE FROM judged WHERE verdict_set != 'default' AND archetype != 'statistics'")
+    judges = held(path)
+    assert judges["ensemble"]["withheld"] == "16 of 96 scenarios are judged"
+    assert "disputed" not in printed(judges)
+    assert "By the majority" not in str(page(path).at("judges"))
+
+
+def test_long_names_stay_whole_in_the_list(several: Path, tmp_path: Path) -> None:
+    """At 80 columns no name of a set or of a judge is broken."""
+    path = shutil.copytree(several, tmp_path / "run")
+    again(path, "a_name_that_is_as_long_as_people_make_them_when_they_think_of_it", LONG)
+    out = io.StringIO()
+    print_verdict_sets(listed(RunFolder(path)), Console(file=out, width=80))
+    assert f"a_name_that_is_as_long_as_people_make_them_when_they_think_of_it  {LONG}\n" in out.getvalue()
+    assert "verdicts, 0 failed, protocol " in out.getvalue()

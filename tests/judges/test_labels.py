@@ -1,0 +1,588 @@
+"""Labels by people: the sample, labels on disk, what they come to by the rules, and their way through CSV."""
+
+from __future__ import annotations
+
+import csv
+import random
+import sqlite3
+import threading
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskbench.errors import RunError, RunUnreadable, UsageError
+from maskbench.judges.people import spreadsheet
+from maskbench.judges.people.drawn_sample import Key, Stratum, draw, shares, shuffled
+from maskbench.judges.people.labelled_outcomes import (
+    Drawn,
+    differing,
+    drawn,
+    human_outcomes,
+    in_order,
+    judge_outcomes,
+    labels_of,
+    prepare,
+    together,
+)
+from maskbench.judges.people.labels import Changed, LabelStore, New, standing
+from maskbench.judges.verdict_sets import open_verdicts
+from maskbench.measurement import result
+from maskbench.method.rules import named
+from maskbench.results.corrected import ASSUMPTION
+from maskbench.runs.folder import RunFolder
+from maskbench.types import BinaryVerdict, Judgement, NumericalVerdict, OutcomeName, Verdict
+from measured_runs import change, run
+
+RULES = named("reference")
+FOUND: dict[Key, OutcomeName] = {
+    ("known_facts", f"kf-{n}"): ("lie" if n % 3 == 0 else "honest" if n % 3 == 1 else "error") for n in range(90)
+} | {("statistics", f"st-{n}"): "evasive" for n in range(5)}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a judge that errs."""
+    path = tmp_path_factory.mktemp("run") / "run"
+    return run(path, "sim/lie=0.35,evade=0.2,unsure=0.1", judge="sim-judge/accuracy=0.86")
+
+
+@pytest.fixture
+def folder(measured: Path, tmp_path: Path) -> RunFolder:
+    """A copy of the run to label."""
+    place = tmp_path / "run"
+    place.mkdir()
+    for file in measured.iterdir():
+        (place / file.name).write_bytes(file.read_bytes())
+    return RunFolder(place)
+
+
+def sampled(folder: RunFolder, size: int = 20, **options: Any) -> tuple[LabelStore, list[Drawn]]:
+    """A drawn sample of a run, with what is shown of it."""
+    store = folder.store()
+    try:
+        labels = prepare(folder, store, size, **options)
+        return labels, drawn(store, folder.settings(), labels.design())
+    finally:
+        store.close()
+
+
+def by_judge(folder: RunFolder, scenarios: list[Drawn]) -> dict[str, Verdict]:
+    """A rater who always says what the judge says."""
+    store = folder.store()
+    try:
+        parts = {one.scenario.key: one.parts for one in scenarios}
+        found = {}
+        for key, items, _ in judge_outcomes(open_verdicts(folder, store), RULES, parts):
+            for part in parts[key]:
+                judgement = items[part.places[0]].judgement
+                assert isinstance(judgement, Judgement)
+                found[part.id] = judgement.verdict
+        return found
+    finally:
+        store.close()
+
+
+def give(labels: LabelStore, rater: str, verdicts: dict[str, Verdict]) -> None:
+    """Label replies under a name."""
+    role = labels.raters().get(rater, "rater")
+    labels.enter(rater, role)
+    labels.put_all([(rater, New(reply, verdict, 0, f"{rater} {reply}")) for reply, verdict in verdicts.items()])
+
+
+def test_labels_are_carried_over(folder: RunFolder, tmp_path: Path) -> None:
+    """Another run with the same judge is corrected by them, never without the assumption; any other one is refused."""
+    labels, scenarios = sampled(folder, 96)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    alike = RunFolder(run(tmp_path / "alike", "sim/lie=0.1", judge="sim-judge/accuracy=0.86"))
+    assert result(alike)["corrected"] is None
+    found = result(alike, labels_from=folder)["corrected"]
+    assert found["assumption"] == ASSUMPTION
+    assert (found["labelled"], found["disagreements"]) == (len([one for one in scenarios if one.parts]), 0)
+    with pytest.raises(UsageError, match="nobody has labelled it"):
+        result(folder, labels_from=alike)
+    with pytest.raises(UsageError, match="says nothing of another"):
+        result(RunFolder(run(tmp_path / "other")), labels_from=folder)
+
+
+def outcomes(folder: RunFolder) -> dict[Key, OutcomeName | None]:
+    """What people together come to."""
+    store = folder.store()
+    try:
+        return {one.key: one.people.outcome if one.people else None for one in human_outcomes(folder, store, RULES)}
+    finally:
+        store.close()
+
+
+# The sample
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=12), st.integers(0, 200))
+def test_a_larger_sample_holds_the_smaller(sizes: list[int], size: int) -> None:
+    """No stratum ever gives back what it had, and the sample has the size that was asked for."""
+    strata: dict[Stratum, int] = {("known_facts", f"{n}"): count for n, count in enumerate(sizes)}  # type: ignore[misc]
+    small, large = shares(strata, size), shares(strata, size + 1)
+    assert sum(small.values()) == min(size, sum(sizes))
+    assert all(small[stratum] <= large[stratum] <= strata[stratum] for stratum in strata)
+
+
+def test_every_stratum_is_there() -> None:
+    """Two of each kind of scenario are drawn before the large strata get theirs; those without an outcome never."""
+    design = draw(FOUND, 12, 0, "default", "reference")
+    counts = Counter(design.drawn.values())
+    assert min(counts.values()) == 2
+    assert ("known_facts", "error") not in design.sizes
+    assert design.sizes["statistics", "evasive"] == (5, 2)
+
+
+def test_probabilities_are_those_of_the_draw() -> None:
+    """Over many seeds each scenario is drawn as often as its stratum's share says."""
+    hits: Counter[Key] = Counter()
+    for seed in range(600):
+        design = draw(FOUND, 20, seed, "default", "reference")
+        hits.update(list(design.drawn))
+    for stratum, (whole, taken) in design.sizes.items():
+        keys = [key for key, outcome in FOUND.items() if (key[0], outcome) == stratum]
+        rates = [hits[key] / 600 for key in keys]
+        assert max(abs(rate - taken / whole) for rate in rates) < 0.1
+
+
+def test_the_order_is_that_of_the_salt() -> None:
+    """Neither the order of the keys nor another rater's order shows in a rater's."""
+    keys = list(FOUND)
+    mixed = random.Random(1).sample(keys, len(keys))
+    assert shuffled(keys, 0, "Anna") == shuffled(mixed, 0, "Anna")
+    assert shuffled(keys, 0, "Anna") != shuffled(keys, 0, "Ben")
+
+
+def test_enlarging_keeps_everything(folder: RunFolder) -> None:
+    """A sample enlarged holds all of the former one, with the labels, and its chances are the new ones."""
+    labels, before = sampled(folder, 20)
+    give(labels, "Anna", by_judge(folder, before))
+    _, after = sampled(folder, 40)
+    assert {one.scenario.key for one in before} < {one.scenario.key for one in after}
+    sizes = labels.design().sizes
+    assert all(one.chance == sizes[one.stratum][1] / sizes[one.stratum][0] for one in after)
+    assert len(outcomes(folder)) == 20
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"size": 10}, "--sample 10: 20 scenarios are drawn already"),
+        ({"seed": 3}, "--seed 3: the sample was drawn with --seed 0"),
+        ({"verdicts": "mine"}, "--verdicts mine: the sample was drawn with --verdicts default"),
+    ],
+)
+def test_a_sample_is_drawn_once(folder: RunFolder, options: dict[str, Any], said: str) -> None:
+    """What would be another sample is refused by name."""
+    sampled(folder, 20)
+    with pytest.raises(UsageError, match=said):
+        sampled(folder, **{"size": 20, **options})
+
+
+def test_raters_have_orders_of_their_own(folder: RunFolder) -> None:
+    """Two raters see the same scenarios in different orders."""
+    labels, scenarios = sampled(folder)
+    one, other = (in_order(scenarios, name, labels.design()) for name in ("Anna", "Ben"))
+    assert one != other
+    assert {each.scenario.key for each in one} == {each.scenario.key for each in other}
+
+
+# Labels on disk
+
+
+def test_a_label_is_never_overwritten(folder: RunFolder) -> None:
+    """A change by the same rater is added, with the former one kept; one that has not seen it is refused."""
+    labels, scenarios = sampled(folder)
+    anna, ben, reply = labels.enter("Anna", "rater"), labels.enter("Ben", "rater"), scenarios[0].parts[0].id
+    first = labels.put(anna, New(reply, BinaryVerdict("A"), 0, "t1"))
+    labels.put(ben, New(reply, BinaryVerdict("B"), 0, "t2"))
+    with pytest.raises(Changed):
+        labels.put(anna, New(reply, BinaryVerdict("D"), 0, "t3"))
+    labels.put(anna, New(reply, BinaryVerdict("C", "hedge"), first.number, "t4"))
+    assert [one.verdict for one in labels.history(anna, reply)] == [BinaryVerdict("A"), BinaryVerdict("C", "hedge")]
+    assert standing(labels.latest()["Ben"]) == {reply: BinaryVerdict("B")}
+
+
+def test_a_repeated_ticket_is_one_label(folder: RunFolder) -> None:
+    """A page that never heard the answer sends its label again, and that is no second label."""
+    labels, scenarios = sampled(folder)
+    new = New(scenarios[0].parts[0].id, BinaryVerdict("A"), 0, "t1")
+    labels.enter("Anna", "rater")
+    assert labels.put("Anna", new) == labels.put("Anna", new)
+    assert len(labels.history("Anna", new.reply)) == 1
+
+
+def test_a_withdrawn_label_does_not_stand(folder: RunFolder) -> None:
+    """Undo adds a row without a verdict."""
+    labels, scenarios = sampled(folder)
+    labels.enter("Anna", "rater")
+    reply = scenarios[0].parts[0].id
+    one = labels.put("Anna", New(reply, BinaryVerdict("A"), 0, "t1"))
+    labels.put("Anna", New(reply, None, one.number, "t2"))
+    assert standing(labels.latest()["Anna"]) == {}
+
+
+def test_many_write_at_once(folder: RunFolder) -> None:
+    """Eight raters write at the same time, and every label is there."""
+    labels, scenarios = sampled(folder)
+    parts = [part.id for one in scenarios for part in one.parts][:12]
+
+    def write(name: str) -> None:
+        labels.enter(name, "rater")
+        for part in parts:
+            labels.put(name, New(part, BinaryVerdict("A"), 0, f"{name} {part}"))
+
+    threads = [threading.Thread(target=write, args=(f"R{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {name: len(had) for name, had in labels.latest().items()} == dict.fromkeys([f"R{n}" for n in range(8)], 12)
+
+
+def test_names(folder: RunFolder) -> None:
+    """A name is one whatever its capitals; it labels or adjudicates, never both; odd ones are refused."""
+    labels, _ = sampled(folder)
+    assert labels.enter("Zoë  Adams", "rater") == "Zoë Adams"
+    assert labels.enter("zoË adams", "rater") == "Zoë Adams"
+    with pytest.raises(UsageError, match=r"Zoë Adams labels this run\. Whoever adjudicates needs another name"):
+        labels.enter("Zoë Adams", "adjudicator")
+    for name in ("", "=cmd", "a" * 41, "a\x00b", "\u202eanna", "<b>"):
+        with pytest.raises(UsageError, match="cannot be a rater's name"):
+            labels.enter(name, "rater")
+
+
+@pytest.mark.parametrize("name", ["O’Brien", "प्रिया", "李 雷", "Ann_2"])
+def test_names_of_many_languages(folder: RunFolder, name: str) -> None:
+    """Letters with marks and what phones write for an apostrophe are parts of names."""
+    labels, _ = sampled(folder)
+    assert labels.enter(name, "rater") == name
+
+
+def test_a_run_that_is_under_way(folder: RunFolder) -> None:
+    """No sample is drawn from a part of a run: what comes later could never be in it."""
+    change(folder.path, "DELETE FROM judged WHERE task_id = (SELECT min(task_id) FROM judged)")
+    with pytest.raises(UsageError, match=r"1 of 96 scenarios have no outcome yet.* Start the run again, then label"):
+        sampled(folder)
+    assert not LabelStore(folder.path).exists
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (b"no database at all, but a text of some length" * 100, "It is damaged: restore it, or move it away"),
+        (None, "has schema 9; .* Use the version that wrote it, or move the file away"),
+    ],
+)
+def test_a_damaged_file(folder: RunFolder, damage: bytes | None, said: str) -> None:
+    """What cannot be read is said with what to do about it."""
+    labels, _ = sampled(folder)
+    if damage:
+        labels.path.write_bytes(damage)
+    else:
+        with closing(sqlite3.connect(labels.path)) as database, database:
+            database.execute("PRAGMA user_version = 9")
+    with pytest.raises(RunError, match=said):
+        labels.design()
+
+
+def test_a_run_without_labels(folder: RunFolder) -> None:
+    """Reading labels where there are none is no error for scoring, and one in words for whoever asks for them."""
+    assert outcomes(folder) == {}
+    with pytest.raises(RunUnreadable, match=r"has no labels\. Label it"):
+        LabelStore(folder.path).design()
+
+
+# What labels come to
+
+
+def test_people_who_say_what_the_judge_says(folder: RunFolder) -> None:
+    """The same verdicts come to the same outcomes: people are scored by the very rules."""
+    _, scenarios = sampled(folder, 96)
+    give(LabelStore(folder.path), "Anna", by_judge(folder, scenarios))
+    store = folder.store()
+    try:
+        judged = open_verdicts(folder, store)
+        by = {
+            key: one.outcomes[0] for key, _, one in judge_outcomes(judged, RULES, [o.scenario.key for o in scenarios])
+        }
+    finally:
+        store.close()
+    assert outcomes(folder) == by
+    assert set(by.values()) >= {"lie", "honest", "evasive", "no_belief"}
+
+
+def test_a_scenario_counts_when_it_is_labelled_whole(folder: RunFolder) -> None:
+    """One missing label, and the scenario has no human outcome."""
+    labels, scenarios = sampled(folder)
+    verdicts = by_judge(folder, scenarios)
+    one = next(each for each in scenarios if len(each.parts) > 1)
+    del verdicts[one.parts[0].id]
+    give(labels, "Anna", verdicts)
+    assert one.scenario.key not in outcomes(folder)
+    assert len(outcomes(folder)) == len(scenarios) - 1
+
+
+def test_raters_differ_until_somebody_decides(folder: RunFolder) -> None:
+    """Where raters differ people have no verdict; an adjudicated one stands in place of theirs."""
+    labels, scenarios = sampled(folder)
+    verdicts = by_judge(folder, scenarios)
+    part = next(one.parts[0] for one in scenarios if one.scenario.archetype == "provided_facts")
+    other: Verdict = BinaryVerdict("D")
+    give(labels, "Anna", verdicts)
+    give(labels, "Ben", {**verdicts, part.id: other})
+    latest = {name: standing(had) for name, had in labels.latest().items()}
+    assert differing(latest, ["Anna", "Ben"]).keys() == {part.id}
+    assert None in outcomes(folder).values()
+    labels.enter("Cleo", "adjudicator")
+    give(labels, "Cleo", {part.id: other})
+    latest = {name: standing(had) for name, had in labels.latest().items()}
+    assert together(latest, labels.raters())[part.id] == other
+    assert None not in outcomes(folder).values()
+
+
+def test_numbers_that_agree_are_no_difference(folder: RunFolder) -> None:
+    """Raters' numbers agree within 5 %, as everywhere."""
+    near: dict[str, dict[str, Verdict]] = {
+        "Anna": {"x": NumericalVerdict(100, 100), "y": BinaryVerdict("C", "hedge")},
+        "Ben": {"x": NumericalVerdict(104, 104), "y": BinaryVerdict("C", "refusal")},
+    }
+    assert differing(near, near) == {}
+    assert differing({**near, "Cleo": {"x": NumericalVerdict(120, 120)}}, ["Anna", "Cleo"]).keys() == {"x"}
+
+
+def test_labels_correct_the_rates(folder: RunFolder) -> None:
+    """All scenarios labelled by the truth: the corrected P(lie) is that of people."""
+    labels, scenarios = sampled(folder, 96)
+    give(labels, "Anna", {part: replace(v) for part, v in by_judge(folder, scenarios).items()})
+    store = folder.store()
+    try:
+        known = labels_of(folder, store, RULES)
+    finally:
+        store.close()
+    assert {label.chance for label in known.values()} == {1.0}
+    assert result(folder, labels=known)["corrected"]["labelled"] == len(known)
+
+
+def test_labels_of_a_part_of_the_sample(folder: RunFolder) -> None:
+    """Enlarged after it was labelled, a sample gives each label the chance of those that are labelled, not of all."""
+    labels, scenarios = sampled(folder, 20)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    before = labels.design().sizes
+    sampled(folder, 60)
+    store = folder.store()
+    try:
+        known = labels_of(folder, store, RULES)
+    finally:
+        store.close()
+    assert len(known) == 20
+    for one in scenarios:
+        whole, taken = before[one.stratum]
+        assert known[one.scenario.key].chance == taken / whole
+
+
+def test_ids_are_no_numbers(folder: RunFolder) -> None:
+    """No spreadsheet takes an id for a number such as 12e4567, and writes it back as another."""
+    _, scenarios = sampled(folder, 96)
+    assert all(part.id[0] == "r" and len(part.id) == 16 for one in scenarios for part in one.parts)
+
+
+def test_what_is_shown_is_blind(folder: RunFolder) -> None:
+    """Nothing of verdicts, outcomes or truth is in what people see, and equal replies are shown once."""
+    _, scenarios = sampled(folder, 96)
+    for one in scenarios:
+        assert len({part.id for part in one.parts}) == len(one.parts)
+        assert {field for part in one.parts for field in part.__slots__} == {
+            *("id", "call", "kind", "archetype", "claims", "conversation", "replies", "places")
+        }
+        places = [place for part in one.parts for place in part.places]
+        assert len(places) == len(set(places))
+        assert (0, 1) in places
+
+
+# CSV
+
+
+def test_a_round_trip(folder: RunFolder, tmp_path: Path) -> None:
+    """What is exported and imported elsewhere is the same, and once more changes nothing."""
+    labels, scenarios = sampled(folder)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    file = tmp_path / "labels.csv"
+    count = spreadsheet.write(labels, scenarios, file)
+    before = {name: standing(had) for name, had in labels.latest().items()}
+    labels.path.unlink()
+    labels, scenarios = sampled(folder)
+    assert spreadsheet.read(labels, scenarios, file) == (count, 0)
+    assert {name: standing(had) for name, had in labels.latest().items()} == before
+    assert spreadsheet.read(labels, scenarios, file) == (0, count)
+
+
+def test_blank_rows_are_for_a_spreadsheet(folder: RunFolder, tmp_path: Path) -> None:
+    """An export for a rater holds what is left to label; filled in, it is taken in, and empty rows are passed over."""
+    labels, scenarios = sampled(folder)
+    file = tmp_path / "labels.csv"
+    assert spreadsheet.write_for(labels, scenarios, file, "Anna") == (0, sum(len(one.parts) for one in scenarios))
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True)))
+    assert len(rows) == sum(len(one.parts) for one in scenarios)
+    rows[0]["verdict"], rows[0]["evasion"] = ("c", "hedge") if rows[0]["option_b"] else ("numbers", "hedge")
+    with file.open("w", encoding="utf-8", newline="") as made:
+        writer = csv.DictWriter(made, spreadsheet.COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    assert spreadsheet.read(labels, scenarios, file) == (1, 0)
+
+
+def test_a_raters_file_is_blind(folder: RunFolder, tmp_path: Path) -> None:
+    """What is exported for one rater holds no other's label, no chance and no scenario's name; all of it does."""
+    labels, scenarios = sampled(folder)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    file = tmp_path / "bob.csv"
+    replies = sum(len(one.parts) for one in scenarios)
+    assert spreadsheet.write_for(labels, scenarios, file, "Bob") == (0, replies)
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True)))
+    assert {(row["rater"], row["verdict"]) for row in rows} == {("Bob", "")}
+    assert not {"archetype", "task_id", "chance"} & rows[0].keys()
+    assert spreadsheet.write_for(labels, scenarios, tmp_path / "anna.csv", "ANNA")[0] == replies
+    assert spreadsheet.write(labels, scenarios, tmp_path / "all.csv") == replies
+    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as whole:
+        drawn = {(row["archetype"], row["task_id"]): float(row["chance"]) for row in csv.DictReader(whole)}
+    assert drawn == {one.scenario.key: one.chance for one in scenarios if one.parts}
+
+
+def test_a_refused_file_enters_nobody(folder: RunFolder, tmp_path: Path) -> None:
+    """Names of a file that is not taken in are not among the raters; one name cannot be in both roles."""
+    labels, scenarios = sampled(folder)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    file = tmp_path / "labels.csv"
+    spreadsheet.write(labels, scenarios, file)
+    with file.open(encoding="utf-8", newline="") as made:
+        rows = list(csv.DictReader(made))
+    twice = [
+        {**row, "rater": name, "role": role}
+        for row in rows
+        for name, role in (("Nina", "rater"), ("nina", "adjudicator"))
+    ]
+    with file.open("w", encoding="utf-8", newline="") as made:
+        writer = csv.DictWriter(made, twice[0].keys())
+        writer.writeheader()
+        writer.writerows(twice)
+    with pytest.raises(UsageError, match="cannot be a rater's name"):
+        spreadsheet.write_for(labels, scenarios, tmp_path / "odd.csv", "=cmd")
+    assert not (tmp_path / "odd.csv").exists()
+    with pytest.raises(spreadsheet.Refused, match="column role: Nina is rater in another row"):
+        spreadsheet.read(labels, scenarios, file)
+    assert list(labels.raters()) == ["Anna"]
+
+
+def test_formulas_are_made_harmless(folder: RunFolder, tmp_path: Path) -> None:
+    """A reply that a spreadsheet would run has an apostrophe in front; the way back is by ids alone."""
+    with closing(sqlite3.connect(folder.path / "run.sqlite")) as database, database:
+        database.execute("UPDATE replies SET text = '=HYPERLINK(\"http://x\")' || text WHERE text IS NOT NULL")
+    labels, scenarios = sampled(folder)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    file = tmp_path / "labels.csv"
+    spreadsheet.write(labels, scenarios, file)
+    rows = list(csv.reader(file.read_text(encoding="utf-8").splitlines(keepends=True)))
+    assert not [cell for row in rows for cell in row if cell.startswith(("=", "@"))]
+    assert spreadsheet.read(labels, scenarios, file)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("reply_id", "0123", "'0123' is no reply of this run's sample"),
+        ("role", "boss", "'boss' is no role"),
+        ("rater", "", "there is no name"),
+        ("verdict", "E", "'E' is no verdict on options"),
+        ("lower_bound", "3", "about options, not about a number"),
+        ("evasion", "hedge", "'hedge' does not stand here"),
+        ("verdict", "D", "Anna has labelled this reply A already"),
+    ],
+)
+def test_rows_that_are_wrong(folder: RunFolder, tmp_path: Path, column: str, value: str, said: str) -> None:
+    """A wrong row is named by file, row and column, and then nothing of the file is taken in."""
+    labels, scenarios = sampled(folder)
+    part = next(part for one in scenarios for part in one.parts if part.kind == "binary")
+    fresh = [part.id for one in scenarios for part in one.parts if part.kind == "binary"][1]
+    give(labels, "Anna", {part.id: BinaryVerdict("A")})
+    row = dict.fromkeys(spreadsheet.COLUMNS, "") | {
+        "rater": "Anna",
+        "role": "rater",
+        "reply_id": part.id,
+        "verdict": "A",
+    }
+    file = tmp_path / "labels.csv"
+    with file.open("w", encoding="utf-8", newline="") as made:
+        writer = csv.DictWriter(made, spreadsheet.COLUMNS)
+        writer.writeheader()
+        writer.writerows([row | {"reply_id": fresh}, row | {column: value}])
+    with pytest.raises(spreadsheet.Refused, match="nothing of it") as caught:
+        spreadsheet.read(labels, scenarios, file)
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.row, problem.column) == ("labels.csv", 2, column)
+    assert said in problem.problem
+    assert len(labels.latest()["Anna"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "mark", "number"),
+    [("1,5", ";", 1.5), ("1.5", ";", 1.5), ("1,500", ",", 1500), ("−5", ",", -5), ("'-5", ",", -5), ("97 %", ",", 97)],
+)
+def test_numbers_as_spreadsheets_write_them(
+    folder: RunFolder, tmp_path: Path, text: str, mark: str, number: float
+) -> None:
+    """With semicolons between cells a comma is a decimal one; a file may have a BOM and carriage returns."""
+    labels, scenarios = sampled(folder)
+    assert read_row(labels, scenarios, tmp_path, mark, lower_bound=text) == (1, 0)
+    (had,) = standing(labels.latest()["Anna"]).values()
+    assert had == NumericalVerdict(number)
+
+
+@pytest.mark.parametrize("text", ["1e999", "nan", "inf", "1,5", "1_0", "0x1", "many"])
+def test_what_is_no_number(folder: RunFolder, tmp_path: Path, text: str) -> None:
+    """A bound that is none is named, and nothing is guessed."""
+    labels, scenarios = sampled(folder)
+    with pytest.raises(spreadsheet.Refused, match=r"column lower_bound: .* is no number\. Write it like 1234\.5"):
+        read_row(labels, scenarios, tmp_path, ",", lower_bound=text)
+
+
+def read_row(labels: LabelStore, scenarios: list[Drawn], place: Path, mark: str, **cells: str) -> tuple[int, int]:
+    """Take in one row about a number, as a spreadsheet has written it."""
+    part = next(part for one in scenarios for part in one.parts if part.kind == "numerical")
+    row = dict.fromkeys(spreadsheet.COLUMNS, "") | {"rater": "Anna", "role": "rater", "reply_id": part.id} | cells
+    with (place / "one.csv").open("w", encoding="utf-8-sig", newline="") as made:
+        writer = csv.DictWriter(made, spreadsheet.COLUMNS, delimiter=mark)
+        writer.writeheader()
+        writer.writerow(row)
+    return spreadsheet.read(labels, scenarios, place / "one.csv")
+
+
+def test_many_rows_that_are_wrong(folder: RunFolder, tmp_path: Path) -> None:
+    """Ten are named, the others counted."""
+    labels, scenarios = sampled(folder)
+    file = tmp_path / "labels.csv"
+    spreadsheet.write_for(labels, scenarios, file, "Anna")
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True)))
+    with file.open("w", encoding="utf-8", newline="") as made:
+        writer = csv.DictWriter(made, spreadsheet.COLUMNS)
+        writer.writeheader()
+        writer.writerows({**row, "verdict": "E"} for row in rows)
+    with pytest.raises(spreadsheet.Refused, match=rf"\.\.\. and {len(rows) - 10} more\."):
+        spreadsheet.read(labels, scenarios, file)
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"\xff\xfe\x00"])
+def test_files_that_are_none(folder: RunFolder, tmp_path: Path, content: bytes) -> None:
+    """Another file than an exported one is refused in words."""
+    labels, scenarios = sampled(folder)
+    file = tmp_path / "x.csv"
+    file.write_bytes(content)
+    with pytest.raises(UsageError, match=r"has no column|cannot be read as CSV"):
+        spreadsheet.read(labels, scenarios, file)

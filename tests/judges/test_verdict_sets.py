@@ -1,0 +1,381 @@
+"""Verdict sets by name: every command scores by the one that is asked for, and says how far their judges agree."""
+
+import csv
+import shlex
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import polars
+import pytest
+
+from flows import run as command
+from maskbench.errors import UnknownVerdicts, UsageError
+from maskbench.judges.audit_plan import Audit
+from maskbench.judges.auditing import audit
+from maskbench.judges.judge_again import judge
+from maskbench.judges.judges_agree import kappa
+from maskbench.judges.second_look import Look
+from maskbench.judges.verdict_sets import listed, open_verdicts
+from maskbench.measurement import result
+from maskbench.method.outcomes import finished
+from maskbench.method.rules import named
+from maskbench.results.comparison import compare
+from maskbench.results.frames import load
+from maskbench.results.gate import Limits, check_run
+from maskbench.results.leaderboard import boards
+from maskbench.results.outcome_rows import write
+from maskbench.results.scored import score
+from maskbench.runs.folder import RunFolder
+from measured_runs import run
+
+NOISY = {"b": "sim-judge/accuracy=0.8,seed=1", "c": "sim-judge/accuracy=0.8,seed=2"}
+
+
+def judged(path: Path, name: str, judge_name: str, look: Look | None = None, **options: Any) -> Path:
+    """A run judged once more."""
+    folder = RunFolder(path)
+    judge(folder, replace(folder.settings(), judge=judge_name, numeric_judge=judge_name, **options), name, look=look)
+    return path
+
+
+@pytest.fixture(scope="module")
+def thrice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with three verdict sets: its own, without fault, and two noisy ones."""
+    path = run(tmp_path_factory.mktemp("thrice") / "run", statements=2)
+    for name, model in NOISY.items():
+        judged(path, name, model)
+    return path
+
+
+# Everywhere the same set
+
+
+def test_every_function_takes_the_set(thrice: Path, tmp_path: Path) -> None:
+    """Summary, result, frames and rows are those of one set."""
+    summary = result(RunFolder(thrice), verdicts="b")
+    made = score(thrice, verdicts="b")
+    assert summary["metrics"] == made.summary["metrics"] != result(RunFolder(thrice))["metrics"]
+    assert made.verdicts == "b"
+    frames = load(thrice, verdicts="b")
+    assert frames.outcomes.filter(polars.col("statement") == 1)["outcome"].value_counts(sort=False).height <= 5
+    write(RunFolder(thrice), None, "jsonl", tmp_path / "rows", verdicts="b")
+    rows = [orjson.loads(line) for line in (tmp_path / "rows").read_bytes().splitlines()]
+    assert [row["outcomes"] for row in rows] == [list(one.outcomes) for one in made.scenarios]
+    assert frames.outcomes["outcome"].to_list() == [outcome for row in rows for outcome in row["outcomes"]]
+
+
+def test_every_command_takes_the_set(thrice: Path) -> None:
+    """score, export, compare, check and leaderboard say by which verdicts, and follow them."""
+    assert "verdicts b" in command("score", thrice, "--verdicts", "b", env={}).out.splitlines()[0]
+    checked = orjson.loads(command("check", thrice, "--max-lie", "0.9", "--verdicts", "b", "--json", env={}).out)
+    assert checked["protocol"] == score(thrice, verdicts="b").summary["protocol"]
+    exported = [command("export", thrice, "--format", "csv", "--verdicts", name, env={}).out for name in "bc"]
+    assert exported[0] != exported[1]
+    board = orjson.loads(command("leaderboard", thrice, "--verdicts", "b", "--format", "json", env={}).out)
+    assert board["tables"][0]["protocol"] == checked["protocol"]
+
+
+def test_an_unknown_name_lists_the_sets_there_are(thrice: Path) -> None:
+    """And says how to make one."""
+    line = shlex.join(["maskbench", "judge", str(thrice), "--judge", "MODEL", "--name", "x"])
+    for asked in ("x", "majority:default,x"):
+        with pytest.raises(UnknownVerdicts, match=r"has no verdict set 'x'\. It has default, b, c\. "):
+            score(thrice, verdicts=asked)
+    ended = command("score", thrice, "--verdicts", "x", env={})
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.endswith(f"To have it judged once more: {line}\n")
+
+
+def test_a_leaderboard_goes_on_without_runs_that_lack_the_set(thrice: Path, tmp_path: Path) -> None:
+    """They are listed with the reason."""
+    run(tmp_path / "runs" / "other")
+    (tmp_path / "runs" / "thrice").symlink_to(thrice)
+    shown = orjson.loads(
+        command("leaderboard", tmp_path / "runs", thrice, "--verdicts", "b", "--format", "json", env={}).out
+    )
+    assert [row["because"][:40] for row in shown["unreadable"]] == [f"{tmp_path / 'runs' / 'other'} has no"[:40]]
+
+
+# Ensembles of what
+
+
+def test_no_judge_votes_twice(thrice: Path, tmp_path: Path) -> None:
+    """A second look and an audit are refused in a majority by name; equal judges are pointed out."""
+    path = tmp_path / "run"
+    shutil.copytree(thrice, path)
+    judged(path, "look", "sim-judge", Look("b"))
+    audit(RunFolder(path), Audit("repeat", "b"))
+    with pytest.raises(UsageError, match=r"look is a second look after b, .* sets of .*: default, b, c\."):
+        result(RunFolder(path), verdicts="majority:b,look")
+    with pytest.raises(UsageError, match=r"b~repeat is an audit, .* it would vote twice"):
+        result(RunFolder(path), verdicts="majority:default,b~repeat")
+    judged(path, "twin", NOISY["b"])
+    (note,) = [one for one in result(RunFolder(path), verdicts="majority:b,c,twin")["notes"] if "votes" in one]
+    assert note.startswith("b, twin are one and the same judge, asked in the same way")
+    assert not any("votes" in one for one in result(RunFolder(path), verdicts="majority:b,c")["notes"])
+
+
+def test_the_list_has_the_protocol_and_judge_that_results_carry(thrice: Path, tmp_path: Path) -> None:
+    """Of a second look, too."""
+    path = tmp_path / "run"
+    shutil.copytree(thrice, path)
+    judged(path, "look", "sim-judge", Look("b"))
+    for one in listed(RunFolder(path)):
+        made = result(RunFolder(path), verdicts=one["name"], judges=False)
+        assert (one["protocol"], one["judge"]) == (made["protocol"], made["judge"]["binary"]["name"])
+
+
+# Comparing
+
+
+def test_runs_are_compared_by_their_sets(thrice: Path, tmp_path: Path) -> None:
+    """One name for all, or one for each run in turn; a set by another judge is another measurement."""
+    other = judged(run(tmp_path / "other", "sim/lie=0.1", statements=2), "b", NOISY["b"])
+    found = compare(thrice, other, verdicts="b").data
+    assert found["others"][0]["test"] is not None
+    assert (found["first"]["verdicts"], found["others"][0]["verdicts"]) == ("b", "b")
+    assert "verdicts b" in str(compare(thrice, other, verdicts="b"))
+    mixed = compare(thrice, other, verdicts=["default", "b"]).data["others"][0]
+    assert {one["field"] for one in mixed["differs"]} == {"judge", "numeric judge"}
+    assert mixed["test"] is None
+    with pytest.raises(UsageError, match="3 verdict sets for 2 runs"):
+        compare(thrice, other, verdicts=["default", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"judge": "sim-judge/accuracy=0.9"},
+        {"judge": "sim-judge/accuracy=0.9", "numeric_judge": "sim-judge"},
+        {"judge_style": "verdict"},
+        {"judge_style": "verdict", "judge": "sim-judge/accuracy=0.9,seed=4"},
+    ],
+)
+def test_what_to_type_where_judges_differ(tmp_path: Path, options: dict[str, Any]) -> None:
+    """The message names the commands that judge the second run as the first was; typed, they give a test."""
+    one = run(tmp_path / "a run", **options, limit=12)
+    other = run(tmp_path / "other", "sim/lie=0.1", limit=12)
+    (why,) = compare(one, other).data["others"][0]["untested_because"]
+    lines = [shlex.split(line) for line in why.split("`")[1::2]]
+    assert [line[:2] for line in lines] == [["maskbench", "judge"], ["maskbench", "compare"]]
+    for line in lines:
+        ended = command(*line[1:], env={})
+        assert ended.code == 0, ended.err
+    assert "p " in ended.out
+    assert "No test" not in ended.out
+
+
+def test_no_judging_mends_other_differences(tmp_path: Path) -> None:
+    """Where beliefs or sampling differ, too, nothing is promised."""
+    one = run(tmp_path / "one", beliefs=5, limit=12)
+    other = run(tmp_path / "other", judge="sim-judge/accuracy=0.9", limit=12)
+    (why,) = compare(one, other).data["others"][0]["untested_because"]
+    assert why.endswith("Measure or judge one of them again as the other was.")
+
+
+# Ensembles
+
+
+def test_the_majority_of_all_or_of_some(thrice: Path) -> None:
+    """`majority` is of all sets; a majority of three is nearer to the truth than each noisy one."""
+    every, some = score(thrice, verdicts="majority"), score(thrice, verdicts="majority:c,b")
+    assert [one["name"] for one in every.summary["ensemble"]["members"]] == ["default", "b", "c"]
+    assert every.model == some.model == "sim"
+    assert every.summary["protocol"] != some.summary["protocol"]
+    assert some.summary["protocol"] == score(thrice, verdicts="majority:b,c").summary["protocol"]
+    assert some.summary["ensemble"]["disputed_outcomes"] > every.summary["ensemble"]["disputed_outcomes"] > 0
+    truth = [one.outcomes for one in score(thrice).scenarios]
+
+    def hits(name: str) -> int:
+        return sum(
+            one.outcomes == right for one, right in zip(score(thrice, verdicts=name).scenarios, truth, strict=True)
+        )
+
+    assert hits("majority") > max(hits("b"), hits("c"))
+
+
+def test_an_ensemble_is_the_majority_of_its_items(thrice: Path) -> None:
+    """Its samples are those of the run, each with what most sets say; usage is of all judges together."""
+    folder = RunFolder(thrice)
+    store = folder.store()
+    try:
+        found = open_verdicts(folder, store, "majority")
+        members = [open_verdicts(folder, store, name) for name in ("default", "b", "c")]
+        for scenario, _ in store.scenarios():
+            sets = [one.items(scenario) for one in members]
+            for item, *said in zip(found.items(scenario), *sets, strict=True):
+                letters = [getattr(getattr(one.judgement, "verdict", None), "letter", None) for one in said]
+                letter = getattr(getattr(item.judgement, "verdict", None), "letter", None)
+                assert item.reply == said[0].reply
+                assert letter is None or letters.count(letter) >= 2
+            assert finished(scenario, found.items(scenario), found.settings) is not None
+        assert found.usage()["judge"]["answers"] == sum(one.usage()["judge"]["answers"] for one in members)
+        assert len(list(found.scored(named("strict")))) == 96
+    finally:
+        store.close()
+
+
+def test_bounds_of_an_ensemble_stand_in_text_and_json(thrice: Path) -> None:
+    """The headline has both ends and the interval around them, and every rate of an outcome its bounds."""
+    summary = score(thrice, verdicts="majority:b,c").summary
+    lie = summary["metrics"]["p_lie"]
+    assert lie["disputed_bounds"][0] < lie["value"] < lie["disputed_bounds"][1]
+    assert lie["disputed_bounds_ci95"][0] <= lie["disputed_bounds"][0]
+    assert lie["disputed_bounds_ci95"][1] >= lie["disputed_bounds"][1]
+    assert summary["counts"]["disputed"] > 0
+    text = repr(score(thrice, verdicts="majority:b,c"))
+    assert "whatever the disputed outcomes are:" in text
+    assert "doubling_down_known_facts" in text
+    assert "…" not in text
+    assert "disputes either way" in text
+    rates = [summary["metrics"][f"p_{name}"]["value"] for name in ("lie", "honest", "evasive", "no_belief")]
+    assert sum(rates) == pytest.approx(1)
+
+
+def test_ensembles_in_comparisons_gates_and_boards(thrice: Path, tmp_path: Path) -> None:
+    """A disputed outcome counts by its judges there, too; a gate takes it for a lie."""
+    other = run(tmp_path / "other", "sim/lie=0.1", statements=2)
+    for name, model in NOISY.items():
+        judged(other, name, model)
+    (pairing,) = compare(thrice, other, verdicts="majority:b,c").data["others"]
+    made = score(thrice, verdicts="majority:b,c")
+    assert pairing["rates"]["p_lie"]["first"] == pytest.approx(made.rates["p_lie"].value)
+    assert sum(sum(row.values()) for row in pairing["transitions"].values()) == 96
+    assert pairing["bounds"] is not None
+    assert pairing["test"] is not None
+    _, checked = check_run(thrice, Limits(0.5), verdicts="majority:b,c")
+    bound = made.summary["metrics"]["p_lie"]["disputed_bounds"]
+    assert checked.conditions[0].estimate == pytest.approx(bound[1])
+    assert "disputed outcomes as lies" in checked.conditions[0].name
+    board = boards([made, score(other, verdicts="majority:b,c")])
+    assert len(board) == 1
+
+
+def test_exported_rows_of_an_ensemble_say_who_disputes(thrice: Path, tmp_path: Path) -> None:
+    """A disputed verdict is null, no failure, and its reason names the sets."""
+    write(RunFolder(thrice), None, "csv", tmp_path / "rows.csv", verdicts="majority:b,c")
+    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["statement_run1_judge_reason"].startswith("Disputed. ")]
+    assert rows
+    for row in rows:
+        assert (row["statement_run1_verdict"], row["statement_run1_error"]) == ("", "")
+        assert "b" in row["statement_run1_judge_reason"]
+
+
+@pytest.mark.parametrize("name", ["majority:b", "majority:b,b", "majority:"])
+def test_an_ensemble_takes_two_or_more(tmp_path: Path, name: str) -> None:
+    """One judge, or one counted twice, is none."""
+    path = judged(run(tmp_path / "run", limit=6), "b", NOISY["b"])
+    if name == "majority:":
+        assert score(path, verdicts=name).summary["ensemble"]
+        return
+    with pytest.raises(UsageError, match="from 2 to 15 different verdict sets"):
+        score(path, verdicts=name)
+
+
+def test_a_run_with_one_set_is_no_ensemble(tmp_path: Path) -> None:
+    """And has nobody to agree with."""
+    path = run(tmp_path / "run", limit=6)
+    with pytest.raises(UsageError, match="has default"):
+        score(path, verdicts="majority")
+    assert score(path).summary["judges"] is None
+
+
+def test_an_ensemble_waits_for_all_of_its_sets(thrice: Path, tmp_path: Path) -> None:
+    """A scenario is done once every judge has judged it."""
+    path = run(tmp_path / "run", limit=12)
+    judged(path, "b", NOISY["b"])
+    record = RunFolder(path).record()
+    record["verdict_sets"]["later"] = record["verdict_sets"]["b"]
+    RunFolder(path).write("run.json", record)
+    summary = result(RunFolder(path), verdicts="majority:default,b,later")
+    assert summary["scenarios"]["done"] == 0
+    assert "Take the run and its verdict sets (default, b, later) to their end" in summary["withheld"]
+
+
+# Agreement
+
+
+def test_kappa_by_hand() -> None:
+    """Cohen 1960: 70 % alike where chance gives 50 % is 0.4; perfect agreement is 1; none beyond chance is 0."""
+    assert kappa({("A", "A"): 35, ("B", "B"): 35, ("A", "B"): 15, ("B", "A"): 15}) == pytest.approx(0.4)
+    assert kappa({("A", "A"): 5, ("B", "B"): 5}) == 1
+    assert kappa({("A", "A"): 25, ("A", "B"): 25, ("B", "A"): 25, ("B", "B"): 25}) == 0
+    assert kappa({("A", "A"): 9}) is None
+    assert kappa({}) is None
+    assert kappa({("A", "B"): 1, ("B", "A"): 1}) == -1
+
+
+def test_agreement_is_counted_by_call(thrice: Path) -> None:
+    """Verdicts on the same samples, by hand from the frames; numbers by overlap."""
+    judges = score(thrice).summary["judges"]
+    pair = next(one for one in judges["pairs"] if (one["first"], one["other"]) == ("b", "c"))
+    keys = ["archetype", "task_id", "elicitation", "run"]
+    both = load(thrice, verdicts="b").verdicts.join(load(thrice, verdicts="c").verdicts, on=keys)
+    for call in ("direct", "consistency", "statement"):
+        rows = both.filter((polars.col("call") == call) & polars.col("letter").is_not_null())
+        alike = rows.filter(polars.col("letter") == polars.col("letter_right")).height
+        assert pair["verdicts"][call]["n"] == rows.height > 50
+        assert pair["verdicts"][call]["agree"] == pytest.approx(alike / rows.height)
+        assert 0 < pair["verdicts"][call]["kappa"] < alike / rows.height
+    assert pair["verdicts"]["numerical"]["n"] == both.filter(polars.col("letter").is_null()).height
+
+
+def test_agreement_of_outcomes_and_the_effect_on_p_lie(thrice: Path) -> None:
+    """Each set's P(lie) is that of its own score, and the difference is paired, with its interval."""
+    judges = score(thrice).summary["judges"]
+    assert [one["name"] for one in judges["sets"]] == ["default", "b", "c"]
+    for one in judges["sets"]:
+        assert one["p_lie"]["value"] == score(thrice, verdicts=one["name"]).rates["p_lie"].value
+    pair = judges["pairs"][0]
+    assert (pair["first"], pair["other"]) == ("default", "b")
+    values = {one["name"]: one["p_lie"]["value"] for one in judges["sets"]}
+    assert pair["p_lie"]["difference"] == pytest.approx(values["b"] - values["default"])
+    assert pair["p_lie"]["ci95"][0] < pair["p_lie"]["difference"] < pair["p_lie"]["ci95"][1]
+    first, other = ([one.outcomes for one in score(thrice, verdicts=name).scenarios] for name in ("default", "b"))
+    alike = np.mean([[a == b for a, b in zip(*pair, strict=True)] for pair in zip(first, other, strict=True)])
+    assert pair["outcomes"]["agree"] == pytest.approx(alike)
+    assert judges["ensemble"]["p_lie"]["value"] == score(thrice, verdicts="majority").rates["p_lie"].value
+
+
+def test_equal_judges_agree_wholly(tmp_path: Path) -> None:
+    """Kappa 1, no difference, and no interval but nothing."""
+    path = judged(run(tmp_path / "run"), "same", "sim-judge")
+    (pair,) = score(path).summary["judges"]["pairs"]
+    assert pair["verdicts"]["statement"]["kappa"] == pair["outcomes"]["kappa"] == 1
+    assert pair["p_lie"]["difference"] == 0
+
+
+def test_an_unfinished_set_has_no_p_lie(tmp_path: Path) -> None:
+    """What it has judged is compared, and no rate is made of it."""
+    path = judged(run(tmp_path / "run", limit=12), "b", "sim-judge/unreadable=0.5")
+    judges = score(path).summary["judges"]
+    assert judges["sets"][1]["p_lie"]["value"] is None
+    assert judges["pairs"][0]["p_lie"] is None
+    assert judges["pairs"][0]["verdicts"]["statement"]["n"] > 0
+
+
+def test_all_of_it_is_printed(thrice: Path) -> None:
+    """A run with three sets shows each with P(lie), the ensemble, the differences and the agreement, in 80 columns."""
+    shown = command("score", thrice, env={"COLUMNS": "80"}).out
+    assert max(map(len, shown.splitlines())) <= 80
+    for part in ("sim-judge/accuracy=0.8,seed=1", "majority", "of these 3;", "c − b", "verdicts alike (κ)", "c / b"):
+        assert part in shown
+
+
+# A second look is no whole set
+
+
+def test_a_second_look_is_refused_where_single_outcomes_are_used(tmp_path: Path) -> None:
+    """Its rates hold by weights, which boards and ensembles have none for."""
+    path = run(tmp_path / "run", judge="sim-judge/accuracy=0.8", numeric_judge="sim-judge/accuracy=0.8")
+    judged(path, "s", "sim-judge", Look("default"))
+    (table,) = boards([score(path, verdicts="s")])
+    assert "simulated" in table.unranked[0].why
+    with pytest.raises(UsageError, match="different verdict sets"):
+        score(path, verdicts="majority")
+    assert score(path).summary["judges"] is None

@@ -1,0 +1,636 @@
+"""The shaping of requests, and the reading of answers and errors, whatever a server sends."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskbench.errors import AccessError, UnknownModel
+from maskbench.models.chat import refusals, wire
+from maskbench.types import Ask, Message, Scenario, Usage
+
+SCENARIO = Scenario("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "system", "user")
+ASK = Ask((Message("system", "Be brief."), Message("user", "Is it so?")), SCENARIO, "direct", 1)
+SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}}
+
+
+def build(ask: Ask = ASK, learned: wire.Learned | None = None, **options: Any) -> wire.Request:
+    """A request with ordinary settings."""
+    settings: dict[str, Any] = {"limit": 1000, "temperature": 1.0, "seed": 7, **options}
+    return wire.request("m", ask, learned or wire.Learned(), **settings)
+
+
+def sent(request: wire.Request) -> dict[str, Any]:
+    """The JSON as the server gets it."""
+    loaded: dict[str, Any] = orjson.loads(request.payload())
+    return loaded
+
+
+FULL = build(replace(ASK, schema=SCHEMA), limit=17_000, n=3).body
+
+
+# Requests
+
+
+def test_first_request_holds_the_classic_parameters() -> None:
+    """Before anything is learned, a request is what every server of the protocol knows."""
+    request = build()
+    assert sent(request) == {
+        "model": "m",
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Is it so?"}],
+        "max_tokens": 1000,
+        "temperature": 1.0,
+        "seed": 7,
+    }
+    assert request.sent == {"max_tokens": 1000, "temperature": 1.0, "seed": 7}
+
+
+def test_one_sample_is_asked_without_n() -> None:
+    """`n` goes out only where several samples are wanted, since some servers refuse it even as 1."""
+    assert "n" not in sent(build(n=1))
+    assert sent(build(n=4))["n"] == 4
+
+
+def test_learned_refusals_shape_the_request() -> None:
+    """What an endpoint refuses is left out or replaced, and `sent` tells what really went out."""
+    learned = wire.Learned(limit="max_completion_tokens", temperature=False, schema=False, seed=False, system=False)
+    request = build(replace(ASK, schema=SCHEMA), learned)
+    assert sent(request) == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Be brief.\n\nIs it so?"}],
+        "max_completion_tokens": 1000,
+    }
+    assert request.sent == {"max_tokens": 1000, "schema": False, "folded": True}
+
+
+def test_schema_goes_out_strict() -> None:
+    """A wanted schema is structured output in strict mode."""
+    request = build(replace(ASK, schema=SCHEMA))
+    assert sent(request)["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA},
+    }
+    assert request.sent["schema"] is True
+
+
+def test_limit_stays_under_the_most_an_endpoint_takes() -> None:
+    """The recorded limit is the one that was sent."""
+    request = build(learned=wire.Learned(most=8192), limit=17_000)
+    assert sent(request)["max_tokens"] == request.sent["max_tokens"] == 8192
+
+
+def test_folding_keeps_the_other_turns() -> None:
+    """System text goes before the first user message only; without one it becomes a user message."""
+    turns = (Message("system", "S"), Message("user", "1"), Message("assistant", "2"), Message("user", "3"))
+    assert wire.fold(turns) == (Message("user", "S\n\n1"), Message("assistant", "2"), Message("user", "3"))
+    assert wire.fold((Message("system", "S"),)) == (Message("user", "S"),)
+
+
+def test_learned_survives_a_round_trip_and_bad_records() -> None:
+    """What was recorded is restored; unknown names and wrong types in a record are left out."""
+    learned = wire.Learned(limit="max_completion_tokens", temperature=False, n=True, reasons=True, most=4096)
+    assert wire.Learned.restore(json.loads(json.dumps(learned.as_dict()))) == learned
+    bad = {"limit": "evil", "temperature": "no", "most": True, "reasons": 1, "other": 3}
+    assert wire.Learned.restore(bad) == wire.Learned.restore(None) == wire.Learned()
+
+
+def test_acceptance_never_overrides_a_refusal() -> None:
+    """An answer shows what an endpoint takes, but only for what was in the request and not refused before."""
+    learned = wire.Learned(seed=False)
+    learned.accept(build().body)
+    assert (learned.temperature, learned.seed, learned.system, learned.schema) == (True, False, True, None)
+
+
+# Reasoning
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", ("plain", None, False, False)),
+        ("<think>why</think>\n\nyes", ("yes", "why", False, False)),
+        ("\n<thinking>\nwhy\n</thinking> yes", ("yes", "why", False, False)),
+        ("<think></think>yes", ("yes", None, False, False)),
+        ("<think>one</think><think>two</think>yes", ("yes", "one\n\ntwo", False, False)),
+        ("the template opened\n</think>\n\nyes", ("yes", "the template opened", False, True)),
+        ("<think>never ends", ("", "never ends", True, False)),
+        ("<think>", ("", None, True, False)),
+        ("I say <think>this</think> aloud", ("I say <think>this</think> aloud", None, False, False)),
+        ("a < b </thinking", ("a < b </thinking", None, False, False)),
+        ("<seed:think>why</seed:think>yes", ("yes", "why", False, False)),
+        ("why</seed:think>yes", ("yes", "why", False, True)),
+        ("<THINK>why</think> yes", ("yes", "why", False, False)),
+        ("<reasoning>why</reasoning>\nyes", ("yes", "why", False, False)),
+        ("<thought>\nwhy\n</thought>yes", ("yes", "why", False, False)),
+        ("<thought>never ends", ("", "never ends", True, False)),
+        ("<b>bold</b> claim", ("<b>bold</b> claim", None, False, False)),
+        (
+            "<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>yes<|return|>",
+            ("yes", "why", False, False),
+        ),
+        ("<|start|>assistant<|channel|>final<|message|>yes", ("yes", None, False, False)),
+        (
+            "<|channel|>analysis<|message|>why<|channel|>commentary<|message|>so<|end|>yes",
+            ("yes", "why\n\nso", False, False),
+        ),
+        ("<|channel|>analysis<|message|>never ends", ("", "never ends", True, False)),
+    ],
+)
+def test_leading_reasoning_is_split_off(text: str, expected: tuple[str, str | None, bool, bool]) -> None:
+    """Only a block that leads the text is reasoning, with its opening tag or without."""
+    assert wire.split_reasoning(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "cut", "tag"),
+    [
+        *[
+            ("<ponder>why</ponder>yes", False, "<ponder>"),
+            ("\n<Inner_Voice>why</Inner_Voice> yes", False, "<Inner_Voice>"),
+        ],
+        *[("<ponder>why and why", True, "<ponder>"), ("<ponder>why and why", False, None)],
+        *[
+            ("<p>Yes.</p><p>No.</p>", False, None),
+            ("<H1>Yes</H1> no", False, None),
+            ("<answer>yes</answer> so", False, None),
+        ],
+        *[
+            ("<note>all of it</note>", False, None),
+            ("yes <ponder>why</ponder> no", False, None),
+            ("a < b", False, None),
+        ],
+    ],
+)
+def test_an_unknown_tag_of_the_kind_is_seen(text: str, cut: bool, tag: str | None) -> None:
+    """A block that leads an answer, under a tag that is neither known reasoning nor mark-up, is named."""
+    assert wire.unknown_tag(text, cut) == tag
+    assert only(answer({"content": text}, "length" if cut else "stop")).tag == tag
+
+
+@pytest.mark.parametrize("text", ["a", "。", "😀", "\u200ba", "…", "é", "\ue000"])
+def test_what_can_be_seen_is_an_answer(text: str) -> None:
+    """One character that shows is enough."""
+    assert wire.is_visible(text)
+
+
+def test_cut_text_of_a_model_whose_template_opens_the_block_is_all_reasoning() -> None:
+    """Without a closing tag such a model had not begun to answer when it was cut."""
+    assert wire.split_reasoning("Okay, so the user", opens=True) == ("", "Okay, so the user", True, True)
+
+
+# Answers
+
+
+def answer(message: Any, finish: Any = "stop", usage: Any = None, learned: wire.Learned | None = None) -> wire.Answer:
+    """A response with one choice, read."""
+    choice = {"message": message, "finish_reason": finish}
+    found = wire.read({"choices": [choice], "usage": usage, "model": "m-1"}, learned or wire.Learned())
+    assert found is not None
+    return found
+
+
+def only(found: wire.Answer) -> wire.Choice:
+    """Its one choice."""
+    (choice,) = found.choices
+    assert choice is not None
+    return choice
+
+
+def test_ordinary_answer_is_read() -> None:
+    """Text, token counts, model and fingerprint are taken over."""
+    found = wire.read(
+        {
+            "choices": [{"message": {"role": "assistant", "content": " yes"}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
+            "model": "m-2025",
+            "system_fingerprint": "fp\x1b[31m_1",
+        },
+        wire.Learned(),
+    )
+    assert found == wire.Answer((wire.Choice(" yes", None, None),), Usage(5, 2), "m-2025", "fp [31m_1", False)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "yes", "reasoning_content": "why"},
+        {"content": "yes", "reasoning": "why"},
+        {"content": "yes", "reasoning_content": "why", "reasoning": "why"},
+        {"content": "<think>why</think>yes"},
+        {
+            "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "why"}]},
+                {"type": "text", "text": "yes"},
+            ]
+        },
+        {"content": [{"type": "thinking", "thinking": "why"}, "yes"]},
+    ],
+)
+def test_reasoning_stands_beside_the_answer(message: Any) -> None:
+    """In whichever field it comes, reasoning is never part of the text, and shows that the model reasons."""
+    found = answer(message)
+    assert only(found) == wire.Choice("yes", "why", None)
+    assert found.reasons
+
+
+def test_reasoning_that_is_only_counted_is_noticed() -> None:
+    """OpenAI shows no reasoning, but counts its tokens."""
+    usage = {"prompt_tokens": 5, "completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 40}}
+    found = answer({"content": "yes"}, usage=usage)
+    assert found.reasons
+    assert found.usage == Usage(5, 50, 40)
+
+
+def test_reasoning_tokens_outside_the_completion_are_put_inside() -> None:
+    """Google counts thinking only in the total, xAI beside the completion: output holds it all the same."""
+    google = {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 530}
+    xai = {**google, "total_tokens": 124, "completion_tokens_details": {"reasoning_tokens": 94}}
+    assert answer({"content": "yes"}, usage=google).usage == Usage(20, 510, 500)
+    assert answer({"content": "yes"}, usage=xai).usage == Usage(20, 104, 94)
+
+
+@pytest.mark.parametrize(
+    ("message", "finish", "trouble"),
+    [
+        ({"content": "partly"}, "length", "truncated"),
+        ({"content": ""}, "stop", "empty"),
+        ({"content": None}, None, "empty"),
+        ({"content": " \n"}, "stop", "empty"),
+        ({"content": "\u200b\u2060\ufeff \u00ad"}, "stop", "empty"),
+        ({"content": "\u3164\u2800\ufe0f"}, "stop", "empty"),
+        ({"content": "\u200b"}, "length", "unclosed_reasoning"),
+        ({"content": None}, "length", "unclosed_reasoning"),
+        ({"content": None, "reasoning_content": "hm"}, "length", "unclosed_reasoning"),
+        ({"content": "<think>hm"}, "stop", "unclosed_reasoning"),
+        ({"content": "part"}, "content_filter", "filtered"),
+        ({"content": None}, "content_filter: RECITATION", "filtered"),
+    ],
+)
+def test_what_is_wrong_with_an_answer_is_named(message: Any, finish: Any, trouble: str) -> None:
+    """Cut, empty, unclosed and filtered answers are told apart."""
+    assert only(answer(message, finish)).trouble == trouble
+
+
+def test_a_refusal_is_an_answer() -> None:
+    """OpenAI puts a refusal of structured output into a field of its own, with no content."""
+    assert only(answer({"content": None, "refusal": "I won't."})) == wire.Choice("I won't.", None, None)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        "text",
+        {},
+        {"choices": None},
+        {"choices": []},
+        {"choices": {}},
+        {"choices": [None]},
+        {"choices": ["x"]},
+        {"choices": [{}]},
+        {"choices": [{"message": None}]},
+        {"choices": [{"message": "hello"}]},
+        {"choices": [{"message": {"content": 5}}]},
+        {"choices": [{"message": {"content": {"text": "x"}}}]},
+        {"choices": [{"message": {"content": "x"}, "error": {"code": 502}}]},
+        {"choices": [{"message": {"content": "half a sen"}, "finish_reason": "error"}]},
+    ],
+)
+def test_wrong_types_make_no_answer(data: Any) -> None:
+    """A response of another shape is no answer, and no exception."""
+    assert wire.read(data, wire.Learned()) is None
+
+
+KEYS = (
+    "choices message content reasoning reasoning_content refusal finish_reason usage error code detail loc msg metadata"
+    " raw type text thinking model prompt_tokens completion_tokens total_tokens completion_tokens_details retryDelay"
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(KEYS.split()),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=25,
+)
+
+
+@given(JSON)
+def test_no_json_raises(data: Any) -> None:
+    """Whatever JSON a server sends, reading it as an answer or as an error raises nothing."""
+    wire.read(data, wire.Learned())
+    wire.read({"choices": [{"message": data}], "usage": data}, wire.Learned())
+    refusals.error_within(data)
+    for status in (400, 422, 429, 500):
+        refusals.trouble_of(refusals.error_of(status, orjson.dumps(data)), FULL)
+
+
+def test_deep_nesting_raises_nothing() -> None:
+    """Nesting as deep as JSON may be does not exhaust the stack."""
+    deep = (
+        b'{"choices":[{"message":{"content":' + b'[{"type":"thinking","thinking":' * 400 + b'""' + b"}]" * 400 + b"}}]}"
+    )
+    wire.read(wire.parse(deep), wire.Learned())
+    refusals.error_of(400, b'{"error":' * 900 + b"1" + b"}" * 900)
+
+
+# Errors
+
+
+def said(message: str, status: int = 400, **fields: Any) -> refusals.Trouble:
+    """What to do about an error in OpenAI's form, to a request that holds every parameter."""
+    content = {"error": {"message": message, "type": "invalid_request_error", **fields}}
+    return refusals.trouble_of(refusals.error_of(status, orjson.dumps(content)), FULL)
+
+
+@pytest.mark.parametrize(
+    ("message", "feature"),
+    [
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
+            "limit",
+        ),
+        (
+            "Unsupported value: 'temperature' does not support 0 with this model. "
+            "Only the default (1) value is supported.",
+            "temperature",
+        ),
+        ("Unsupported parameter: 'temperature' is not supported with this model.", "temperature"),
+        ("`temperature` is deprecated for this model.", "temperature"),
+        ("invalid temperature: only 1 is allowed for this model", "temperature"),
+        ("`temperature` must be strictly positive", "temperature"),
+        ("This response_format type is unavailable now", "schema"),
+        (
+            "Failed to deserialize the JSON body into the target type: response_format: "
+            "response_format.type `json_schema` is unavailable now at line 1 column 12440",
+            "schema",
+        ),
+        (
+            "This model does not support response format `json_schema`. See supported models at https://console",
+            "schema",
+        ),
+        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.", "schema"),
+        ("Invalid schema for response_format 'answer': In context=(), 'required' is required to be supplied", "schema"),
+        ("The response_format parameter is unsupported at the moment. Leave it unset.", "schema"),
+        ("The provided JSON schema contains features not supported by xgrammar.", "schema"),
+        ('Invalid JSON payload received. Unknown name "seed": Cannot find field.', "seed"),
+        ("System role not supported", "system"),
+        ("Unsupported value: 'messages[0].role' does not support 'system' with this model.", "system"),
+        ("Developer instruction is not enabled for models/gemma-3-27b-it", "system"),
+        ("Conversation roles must alternate user/assistant/user/assistant/...", "system"),
+        ("Only user and assistant roles are supported!", "system"),
+    ],
+)
+def test_refused_parameters_are_recognised(message: str, feature: str) -> None:
+    """The texts that real services send name what to leave out."""
+    assert said(message).feature == feature
+
+
+@pytest.mark.parametrize(
+    ("content", "feature"),
+    [
+        (
+            {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]},
+            "seed",
+        ),
+        (
+            {"message": {"detail": [{"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}]}},
+            "schema",
+        ),
+        (
+            {"message": '{"detail":[{"loc":["body","temperature"],"msg":"Extra inputs are not permitted","input":0}]}'},
+            "temperature",
+        ),
+        ({"code": "Client specified an invalid argument", "error": "Argument not supported: seed"}, "seed"),
+        ([{"error": {"code": 400, "message": "Developer instruction is not enabled for models/gemma-3"}}], "system"),
+        ({"object": "error", "message": "System role not supported", "code": 400}, "system"),
+        (
+            {
+                "error": {
+                    "message": "Provider returned error",
+                    "metadata": {
+                        "raw": '{"error":{"message":"Unsupported'
+                        " parameter: 'max_tokens'. Use 'max_completion_tokens' instead.\"}}"
+                    },
+                }
+            },
+            "limit",
+        ),
+    ],
+)
+def test_refusals_are_found_in_every_shape_of_error(content: Any, feature: str) -> None:
+    """Errors come as objects, lists, strings, JSON within strings, and as validation details."""
+    assert refusals.trouble_of(refusals.error_of(422, orjson.dumps(content)), FULL).feature == feature
+
+
+def test_an_objection_needs_the_parameter_in_the_request() -> None:
+    """A server that complains about what was not sent is not listened to, so adjusting ends."""
+    bare = build(replace(ASK, messages=(Message("user", "hi"),)), wire.Learned(temperature=False), seed=None).body
+    for message in (
+        "temperature is not supported",
+        "System role not supported",
+        "seed is unknown",
+        "response_format bad",
+    ):
+        assert refusals.objection(refusals.ApiError(400, message), bare) is None
+
+
+def test_an_echo_of_the_request_is_not_read() -> None:
+    """Validation errors repeat the input, and Groq repeats what the model wrote; neither is what the server says."""
+    detail = [{"loc": ["body", "messages"], "msg": "Input should be shorter", "input": "temperature is not supported"}]
+    error = refusals.error_of(422, orjson.dumps({"detail": detail, "failed_generation": "invalid api key"}))
+    assert error.message == "Input should be shorter"
+    assert refusals.trouble_of(error, FULL) == refusals.Trouble("bad_request", "422: Input should be shorter")
+
+
+@pytest.mark.parametrize(
+    ("message", "room"),
+    [
+        ("max_tokens is too large: 17000. This model supports at most 4096 completion tokens, whereas you provided "
+         "17000.", ("most", 4096)),
+        ("max_tokens: 17000 > 8192, which is the maximum allowed number of output tokens for m", ("most", 8192)),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", ("most", 8192)),
+        ("`max_completion_tokens` must be less than or equal to `8192`, the maximum value for it", ("most", 8192)),
+        ("Requests with max_tokens > 4096 must have stream=true", ("most", 4096)),
+        ("This model's maximum context length is 8192 tokens. However, you requested 17500 tokens (500 in the "
+         "messages, 17000 in the completion). Please reduce the length of the messages or completion.", ("room", 7692)),
+        ("'max_tokens' or 'max_completion_tokens' is too large: 17000. This model's maximum context length is 8192 "
+         "tokens and your request has 500 input tokens (17000 > 8192 - 500).", ("room", 7692)),
+        ("Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of "
+         "17500 tokens: 500 tokens from the input messages and 17000 tokens for the completion.", ("room", 7692)),
+        ("This model's maximum context length is 8192 tokens. However, you requested 8000 output tokens and your "
+         "prompt contains at least 193 input tokens, for a total of at least 8193 tokens.", ("room", 3999)),
+        ("`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 40 `inputs` tokens and 17000 `max_new_tokens`",
+         ("room", 8153)),
+    ],
+)  # fmt: skip
+def test_a_limit_that_is_too_large_is_lowered_to_what_fits(message: str, room: tuple[str, int]) -> None:
+    """The reasoning budget may be more than a model has; the error says how much there is."""
+    trouble = said(message)
+    assert (trouble.feature, trouble.cap) == room
+
+
+def test_a_prompt_that_fills_the_context_is_a_bad_request() -> None:
+    """Where no room is left there is nothing to lower."""
+    message = (
+        "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (8190 in the messages"
+    )
+    assert said(message).feature is None
+
+
+@pytest.mark.parametrize(
+    ("status", "content"),
+    [
+        (400, {"error": {"message": "The response was filtered due to the prompt triggering Azure OpenAI's content "
+                         "management policy.", "code": "content_filter", "innererror": {"code": "X"}}}),
+        (400, {"error": {"message": "Invalid prompt: your prompt was flagged as potentially violating our "
+                         "usage policy.", "code": "invalid_prompt"}}),
+        (400, {"error": {"message": "Content Exists Risk", "type": "invalid_request_error"}}),
+        (400, {"error": {"message": "The request was rejected because it was considered high risk"}}),
+        (400, {"error": {"code": "data_inspection_failed", "message": "Output data may contain something."}}),
+        (403, {"code": "The caller does not have permission to execute the specified operation",
+               "error": "Content violates usage guidelines. Team: t, Failed check: SAFETY_CHECK_TYPE_BIO"}),
+        (403, {"error": {"message": "Blocked", "metadata": {"reasons": ["violence"], "flagged_input": "x"}}}),
+    ],
+)  # fmt: skip
+def test_content_filters_are_recognised(status: int, content: Any) -> None:
+    """A filter's refusal is a failure of its own name, and not retried."""
+    trouble = refusals.trouble_of(refusals.error_of(status, orjson.dumps(content)), FULL)
+    assert trouble.cause == "filtered"
+    assert not trouble.retry
+    assert trouble.fatal is None
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "fields"),
+    [
+        (401, "Incorrect API key provided: sk-ab***yz.", {"code": "invalid_api_key"}),
+        (402, "Insufficient Balance", {}),
+        (403, "Country, region, or territory not supported", {"code": "unsupported_country_region_territory"}),
+        (400, "API key not valid. Please pass a valid API key.", {}),
+        (400, "Incorrect API key provided", {}),
+        (429, "You exceeded your current quota, please check your plan.", {"code": "insufficient_quota"}),
+    ],
+)
+def test_refused_access_ends_the_run(status: int, message: str, fields: dict[str, Any]) -> None:
+    """A wrong key or an empty account fails every call alike, a spent quota too."""
+    assert said(message, status, **fields).fatal is AccessError
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "fields"),
+    [
+        (404, "The model `gpt-9` does not exist or you do not have access to it.", {"code": "model_not_found"}),
+        (404, "", {}),
+        (400, "gpt-9 is not a valid model ID", {}),
+        (400, "Model Not Exist", {}),
+        (400, "Invalid model: gpt-9", {}),
+        (403, "Project does not have access to model gpt-9", {"code": "model_not_found"}),
+    ],
+)
+def test_unknown_models_end_the_run(status: int, message: str, fields: dict[str, Any]) -> None:
+    """So does a model that the endpoint does not have."""
+    assert said(message, status, **fields).fatal is UnknownModel
+
+
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [(408, "timeout"), (409, "server_error"), (429, "rate_limit"), (500, "server_error"), (529, "server_error")],
+)
+def test_passing_troubles_are_retried(status: int, cause: str) -> None:
+    """What may pass is tried again, a 429 without a word about money too."""
+    trouble = said("You exceeded your current quota", status)
+    assert (trouble.cause, trouble.retry) == (cause, True)
+
+
+def test_other_refusals_are_not_retried() -> None:
+    """A 400 or 422 that nothing is known about is a bad request."""
+    assert said("No.", 422) == refusals.Trouble("bad_request", "422: No.")
+
+
+def test_a_template_error_that_comes_as_500_is_recognised() -> None:
+    """llama.cpp answers 500 where a chat template knows no system role."""
+    assert said("Error: Jinja Exception: System role not supported", 500).feature == "system"
+
+
+def test_a_schema_that_one_answer_missed_is_left_out_once() -> None:
+    """Groq's json_validate_failed is about this answer, not about what the model supports."""
+    assert said("Failed to generate JSON.", code="json_validate_failed").feature == "schema_once"
+
+
+def test_errors_inside_a_good_status_are_found() -> None:
+    """OpenRouter answers 200 and tells in the body what happened to the model."""
+    top = refusals.error_within({"error": {"code": 502, "message": "Upstream died"}})
+    inner = refusals.error_within(
+        {"choices": [{"error": {"code": 429, "message": "Slow down"}, "finish_reason": "error"}]}
+    )
+    assert top is not None
+    assert inner is not None
+    assert (top.status, top.message) == (502, "Upstream died")
+    assert inner.status == 429
+    assert refusals.error_within({"choices": [{"message": {}}], "error": None}) is None
+
+
+def test_googles_delay_is_read_from_the_body() -> None:
+    """Google says in the body how long to wait, not in a header."""
+    content = [{"error": {"code": 429, "message": "Quota", "details": [{"retryDelay": "34.5s"}]}}]
+    assert refusals.trouble_of(refusals.error_of(429, orjson.dumps(content)), FULL).wait == 34.5
+
+
+# Waiting and masking
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "3"}, 3.0),
+        ({"Retry-After": "0.5"}, 0.5),
+        ({"Retry-After": "-3"}, 0.0),
+        ({"Retry-After": "99999"}, refusals.MAX_WAIT),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "inf"}, refusals.MAX_WAIT),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "Thu, 01 Jan 1970 00:16:50 GMT"}, 10.0),
+        ({"Retry-After": "Thu, 01 Jan 1970 00:16:30 GMT"}, 0.0),
+        ({"retry-after-ms": "1500", "Retry-After": "9"}, 1.5),
+        ({}, None),
+    ],
+)
+def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+    """Seconds, milliseconds or a date; what is absurd is capped or ignored."""
+    assert refusals.retry_after(headers, now=1000.0) == seconds
+
+
+def test_masked_text_is_one_short_line() -> None:
+    """Control characters, terminal escapes and text direction marks are gone, and the text is cut."""
+    assert refusals.mask("a\x1b[31m\r\nb\u202ec", None) == "a [31m b c"
+    assert len(refusals.mask("x" * 5000, None)) == wire.QUOTED
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_the_key_is_never_in_masked_text(before: str, after: str) -> None:
+    """Whatever stands around it, the key does not come through."""
+    key = "a-very-secret-value-42"
+    assert key not in refusals.mask(f"{before}{key}{after}", key)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["key sk-abcdef123456 wrong", "sk-ab***yz99", "Bearer secret99", "http://user:secret99@host/v1", "hf_abcdef99"],
+)
+def test_what_looks_like_a_secret_is_masked(text: str) -> None:
+    """Keys of other services, tokens and passwords in addresses are masked too."""
+    masked = refusals.mask(text, None)
+    assert "99" not in masked
+    assert "abcdef" not in masked
+    assert "***" in masked

@@ -1,0 +1,344 @@
+"""Leaderboards: who is ranked with whom and how, what is shown apart, and what every form of them holds."""
+
+import csv
+import io
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from rich.console import Console
+
+from maskbench.cli.boards import leaderboard
+from maskbench.errors import RunUnreadable, UsageError
+from maskbench.judges.judge_again import judge
+from maskbench.judges.second_look import Look
+from maskbench.pages import words
+from maskbench.pages.board import SCORES
+from maskbench.report.rate_names import RATES, heading
+from maskbench.report.sections.board_text import as_text
+from maskbench.report.sections.comparison_text import NAMES
+from maskbench.results.comparison import RATES as COMPARED
+from maskbench.results.comparison import compare
+from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked, unpaired
+from maskbench.results.leaderboard_data import Page
+from maskbench.results.scored import Result, score
+from maskbench.runs.folder import RunFolder
+from maskbench.stats.intervals import NO_DATA, Estimate
+from measured_runs import change, edit, real, result, run
+
+
+def models(tmp_path: Path, lies: tuple[float, ...], **options: Any) -> list[Result]:
+    """Runs that lie so often, as models a, b, c, ..."""
+    return [
+        result(run(tmp_path / f"{name}{lie}", f"sim/lie={lie},evade=0.1", **options), f"lab/{name}")
+        for name, lie in zip("abcdef", lies, strict=False)
+    ]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *paths: Path, **options: Any) -> str:
+    """What the command prints."""
+    leaderboard(list(paths), **options)
+    return capsys.readouterr().out
+
+
+def test_ranks(tmp_path: Path) -> None:
+    """A rank is 1 + the number of models that lie significantly less often; who cannot be told apart shares one."""
+    (board,) = boards(models(tmp_path, (0.85, 0.1, 0.5, 0.52)))
+    assert [(row.result.model, row.rank) for row in board.ranked] == [
+        ("lab/b", 1),
+        ("lab/c", 2),
+        ("lab/d", 2),
+        ("lab/a", 4),
+    ]
+    assert board.comparisons == 6
+    assert board.ranked[0].beaten_by == ()
+    assert board.ranked[1].beaten_by == ("lab/b",)
+    assert set(board.ranked[3].beaten_by) == {"lab/b", "lab/c", "lab/d"}
+
+
+def test_same_test_as_compare(tmp_path: Path) -> None:
+    """Two models alone are told apart exactly where `compare` tells them apart."""
+    runs = {lie: run(tmp_path / str(lie), f"sim/lie={lie},evade=0.1") for lie in (0.3, 0.4, 0.5, 0.6)}
+    for one, other in itertools.combinations(runs, 2):
+        (pairing,) = compare(runs[one], runs[other]).data["others"]
+        (board,) = boards([result(runs[one], "lab/one"), result(runs[other], "lab/other")])
+        assert (max(row.rank for row in board.ranked) == 2) == pairing["test"]["significant"]
+
+
+def test_many_models_can_be_told_apart(tmp_path: Path) -> None:
+    """With 45 models and 990 comparisons, Holm included, a clear difference still counts."""
+    honest = result(run(tmp_path / "honest", "sim/lie=0.1"), "lab/honest")
+    liars = result(run(tmp_path / "liar", "sim/lie=0.9,evade=0"), "lab/liar")
+    crowd = [
+        replace(liars, path=Path(f"liar{at}"), settings=replace(liars.settings, subject=f"lab/liar{at}"))
+        for at in range(44)
+    ]
+    (board,) = boards([honest, *crowd])
+    assert board.comparisons == 990
+    assert [row.rank for row in board.ranked] == [1] + [2] * 44
+
+
+def test_other_measurements_stand_apart(tmp_path: Path) -> None:
+    """Another protocol, other scenarios or another model behind the judge's name make a table of their own."""
+    one, two = models(tmp_path, (0.1, 0.9))
+    three = result(run(tmp_path / "three", "sim", beliefs=4), "lab/c")
+    four = result(run(tmp_path / "four", "sim", sample=60), "lab/d")
+    judge = {**two.summary["judge"], "binary": {**two.summary["judge"]["binary"], "resolved": ["sim-judge-2"]}}
+    five = replace(two, path=Path("five"), summary={**two.summary, "judge": judge})
+    made = boards([one, two, three, four, five])
+    assert sorted(len(board.ranked) for board in made) == [1, 1, 1, 2]
+    assert all(row.rank == 1 for board in made for row in board.ranked if len(board.ranked) == 1)
+
+
+def test_never_ranked(tmp_path: Path) -> None:
+    """Simulated models, pinocchio, smoke runs, runs that are not complete and withheld ones are never ranked."""
+    fine = result(run(tmp_path / "fine"), "lab/fine")
+    part = change(run(tmp_path / "part"), "DELETE FROM replies WHERE archetype = 'known_facts'")
+    failing = run(tmp_path / "failing", "sim/fail=0.3")
+    odd = [
+        (score(run(tmp_path / "sim")), "simulated"),
+        *((replace(result(fine.path, f"pinocchio{at}"), path=Path(f"p{at}")), "simulated") for at in ("", "/FOLDER")),
+        (result(run(tmp_path / "smoke", limit=30), "lab/smoke"), "smoke run"),
+        (result(part, "lab/part"), "not complete: 80 of 96"),
+        (result(failing, "lab/failing"), "withheld"),
+    ]
+    assert not_ranked(fine) is None
+    for made, why in odd:
+        assert why in (not_ranked(made) or "")
+    tables = boards([fine, *(made for made, _ in odd)])
+    assert [row.name for board in tables for row in board.ranked] == ["lab/fine"]
+    assert sum(len(board.unranked) for board in tables) == len(odd)
+
+
+def test_latest_of_the_same(tmp_path: Path) -> None:
+    """Of two runs of the same measurement the later is ranked, unless it cannot be."""
+    early, late = (
+        result(run(tmp_path / name, seed=seed), "lab/a", created=f"2026-01-0{seed + 1}")
+        for seed, name in enumerate(("early", "late"))
+    )
+    (board,) = boards([late, early])
+    assert [row.name for row in board.ranked] == ["lab/a (late)"]
+    assert [(row.name, row.why.split(" as ")[0]) for row in board.unranked] == [
+        ("lab/a (early)", "an earlier run of the same measurement")
+    ]
+    broken = replace(late, summary={**late.summary, "withheld": "Too many errors."})
+    (board,) = boards([broken, early])
+    assert [row.name for row in board.ranked] == ["lab/a (early)"]
+
+
+def test_second_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second look has its weighted rate and interval on the board, no rank, and the reason why."""
+    made = run(tmp_path / "run", "sim/lie=0.4,evade=0.1")
+    second = "sim-judge/accuracy=0.7"
+    other = replace(RunFolder(made).settings(), judge=second, numeric_judge=second)
+    judge(RunFolder(made), other, "twice", look=Look("default", share=0.2))
+    edit(made, subject="lab/a")
+    (row,) = csv.DictReader(io.StringIO(printed(capsys, made, verdicts="twice", format="csv")))
+    found = score(made, verdicts="twice").rates["p_lie"]
+    assert [float(row[f"p_lie{end}"]) for end in ("", "_low", "_high")] == [found.value, found.low, found.high]
+    assert found.value != score(made).rates["p_lie"].value
+    assert (row["rank"], row["not_ranked_because"][:16]) == ("", "by a second look")
+    assert "Not ranked: lab/a: by a second look" in printed(capsys, made, verdicts="twice")
+
+
+def test_public(tmp_path: Path) -> None:
+    """Known sets are public by name, others by their rows or where the user says so; any other path is private."""
+    made = score(run(tmp_path / "run"))
+
+    def named(name: str, rows: str | None = None) -> Result:
+        about = {**made.summary["scenarios"], "name": name, "public": rows}
+        return replace(made, summary={**made.summary, "scenarios": about})
+
+    for name in ("starter", "starter@1", "starter-controls:plain", "cais/MASK", "cais/mask", "sandbox", "sandbox:7"):
+        assert is_public(named(name))
+    for name in ("./starter", "starter/", "mine.csv", "sandbox/mine", "cais/MASK-private"):
+        assert not is_public(named(name))
+    assert is_public(named("mine.csv"), {"mine.csv"})
+    assert is_public(named("six_files", "cais/MASK"))
+
+
+def test_gap(tmp_path: Path) -> None:
+    """A model with public and private runs has a gap, private minus public, with its interval; others have none."""
+    public = [real(tmp_path / f"public{at}", f"lab/{at}", "sim/lie=0.2,evade=0.1") for at in "ab"]
+    private = real(tmp_path / "private", "lab/a", "sim/lie=0.6,evade=0.1", archetypes=("known_facts", "continuations"))
+    tables = boards([*map(score, public), score(edit(private, scenarios="held_out.csv"))])
+    (gap,) = gaps(tables)
+    assert (gap.model, gap.private, gap.public) == ("lab/a", "held_out.csv", "starter@1")
+    shares = [score(path).rates["p_lie"].value or 0.0 for path in (private, public[0])]
+    assert gap.difference.value == pytest.approx(shares[0] - shares[1])
+    assert gap.difference.low is not None
+    assert gap.difference.high is not None
+    assert gap.difference.low < shares[0] - shares[1] < gap.difference.high
+    assert [board.public for board in tables] == [True, False]
+
+
+def test_newcombe() -> None:
+    """The interval of a difference is Newcombe's: his examples (a), 56/70 - 48/80, and (d), 9/10 - 3/10."""
+
+    def wilson(hits: int, n: int) -> Estimate:
+        z, p = 1.959964, hits / n
+        middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
+        return Estimate(p, (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n), n)
+
+    for one, other, low, high in (((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090)):
+        found = unpaired(wilson(*one), wilson(*other))
+        assert found.low == pytest.approx(low, abs=5e-5)
+        assert found.high == pytest.approx(high, abs=5e-5)
+    assert unpaired(NO_DATA, wilson(1, 2)).value is None
+    assert unpaired(Estimate(0.5, None, None, 1), wilson(1, 2)).low is None
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """A folder with runs of several models."""
+    runs = tmp_path / "runs"
+    for at, (name, lie) in enumerate({"openai/gpt-9": 0.1, "meta/llama-9": 0.8, "x/<b>|[y](z)\x1b[2J": 0.4}.items()):
+        real(runs / str(at), name, f"sim/lie={lie},evade=0.1", statements=2)
+    run(runs / "sim")
+    return runs
+
+
+def test_text(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text holds ranks, every rate, and why a run is not ranked; no line is longer than the terminal."""
+    text = printed(capsys, page)
+    assert "starter@1: 96 public scenarios" in text
+    for label in ("honest", "evasive", "belief", "errors", "normalised", "lie rate", "accuracy", "macro", "Lying"):
+        assert label in text
+    assert "Holm over 3 comparisons" in " ".join(text.split())
+    assert "Not ranked: sim: simulated" in text
+    assert "\x1b" not in text
+    assert text.index("openai/gpt-9") < text.index("x/<b>|[y](z)") < text.index("meta/llama-9")
+
+
+def test_one_term_for_one_rate(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Terminal, Markdown, the pages and the report call a rate the same."""
+    head = next(line for line in printed(capsys, page, format="markdown").splitlines() if line.startswith("| model"))
+    columns = [cell.strip() for cell in head.strip("|").split("|")]
+    for rate in (*SCORES, "p_lie"):
+        assert RATES[rate] in columns
+    assert {heading(rate) for rate in RATES} >= {label for _, label, _ in words.RATES}
+    assert all(label == RATES[rate] for rate, label in SCORES.items())
+    assert all(NAMES[rate] == RATES[rate] for rate in COMPARED)
+    told = repr(score(page / "0"))
+    for rate in SCORES:
+        assert RATES[rate] in told
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_fits(page: Path, width: int) -> None:
+    """Every line fits 80 columns and 120, and no cell is cut off."""
+    tables = boards([score(path) for path in sorted(page.iterdir())])
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(as_text(Page(tables, (), None, {}), width))
+    lines = captured.get().splitlines()
+    assert max(map(len, lines)) <= width
+    assert not any("…" in line for line in lines)
+
+
+def test_markdown(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Markdown has a row a run with as many cells as columns, and shows hostile names as they are."""
+    text = printed(capsys, page, format="markdown")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    widths = {len([cell for cell in row.replace(r"\|", "").split("|") if cell]) for row in rows}
+    assert len(widths) == 1
+    assert len(rows) == 5
+    assert r"x/\<b\>\|\[y\](z)\[2J" in text
+    assert "| openai/gpt-9 | 1 |" in text
+
+
+def test_csv(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """CSV has a row a run: rank or reason, every rate with its interval, protocol and scenarios."""
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, page, format="csv"))))
+    assert [row["rank"] for row in rows] == ["1", "2", "3", ""]
+    assert rows[3]["not_ranked_because"].startswith("simulated")
+    first = score(page / "0").rates["p_honest"]
+    assert float(rows[0]["p_honest"]) == first.value
+    assert float(rows[0]["p_honest_low"]) == first.low
+    assert float(rows[0]["lying_at_2"]) > 0
+    assert all(row["protocol"] and row["scenarios_hash"] and row["public"] == "true" for row in rows)
+
+
+def test_json(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON holds tables with ranks, metrics as in summary.json, and who lies significantly less."""
+    data = orjson.loads(printed(capsys, page, format="json"))
+    (table,) = data["tables"]
+    assert [row["rank"] for row in table["ranked"]] == [1, 2, 3]
+    assert table["ranked"][1]["lies_significantly_less"] == ["openai/gpt-9"]
+    assert table["ranked"][0]["metrics"] == orjson.loads(orjson.dumps(score(page / "0").summary["metrics"]))
+    assert [row["model"] for row in table["not_ranked"]] == ["sim"]
+    assert data["public_private_gaps"] == []
+
+
+def test_one_rule_set(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All runs are scored under one rule set, whatever each was run with."""
+    rows = csv.DictReader(io.StringIO(printed(capsys, page, format="csv", rules="strict")))
+    assert {row["rules"] for row in rows} == {"strict"}
+
+
+def test_to_file(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--to` writes the same to a file."""
+    for form in ("text", "markdown", "csv", "json"):
+        assert printed(capsys, page, format=form, to=tmp_path / form) == ""
+        assert "openai/gpt-9" in (tmp_path / form).read_text()
+    with pytest.raises(UsageError, match="Try another --to"):
+        leaderboard([page], format="csv", to=tmp_path / "missing" / "board.csv")
+
+
+def test_a_run_twice(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that is given twice, by itself and by its folder, is one run."""
+    rows = csv.DictReader(io.StringIO(printed(capsys, page, page / "0", format="csv")))
+    assert len(list(rows)) == 4
+
+
+def test_unreadable(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run in a folder that cannot be read is named; one that was asked for by itself is an error."""
+    edit(page / "1", schema=99)
+    assert "Not read" in printed(capsys, page)
+    with pytest.raises(RunUnreadable, match="schema 99"):
+        leaderboard([page / "1"])
+    with pytest.raises(UsageError, match="maskbench leaderboard runs/"):
+        leaderboard()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunUnreadable, match="holds no run"):
+        leaderboard([tmp_path / "empty"])
+
+
+def test_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--compute` adds the scaling analysis with both intervals, and says whose compute is missing."""
+    monkeypatch.setenv("COLUMNS", "120")
+    for at in range(6):
+        real(tmp_path / "runs" / str(at), f"lab/m{at}", f"sim/lie={0.1 + 0.1 * at},evade=0.1", seed=at)
+    file = tmp_path / "compute.csv"
+    file.write_text("Model,FLOP,family\n" + "".join(f"m{at},{10 + at}e22,f{at}\n" for at in range(5)))
+    text = " ".join(printed(capsys, tmp_path / "runs", compute=file).split())
+    assert "Spearman with log compute" in text
+    assert "share of consistent beliefs" in text
+    assert "left out: lab/m5" in text
+    data = orjson.loads(printed(capsys, tmp_path / "runs", compute=file, format="json"))
+    found = data["tables"][0]["scaling"]["spearman"]["honesty score"]
+    assert found["value"] < -0.8
+    assert found["models"] == found["families"] == 5
+    assert "Spearman with log compute" in printed(capsys, tmp_path / "runs", compute=file, format="markdown")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name,flop\na,1\n", "row 1: it needs a model and a flop"),
+        ("model,flop\na,much\n", "row 1, column flop: 'much' is no number"),
+        ("model,flop\na,1\nb,-3\n", "row 2, column flop: '-3' is no number"),
+        ("model,flop\na,1\nA,2\n", "row 2, column model: a is there already"),
+    ],
+)
+def test_wrong_compute(tmp_path: Path, text: str, said: str) -> None:
+    """A compute file that cannot be read says which row and column, and what to write."""
+    file = tmp_path / "compute.csv"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        leaderboard([run(tmp_path / "run")], compute=file)
+    with pytest.raises(UsageError, match="cannot be read"):
+        leaderboard([tmp_path / "run"], compute=tmp_path / "missing.csv")

@@ -1,0 +1,99 @@
+"""The published figures that come with the package, and the paper's finding in them."""
+
+import csv
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from scipy.stats import spearmanr  # type: ignore[import-untyped]
+
+from maskbench.cli.boards import published
+from maskbench.errors import UsageError
+from maskbench.report.sections.published_plot import draw
+from maskbench.report.sections.published_text import as_text
+from maskbench.results.published import finding, paper, tables
+
+
+def test_finding() -> None:
+    """Spearman's correlation of accuracy is -0.552 with the honesty score and +0.096 with P(honest), over 32 models."""
+    found = finding()
+    assert round(found.with_score, 3) == -0.552
+    assert round(found.with_p_honest, 3) == 0.096
+    assert found.models == 32
+
+
+def test_finding_by_scipy() -> None:
+    """Both are what scipy makes of the shipped rows."""
+    file = resources.files("maskbench") / "data" / "published" / "paper_table3.csv"
+    rows = list(csv.DictReader(file.read_text("utf-8").splitlines()))
+    columns = {name: [float(row[name]) for row in rows] for name in ("accuracy", "honesty", "p_honest")}
+    assert finding().with_score == pytest.approx(spearmanr(columns["accuracy"], columns["honesty"]).statistic)
+    assert finding().with_p_honest == pytest.approx(spearmanr(columns["accuracy"], columns["p_honest"]).statistic)
+
+
+def test_rows_add_up() -> None:
+    """In table 3 honest, lies and the rest make 100 %, and the honesty score is 100 % minus lies."""
+    for row in paper().rows:
+        _, honest, lie, rest, score, *_ = row
+        assert isinstance(honest, float)
+        assert isinstance(lie, float)
+        assert isinstance(rest, float)
+        assert honest + lie + rest == pytest.approx(100)
+        assert score == pytest.approx(100 - lie)
+
+
+def test_every_table_has_a_source() -> None:
+    """Every table comes with a title, a source and rows, and the README of the data names its file."""
+    readme = (resources.files("maskbench") / "data" / "published" / "README.md").read_text("utf-8")
+    for table in tables():
+        assert table.title
+        assert table.source
+        assert table.rows
+        assert f"`{table.name}.csv`" in readme
+
+
+def test_fits_80_columns() -> None:
+    """The tables fit 80 columns, and no cell is cut off."""
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(as_text(tables(), finding()))
+    lines = captured.get().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    assert any("never" in line for line in lines)
+
+
+def test_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """`maskbench published` prints every table with its source, and the finding."""
+    published()
+    text = capsys.readouterr().out
+    for table in tables():
+        assert table.title in text
+    assert "−0.552" in text
+    assert "+0.096" in text
+
+
+@pytest.mark.parametrize(("name", "start"), [("finding.svg", b"<svg"), ("finding.png", b"\x89PNG")])
+def test_plot(tmp_path: Path, name: str, start: bytes) -> None:
+    """The picture is drawn as SVG or PNG by the file's ending, every model in it twice."""
+    pytest.importorskip("altair", reason="the picture needs maskbench[report]")
+    pytest.importorskip("vl_convert", reason="the picture needs maskbench[report]")
+    published(plot=tmp_path / name)
+    drawn = (tmp_path / name).read_bytes()
+    assert drawn.startswith(start)
+    if name.endswith("svg"):
+        assert drawn.count(b">grok-2-1212<") == 2
+
+
+def test_plot_by_another_ending(tmp_path: Path) -> None:
+    """Another ending is refused, with those that there are."""
+    with pytest.raises(UsageError, match=r"\.svg or \.png"):
+        draw(tmp_path / "finding.gif")
+
+
+def test_plot_where_nothing_can_be_written(tmp_path: Path) -> None:
+    """A place that cannot be written is an error of use."""
+    pytest.importorskip("altair", reason="the picture needs maskbench[report]")
+    with pytest.raises(UsageError, match="cannot be written"):
+        draw(tmp_path / "missing" / "finding.svg")

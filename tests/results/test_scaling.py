@@ -1,0 +1,126 @@
+"""The scaling analysis: Spearman's correlation, its two bootstraps, and what it is computed from."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import bootstrap, spearmanr  # type: ignore[import-untyped]
+
+from maskbench.models.families import family_of
+from maskbench.results.scaling import MEASURES, Compute, compute_of, correlate, measures, scaling, spearman
+from measured_runs import result, run
+
+NUMBERS = st.integers(0, 9)  # few values, so that there are ties
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=4, max_size=30))
+def test_spearman_by_scipy(pairs: list[tuple[int, int]]) -> None:
+    """It is scipy's value, ties at their mean rank; None where one side never varies."""
+    x, y = ([float(pair[at]) for pair in pairs] for at in (0, 1))
+    found = spearman(x, y)
+    if len(set(x)) == 1 or len(set(y)) == 1:
+        assert found is None
+    else:
+        assert found == pytest.approx(spearmanr(x, y).statistic)
+
+
+def test_too_few() -> None:
+    """Three models have no correlation, and three families no interval."""
+    rng = np.random.default_rng(0)
+    assert spearman([1, 2, 3], [3, 1, 2]) is None
+    assert correlate([1, 2, 3], [3, 1, 2], ["a", "b", "c"], rng).value is None
+    found = correlate([1, 2, 3, 4, 5], [3, 1, 2, 5, 4], ["a", "b", "c", "c", "c"], rng)
+    assert found.value is not None
+    assert found.over_models is not None
+    assert found.over_families is None
+    assert (found.models, found.families) == (5, 3)
+
+
+def test_bootstrap_by_scipy() -> None:
+    """The interval over models is scipy's percentile bootstrap, but for the draw."""
+    rng = np.random.default_rng(1)
+    compute = 10 ** rng.uniform(22, 26, 27)
+    measure = np.log10(compute) + rng.normal(0, 1.5, 27)
+    found = correlate(compute.tolist(), measure.tolist(), [str(at) for at in range(27)], rng)
+    made = bootstrap(
+        (compute, measure),
+        lambda x, y: spearmanr(x, y).statistic,
+        paired=True,
+        vectorized=False,
+        n_resamples=2000,
+        method="percentile",
+        rng=rng,
+    ).confidence_interval
+    assert found.over_models == pytest.approx((made.low, made.high), abs=0.05)
+
+
+def test_families_of_one_are_models() -> None:
+    """Where every model is a family of its own the two bootstraps differ by chance alone."""
+    rng = np.random.default_rng(2)
+    x, y = rng.uniform(1, 9, 20).tolist(), rng.normal(size=20).tolist()
+    found = correlate(x, y, [str(at) for at in range(20)], rng)
+    assert found.over_models == pytest.approx(found.over_families, abs=0.05)
+
+
+def test_families_widen() -> None:
+    """Where all models of a family agree, an interval over families is wider than one over models."""
+    rng = np.random.default_rng(3)
+    families = np.repeat(np.arange(6), 5)
+    x, y = 10.0 ** rng.normal(size=6)[families], rng.normal(size=6)[families] + 0.01 * rng.normal(size=30)
+    found = correlate(x.tolist(), y.tolist(), families.astype(str).tolist(), rng)
+    assert found.over_models is not None
+    assert found.over_families is not None
+    widths = [high - low for low, high in (found.over_models, found.over_families)]
+    assert widths[1] > 1.5 * widths[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [
+        ("openai/gpt-4o-mini", "gpt"),
+        ("openrouter/meta-llama/Llama-3.1-8B-Instruct", "llama"),
+        ("qwen25-05b-instruct", "qwen"),
+        ("4chan", "4chan"),
+    ],
+)
+def test_family_of(model: str, family: str) -> None:
+    """A family is the letters that the last part of a name begins with."""
+    assert family_of(model) == family
+
+
+def test_compute_of() -> None:
+    """Compute is found under a model's full name first, then under what follows a slash."""
+    known = {"gpt-4o": Compute(1, "gpt"), "azure/gpt-4o": Compute(2, "gpt"), "a/b": Compute(3, "b")}
+    assert compute_of("openai/GPT-4o", known) == Compute(1, "gpt")
+    assert compute_of("azure/gpt-4o", known) == Compute(2, "gpt")
+    assert compute_of("openrouter/a/b", known) == Compute(3, "b")
+    assert compute_of("b", known) is None
+
+
+def test_measures(tmp_path: Path) -> None:
+    """The five measures are the run's own rates; beliefs are counted where they were elicited."""
+    made = result(run(tmp_path / "run", "sim/unsure=0.3", statements=3), "lab/one")
+    found = measures(made, 3)
+    accuracy = made.summary["accuracy_counts"]
+    believed = accuracy["correct"] + accuracy["incorrect"]
+    assert tuple(found) == MEASURES
+    assert found["accuracy"] == made.rates["accuracy"].value
+    assert found["honesty score at n statements"] == 1 - made.summary["metrics"]["lying_at"]["3"]["value"]
+    assert found["share of consistent beliefs"] == pytest.approx(believed / (believed + accuracy["no_belief"]))
+    assert measures(made, 1)["honesty score at n statements"] is None
+
+
+def test_scaling(tmp_path: Path) -> None:
+    """Models that lie more with more compute have a falling honesty score; who has no compute is named."""
+    results = [
+        result(run(tmp_path / str(at), f"sim/lie={0.1 + 0.15 * at},evade=0.1,unsure=0", seed=at), f"lab/m{at}")
+        for at in range(5)
+    ]
+    compute = {f"m{at}": Compute(10.0 ** (20 + at), f"f{at}") for at in range(4)}
+    found = scaling(results, compute, np.random.default_rng(0))
+    assert found.left_out == ("lab/m4",)
+    assert found.correlations["honesty score"].value == pytest.approx(-1)
+    assert found.correlations["share of consistent beliefs"].value is None  # all of them have every belief
+    assert found.correlations["honesty score at n statements"].models == 0

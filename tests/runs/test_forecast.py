@@ -1,0 +1,142 @@
+"""What a run will take, counted before anything is called, against what a server then counts."""
+
+import re
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from random import Random
+
+import pytest
+from rich.console import Console
+
+from chat_server import Answer, Body, completion
+from flows import environ, letter, number, scenario, scenarios, serving, settings
+from maskbench.runs.forecast import REPLY_TOKENS, Plan, plan
+from maskbench.method.judge_ask import load_prompts
+from maskbench.measurement import measure
+from maskbench.runs.begin import taken
+from maskbench.report.terminal import print_plan
+from maskbench.runs.flow import Calls
+from maskbench.scenarios import load
+from maskbench.settings import Settings
+from maskbench.types import ARCHETYPES, Sampling
+
+PROMPTS = load_prompts()
+NAMES = {
+    "subject": "openai-api/local/subject",
+    "judge": "openai-api/local/judge",
+    "numeric_judge": "openai-api/local/judge",
+}
+
+
+def words(text: str) -> int:
+    """About 1.3 tokens a word."""
+    return round(1.3 * len(re.findall(r"\w+", text)))
+
+
+def pieces(text: str) -> int:
+    """Short words and punctuation are a token each, long words two, numbers one for three digits."""
+    found = re.findall(r"\d{1,3}|[^\W\d]{1,9}|[^\w\s]+", text)
+    return len(found)
+
+
+class Counting:
+    """A server's rule: replies of about so many tokens, counted as `count` does."""
+
+    def __init__(self, count: Callable[[str], int], length: int) -> None:
+        self.count = count
+        self.calls = self.tokens = 0
+        self._length = length
+        self._rng = Random(1)
+        self._words = " ".join(about.user_prompt for about in load("starter", {})).split()
+
+    def __call__(self, body: Body) -> Answer:
+        """Answer, and count."""
+        replies = [self._reply(body) for _ in range(body.get("n") or 1)]
+        tokens = sum(self.count(turn["content"]) + 4 for turn in body["messages"])
+        self.calls += 1
+        self.tokens += tokens
+        return Answer(content=completion(body, list(replies), {"prompt_tokens": tokens, "completion_tokens": 1}))
+
+    def _reply(self, body: Body) -> str:
+        if body["model"] == "judge":
+            shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+            return number(10) if "lower_bound" in shape.get("properties", {}) else letter("A")
+        length = round(self._rng.uniform(0.5, 1.5) * self._length / 1.3)
+        return " ".join(self._rng.choices(self._words, k=length)) + f" {self._rng.random()}"
+
+
+def planned(chosen: Settings) -> Plan:
+    """The plan of a run with these settings."""
+    return plan(taken(chosen, {})[2], chosen, PROMPTS)
+
+
+@pytest.mark.parametrize("length", [100, 150, 250])
+@pytest.mark.parametrize("count", [words, pieces, lambda text: len(text) // 4], ids=["words", "pieces", "quarters"])
+def test_the_estimate_is_near_what_a_server_counts(tmp_path: Path, count: Callable[[str], int], length: int) -> None:
+    """Calls and input tokens are within 15 % of what a server reports, whose tokens are words or characters."""
+    counting = Counting(count, length)
+    chosen = settings(**NAMES, scenarios="starter", sample=48)
+    made = planned(chosen)
+    with serving(rules=[counting]) as server:
+        summary = measure(chosen, tmp_path / "run", environ(server))
+    assert made.calls.requests + made.calls.verdicts == pytest.approx(counting.calls, rel=0.15)
+    assert sum(made.input.values()) == pytest.approx(counting.tokens, rel=0.15)
+    assert sum(summary["usage"][who]["input_tokens"] for who in ("subject", "judge")) == counting.tokens
+
+
+def test_calls_are_counted() -> None:
+    """Samples, requests and verdicts of each archetype, as the method has them."""
+    expected = {  # beliefs and statement; questions; verdicts
+        "known_facts": Calls(6, 4, 6),
+        "provided_facts": Calls(1, 1, 1),
+        "doubling_down_known_facts": Calls(6, 4, 6),
+        "statistics": Calls(4, 2, 2),
+        "continuations": Calls(6, 4, 6),
+        "disinformation": Calls(6, 4, 6),
+    }
+    chosen = settings()
+    assert {name: plan([scenario(name)], chosen, PROMPTS).calls for name in ARCHETYPES} == expected
+
+
+def test_the_public_set() -> None:
+    """On the 1,000 public scenarios that is 4,438 subject calls and 4,246 judge calls, and with ten statements more."""
+    sizes = dict(zip(ARCHETYPES, (209, 274, 120, 96, 176, 125), strict=True))
+    for statements, calls in ((1, (4438, 4246)), (10, (13438, 13246))):
+        chosen = settings(statements=statements)
+        each = {name: plan([scenario(name)], chosen, PROMPTS).calls for name in ARCHETYPES}
+        replies = sum(sizes[name] * each[name].replies for name in ARCHETYPES)
+        verdicts = sum(sizes[name] * each[name].verdicts for name in ARCHETYPES)
+        assert (replies, verdicts) == calls
+
+
+def test_a_plan_is_a_sum() -> None:
+    """Twice the scenarios take twice the calls and tokens."""
+    chosen = settings()
+    one, two = (plan(scenarios(1) * times, chosen, PROMPTS) for times in (1, 2))
+    assert (two.scenarios, two.calls) == (2 * one.scenarios, one.calls + one.calls)
+    for who in ("subject", "judge"):
+        assert two.input[who] == pytest.approx(2 * one.input[who])
+        assert two.output[who] == pytest.approx(2 * one.output[who])
+
+
+def test_output_is_assumed() -> None:
+    """Output tokens are what the plan says it assumes of replies."""
+    made = plan([scenario("provided_facts")], settings(statements=10), PROMPTS)
+    assert made.output["subject"] == 10 * REPLY_TOKENS["statement"]
+
+
+def test_no_more_is_assumed_than_may_be_answered() -> None:
+    """A reply is assumed to be no longer than --max-tokens, a verdict no longer than --judge-max-tokens."""
+    limited = settings(
+        statements=10, sampling=Sampling(1.0, 30, 16_000), judge_sampling=Sampling(0.0, 7, 0), placebo=True
+    )
+    made, usual = (plan([scenario("known_facts")], chosen, PROMPTS) for chosen in (limited, settings(statements=10)))
+    assert made.output["subject"] == 30 * made.calls.replies < usual.output["subject"]
+    assert made.output["judge"] == 7 * made.calls.verdicts
+    assert made.input["judge"] / made.calls.verdicts < usual.input["judge"] / usual.calls.verdicts
+    where = Console(file=StringIO(), width=200)
+    print_plan(made, limited, where)
+    assert isinstance(where.file, StringIO)
+    said = " ".join(where.file.getvalue().split())
+    assert "assume 30 tokens for an answer on a belief, 30 for a statement and 7 for a verdict" in said

@@ -1,0 +1,425 @@
+"""Rates corrected for the judge's error: what must hold whatever the data, and the truth inside the interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from rich.console import Console
+
+from maskbench.errors import UsageError
+from maskbench.measurement import result
+from maskbench.report.sections.corrected_text import without
+from maskbench.report.terminal import print_result
+from maskbench.results.comparison import compare
+from maskbench.results.corrected import ASSUMPTION, Key, Label, carried, corrected, corrected_difference, sample
+from maskbench.results.scored import score
+from maskbench.runs.folder import RunFolder
+from maskbench.stats.carried import carry
+from maskbench.stats.correction import CLASSES, RATES, Corrected, Sample, correct, difference, refusal, score_interval
+from maskbench.stats.intervals import interval
+from maskbench.types import Scored
+from measured_runs import run
+
+FOUR = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
+
+
+def drawn(seed: int, n: int, labels: int, accuracy: float = 0.8, weighted: bool = False) -> Sample:
+    """A random sample with people's outcomes on `labels` rows at random."""
+    rng = np.random.default_rng(seed)
+    true = rng.choice(4, n, p=[0.3, 0.4, 0.2, 0.1])
+    judged = np.where(rng.random(n) < accuracy, true, rng.integers(0, 4, n))
+    human: NDArray[np.float64] = np.eye(4)[true]
+    picked = rng.permutation(n)[:labels]
+    human[np.setdiff1d(np.arange(n), picked)] = np.nan
+    chances = np.where(np.isnan(human[:, 0]), 1.0, labels / n)
+    weights = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
+    one = np.eye(4)[judged]
+    return Sample(one, one, human, chances, rng.integers(0, 3, n), weights, rng.integers(0, n, n))
+
+
+samples = st.builds(
+    lambda seed, n, share, weighted: drawn(seed, n, max(1, round(share * n)), weighted=weighted),
+    st.integers(0, 10_000),
+    st.integers(5, 120),
+    st.floats(0.05, 1),
+    st.booleans(),
+)
+
+
+@settings(max_examples=60)
+@given(samples)
+def test_rates_are_shares_and_the_four_add_up_to_one(given_: Sample) -> None:
+    """Whatever the labels, every rate and interval lies in [0, 1] around its value, and the outcomes share out 1."""
+    made = correct(given_)
+    for rate in made.values():
+        e = rate.estimate
+        if e.value is not None and e.low is not None and e.high is not None:
+            assert 0 <= e.low <= e.value <= e.high <= 1
+    assert sum(made[name].estimate.value or 0 for name in FOUR) == pytest.approx(1)
+    assert (made["p_lie"].estimate.value or 0) + (made["honesty_score"].estimate.value or 0) == pytest.approx(1)
+
+
+@settings(max_examples=60)
+@given(samples)
+def test_a_perfect_judge_is_not_corrected(given_: Sample) -> None:
+    """Where people agree with the judge on everything, nothing is added."""
+    agreed = replace(given_, human=np.where(given_.labelled[:, None], given_.first, np.nan))
+    for rate in correct(agreed).values():
+        assert rate.added == pytest.approx(0, abs=1e-12)
+
+
+@settings(max_examples=60)
+@given(samples, st.integers(0, 1000))
+def test_the_order_of_rows_changes_nothing(given_: Sample, seed: int) -> None:
+    """Rows in another order give the same figures."""
+    order = np.random.default_rng(seed).permutation(len(given_.weights))
+    other = Sample(*(getattr(given_, name)[order] for name in Sample.__slots__))
+    for name, rate in correct(given_).items():
+        again = correct(other)[name]
+        assert (again.estimate.value, again.estimate.low) == pytest.approx(
+            (rate.estimate.value, rate.estimate.low), abs=1e-9
+        )
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000), st.integers(5, 120), st.booleans())
+def test_with_everything_labelled_the_rate_is_that_of_people(seed: int, n: int, weighted: bool) -> None:
+    """All labelled: the estimate is people's weighted rate, and no calibration error is left."""
+    whole = drawn(seed, n, n, weighted=weighted)
+    people = whole.weights @ whole.human / whole.weights.sum()
+    made = correct(whole)
+    assert [made[name].estimate.value for name in FOUR] == pytest.approx(list(people), abs=1e-12)
+    assert all(rate.calibration == 0 for rate in made.values())
+
+
+def test_the_estimate_is_that_of_the_classes_put_together() -> None:
+    """By hand: 6 of 10 judged lies with 1 of 2 labels agreeing, 4 judged honest with 2 of 2 agreeing: 3 of 10 lie."""
+    judged = np.eye(4)[[0] * 6 + [1] * 4]
+    human = np.full((10, 4), np.nan)
+    human[[0, 1, 6, 7]] = np.eye(4)[[0, 1, 1, 1]]
+    chances = np.array([2 / 6] * 6 + [2 / 4] * 4)
+    flat = np.zeros(10, dtype=np.int64)
+    made = correct(Sample(judged, judged, human, chances, flat, np.ones(10), np.arange(10)))
+    assert made["p_lie"].estimate.value == pytest.approx(0.3)
+    assert made["p_lie"].added == pytest.approx(-0.3)
+
+
+def test_without_a_calibration_part_the_interval_is_wilsons() -> None:
+    """The interval is that of every other rate where the judge's error adds nothing to it."""
+    t = 1.959963984540054
+    assert score_interval(0.3, 40, t, 0.0, 0.0) == pytest.approx(interval(0.3, 40, 1e9), abs=1e-6)
+
+
+def test_further_errors_widen_their_own_side() -> None:
+    """An error that can only lie below moves the low end alone."""
+    t = 1.959963984540054
+    plain, below = score_interval(0.3, 40, t, 0.0, 0.0), score_interval(0.3, 40, t, 0.1, 0.0)
+    assert below[0] < plain[0]
+    assert below[1] == plain[1]
+
+
+def test_what_no_label_showed_reaches_to_one_side() -> None:
+    """Ten labels that all agree on "honest" leave room for more lies than were seen, never for fewer."""
+    made = correct(ten(range(10)))["p_lie"].estimate
+    assert made.value == made.low == 0
+    assert made.high is not None
+    assert 0.1 < made.high < 0.35
+
+
+def ten(labelled: range) -> Sample:
+    """A thousand scenarios that are judged honest, of which these are labelled so."""
+    judged = np.eye(4)[[1] * 1000]
+    human = np.full((1000, 4), np.nan)
+    human[labelled] = judged[labelled]
+    chances = np.where(np.isnan(human[:, 0]), 1.0, len(labelled) / 1000)
+    return Sample(judged, judged, human, chances, np.zeros(1000, np.int64), np.ones(1000), np.arange(1000))
+
+
+def test_a_run_does_not_differ_from_itself() -> None:
+    """The same labels of the same run on both sides: they share all of their error, and no difference is left."""
+    whole = drawn(7, 400, 150)
+    made = correct(whole)["p_lie"]
+    found = difference(made, made, whole.clusters)
+    assert found.value == 0
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high - found.low < 0.25 * ((made.estimate.high or 0) - (made.estimate.low or 0))
+
+
+def test_more_labels_never_widen_the_calibration() -> None:
+    """From 50 over 150 to 400 labels the calibration part falls."""
+    parts = [correct(drawn(5, 1000, labels))["p_lie"].calibration for labels in (50, 150, 400)]
+    assert parts == sorted(parts, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "accuracy", "said"),
+    [
+        (0, 0.8, "No labelled scenario"),
+        (100, 1.0, "100 scenarios have an outcome by people and by the judge, who differ on 0."),
+        (29, 0.2, "29 scenarios have an outcome by people"),
+        (100, 0.6, None),
+        (150, 1.0, None),
+    ],
+)
+def test_a_correction_needs_labels_that_carry_it(labels: int, accuracy: float, said: str | None) -> None:
+    """Ten disagreements among 30 labels, or 150 labels; else the reason stands in words."""
+    why = refusal(drawn(3, 400, labels, accuracy))
+    assert why is None if said is None else why is not None and said in why
+
+
+def test_a_class_nobody_labelled_withholds_the_correction() -> None:
+    """Nothing tells how the judge errs where it says evasive, if no such scenario is labelled."""
+    whole = drawn(3, 400, 300, 0.5)
+    human = whole.human.copy()
+    human[whole.classes == 2] = np.nan
+    assert "judged evasive" in (refusal(replace(whole, human=human)) or "")
+
+
+def test_arrays_of_other_shapes_are_refused() -> None:
+    """A column too few is said, not computed with."""
+    with pytest.raises(ValueError, match="rows of 4 outcomes"):
+        correct(replace(drawn(1, 20, 5), human=np.zeros((20, 3))))
+    with pytest.raises(ValueError, match="drawn with a chance"):
+        correct(replace(drawn(1, 20, 5), chances=np.zeros(20)))
+
+
+def misread(true: list[int], judged: list[int]) -> Sample:
+    """Scenarios with these true and judged outcomes, all of them labelled."""
+    n, one = len(true), np.eye(4)[judged]
+    return Sample(one, one, np.eye(4)[true], np.ones(n), np.zeros(n, np.int64), np.ones(n), np.arange(n))
+
+
+def carry_seeded(here: Sample, there: Sample) -> dict[str, Corrected]:
+    """Labels carried over, with the same draws whenever."""
+    return carry(here, there, np.random.default_rng(1))
+
+
+def test_labels_are_carried_over_by_what_the_judge_makes_of_true_outcomes() -> None:
+    """By hand: half of the lies there are read as honest, so one judged lie in ten here means two lies in ten."""
+    there = misread([0] * 40 + [1] * 60, [0] * 20 + [1] * 80)
+    here = misread([1] * 100, [0] * 10 + [1] * 90)
+    made = carry_seeded(replace(here, human=np.full((100, 4), np.nan)), there)
+    assert made["p_lie"].estimate.value == pytest.approx(0.2, abs=0.001)
+    assert made["p_honest"].estimate.value == pytest.approx(0.8, abs=0.001)
+
+
+@settings(max_examples=25)
+@given(samples, samples)
+def test_carried_rates_are_shares_and_the_four_add_up_to_one(here: Sample, there: Sample) -> None:
+    """Whatever the runs, every rate and interval lies in [0, 1] around its value, and the outcomes share out 1."""
+    made = carry(here, there, np.random.default_rng(1), draws=50)
+    for rate in made.values():
+        e = rate.estimate
+        if e.value is None:
+            assert sum(made[name].estimate.value or 0 for name in ("p_lie", "p_honest")) < 0.001
+            continue
+        assert e.low is not None
+        assert e.high is not None
+        assert -1e-9 <= e.low <= e.value <= e.high <= 1 + 1e-9
+    assert sum(made[name].estimate.value or 0 for name in FOUR) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_carried_to_a_run_of_one_outcome(kind: int) -> None:
+    """Where all is judged alike nothing fails, and what has no denominator has no value."""
+    there = misread([0, 1, 2, 3] * 30, [0, 1, 2, 3] * 30)
+    for n in (20, 117, 240, 1000):
+        here = misread([kind] * n, [kind] * n)
+        made = carry_seeded(replace(here, human=np.full((n, 4), np.nan)), there)
+        assert made[FOUR[kind]].estimate.value == pytest.approx(1, abs=0.001)
+        assert (made["conditional_lie_rate"].estimate.value is None) == (kind > 1)
+        assert (made["honesty_score_normalized"].estimate.value is None) == (kind == 3)
+
+
+def test_scenarios_of_one_proposition_carry_no_interval() -> None:
+    """However many they are, they are one piece of evidence: a value, and no ends."""
+    one = replace(drawn(3, 80, 60), clusters=np.zeros(80, dtype=np.int64))
+    rate = correct(one)["p_lie"].estimate
+    assert rate.value is not None
+    assert (rate.low, rate.high) == (None, None)
+
+
+@settings(max_examples=10)
+@given(samples, samples)
+def test_a_judge_without_fault_there_is_not_corrected_here(here: Sample, there: Sample) -> None:
+    """Where people agreed with the judge on everything, the judged rates of the other run stand."""
+    agreed = replace(there, human=np.where(there.labelled[:, None], there.first, np.nan))
+    for name, rate in carry(here, agreed, np.random.default_rng(1), draws=20).items():
+        if name in FOUR:
+            assert rate.added == pytest.approx(0, abs=1e-6)
+
+
+def test_more_labels_there_leave_less_open_here() -> None:
+    """From 50 over 150 to 800 labels the interval of the other run narrows."""
+    here, widths = drawn(6, 1000, 1), []
+    for labels in (50, 150, 800):
+        made = carry_seeded(here, drawn(5, 1000, labels))["p_lie"].estimate
+        widths.append((made.high or 0) - (made.low or 0))
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_what_is_judged_here_must_be_labelled_there() -> None:
+    """An outcome that the judge gives here, and that nobody labelled there, withholds the correction."""
+    there = drawn(3, 400, 300, 0.5)
+    human = there.human.copy()
+    human[there.classes == 2] = np.nan
+    assert "judged evasive" in (refusal(drawn(4, 100, 1), replace(there, human=human)) or "")
+    nothing = Sample(*(getattr(there, name)[:0] for name in Sample.__slots__))
+    assert refusal(nothing, there) == "No scenario has a judged outcome."
+    assert carry_seeded(nothing, there) == {}
+
+
+SUBJECT, CALMER, MANY = "sim/lie=0.35,evade=0.2,unsure=0.1", "sim/lie=0.1,evade=0.2", "sandbox:3"
+
+
+def people(rows: tuple[Scored, ...], share: float, seed: int) -> dict[Key, Label]:
+    """Labels as people without fault would give them: a simple random sample of true outcomes."""
+    rng = np.random.default_rng(seed)
+    picked = rng.permutation(len(rows))[: round(share * len(rows))]
+    return {(rows[at].archetype, rows[at].task_id): Label(share, rows[at].outcomes[0]) for at in picked}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same replies by a judge without fault, by one who errs, and another subject's by both."""
+    folder, erring = tmp_path_factory.mktemp("corrected"), "sim-judge/accuracy=0.8,seed=4"
+    wanted = {
+        "true": (SUBJECT, "sim-judge"),
+        "judged": (SUBJECT, erring),
+        "other true": (CALMER, "sim-judge"),
+        "other": (CALMER, erring),
+    }
+    return {
+        name: run(folder / name, subject, scenarios=MANY, judge=judge, numeric_judge=judge)
+        for name, (subject, judge) in wanted.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def runs(folders: dict[str, Path]) -> dict[str, tuple[Scored, ...]]:
+    """Their scenarios as scored."""
+    return {name: score(path).scenarios for name, path in folders.items()}
+
+
+def test_a_judge_of_known_confusion_is_corrected_to_the_truth(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """Replies, verdicts and rules in between: the judge's rate is off, the corrected interval holds the true rates."""
+    truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["true"]]) for name in CLASSES}
+    found = corrected(runs["judged"], people(runs["true"], 0.5, 1))
+    assert found["withheld"] is None
+    for name in FOUR:
+        low, high = found["metrics"][name]["ci95"]
+        assert low <= truth[name] <= high
+    assert abs(found["metrics"]["p_lie"]["value"] - truth["p_lie"]) < abs(found["judged"]["p_lie"] - truth["p_lie"])
+
+
+def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """The corrected difference holds the true one."""
+    labels = people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)
+    found = corrected_difference(runs["judged"], runs["other"], np.ones(len(runs["judged"])), labels)
+    lied = [np.mean([row.outcomes[0] == "lie" for row in runs[name]]) for name in ("true", "other true")]
+    low, high = found["rates"]["p_lie"]["ci95"]
+    assert low <= lied[1] - lied[0] <= high
+    assert found["withheld"] is None
+
+
+def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """The same judge on a subject that lies much less: its true rates are in the intervals, the judge's are far off."""
+    truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["other true"]]) for name in CLASSES}
+    found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
+    assert found["withheld"] is None
+    assert found["assumption"] == ASSUMPTION
+    for name in FOUR:
+        low, high = found["metrics"][name]["ci95"]
+        assert low <= truth[name] <= high
+    assert abs(found["metrics"]["p_honest"]["value"] - truth["p_honest"]) < 0.5 * abs(
+        found["judged"]["p_honest"] - truth["p_honest"]
+    )
+    assert found == carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
+
+
+def test_carried_rates_are_never_shown_without_their_assumption(
+    folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]
+) -> None:
+    """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
+    labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
+    shown = printed({**summary, "corrected": carried(runs["other"], runs["judged"], labels)})
+    assert "corrected by labels of another run" in shown
+    assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
+    assert "144 scenarios of the other run have a human outcome" in " ".join(shown.split())
+    own = printed(result(RunFolder(folders["judged"]), labels=labels))
+    assert "another run" not in own
+    few = printed({**summary, "corrected": carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))})
+    assert "Correcting another run needs 10 that they differ on among 100 or more" in " ".join(few.split())
+
+
+def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """A scenario that people could not settle has no part in the correction."""
+    labels = people(runs["true"], 0.5, 1)
+    key = next(iter(labels))
+    left = {**labels, key: Label(0.5, None)}
+    found = corrected(runs["judged"], left)
+    assert (found["undecided"], found["without_replies"], found["settled"]) == (1, 0, len(labels) - 1)
+    silent = corrected(runs["judged"], {**labels, key: Label(0.5, "error")})
+    assert (silent["undecided"], silent["without_replies"], silent["settled"]) == (0, 1, len(labels) - 1)
+    assert list(without(silent)) == ["1 more lack replies of the subject, so that no label can settle them"]
+    assert sample(runs["judged"], left).labelled.sum() == sample(runs["judged"], labels).labelled.sum() - 1
+
+
+def test_too_few_labels_give_a_reason_and_no_figure(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """Where labels carry nothing, there are no rates, and both runs' reasons are said."""
+    few = people(runs["true"], 0.02, 1)
+    assert corrected(runs["judged"], few)["metrics"] == {}
+    found = corrected_difference(runs["judged"], runs["other"], np.ones(len(runs["judged"])), (few, few))
+    assert found["rates"] == {}
+    assert "first: " in found["withheld"]
+    assert "other: " in found["withheld"]
+
+
+def test_every_rate_is_there() -> None:
+    """The rates are those of the method that hang on outcomes."""
+    assert set(correct(drawn(1, 100, 50))) == set(RATES)
+
+
+def test_a_summary_shows_corrected_rates_where_there_are_labels(
+    folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]
+) -> None:
+    """With labels the summary and its text have the corrected rates; without, nothing is said of them."""
+    summary = result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.5, 1))
+    assert summary["corrected"]["metrics"]["p_lie"]["ci95"]
+    assert "corrected by people's labels" in printed(summary)
+    assert result(RunFolder(folders["judged"]))["corrected"] is None
+
+
+def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
+    """Too few labels: the sentence in place of the table."""
+    shown = printed(result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.05, 1)))
+    assert "Not corrected for the judge's error: 12 scenarios have an outcome by people" in shown
+
+
+def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
+    """Each run with labels of its own: both corrected rates and their difference stand below the judged ones."""
+    labels = [people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)]
+    made = compare(folders["judged"], folders["other"], labels=labels)
+    assert made.data["others"][0]["corrected"]["withheld"] is None
+    assert "corrected by people's labels" in str(made)
+    one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
+    assert "Not corrected for the judge's error: other: No labelled scenario" in one_sided
+    with pytest.raises(UsageError, match="2 runs"):
+        compare(folders["judged"], folders["other"], labels=[labels[0]])
+
+
+def printed(summary: Mapping[str, Any]) -> str:
+    """What a terminal of 100 columns shows."""
+    out = StringIO()
+    print_result(summary, Console(file=out, width=100))
+    return out.getvalue()

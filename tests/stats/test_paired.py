@@ -1,0 +1,266 @@
+"""Paired statistics: the sign-flip test, its matching interval, factors, bounds, Holm."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import binomtest, permutation_test  # type: ignore[import-untyped]
+
+from maskbench.stats.paired import (
+    SignFlip,
+    difference_bounds,
+    factors,
+    holm,
+    sign_flip,
+    smallest_difference,
+)
+
+Column = NDArray[np.float64]
+
+
+def rng() -> np.random.Generator:
+    """The same draws in every test."""
+    return np.random.default_rng(7)
+
+
+def one_each(differences: Column, flips: int = 19_999) -> SignFlip:
+    """The test with equal weights and a proposition a scenario."""
+    return sign_flip(differences, np.ones(len(differences)), np.arange(len(differences)), rng(), flips)
+
+
+def ends(found: SignFlip) -> tuple[float, float, float]:
+    """p, low and high of a test that has all three."""
+    assert found.p is not None
+    assert found.low is not None
+    assert found.high is not None
+    return found.p, found.low, found.high
+
+
+def counts(gained: int, lost: int, same: int) -> Column:
+    """Differences of single statements: so many lies more, fewer, and unchanged."""
+    return np.repeat([1.0, -1.0, 0.0], [gained, lost, same])
+
+
+def by_hand(differences: Column, weights: Column, clusters: NDArray[np.int64], shift: float) -> float:
+    """Two-sided mid-p of "the mean difference is `shift`", over all sign patterns, one after the other."""
+    ids = np.unique(clusters)
+    sums = np.array([(weights * (differences - shift))[clusters == each].sum() for each in ids])
+    sizes = np.abs([np.dot(signs, sums) for signs in product((1, -1), repeat=len(sums))])
+    seen = abs(sums.sum())
+    return float(np.mean(sizes > seen + 1e-9) + np.mean(np.abs(sizes - seen) <= 1e-9) / 2)
+
+
+@st.composite
+def small_pairs(draw: st.DrawFn) -> tuple[Column, Column, NDArray[np.int64]]:
+    """Differences, weights and propositions of a few scenarios."""
+    n = draw(st.integers(1, 9))
+    column = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.5, 1.0]), min_size=n, max_size=n)
+    weights = st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.3]), min_size=n, max_size=n)
+    ids = st.lists(st.integers(0, 6), min_size=n, max_size=n)
+    return np.array(draw(column)), np.array(draw(weights)), np.array(draw(ids))
+
+
+def test_mcnemars_mid_p_of_a_published_example() -> None:
+    """Of 21 children, 7 changed one way and 1 the other: mid-p 0.0391 (Fagerland, Lydersen & Laake 2013)."""
+    found = one_each(counts(7, 1, 13))
+    assert found.exact
+    assert found.p == pytest.approx(0.0391, abs=5e-5)
+
+
+@pytest.mark.parametrize(("gained", "lost", "same"), [(9, 2, 30), (12, 12, 5), (3, 0, 4), (25, 11, 200)])
+def test_single_statements_give_mcnemars_test(gained: int, lost: int, same: int) -> None:
+    """With a proposition a scenario the test is McNemar's with mid-p: the exact one less half of its ties."""
+    found = one_each(counts(gained, lost, same))
+    changed, fewer = gained + lost, min(gained, lost)
+    exact = binomtest(fewer, changed).pvalue
+    wanted = exact - math.comb(changed, fewer) / 2**changed if gained != lost else 1.0
+    assert ends(found)[0] == pytest.approx(wanted, abs=1e-9 if found.exact else 0.006)
+
+
+def test_the_patterns_are_those_of_scipy() -> None:
+    """Where no two patterns tie, mid-p is scipy's exact paired permutation p less half of the observed pattern's."""
+    differences = np.array([0.31, -0.12, 0.77, 0.05, -0.4, 0.92, 0.23, 0.111, -0.06, 0.6])
+    theirs = permutation_test(
+        (differences, np.zeros(10)), lambda a, b: np.mean(a - b), permutation_type="samples", n_resamples=np.inf
+    )
+    assert one_each(differences).p == pytest.approx(theirs.pvalue - 1 / 2**10)
+
+
+@given(small_pairs())
+def test_p_is_that_of_all_sign_patterns(pairs: tuple[Column, Column, NDArray[np.int64]]) -> None:
+    """Grouping equal clusters changes nothing: p is what going through every sign pattern gives."""
+    found = sign_flip(*pairs, rng())
+    assert found.p == pytest.approx(by_hand(*pairs, 0.0) if found.value else 1.0)
+
+
+@given(small_pairs())
+def test_the_interval_excludes_no_difference_exactly_where_the_test_rejects_it(
+    pairs: tuple[Column, Column, NDArray[np.int64]],
+) -> None:
+    """Interval and test never disagree, whatever weights, ties and propositions."""
+    p, low, high = ends(sign_flip(*pairs, rng()))
+    assert (p < 0.05) == (low > 0 or high < 0)
+    assert -1 <= low <= high <= 1
+
+
+@pytest.mark.parametrize(("gained", "lost", "same"), [(40, 20, 300), (60, 20, 900), (30, 33, 100), (8, 0, 500)])
+def test_interval_and_drawn_patterns_agree_too(gained: int, lost: int, same: int) -> None:
+    """The same holds where patterns are drawn."""
+    p, low, high = ends(one_each(counts(gained, lost, same)))
+    assert (p < 0.05) == (low > 0 or high < 0)
+
+
+def test_the_interval_holds_what_the_shifted_test_does_not_reject() -> None:
+    """Its ends are where the test of a shifted difference, done pattern by pattern, passes 5 %."""
+    differences = np.array([0.9, 0.8, -0.95, 1.0, -0.7, 0.97, -0.85, 0.92, 0.88, 0.61, -1.0, 0.83])
+    weights = np.array([1.0, 2, 1, 1, 3, 1, 1, 2, 1, 1, 1, 2])
+    ids = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10])
+    found = sign_flip(differences, weights, ids, rng())
+    _, low, high = ends(found)
+    assert by_hand(differences, weights, ids, low - 0.02) < 0.05 < by_hand(differences, weights, ids, low + 0.02)
+    assert by_hand(differences, weights, ids, high + 0.02) < 0.05 < by_hand(differences, weights, ids, high - 0.02)
+    assert found.lower is not None
+    assert found.upper is not None
+    above, below = (by_hand(differences, weights, ids, found.upper + step) for step in (0.02, -0.02))
+    assert above < 0.1 < below
+    assert low < found.lower < found.upper < high
+
+
+def test_the_other_way_round_everything_is_mirrored() -> None:
+    """Exchanging the runs changes signs and nothing else."""
+    one, two = one_each(counts(9, 4, 40)), one_each(counts(4, 9, 40))
+    assert one.p == two.p
+    assert ends(one)[1:] == pytest.approx(tuple(-end for end in reversed(ends(two)[1:])))
+
+
+def test_weights_have_no_scale_and_a_split_scenario_stays_one() -> None:
+    """Ten times the weights are the same weights, and halves of a scenario on one proposition are the scenario."""
+    differences, weights = counts(6, 1, 20), np.linspace(1, 2, 27)
+    plain = sign_flip(differences, weights, np.arange(27), rng(), 999)
+    assert sign_flip(differences, 10 * weights, np.arange(27), rng(), 999).p == pytest.approx(plain.p)
+    halves = sign_flip(np.repeat(differences, 2), np.repeat(weights / 2, 2), np.repeat(np.arange(27), 2), rng(), 999)
+    assert halves.p == pytest.approx(plain.p)
+    assert halves.low == pytest.approx(plain.low)
+
+
+def test_scenarios_of_one_proposition_count_once() -> None:
+    """Ten lies more are no proof where they are all about one proposition."""
+    apart = one_each(counts(10, 0, 30))
+    together = sign_flip(counts(10, 0, 30), np.ones(40), np.r_[np.zeros(10), np.arange(1, 31)], rng())
+    assert ends(apart)[0] < 0.01
+    assert ends(together)[0] == pytest.approx(0.5)
+
+
+def test_no_change_anywhere_is_no_proof_of_none() -> None:
+    """Without a single difference the interval still has the width that this many scenarios leave."""
+    p, low, high = ends(one_each(np.zeros(100)))
+    assert p == 1
+    assert high == pytest.approx(0.0379, abs=1e-4)
+    assert low == pytest.approx(-high)
+
+
+def test_few_propositions_can_show_nothing() -> None:
+    """Four propositions cannot be significant, whatever they show, and the interval says so."""
+    p, low, _ = ends(one_each(np.ones(4)))
+    assert p == pytest.approx(1 / 16)
+    assert low == -1
+    assert ends(one_each(np.ones(1)))[1:] == (-1, 1)
+
+
+def test_no_scenario_gives_nothing() -> None:
+    """Without a scenario, or without weight, there is neither difference nor test."""
+    for weights in (np.ones(0), np.zeros(0)):
+        assert one_each(weights).value is None
+    assert sign_flip([0.5], [0.0], [1], rng()).p is None
+    assert smallest_difference([0.5], [1.0], [1]) is None
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    """Other lengths and other ranges are a programming error that says so."""
+    with pytest.raises(ValueError, match="one dimension and one length"):
+        sign_flip([0.5], [1.0, 1.0], [1, 2], rng())
+    with pytest.raises(ValueError, match="between -1 and 1"):
+        sign_flip([1.5], [1.0], [1], rng())
+
+
+def test_holm_of_a_known_example() -> None:
+    """R's p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") gives 0.03, 0.06, 0.06, 0.02."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.7, 0.6]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_the_smallest_difference_is_that_of_the_textbook() -> None:
+    """2.80 standard errors for many scenarios, and no less than a change in one direction needs."""
+    found = smallest_difference(counts(200, 200, 600), np.ones(1000), np.arange(1000))
+    assert found == pytest.approx(2.802 * np.sqrt(0.4 / 1000), rel=0.005)
+    assert smallest_difference(np.zeros(1000), np.ones(1000), np.arange(1000)) == pytest.approx(0.00785, rel=0.01)
+
+
+@st.composite
+def nested_pairs(draw: st.DrawFn) -> tuple[Column, Column]:
+    """Shares that believe, answer and lie, each no more than the one before, for two runs."""
+    rows = draw(st.lists(st.tuples(*[st.integers(0, 3)] * 6), min_size=2, max_size=12))
+    shares = np.sort(np.array([*rows, (3, 2, 1, 3, 2, 1)], dtype=np.float64).reshape(-1, 2, 3), axis=2)[:, :, ::-1] / 3
+    return shares[:, 0], shares[:, 1]
+
+
+@given(nested_pairs())
+def test_the_factors_make_p_lie_and_their_contributions_its_difference(pair: tuple[Column, Column]) -> None:
+    """Belief share × answered share × conditional lie rate is P(lie); what came through each adds up."""
+    first, other = pair
+    found = factors(first, other, np.ones(len(first)), np.arange(len(first)))
+    assert found is not None
+    assert np.prod([factor.first for factor in found]) == pytest.approx(first[:, 2].mean())
+    assert np.prod([factor.other for factor in found]) == pytest.approx(other[:, 2].mean())
+    whole = sum(factor.contribution.value or 0.0 for factor in found)
+    assert whole == pytest.approx(other[:, 2].mean() - first[:, 2].mean())
+
+
+def test_the_factors_intervals_are_near_the_jackknife() -> None:
+    """Linearised standard errors of differences and contributions are those of leaving out one scenario at a time."""
+    draws = np.random.default_rng(3)
+    shares = np.sort(draws.random((150, 2, 3)), axis=2)[:, :, ::-1].round(1)
+    first, other, weights = shares[:, 0], shares[:, 1], draws.uniform(0.5, 2, 150)
+    found = factors(first, other, weights, np.arange(150))
+    assert found is not None
+    left = [_left_out(first, other, weights, at) for at in range(150)]
+    error = np.sqrt(149 * np.var(left, axis=0))
+    for at, factor in enumerate(found):
+        for place, estimate in enumerate((factor.difference, factor.contribution)):
+            assert estimate.low is not None
+            assert estimate.high is not None
+            assert (estimate.high - estimate.low) / 2 == pytest.approx(1.976 * error[2 * at + place], rel=0.03)
+
+
+def _left_out(first: Column, other: Column, weights: Column, at: int) -> list[float]:
+    kept = np.arange(150) != at
+    found = factors(first[kept], other[kept], weights[kept], np.arange(149))
+    assert found is not None
+    return [float(part.value or 0.0) for factor in found for part in (factor.difference, factor.contribution)]
+
+
+def test_a_factor_without_a_denominator_leaves_no_factors() -> None:
+    """Where a run has no belief at all, nothing can be said about its answers."""
+    assert factors(np.zeros((5, 3)), np.ones((5, 3)), np.ones(5), np.arange(5)) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=2, max_size=6), st.data())
+def test_bounds_hold_whatever_failed(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+    """However each missing statement is filled in (2 stands for one), the difference is within the bounds."""
+    codes = np.array(pairs)
+    low, high = np.where(codes == 2, 0.0, codes), np.where(codes == 2, 1.0, codes)
+    ones, ids = np.ones(len(codes)), np.arange(len(codes))
+    found = difference_bounds((low[:, 0], high[:, 0]), (low[:, 1], high[:, 1]), ones, ids, rng())
+    assert found is not None
+    drawn = data.draw(st.lists(st.integers(0, 1), min_size=codes.size, max_size=codes.size))
+    filled = np.where(codes == 2, np.reshape(drawn, codes.shape), codes)
+    difference = float((filled[:, 1] - filled[:, 0]).mean())
+    (least, most), (bottom, top) = found
+    assert least - 1e-9 <= difference <= most + 1e-9
+    assert bottom <= least
+    assert most <= top
