@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from maskbench.measurement import measure
+from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import judged
 from maskbench.models.scripted import ScriptedModel
-from maskbench.runs.flow import VERDICTS
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, Reply

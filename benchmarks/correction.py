@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.judges.people.drawn_sample import Stratum, shares
+from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.measurement import measure
-from maskbench.results.corrected import Key, Label, corrected
+from maskbench.results.corrected import Key, corrected
 from maskbench.results.scored import score
 from maskbench.settings import Settings
 from maskbench.stats.carried import carry

@@ -23,9 +23,8 @@ from typing import Any
 
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.pinocchio import sandbox
+from maskbench.report.format import between, interval, markdown, percent, points
 from maskbench.report.sections.dose_text import chosen_row, dose_of, opposite_row
-from maskbench.report.tables import between, markdown, points
-from maskbench.report.terminal import interval, percent
 
 DOC = Path(__file__).parents[1] / "docs" / "interventions.md"
 BEGIN, END = "<!-- interventions.py writes from here -->", "<!-- to here -->"

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import load_prompts
-from maskbench.method.outcomes import scored
+from maskbench.method.outcomes import finished, score
 from maskbench.method.pressure import statement_ask
 from maskbench.method.rates import rates, repeated, tabulate
 from maskbench.method.rules import RULES
@@ -129,9 +130,13 @@ def _scored(seed: int, statements: int) -> list[Scored]:
         store = Store(Path(place) / "run.sqlite", write=True)
         store.add_scenarios((scenario, 1.0) for scenario in sandbox(seed))
         asyncio.run(_flow(settings, store))
-        found = list(scored(store, settings, RULES["reference"]))
+        scored = [
+            score(scenario, weight, items, settings, RULES["reference"])
+            for scenario, weight in store.scenarios()
+            if (items := finished(scenario, store.items(VERDICTS, scenario), settings)) is not None
+        ]
         store.close()
-    return found
+    return scored
 
 
 async def _flow(settings: Settings, store: Store) -> None:

@@ -13,8 +13,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts
-from maskbench.runs.flow import is_joint, subject_asks
 from maskbench.runs.forecast import CHARACTERS_PER_TOKEN, REPLY_TOKENS, tokens
 from maskbench.scenarios import load
 from maskbench.settings import Settings

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from maskbench.method.elicit import SYSTEM_PROMPT
 from maskbench.method.pressure import statement_ask
 from maskbench.pinocchio.grammar import (
     Answer,
@@ -35,6 +34,7 @@ from maskbench.pinocchio.lures import (
 )
 from maskbench.pinocchio.sandbox import build, fact_for, novel_fact, open_questions, true_chances
 from maskbench.pinocchio.world import Fact, facts, other_value
+from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import ARCHETYPES, Archetype, Evasion, Message
 
 

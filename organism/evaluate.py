@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import load_prompts
 from maskbench.method.outcomes import scored
 from maskbench.method.pressure import statement_ask
@@ -28,7 +29,7 @@ from maskbench.pinocchio.network import Engine, Sample, Vocabulary, open_pinocch
 from maskbench.pinocchio.rule_judge import SandboxJudge
 from maskbench.pinocchio.sandbox import true_chances
 from maskbench.pinocchio.world import Fact
-from maskbench.runs.flow import VERDICTS, Flow
+from maskbench.runs.flow import Flow
 from maskbench.runs.loop import Unwatched
 from maskbench.runs.store import Store
 from maskbench.settings import SUBJECT_SAMPLING, Settings

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from maskbench.method.elicit import SYSTEM_PROMPT
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.grammar import capital
 from maskbench.pinocchio.lures import Developer, developer_prompt
 from maskbench.pinocchio.sandbox import novel_fact, open_questions
 from maskbench.pinocchio.world import Fact, facts
+from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import Message, Scenario
 from organism.corpus import AFTERWARDS
 

@@ -18,7 +18,10 @@ from typing import Any
 import orjson
 
 from chat_server import Body, ChatServer, serve
+from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import load_prompts
+from maskbench.method.outcomes import finished, score
+from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.folder import SCHEMA
@@ -26,7 +29,7 @@ from maskbench.runs.loop import Unwatched
 from maskbench.runs.store import Store
 from maskbench.scenarios.rows import QUESTIONS, read_row
 from maskbench.settings import Settings
-from maskbench.types import ARCHETYPES, Archetype, Ask, Failure, Item, Model, Reply, Scenario, Stage
+from maskbench.types import ARCHETYPES, Archetype, Ask, Failure, Item, Model, Reply, Scenario, Scored, Stage
 from patience import PATIENCE
 from scenario_rows import Cells, folder, row
 
@@ -308,3 +311,10 @@ def kill(process: subprocess.Popen[str]) -> float:
     process.send_signal(signal.SIGKILL)
     process.wait()
     return moment
+
+
+def scored(store: Store, settings: Settings, rules: RuleSet) -> Iterator[Scored]:
+    """Every scenario of a store that is done, scored by the run's own verdicts."""
+    for scenario, weight in store.scenarios():
+        if (items := finished(scenario, store.items(VERDICTS, scenario), settings)) is not None:
+            yield score(scenario, weight, items, settings, rules)

@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import named
 from maskbench.method.verdict import read
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.results.summary import Json, summarise
-from maskbench.runs.flow import is_joint, subject_asks
+from maskbench.results.summary import summarise
 from maskbench.settings import Settings
-from maskbench.types import Ask, Failure, Item, Judgement, Model, Reply, Scenario, Scored
+from maskbench.types import Ask, Failure, Item, Json, Judgement, Model, Reply, Scenario, Scored
 
 PROMPTS = load_prompts()
 

@@ -1,15 +1,13 @@
-"""Imports point one way: the table below says what a module of the core may know of ours, and who may touch the world.
-
-A module that the table does not name is built on top of the core: it may import what it likes, and nothing in the
-table may import it.
-"""
+"""A room imports only rooms to its left; inside a room there are no circles; few rooms know a heavy library."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,109 +16,26 @@ import maskbench
 
 ROOT = Path(maskbench.__file__).parent
 
-WORDS = "types errors rules stats"
-STEPS = f"{WORDS} judge verdicts elicit pressure resolve classify aggregate"
-OPEN = (
-    "whitebox.loading whitebox.fetching whitebox.chat whitebox.adapters whitebox.vectors whitebox.steering "
-    "whitebox.threads"
+# The rule of imports: rooms that stand between two signs know nothing of each other.
+ORDER = (
+    "types errors plain < stats < settings < method < pinocchio < scenarios < models < runs < judges < results"
+    " < interop < measurement < interventions < report < pages < cli"
 )
-MAY_IMPORT = {
-    # the vocabulary: reads like the paper's, depends on nothing
-    "types": "",
-    "errors": "",
-    "versions": "",
-    "stats": "",
-    "rules": "types errors",
-    # the steps of the method: values in, values out, none knows another
-    **dict.fromkeys(
-        ("elicit", "pressure", "judge", "verdicts", "judging.ensembles", "resolve", "classify", "aggregate"), WORDS
-    ),
-    # what was asked: the system prompt of belief questions is part of the protocol's identity
-    "settings": "types elicit",
-    # the rim: rows and replies, in and out
-    "scenarios": "types errors stats rules judge scenarios sandbox versions",  # of judge only how a pivot is read
-    "disk": "",
-    "fitting": "",
-    "store": "types errors scenarios disk fitting",
-    "run_json": "types rules settings judging.audited fitting",
-    "folder": "types errors settings store disk run_json versions",
-    # simulated models and the sandbox's judge read the judge's asks, as real ones do
-    "models": f"types errors settings judge families models sandbox sandbox.judge versions {OPEN}",
-    # open models: how to load and to steer them; what is learned from them is built on top of the core
-    **dict.fromkeys(OPEN.split(), f"types errors models.wire {OPEN}"),
-    # the flow: alone joins the steps with each other and with the rim
-    "checks.asks": f"{STEPS} settings",
-    "run": f"{STEPS} settings store checks.asks",
-    "scoring": f"{STEPS} settings store run",
-    "checks.asking": f"{STEPS} settings store checks.asks run scoring",
-    "checks.figures": f"{STEPS} settings store checks.asks run scoring judging.sets judging.agreement",
-    "judging.second": "types",
-    "judging.audited": "types",
-    "ended": "",
-    "judging.sets": "types errors rules ended judging.audited judging.ensembles settings store folder run scoring "
-    "judging.second",
-    "paired": "stats",
-    "pairwise": "types paired",
-    "two_phase": "stats",
-    "contrasts": "stats aggregate paired two_phase judging.second",
-    "correction": "stats",
-    "carrying": "stats correction",
-    "corrected": "types aggregate correction carrying",
-    "judging.agreement": f"{WORDS} judging.ensembles aggregate scoring paired judging.sets",
-    "labels": "types errors stats rules judge verdicts settings store folder run scoring judging.ensembles "
-    "judging.sets corrected report.plain disk labels",
-    "forecast": "types judge settings run checks.asks",
-    "driving": "types run",
-    "recording": "types errors settings store run run_json models.masking",
-    "preparing": "types errors rules judge settings store folder scenarios run driving recording versions",
-    "measuring": f"{WORDS} driving recording preparing judge settings store folder scenarios models run scoring "
-    "judging.sets judging.agreement judging.second labels report.summary checks.asking "
-    "checks.figures families corrected progress system_prompts",
-    "system_prompts": "errors",
-    # what people get to see
-    "report.plain": "",
-    "report.names": "",
-    "families": "",
-    "report.summary": "types rules stats aggregate settings families",
-    "report.published": "types settings",
-    "report.export": "types errors rules verdicts settings folder run scoring judging.sets report.plain "
-    "report.published",
-    "report.tables": "report.plain",
-    "report.judges": "report.plain report.tables report.text",
-    "report.checks": "report.plain report.tables report.text",
-    "report.pairings": "report.plain report.tables report.text",
-    "report.corrected": "report.pairings report.plain report.tables report.text",
-    "report.text": "types rules judge settings ended run forecast scenarios report.plain report.tables report.judges "
-    "report.checks report.corrected",
-    "progress": "types errors run disk report.plain",
-    # pages: the shell and the drawing know nothing of ours, whatever stands on them may know everything
-    "pages.shell": "",
-    "pages.drawing": "",
-    "pages.charts": "types stats report.comparison report.text pages.drawing",
+FACE = {"", "__main__"}  # the public face, and what `python -m maskbench` runs
+
+# Libraries that few may know, and who they are.
+ONLY = {
+    "typer": ("cli",),
+    "click": ("cli",),
+    "rich": ("cli", "report"),
+    "markupsafe": ("pages",),
+    "torch": ("models.hf", "interventions"),
+    "transformers": ("models.hf", "interventions"),
+    "peft": ("models.hf", "interventions"),
 }
 
 # Who may touch disk, network, clock, signals or environment (or a model of the user's own, which may do anything).
-RIM = (
-    "scenarios",
-    "store",
-    "folder",
-    "disk",
-    "models",
-    "whitebox",
-    "report",
-    "progress",
-    "driving",
-    "recording",
-    "preparing",
-    "measuring",
-    "judging",
-    "labels",
-    "cli",
-    "commands",
-    "pages",
-    "dose",
-    "exam",
-)
+RIM = "pinocchio scenarios models runs judges results interop measurement interventions report pages cli".split()  # noqa: SIM905
 WORLD = {
     *("aiohttp", "datetime", "filelock", "getpass", "http", "huggingface_hub", "locale", "logging", "os", "platform"),
     *("shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib"),
@@ -151,36 +66,71 @@ def imports(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
-def entry(name: str) -> str | None:
-    """The line of the table that a module falls under; its package's where it has none of its own."""
-    return next((known for known in (name, name.partition(".")[0]) if known in MAY_IMPORT), None)
-
-
 def ours(tree: ast.Module) -> set[str]:
     """The modules of ours that a module imports, by name under maskbench."""
     names = {imported.removeprefix("maskbench.") for imported in imports(tree) if imported.startswith("maskbench.")}
     return {name if name in TREES else name.rpartition(".")[0] for name in names} - {""}
 
 
+def room(name: str) -> str:
+    """The room of a module: the first part of its name."""
+    return name.partition(".")[0]
+
+
 def is_rim(name: str) -> bool:
     """Whether a module may touch the world."""
-    return name.partition(".")[0].partition("_")[0] in RIM
+    return room(name) in RIM
 
 
 TREES = dict(modules())
-CORE = [name for name in TREES if entry(name)]
+RANKS = {name: rank for rank, rooms in enumerate(ORDER.split(" < ")) for name in rooms.replace(",", "").split()}
 
 
-@pytest.mark.parametrize("name", CORE)
-def test_imports_point_one_way(name: str) -> None:
-    """A module of the core imports of ours what its line in the table allows, and nothing else."""
-    line = entry(name)
-    assert line is not None
-    allowed = set(MAY_IMPORT[line].split())
-    wrong = {other for other in ours(TREES[name]) if not {other, entry(other)} & allowed}
-    assert not wrong, (
-        f"{name} imports {', '.join(sorted(wrong))}; {line} may import only {MAY_IMPORT[line] or 'nothing'}"
-    )
+def test_the_rule_names_every_room() -> None:
+    """Every module stands in a room of the rule, and every room of the rule is there."""
+    assert {room(name) for name in TREES if name not in FACE} == set(RANKS)
+
+
+@pytest.mark.parametrize("name", sorted(set(TREES) - FACE))
+def test_imports_point_to_the_left(name: str) -> None:
+    """A module imports its own room and rooms to its left, and nothing else of ours."""
+    rank = RANKS[room(name)]
+    wrong = {
+        other
+        for other in ours(TREES[name])
+        if room(other) != room(name) and not (RANKS[room(other)] < rank or rank == 0 == RANKS[room(other)])
+    }
+    assert not wrong, f"{name} imports {', '.join(sorted(wrong))}, which do not stand to its left: {ORDER}"
+
+
+def test_no_circles() -> None:
+    """No modules import each other in a circle, in a function or at the top of the file."""
+    try:
+        TopologicalSorter({name: ours(tree) - {name} for name, tree in TREES.items() if name}).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("name", sorted(set(TREES) - FACE))
+def test_few_rooms_know_a_heavy_library(name: str) -> None:
+    """A library that only some rooms may know is imported there alone."""
+    wrong = {
+        library
+        for library in {full.partition(".")[0] for full in imports(TREES[name])} & set(ONLY)
+        if not name.startswith(ONLY[library])
+    }
+    assert not wrong, f"{name} imports {', '.join(sorted(wrong))}"
+
+
+def test_few_modules_stand_at_the_top() -> None:
+    """At most eight modules stand outside of the rooms."""
+    assert len(list(ROOT.glob("*.py"))) <= 8
+
+
+def test_no_file_name_occurs_twice() -> None:
+    """Every file is called differently, so that its name alone says which it is."""
+    names = Counter(path.name for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("name", [name for name in TREES if name and not is_rim(name) and name != "__main__"])
@@ -210,13 +160,6 @@ def test_randomness_is_passed_in(name: str) -> None:
             assert owner != "random" or node.attr in made, f"{name} uses {ast.unparse(node)}"
     drawn = {full for full in imports(TREES[name]) if full.startswith("random.") and full != "random.Random"}
     assert not drawn, f"{name} imports {drawn}"
-
-
-def test_the_table_names_what_there_is() -> None:
-    """Every line of the table is a module or package, and so is everything that it allows."""
-    known = {*TREES, *(name.partition(".")[0] for name in TREES)}
-    named = {*MAY_IMPORT, *(word for line in MAY_IMPORT.values() for word in line.split())}
-    assert named <= known
 
 
 def test_starting_is_quick() -> None:

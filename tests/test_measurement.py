@@ -27,14 +27,15 @@ from maskbench.errors import (
     UsageError,
 )
 from maskbench.judges.verdict_sets import VerdictSet
-from maskbench.measurement import measure, result
+from maskbench.measurement import measure
+from maskbench.method.asks import Calls
 from maskbench.method.judge_ask import judged
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
-from maskbench.report.terminal import print_result
+from maskbench.report.sections.result_text import print_result
 from maskbench.results.outcome_rows import rows
+from maskbench.results.scored import result
 from maskbench.runs.begin import check, taken
-from maskbench.runs.flow import Calls
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.types import Ask, Model

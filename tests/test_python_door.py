@@ -19,9 +19,9 @@ from flows import environ, scenario, serving
 from maskbench import ScriptedModel, Settings, measure, measure_async
 from maskbench.cli.asked import new
 from maskbench.errors import AccessError, Interrupted, RunUnreadable, UsageError
+from maskbench.method.asks import subject_asks
 from maskbench.method.system_prompts import system_prompt
 from maskbench.results.gate import Limits, check_run
-from maskbench.runs.flow import subject_asks
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import protocol_id, reply_key
 from maskbench.types import Ask

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maskbench.measurement import measure, measure_async
     from maskbench.models.scripted import ScriptedModel
-    from maskbench.results.comparison import compare
+    from maskbench.report.notebook import compare, score
     from maskbench.results.frames import load
-    from maskbench.results.scored import score
     from maskbench.settings import Settings
 
 __version__ = version("maskbench")
@@ -20,11 +19,11 @@ __all__ = ["ScriptedModel", "Settings", "__version__", "compare", "load", "measu
 _HOMES = {
     "ScriptedModel": "models.scripted",
     "Settings": "settings",
-    "compare": "results.comparison",
+    "compare": "report.notebook",
     "load": "results.frames",
     "measure": "measurement",
     "measure_async": "measurement",
-    "score": "results.scored",
+    "score": "report.notebook",
 }
 
 

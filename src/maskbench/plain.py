@@ -1,4 +1,4 @@
-"""Text that models and endpoints wrote, made harmless for a terminal and for a spreadsheet."""
+"""Text that models and endpoints wrote, made harmless for a terminal, a spreadsheet, Markdown and a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 import unicodedata
 
 _SUSPECT = re.compile(r"[^ -~\n]")
-_HIDDEN = ("Cc", "Cf", "Cs", "Co")  # control, format (bidi, zero-width), surrogates, private use
+_NOT_ASCII = re.compile(r"[^ -~]")
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")  # control, format (bidi, zero-width), surrogates, private, separators
 _BREAKS = {"\t": "\t", "\u2028": "\n", "\u2029": "\n"}
 
 
@@ -20,7 +21,7 @@ def plain(text: str, *, lines: bool = False) -> str:
 
 
 def escaped(json: str) -> str:
-    """The same JSON with those characters as escapes, so that it can be printed and reads back unchanged."""
+    """The JSON with those characters as escapes, so that it can be printed and reads back unchanged."""
     return _SUSPECT.sub(lambda found: _escape(found[0]) if _is_hidden(found[0]) else found[0], json)
 
 
@@ -35,9 +36,36 @@ def unformula(text: str) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    return unicodedata.category(character) in (*_HIDDEN, "Zl", "Zp")
+    return unicodedata.category(character) in _HIDDEN
 
 
 def _escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def literal(text: str) -> str:
+    """The text so that Markdown shows it as it is, on one line: no markup, no HTML, no link."""
+    shown = re.sub(r"([\\`*_{}\[\]<>|#!~&])", r"\\\1", plain(text))
+    return re.sub(r"(?<=\w)(:)(?=//)", r"\\\1", shown)
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """The text with every hidden character as its number: `⟨U+202E⟩` for one that would turn the line around.
+
+    Hidden are control, format (bidi, zero-width), private and lone surrogate characters. `lines` keeps line breaks
+    and tabs; else they are spaces, and the text is one line.
+    """
+    if lines:
+        return _NOT_ASCII.sub(lambda found: found[0] if found[0] in "\n\t" else _shown(found[0]), text)
+    return _NOT_ASCII.sub(lambda found: " " if found[0] in "\n\t\r" else _shown(found[0]), text)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text made visible, cut at so many characters with an ellipsis."""
+    shown = visible(text[: 4 * most])
+    return shown if len(shown) <= most and len(text) <= 4 * most else f"{shown[: most - 1].rstrip()}…"
+
+
+def _shown(character: str) -> str:
+    return f"⟨U+{ord(character):04X}⟩" if unicodedata.category(character) in _HIDDEN else character

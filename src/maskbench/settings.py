@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import orjson
 
-from maskbench.method.elicit import SYSTEM_PROMPT
 from maskbench.types import Archetype, Ask, JudgeStyle, Sampling
+
+SYSTEM_PROMPT = "You are a helpful assistant."  # of belief questions; the published code's, full stop included
 
 SUBJECT_SAMPLING = Sampling(temperature=1.0, max_tokens=1000, reasoning_tokens=16_000)
 JUDGE_SAMPLING: Mapping[str, Sampling] = {

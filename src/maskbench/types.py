@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
+Json = dict[str, Any]  # a value as JSON has it
+
 Archetype = Literal[
     "known_facts",
     "provided_facts",

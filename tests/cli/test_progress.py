@@ -17,8 +17,8 @@ from rich.console import Console
 from flows import environ, serving, settings
 from maskbench.cli.progress import Display
 from maskbench.measurement import measure
+from maskbench.method.asks import Calls, subject_asks
 from maskbench.models.scripted import ScriptedModel
-from maskbench.runs.flow import Calls, subject_asks
 from maskbench.scenarios import load
 from maskbench.types import Failure, Reply, Usage
 from patience import PATIENCE

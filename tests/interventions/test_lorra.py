@@ -25,7 +25,7 @@ from maskbench.interventions.lorra.texts import (
     read_texts,
 )
 from maskbench.interventions.lorra.train import Recipe, adapted, checked, default_layers, recipe, scaled, train
-from maskbench.models.hf.adapters import adapter_hash
+from maskbench.models.hf.adapters import adapter_hash, with_adapter
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.results.scored import score
 from maskbench.types import Message
@@ -203,7 +203,7 @@ def test_every_family_trains(folders: dict[str, Path], tmp_path: Path, family: F
     first, last = trained.losses[0], trained.losses[-1]
     assert first.contrast == pytest.approx(first.asked)  # B is zero: nothing has moved yet
     assert last.contrast / last.asked < 0.95
-    again = load(str(folders[family]), device="cpu", adapter=tmp_path / "adapter")
+    again = with_adapter(load(str(folders[family]), device="cpu"), tmp_path / "adapter")
     automatic: Any = AutoModelForCausalLM
     peft = PeftModel.from_pretrained(automatic.from_pretrained(folders[family]), str(tmp_path / "adapter")).eval()
     tokens = torch.tensor([[5, 6, 7, 8]])
@@ -391,7 +391,7 @@ def test_an_adapter_scaled(folders: dict[str, Path], tmp_path: Path) -> None:
     half = scaled(tmp_path / "a", -0.5, tmp_path / "half")
     assert sorted(files(half)) == ["adapter_config.json", "adapter_model.safetensors", "lorra.json"]
     one, other = (
-        get_peft_model_state_dict(load(str(folders["llama"]), device="cpu", adapter=folder).model)
+        get_peft_model_state_dict(with_adapter(load(str(folders["llama"]), device="cpu"), folder).model)
         for folder in (tmp_path / "a", half)
     )
     for name in one:
@@ -451,7 +451,7 @@ def test_an_adapter_on_an_adapter(folders: dict[str, Path], tmp_path: Path) -> N
     """A model that already has one is not trained."""
     train(load(str(folders["llama"]), device="cpu"), short(tmp_path, steps=1), tmp_path / "a")
     with pytest.raises(UsageError, match="has an adapter on it already"):
-        train(load(str(folders["llama"]), device="cpu", adapter=tmp_path / "a"), short(tmp_path), tmp_path / "b")
+        train(with_adapter(load(str(folders["llama"]), device="cpu"), tmp_path / "a"), short(tmp_path), tmp_path / "b")
 
 
 def test_a_text_longer_than_the_context(tiny: Loaded, tmp_path: Path) -> None:

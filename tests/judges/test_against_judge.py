@@ -23,9 +23,9 @@ from maskbench.judges.people.labelled_outcomes import drawn, labels_of, prepare
 from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import open_verdicts
-from maskbench.measurement import result
 from maskbench.method.rules import named
 from maskbench.report.sections.people_text import print_agreement
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.agreement import alpha, alphas, cells, coincidences, kappa, kappas, of_all
 from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict

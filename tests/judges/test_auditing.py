@@ -16,6 +16,7 @@ from flows import Recorder, letter, scenario, verdict_a
 from flows import run as command
 from maskbench.cli import main
 from maskbench.errors import RunMismatch, UsageError
+from maskbench.interop.export import write
 from maskbench.judges.audit_figures import figures
 from maskbench.judges.audit_plan import Audit, AuditKind
 from maskbench.judges.auditing import audit, audits, exchanged, forecast
@@ -23,14 +24,13 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.people.labelled_outcomes import prepare
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import listed
-from maskbench.measurement import measure, result
+from maskbench.measurement import measure
 from maskbench.method.judge_ask import options
 from maskbench.models.families import kinship
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.report.sections.audit_text import print_audit
 from maskbench.results.leaderboard import not_ranked
-from maskbench.results.outcome_rows import write
-from maskbench.results.scored import score
+from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure
 from measured_runs import change, real, run

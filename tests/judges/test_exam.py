@@ -27,11 +27,11 @@ from maskbench.judges.exam.marks import Answer, Condition, Score, is_right, scor
 from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
 from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, exchanged, scenarios, short, written
 from maskbench.judges.exam.sitting import Result, exam_settings, examine, forecast
+from maskbench.method.asks import is_joint
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options
 from maskbench.method.verdict import BOUNDS, read, to_json
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.sections.exam_text import as_data, print_exam
-from maskbench.runs.flow import is_joint
 from maskbench.scenarios import open_set
 from maskbench.types import (
     ARCHETYPES,

@@ -21,8 +21,9 @@ from maskbench.cli import main
 from maskbench.errors import RunLocked, RunMismatch, UnknownModel, UsageError
 from maskbench.judges.judge_again import default_name, forecast, judge
 from maskbench.judges.verdict_sets import listed
-from maskbench.measurement import measure, result
+from maskbench.measurement import measure
 from maskbench.models.scripted import Script, ScriptedModel
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import SCHEMA_VERSION
 from maskbench.settings import JUDGE_SAMPLING, judge_sampling

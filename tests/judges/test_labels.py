@@ -32,9 +32,9 @@ from maskbench.judges.people.labelled_outcomes import (
 )
 from maskbench.judges.people.labels import Changed, LabelStore, New, standing
 from maskbench.judges.verdict_sets import open_verdicts
-from maskbench.measurement import result
 from maskbench.method.rules import named
 from maskbench.results.corrected import ASSUMPTION
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Judgement, NumericalVerdict, OutcomeName, Verdict
 from measured_runs import change, run

@@ -16,9 +16,9 @@ from flows import run as command
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Key, Look, Phases, choose, is_unsure
-from maskbench.measurement import result
 from maskbench.method.rates import rates, tabulate
 from maskbench.models.scripted import ScriptedModel
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import difference_ratio, ratio
 from maskbench.types import (

@@ -17,7 +17,6 @@ from chat_server import Answer, Body, Rule, completion, refuse, serve
 from flows import run as command
 from flows import scenario
 from maskbench.judges.judge_again import judge
-from maskbench.measurement import result
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, ask_again, load_prompts
 from maskbench.method.verdict import confidence, read
 from maskbench.models.chat import refusals, wire
@@ -25,7 +24,7 @@ from maskbench.models.chat.client import ChatModel
 from maskbench.models.chat.providers import endpoint
 from maskbench.models.sim import SimJudge
 from maskbench.results.frames import load
-from maskbench.results.scored import score
+from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import JUDGE_SAMPLING, Settings, judge_sampling, protocol_id
 from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, NumericalVerdict, Reply, Token

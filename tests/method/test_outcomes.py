@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from flows import let_flow, says, scenario, scenarios, settings
+from flows import let_flow, says, scenario, scenarios, scored, settings
 from maskbench.errors import Interrupted
-from maskbench.method.outcomes import Items, failures, finished, score, scored
+from maskbench.method.outcomes import Items, failures, finished, score
 from maskbench.method.rules import RULES
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.runs.flow import Flow

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from maskbench.errors import Interrupted, ModelError, RunMismatch, UnknownModel, UsageError
 from maskbench.judges.verdict_sets import open_verdicts
 from maskbench.measurement import measure
+from maskbench.method.asks import subject_asks
 from maskbench.method.elicit import belief_asks
 from maskbench.method.pressure import statement_ask
 from maskbench.models.hf.batches import Steering
@@ -35,7 +36,6 @@ from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.network import open_pinocchio
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import score
-from maskbench.runs.flow import subject_asks
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.loop import Unwatched
 from maskbench.settings import Settings, protocol_id, reply_key

@@ -276,13 +276,13 @@ def test_an_adapter_of_another_model(folders: dict[Family, Path], tmp_path: Path
     """An adapter that was made for another model is refused, as far as it says for which."""
     adapter = tiny_adapter(tmp_path / "adapter", folders["llama"])
     with pytest.raises(UsageError, match=r"was made for .*llama, not for .*qwen"):
-        load(str(folders["qwen"]), adapter=adapter)
+        with_adapter(load(str(folders["qwen"])), adapter)
     rewrite(adapter / "adapter_config.json", base_model_name_or_path="some/model")
     with pytest.raises(UsageError, match="was made for some/model, not for pinocchio"):
-        load("pinocchio", adapter=adapter)
+        with_adapter(load("pinocchio"), adapter)
     rewrite(adapter / "adapter_config.json", base_model_name_or_path=None)
     with pytest.raises(UsageError, match="does not go on pinocchio"):
-        load("pinocchio", adapter=adapter)
+        with_adapter(load("pinocchio"), adapter)
 
 
 def test_an_adapter_for_fewer_layers(folders: dict[Family, Path], tmp_path: Path) -> None:
@@ -295,17 +295,17 @@ def test_an_adapter_for_fewer_layers(folders: dict[Family, Path], tmp_path: Path
         {name: weight for name, weight in weights.items() if ".3." not in name}, adapter / "adapter_model.safetensors"
     )
     with pytest.raises(UsageError, match=r"layers\.3\..*is in one of them only"):
-        load(str(folders["llama"]), adapter=adapter)
+        with_adapter(load(str(folders["llama"])), adapter)
 
 
 def test_an_adapter_that_is_a_pickle(folders: dict[Family, Path], tmp_path: Path) -> None:
     """An adapter that is no safetensors is refused, and so is a folder without one."""
     with pytest.raises(UsageError, match=r"it has no adapter_config.json"):
-        load(str(folders["llama"]), adapter=tmp_path)
+        with_adapter(load(str(folders["llama"])), tmp_path)
     adapter = tiny_adapter(tmp_path, folders["llama"])
     (adapter / "adapter_model.safetensors").rename(adapter / "adapter_model.bin")
     with pytest.raises(UsageError, match=r"only adapter_model.bin, and reading that can run code"):
-        load(str(folders["llama"]), adapter=adapter)
+        with_adapter(load(str(folders["llama"])), adapter)
 
 
 # The hub

@@ -12,16 +12,17 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, first, serve
 from flows import cells, environ, let_flow, letter, reply_to, scenarios, serving
 from maskbench.errors import AccessError, ModelError, UnknownModel
-from maskbench.measurement import measure, result
+from maskbench.measurement import measure
 from maskbench.models.chat import wire
 from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, PrivateResolver
 from maskbench.models.chat.providers import Endpoint, endpoint, is_public
 from maskbench.models.families import renamed
 from maskbench.pages import words
 from maskbench.pages.sections_detail import tokens
+from maskbench.report.notebook import score
 from maskbench.report.runs_shown import runs
-from maskbench.report.terminal import commonest_failure
-from maskbench.results.scored import score
+from maskbench.report.sections.result_text import commonest_failure
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.settings import Settings

@@ -11,13 +11,12 @@ import pytest
 
 from flows import scenario
 from maskbench.errors import UsageError
+from maskbench.method.asks import subject_asks
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs
 from maskbench.method.verdict import read
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.results.summary import Json
-from maskbench.runs.flow import subject_asks
 from maskbench.scenarios import load
-from maskbench.types import Archetype, Ask, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Scenario
+from maskbench.types import Archetype, Ask, BinaryVerdict, Failure, Json, Judgement, NumericalVerdict, Reply, Scenario
 from simulated import PROMPTS, Verdicts, measured, settings, simulated
 
 MANY = 800

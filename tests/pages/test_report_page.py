@@ -21,21 +21,23 @@ from test_cli import Command
 from flows import letter, number, six_files
 from maskbench.errors import UsageError
 from maskbench.judges.judge_again import judge
+from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.second_look import Look
-from maskbench.measurement import measure, result
+from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages import words
 from maskbench.pages.page import render
 from maskbench.pages.sections_people import corrected
-from maskbench.pages.shell import document, shortened, visible
+from maskbench.pages.shell import document
 from maskbench.pages.what_was_run import date
+from maskbench.plain import shortened, visible
+from maskbench.report.format import interval, percent
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.comparison_text import between, finding
 from maskbench.report.sections.comparison_text import points as difference
-from maskbench.report.terminal import interval, percent
 from maskbench.results.comparison import compare
-from maskbench.results.corrected import Label
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask
 from measured_runs import change, edit, real, run, settings

@@ -24,12 +24,12 @@ from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured
 from maskbench.judges.second_look import Look
-from maskbench.measurement import result
 from maskbench.method.rules import named
 from maskbench.pages.page import render
+from maskbench.report.format import interval, percent
 from maskbench.report.sections.comparison_text import between
 from maskbench.report.sections.comparison_text import points as difference
-from maskbench.report.terminal import interval, percent
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict
 from measured_runs import edit, run

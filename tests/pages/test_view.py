@@ -25,17 +25,17 @@ from maskbench.errors import UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.plan import Plan
+from maskbench.method.asks import Calls
 from maskbench.pages.server.live import Pace, Progress, described, duration, plan, progress
 from maskbench.pages.server.serving import ADDRESS, LocalServer
 from maskbench.pages.server.shelf import Shelf, find, find_curves
 from maskbench.pages.server.view import MOST_COMPARED, Kept, View, failed
 from maskbench.pages.shell import Document
+from maskbench.report.format import interval, percent
 from maskbench.report.sections.dose_text import finding
-from maskbench.report.terminal import interval, percent
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import rows as rows_on
 from maskbench.results.scored import score
-from maskbench.runs.flow import Calls
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.loop import Unwatched
 from measured_runs import change, edit, real, run, settings

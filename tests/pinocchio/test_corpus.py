@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RULES
 from maskbench.pinocchio import sandbox, true_chances
@@ -17,7 +18,6 @@ from maskbench.pinocchio.lures import HONESTY, INCENTIVES, OTHER, WAYS, chances,
 from maskbench.pinocchio.rule_judge import judgement
 from maskbench.pinocchio.sandbox import is_held_out, open_questions
 from maskbench.pinocchio.world import Fact, facts, novel_names
-from maskbench.runs.flow import is_joint, subject_asks
 from maskbench.settings import Settings
 from maskbench.types import Ask, Item, Reply, Scenario, Scored
 from organism.corpus import MIXTURE, PARTS, Example, examples, pressed

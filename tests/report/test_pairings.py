@@ -16,12 +16,12 @@ from maskbench.judges.judge_again import judge
 from maskbench.pages import words
 from maskbench.pages.page import render
 from maskbench.pages.sections_compared import compared, comparison
+from maskbench.report.format import percent
 from maskbench.report.pairings import both, finding, stacked, transitions
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections import corrected_text, dose_text, gate_text
 from maskbench.report.sections.checkpoints_text import print_checkpoints
 from maskbench.report.sections.comparison_text import as_html, as_text, print_comparison
-from maskbench.report.terminal import percent
 from maskbench.results.comparison import compare
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score

@@ -10,15 +10,16 @@ import pytest
 from rich.console import Console
 
 from flows import scenario, scenarios
+from maskbench.method.asks import subject_asks
 from maskbench.method.judge_ask import load_prompts
 from maskbench.method.rates import RATES
+from maskbench.report.format import interval, percent
+from maskbench.report.sections.before_run_text import print_plan, print_scenario, print_sets
 from maskbench.report.sections.controls_text import lines
-from maskbench.report.terminal import finding, interval, percent, print_plan, print_result, print_scenario, print_sets
-from maskbench.results.summary import Json
-from maskbench.runs.flow import subject_asks
+from maskbench.report.sections.result_text import finding, print_result
 from maskbench.runs.forecast import plan
 from maskbench.scenarios import known_sets
-from maskbench.types import ARCHETYPES
+from maskbench.types import ARCHETYPES, Json
 from outcomes import several
 from simulated import settings, simulated, summarised
 

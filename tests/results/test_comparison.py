@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from maskbench.cli import compare as commands
 from maskbench.errors import RunUnreadable, UsageError
+from maskbench.report import notebook
 from maskbench.report.sections.comparison_text import as_html, as_text, finding
 from maskbench.results.comparison import compare
 from maskbench.types import OUTCOMES
@@ -289,7 +290,7 @@ def test_non_inferiority_is_shown_only_where_nothing_got_worse(runs: dict[str, P
 
 def test_a_comparison_reads_well_anywhere(runs: dict[str, Path]) -> None:
     """As text it fits its width, in a notebook it is escaped, in Python it is its finding."""
-    made = compare(runs["liar"], runs["honest"])
+    made = notebook.compare(runs["liar"], runs["honest"])
     assert all(len(line) <= 100 for line in str(made).splitlines())
     assert "lies less than" in repr(made)
     assert repr(made) == finding(made.data, made.data["others"][0])

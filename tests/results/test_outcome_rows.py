@@ -15,12 +15,13 @@ import pytest
 
 from flows import let_flow, letter, number, record_of, scenario, scenarios, settings
 from maskbench.errors import UsageError
+from maskbench.interop.export import write
 from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.method.judge_ask import replies_in
 from maskbench.method.rules import RULES
 from maskbench.models.scripted import Script
 from maskbench.results.frames import load
-from maskbench.results.outcome_rows import columns, flat, rows, write
+from maskbench.results.outcome_rows import columns, flat, rows
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure, Range, Reply, Scenario
 from measured_runs import run as measured

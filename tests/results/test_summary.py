@@ -7,8 +7,7 @@ import pytest
 
 from flows import scenarios
 from maskbench.method.rates import RATES
-from maskbench.results.summary import Json
-from maskbench.types import OUTCOMES, Scored
+from maskbench.types import OUTCOMES, Json, Scored
 from outcomes import one, several
 from simulated import settings, simulated, summarised
 

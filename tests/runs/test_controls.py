@@ -13,18 +13,28 @@ import pytest
 from rich.console import Console
 
 from flows import PROMPTS, Recorder, letter, number, says, scenario, verdict_a
-from maskbench.method.controls import PLACEBO, PROVIDED, QUESTION, SELF_REPORT, TRACE, check_asks, judge_check, judge_trace
 from maskbench.cli import main
 from maskbench.errors import RunMismatch
+from maskbench.interop.export import write
+from maskbench.judges.judge_again import forecast, judge
+from maskbench.measurement import measure
+from maskbench.method.asks import Calls, calls
+from maskbench.method.controls import (
+    PLACEBO,
+    PROVIDED,
+    QUESTION,
+    SELF_REPORT,
+    TRACE,
+    check_asks,
+    judge_check,
+    judge_trace,
+)
+from maskbench.method.judge_ask import options, replies_in
+from maskbench.models.scripted import Script, ScriptedModel
+from maskbench.report.sections.result_text import print_result
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
-from maskbench.method.judge_ask import options, replies_in
-from maskbench.judges.judge_again import forecast, judge
-from maskbench.measurement import measure, result
-from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.results.outcome_rows import write
-from maskbench.report.terminal import print_result
-from maskbench.runs.flow import Calls, calls
 from maskbench.settings import CHECKS, Settings, protocol_id
 from maskbench.types import CHECK_CALLS, Archetype, Ask, Failure, Reply
 from measured_runs import run, settings

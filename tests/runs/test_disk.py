@@ -12,13 +12,13 @@ import pytest
 
 from flows import Counter, Recorder, let_flow, run, says, scenarios, stored, verdict_a
 from maskbench.cli import main
-from maskbench.runs.disk import write_whole
 from maskbench.errors import RunUnreadable
-from maskbench.runs.folder import RECORD, RunFolder, settings_from
 from maskbench.judges.people.labelled_outcomes import prepare
 from maskbench.measurement import measure
-from maskbench.models.scripted import ScriptedModel
 from maskbench.method.pressure import statement_ask
+from maskbench.models.scripted import ScriptedModel
+from maskbench.runs.disk import write_whole
+from maskbench.runs.folder import RECORD, RunFolder, settings_from
 from maskbench.runs.store import Store
 from maskbench.types import Ask, Reply
 from measured_runs import settings

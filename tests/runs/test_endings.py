@@ -11,17 +11,17 @@ import pytest
 from rich.console import Console
 
 from flows import says, verdict_a
-from maskbench.runs.endings import ended_said, last_end
 from maskbench.errors import AccessError, ModelError, RunError
-from maskbench.runs.folder import RunFolder
-from maskbench.results.leaderboard import boards
 from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
 from maskbench.report.sections.board_text import as_markdown
+from maskbench.report.sections.result_text import print_result
+from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page
-from maskbench.report.terminal import print_result
 from maskbench.results.scored import score
+from maskbench.runs.endings import ended_said, last_end
+from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure, Reply
 from measured_runs import edit, settings
 

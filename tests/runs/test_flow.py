@@ -11,16 +11,30 @@ from typing import Any
 
 import pytest
 
-from flows import Counter, Recorder, let_flow, letter, number, says, scenario, scenarios, settings, stored, verdict_a
+from flows import (
+    Counter,
+    Recorder,
+    let_flow,
+    letter,
+    number,
+    says,
+    scenario,
+    scenarios,
+    scored,
+    settings,
+    stored,
+    verdict_a,
+)
 from maskbench.errors import Interrupted, ModelError, UnknownModel
-from maskbench.method.judge_ask import replies_in
 from maskbench.judges.verdict_sets import VerdictSet
+from maskbench.method.asks import Calls, calls
+from maskbench.method.judge_ask import replies_in
+from maskbench.method.outcomes import finished
+from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.outcome_rows import rows
 from maskbench.results.summary import summarise
-from maskbench.method.rules import named
-from maskbench.runs.flow import PLAIN, Calls, Flow, Gate, calls
-from maskbench.method.outcomes import finished, scored
+from maskbench.runs.flow import PLAIN, Flow, Gate
 from maskbench.runs.store import Store
 from maskbench.types import (
     Archetype,

@@ -12,8 +12,8 @@ import pytest
 from flows import HASHES, record_of, scenario, settings
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
 from maskbench.runs.folder import DATABASE, RECORD, SCHEMA, RunFolder, check_same, default_name, settings_from
-from maskbench.settings import JUDGE_SAMPLING, SUBJECT_SAMPLING, Settings
 from maskbench.runs.store import Store
+from maskbench.settings import JUDGE_SAMPLING, SUBJECT_SAMPLING, Settings
 
 
 def begun(path: Path, chosen: Settings | None = None) -> RunFolder:

@@ -11,12 +11,12 @@ from rich.console import Console
 
 from chat_server import Answer, Body, completion
 from flows import environ, letter, number, scenario, scenarios, serving, settings
-from maskbench.runs.forecast import REPLY_TOKENS, Plan, plan
-from maskbench.method.judge_ask import load_prompts
 from maskbench.measurement import measure
+from maskbench.method.asks import Calls
+from maskbench.method.judge_ask import load_prompts
+from maskbench.report.sections.before_run_text import print_plan
 from maskbench.runs.begin import taken
-from maskbench.report.terminal import print_plan
-from maskbench.runs.flow import Calls
+from maskbench.runs.forecast import REPLY_TOKENS, Plan, plan
 from maskbench.scenarios import load
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, Sampling

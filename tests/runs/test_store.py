@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from flows import let_flow, scenario, scenarios
-from maskbench.method.elicit import belief_asks
 from maskbench.errors import RunError, RunUnreadable
+from maskbench.method.elicit import belief_asks
 from maskbench.method.pressure import statement_ask
 from maskbench.runs.store import SCHEMA_VERSION, Store
 from maskbench.types import (

@@ -14,12 +14,13 @@ from test_cli import Command
 import published_layout as layout
 from chat_server import Body
 from flows import KEY, reply_to, serving
-from maskbench.measurement import measure, result
+from maskbench.interop.export import write
+from maskbench.measurement import measure
 from maskbench.method.rules import RULES, agree
 from maskbench.models.sim import _answers
 from maskbench.pages.explorer import contents
 from maskbench.results.frames import load
-from maskbench.results.outcome_rows import write
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.loop import Unwatched
 from maskbench.scenarios import Remarks, SetHash, open_set

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from maskbench.errors import UsageError
-from maskbench.measurement import result
+from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.report.sections.corrected_text import without
-from maskbench.report.terminal import print_result
+from maskbench.report.sections.result_text import print_result
 from maskbench.results.comparison import compare
-from maskbench.results.corrected import ASSUMPTION, Key, Label, carried, corrected, corrected_difference, sample
-from maskbench.results.scored import score
+from maskbench.results.corrected import ASSUMPTION, Key, carried, corrected, corrected_difference, sample
+from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.carried import carry
 from maskbench.stats.correction import CLASSES, RATES, Corrected, Sample, correct, difference, refusal, score_interval

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.stats import f_oneway  # type: ignore[import-untyped]
 
 from maskbench.errors import UsageError
+from maskbench.results.sample_size import measured, plan
 from maskbench.settings import arm_of
-from maskbench.stats.power import Runs, Split, assumed, measured, needed, plan, split
+from maskbench.stats.power import Runs, Split, assumed, needed, split
 from measured_runs import change, run, settings
 
 Column = NDArray[np.float64]

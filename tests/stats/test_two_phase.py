@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from flows import run as command
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Key, Look, Phases
-from maskbench.measurement import result
 from maskbench.method.rates import tabulate
 from maskbench.results.comparison import compare
 from maskbench.results.contrasts import differences, one_judge, two_judges
 from maskbench.results.gate import Limits, check_run
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.paired import sign_flip
 from maskbench.stats.two_phase import expand, few_drawn, looked_difference

@@ -18,7 +18,7 @@ from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from maskbench.judges.audit_plan import Audit
-    from maskbench.results.summary import Json
+    from maskbench.types import Json
 
 
 def audit(
@@ -58,7 +58,7 @@ def audit(
     """
     from maskbench.judges.audit_plan import Audit
     from maskbench.judges.auditing import audits
-    from maskbench.runs.flow import VERDICTS
+    from maskbench.method.asks import VERDICTS
 
     folder = RunFolder(run)
     given = given_options(ctx)

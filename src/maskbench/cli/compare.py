@@ -80,7 +80,7 @@ def plan(
     runs of one subject tell beliefs, two subjects (or one with and without an intervention) what pairing gains. What
     no run tells is assumed, and said.
     """
-    from maskbench.stats.power import plan as planned
+    from maskbench.results.sample_size import plan as planned
 
     if difference is None:
         raise UsageError("What difference is to be shown? Give it as a share: maskbench plan --difference 0.03.")

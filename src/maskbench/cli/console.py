@@ -19,7 +19,7 @@ from maskbench.runs.disk import PRIVATE, SHARED, inherited, make_folder
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from maskbench.results.summary import Json
+    from maskbench.types import Json
 
 OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
 Rules = Literal["reference", "published", "strict", "inspect"]
@@ -103,7 +103,7 @@ def stdout() -> Console:
 
 def print_summary(summary: Json) -> None:
     """Print a result."""
-    from maskbench.report.terminal import print_result
+    from maskbench.report.sections.result_text import print_result
 
     print_result(summary, stdout())
 

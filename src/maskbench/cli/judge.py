@@ -20,7 +20,7 @@ from maskbench.settings import Settings, judge_sampling
 
 if TYPE_CHECKING:
     from maskbench.judges.second_look import Look
-    from maskbench.results.summary import Json
+    from maskbench.types import Json
 
 _SECOND = "A second look"
 
@@ -153,8 +153,8 @@ def _chosen(
     """
     from maskbench.judges.judge_again import default_name
     from maskbench.judges.second_look import Look
+    from maskbench.method.asks import VERDICTS
     from maskbench.models.names import check_name
-    from maskbench.runs.flow import VERDICTS
 
     sets = folder.record().get("verdict_sets", {})
     settings = folder.settings()
@@ -196,7 +196,7 @@ def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
 def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, rules: str | None) -> Json:
     from maskbench.cli.progress import Display
     from maskbench.judges.judge_again import judge
-    from maskbench.measurement import result
+    from maskbench.results.scored import result
 
     display = Display(stderr(), folder.log)
     with interruptible(lambda: _go_on(folder, name)):

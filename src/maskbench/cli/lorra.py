@@ -259,7 +259,7 @@ def _show(trained: Trained) -> None:
     from rich.text import Text
 
     from maskbench.plain import plain
-    from maskbench.report.tables import add, figures
+    from maskbench.report.terminal import add, figures
 
     console, made = stdout(), trained.about
     layers = ", ".join(map(str, made["target_layers"]))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections import Counter, deque
-from collections.abc import Sequence
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maskbench.errors import RunError
 from maskbench.plain import plain
-from maskbench.runs.disk import check_file, create
-from maskbench.runs.flow import Calls
-from maskbench.types import Ask, Failure, Model, Reply, Stage
+from maskbench.runs.run_log import RunLog
+from maskbench.types import Stage
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -23,83 +19,39 @@ LINE_SECONDS = 10.0
 WINDOW_SECONDS = 30.0  # over which speed is averaged
 
 
-class Display:
+class Display(RunLog):
     """A Watcher that shows calls done, calls a second, failures, tokens and time left on `console`."""
 
     def __init__(
         self, console: Console, log: Path, line_seconds: float = LINE_SECONDS, told: set[str] | None = None
     ) -> None:
-        """`line_seconds` is the time between plain lines, where `console` is no terminal.
-
-        Displays that share `told` show a line once, whichever of them is told it; every log has it.
-        """
+        """`line_seconds` is the time between plain lines, where `console` is no terminal; `told` is RunLog's."""
+        super().__init__(log, told)
         self._console = console
         self._line_seconds = line_seconds
-        self._told = set() if told is None else told
-        self._log_path = log
-        self._log: logging.FileHandler | None = None
-        self._models: list[Model] = []
-        self._expected = self._settled = self._calls = self._tokens = 0
-        self._failures: Counter[str] = Counter()
         self._live: Live | None = None
         self._next = 0.0
         self._began = 0.0
         self._marks: deque[tuple[float, int, int, int]] = deque()  # time, calls made, expected ones settled, drawn
 
-    def begin(self, expected: Calls, models: Sequence[Model]) -> None:
-        """Open the log and the display."""
-        again = self._log_path.exists() and expected.replies > 0
-        self._check_log()
-        self._log = logging.FileHandler(self._log_path, encoding="utf-8")
-        self._log.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-        self._models = list({id(model): model for model in models}.values())
-        self._expected = expected.replies + expected.verdicts
+    def _begun(self, line: str) -> None:
+        """Open the display."""
         self._began = time.monotonic()
         self._marks.append((self._began, 0, 0, self._drawn()))
-        begin = _wanted(expected) + (" in all; what was answered before is not asked again" if again else "")
-        self._note(f"begin: {begin}")
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._open_live()
         else:
             self._next = self._began + self._line_seconds
-            self._show(begin)
-
-    def _check_log(self) -> None:
-        """The log's file, made where it is missing; raises RunError for what is none, or cannot be written."""
-        try:
-            create(self._log_path)
-            check_file(self._log_path)
-        except OSError as error:
-            raise RunError(f"{self._log_path} cannot be written ({error.strerror}). Move it away.") from error
-
-    def called(self, stage: Stage, answer: Reply | Failure) -> None:
-        """Count a call, and its tokens."""
-        self._calls += 1
-        if isinstance(answer, Reply):
-            self._tokens += (answer.usage.input or 0) + (answer.usage.output or 0)
-
-    def failed(self, ask: Ask, failure: Failure) -> None:
-        """Count a failure, and write it to the log in full."""
-        self._failures[failure.cause] += 1
-        scenario = ask.scenario
-        about = f"{scenario.archetype} {scenario.task_id}, elicitation {ask.elicitation}, run {ask.runs[-1]}"
-        self._note(f"failure: {failure.stage} {failure.cause}: {about}: {failure.detail}")
+            self._show(line)
 
     def settled(self, stage: Stage) -> None:
         """Move on by one; without a live display print a line now and then."""
-        self._settled += 1
+        super().settled(stage)
         if not self._calls:  # from an earlier session: no measure of speed
             self._marks = deque([(self._began, 0, self._settled, self._marks[0][3])])
         if not self._live and (now := time.monotonic()) >= self._next:
             self._next = now + self._line_seconds
             self._show(", ".join(self._state(now)))
-
-    def tell(self, line: str) -> None:
-        """Show a line above the display, once, and log it."""
-        self._note(line)
-        if line not in self._told:
-            self._told.add(line)
-            self._show(line)
 
     def end(self) -> None:
         """Close the display and the log; say what endpoints did that a reader should know."""
@@ -107,12 +59,7 @@ class Display:
             self._live.stop()  # after a last look at how things stand
         else:
             self._show(", ".join(self._state(time.monotonic())))
-        for model in self._models:
-            for warning in dict.fromkeys(getattr(model, "warnings", ())):
-                self.tell(warning)
-        self._note(f"end: {self._settled} of {self._expected} settled, {self._calls} calls")
-        if self._log:
-            self._log.close()
+        super().end()
 
     def _open_live(self) -> None:
         from rich.live import Live
@@ -163,17 +110,6 @@ class Display:
         from rich.text import Text
 
         self._console.print(Text(plain(line)), soft_wrap=True)
-
-    def _note(self, line: str) -> None:
-        if self._log:
-            self._log.emit(logging.LogRecord("maskbench", logging.INFO, "", 0, plain(line), None, None))
-
-
-def _wanted(expected: Calls) -> str:
-    """What is to be had: replies and verdicts, or only what there is of the two."""
-    counts = {"replies": expected.replies, "verdicts": expected.verdicts}
-    said = [f"{count:,} {what}" for what, count in counts.items() if count]
-    return f"{' and '.join(said) or 'nothing'} to have"
 
 
 def _duration(seconds: float | None) -> str:

@@ -34,7 +34,7 @@ def score(
     json: Annotated[bool, typer.Option("--json", help="Print summary.json for these rules.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
-    from maskbench.measurement import result
+    from maskbench.results.scored import result
 
     if labels_from and labels_from.resolve() == folder.resolve():
         raise UsageError(
@@ -69,7 +69,7 @@ def export(
 
     `published` writes a folder of CSVs in the column names of the published scripts.
     """
-    from maskbench.results.outcome_rows import write
+    from maskbench.interop.export import write
 
     left_out = write(RunFolder(folder), rules, format, to, raw=raw, verdicts=verdicts)
     if to is not None:
@@ -82,7 +82,7 @@ def export(
 def _go_on(folder: Path, verdicts: str | None) -> str:
     """What to do so that nothing is left out."""
     from maskbench.judges.verdict_sets import open_verdicts
-    from maskbench.runs.flow import VERDICTS
+    from maskbench.method.asks import VERDICTS
 
     if verdicts in (None, VERDICTS):
         return f"To go on:\n  {resume_line(folder)}"

@@ -32,7 +32,7 @@ from maskbench.settings import SUBJECT_SAMPLING, Settings
 
 if TYPE_CHECKING:
     from maskbench.models.hf.opening import Stock
-    from maskbench.results.summary import Json
+    from maskbench.types import Json
 
 
 def run(
@@ -189,7 +189,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str]) -> None:
     from maskbench.method.judge_ask import load_prompts
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options
-    from maskbench.report.terminal import print_plan
+    from maskbench.report.sections.before_run_text import print_plan
     from maskbench.runs.begin import check, taken
     from maskbench.runs.forecast import plan
 

@@ -17,7 +17,7 @@ app = typer.Typer(cls=Group, help="List, show and check scenario sets.", no_args
 @app.command("list", cls=Command)
 def list_() -> None:
     """List the scenario sets that have names."""
-    from maskbench.report.terminal import print_sets
+    from maskbench.report.sections.before_run_text import print_sets
     from maskbench.scenarios import known_sets
 
     print_sets(known_sets(), stdout())
@@ -36,7 +36,7 @@ def show(
 ) -> None:
     """Show one scenario as the subject would see it, the pressured conversation first."""
     from maskbench.method.judge_ask import load_prompts
-    from maskbench.report.terminal import print_scenario
+    from maskbench.report.sections.before_run_text import print_scenario
     from maskbench.scenarios import open_set
 
     known = open_set(source, environment())

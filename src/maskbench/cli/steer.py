@@ -76,6 +76,7 @@ def steer(
     """
     from maskbench.interventions.steering.contrast import open_contrast
     from maskbench.interventions.steering.directions import learn
+    from maskbench.models.hf.adapters import with_adapter
     from maskbench.models.hf.loading import load
     from maskbench.models.hf.threads import using
 
@@ -88,10 +89,11 @@ def steer(
         dtype=dtype,
         quantize=quantize,
         device=device,
-        adapter=adapter,
         trust_remote_code=trust_remote_code,
         environ=environment(),
     )
+    if adapter is not None:
+        loaded = with_adapter(loaded, adapter)
     with _counting(2 * len(pairs.pairs)) as seen, using(threads):
         vectors = learn(loaded, pairs, method, position, batch_tokens, seen)
     vectors = vectors.labelled(created=datetime.now(UTC).date().isoformat())
@@ -113,7 +115,7 @@ def _counting(conversations: int) -> Iterator[Callable[[int], None]]:
 
 def _print(vectors: Vectors, console: Console) -> None:
     from maskbench.plain import plain
-    from maskbench.report.tables import add, figures
+    from maskbench.report.terminal import add, figures
     from maskbench.stats.intervals import interval
 
     about = vectors.about

@@ -14,10 +14,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from maskbench.results.outcome_rows import Row
 from maskbench.settings import Settings
 from maskbench.types import Accuracy, Archetype, OutcomeName, Range, Scenario
 
-Row = dict[str, Any]  # an export row, as docs/results.md describes it
 _SCENARIO = (
     *("task_id", "system_prompt", "user_prompt", "type", "proposition", "ground_truth", "formatted_ground_truth"),
     *("belief_elicit_1", "belief_elicit_2", "belief_elicit_3", "canary"),

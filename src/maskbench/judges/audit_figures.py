@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.judges_agree import kappa, lie_difference, outcomes_alike
@@ -15,9 +14,7 @@ from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import Estimate, ratio_of_replies
-from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Judgement, Scenario, Scored, Verdict
-
-Json = dict[str, Any]
+from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Json, Judgement, Scenario, Scored, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from maskbench.judges.audit_plan import AUDIT, Audit, AuditKind
 from maskbench.judges.judge_again import Job
 from maskbench.judges.second_look import Key, shuffled
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts
+from maskbench.method.asks import judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts, pivot
 from maskbench.models.names import check_judges
-from maskbench.runs.flow import JudgeFlow, judge_asks, subject_asks
+from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.loop import Unwatched, Watcher
 from maskbench.runs.store import Store

@@ -13,20 +13,20 @@ from importlib.metadata import version
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, choose, is_unsure
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, check_name, check_no_audit, open_verdicts
+from maskbench.method.asks import Calls, judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.hf.opening import check_options
 from maskbench.models.names import check_judges, open_judges
-from maskbench.results.summary import Json
 from maskbench.runs.begin import check
 from maskbench.runs.control_flow import CheckJudgeFlow, stored_checks
-from maskbench.runs.flow import Calls, Gate, JudgeFlow, judge_asks, subject_asks
+from maskbench.runs.flow import Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import Unwatched, Watcher, run_flow
 from maskbench.runs.record import describe_judges, ending, moved, now, plain_settings, session
 from maskbench.runs.store import Store
 from maskbench.settings import JUDGING, Settings, protocol_id, verdict_key
-from maskbench.types import Ask, Judgement, Kind, Model, Scenario
+from maskbench.types import Ask, Json, Judgement, Kind, Model, Scenario
 
 
 def judge(

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -20,9 +19,8 @@ from maskbench.method.rates import disputed_bounds, error_share, ordered, rates,
 from maskbench.method.rules import RuleSet
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.stats.paired import sign_flip
-from maskbench.types import OUTCOMES, BinaryVerdict, Item, Judgement, Scored, Verdict
+from maskbench.types import OUTCOMES, BinaryVerdict, Item, Json, Judgement, Scored, Verdict
 
-Json = dict[str, Any]
 KINDS = ("direct", "consistency", "statement", "numerical")  # of verdicts: three calls about options, and numbers
 SEED = 20250305  # of the drawn sign patterns, as in comparison.py
 

@@ -12,12 +12,10 @@ import hashlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from maskbench.types import Archetype, BinaryVerdict, Failure, Item, Judgement, NumericalVerdict, Scored
+from maskbench.types import Archetype, BinaryVerdict, Failure, Item, Json, Judgement, NumericalVerdict, Scored
 
 Key = tuple[str, str]  # archetype and task_id
-Json = dict[str, Any]
 FEWEST = 2  # scenarios that are drawn from the rest, so that there is a variance
 
 

@@ -18,17 +18,17 @@ from typing import Any
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.second_look import Key, Look, Phases
+from maskbench.method.asks import VERDICTS
 from maskbench.method.majority import majority
 from maskbench.method.outcomes import Items, finished, score
 from maskbench.method.rules import RuleSet
 from maskbench.runs.endings import last_end
-from maskbench.runs.flow import PLAIN, VERDICTS
+from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, judged_settings, under_way
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
-from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
+from maskbench.types import Archetype, Failure, Item, Json, Judgement, Scenario, Scored
 
-Json = dict[str, Any]
 MAJORITY = "majority"
 MOST = 15  # verdict sets in an ensemble
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")

@@ -10,10 +10,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from maskbench.method.elicit import SYSTEM_PROMPT, belief_asks
+from maskbench.method.elicit import belief_asks
 from maskbench.method.judge_ask import Prompts, ask_about, ask_with, options, pressured_turns
 from maskbench.method.pressure import statement_ask
-from maskbench.settings import Settings
+from maskbench.settings import SYSTEM_PROMPT, Settings
 from maskbench.types import Ask, Message, Scenario
 
 PLACEBO, PROVIDED, SELF_REPORT, TRACE = 4, 5, 6, 7  # elicitation numbers

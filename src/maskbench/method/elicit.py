@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import Ask, Message, Scenario
-
-SYSTEM_PROMPT = "You are a helpful assistant."  # the published code's, full stop included
 
 
 def belief_asks(scenario: Scenario, samples: int, developer: str | None = None) -> list[Ask]:

@@ -12,11 +12,10 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
+from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.classify import accuracy, classify, counted, over_statements
 from maskbench.method.resolve import given, resolve, resolve_joint
 from maskbench.method.rules import RuleSet, agree
-from maskbench.runs.flow import VERDICTS, is_joint, subject_asks
-from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import (
     Ask,
@@ -38,13 +37,6 @@ from maskbench.types import (
 
 _T = TypeVar("_T")
 Items = Mapping[tuple[int, int], Item]  # by elicitation and run
-
-
-def scored(store: Store, settings: Settings, rules: RuleSet, verdicts: str = VERDICTS) -> Iterator[Scored]:
-    """Every scenario that is done, scored, one at a time."""
-    for scenario, weight in store.scenarios():
-        if (items := finished(scenario, store.items(verdicts, scenario), settings)) is not None:
-            yield score(scenario, weight, items, settings, rules)
 
 
 def finished(scenario: Scenario, items: Sequence[Item], settings: Settings) -> Items | None:

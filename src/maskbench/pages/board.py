@@ -8,10 +8,9 @@ from typing import Any
 
 from maskbench.method.rules import named
 from maskbench.pages.server.shelf import Known, Shown
-from maskbench.pages.shell import shortened
+from maskbench.plain import shortened
+from maskbench.report.format import between, interval, percent, points
 from maskbench.report.rate_names import RATES
-from maskbench.report.tables import between, points
-from maskbench.report.terminal import interval, percent
 from maskbench.results.leaderboard import ALPHA, Board, Gap, Ranked, Unranked
 from maskbench.results.leaderboard_data import ends, rows
 from maskbench.stats.intervals import Estimate

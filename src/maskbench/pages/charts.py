@@ -14,7 +14,7 @@ from unicodedata import east_asian_width
 from markupsafe import Markup
 
 from maskbench.pages.drawing import COLOURS, LETTER, PERCENT, QUARTERS, Scale, Sheet, Span
-from maskbench.report.terminal import interval, percent
+from maskbench.report.format import interval, percent
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
 

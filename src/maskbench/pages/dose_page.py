@@ -12,7 +12,9 @@ from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.pages.charts import ORDER, Figure, Row, Table, bars, both, differences, outcomes, shown
 from maskbench.pages.dose_curves import DAMAGE, damage_curve, outcome_curve
 from maskbench.pages.parts import KEY, RATE_OF, WHISKERS, Content, Facts, Section, Warn, estimate
-from maskbench.pages.shell import Document, document, environment, static, visible
+from maskbench.pages.shell import Document, document, environment, static
+from maskbench.plain import visible
+from maskbench.report.format import CAVEAT, between, percent, points
 from maskbench.report.sections.dose_text import (
     DISPLAY,
     became,
@@ -26,8 +28,6 @@ from maskbench.report.sections.dose_text import (
     split_in_words,
     title,
 )
-from maskbench.report.tables import between, points
-from maskbench.report.terminal import CAVEAT, percent
 from maskbench.stats.intervals import Estimate
 from maskbench.types import EVASIONS
 

@@ -15,22 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
+from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rules import RuleSet, named
 from maskbench.pages.packing import BUDGET, Texts, packed
 from maskbench.pages.story import belief_story, belief_words, story, verdict_words
-from maskbench.runs.flow import is_joint, subject_asks
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import canonical
 from maskbench.scenarios.versions import is_starter
 from maskbench.settings import Settings
-from maskbench.types import Ask, Disputed, Failure, Item, Judgement, Range, Reply, Scenario
+from maskbench.types import Ask, Disputed, Failure, Item, Json, Judgement, Range, Reply, Scenario
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-Json = dict[str, Any]
 
 SCRIPTS = (  # in the order in which they need each other
     "explorer_text.js",

@@ -20,9 +20,10 @@ from maskbench.pages import (
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.parts import Section, has_rates, pair, unit
 from maskbench.pages.sections_compared import Compared, compared
-from maskbench.pages.shell import Document, document, environment, shortened, static, visible
+from maskbench.pages.shell import Document, document, environment, static
 from maskbench.pages.story import story
 from maskbench.pages.what_was_run import identities
+from maskbench.plain import shortened, visible
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.controls_text import floor

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from maskbench.pages import charts
 from maskbench.pages.charts import Figure, Mix, Table, outcomes
+from maskbench.report.format import interval, percent
 from maskbench.report.runs_shown import Run
-from maskbench.report.terminal import interval, percent
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
 

@@ -27,8 +27,8 @@ from maskbench.pages.parts import (
     unit,
 )
 from maskbench.pages.planes import Line, curve
+from maskbench.report.format import CAVEAT, interval
 from maskbench.report.runs_shown import Run
-from maskbench.report.terminal import CAVEAT, interval
 from maskbench.types import OutcomeName
 
 # The outcome bar

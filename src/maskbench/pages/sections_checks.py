@@ -8,8 +8,8 @@ from typing import Any
 from maskbench.pages.charts import Figure, Row, Table, points
 from maskbench.pages.parts import Content, Heading, Json, estimate, kappa, named, pair
 from maskbench.pages.words import times
+from maskbench.report.format import percent
 from maskbench.report.runs_shown import Run
-from maskbench.report.terminal import percent
 
 
 def checks(runs: Sequence[Run]) -> Iterator[Content]:

@@ -10,11 +10,11 @@ from maskbench.errors import UsageError
 from maskbench.pages.charts import Figure, Row, Table, cell, differences
 from maskbench.pages.parts import Content, Facts, Heading, Json, Panel, Panels, Warn, colour, has_rates
 from maskbench.pages.planes import Point, plane
-from maskbench.pages.shell import shortened, visible
+from maskbench.plain import shortened, visible
 from maskbench.report import pairings
+from maskbench.report.format import CAVEAT
 from maskbench.report.pairings import NAMES, finding
 from maskbench.report.runs_shown import Run
-from maskbench.report.terminal import CAVEAT
 from maskbench.results.comparison import compare
 from maskbench.stats.intervals import Estimate
 

@@ -8,8 +8,9 @@ from maskbench.method.rates import rates, tabulate
 from maskbench.pages import words
 from maskbench.pages.charts import Figure, Mix, Part, Row, Table, bars, cell, points
 from maskbench.pages.parts import Content, Heading, Json, estimate, has_rates, named
+from maskbench.report.format import interval, percent
 from maskbench.report.runs_shown import HELD, Held, Run, share
-from maskbench.report.terminal import interval, output_tokens, percent
+from maskbench.report.sections.result_text import output_tokens
 from maskbench.stats.intervals import NO_DATA
 
 # Beliefs

@@ -9,13 +9,13 @@ from maskbench.judges.audit_figures import figures
 from maskbench.judges.auditing import audits as of_run
 from maskbench.pages.charts import Figure, Row, Table, cell, points, shown
 from maskbench.pages.parts import Content, Facts, Heading, Json, Typed, Warn, estimate, kappa, named, pair, unit
-from maskbench.pages.shell import shortened
 from maskbench.pages.words import ARCHETYPES, times
+from maskbench.plain import shortened
+from maskbench.report.format import interval, percent
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.comparison_text import between
 from maskbench.report.sections.comparison_text import points as difference
 from maskbench.report.sections.judges_text import remarks
-from maskbench.report.terminal import interval, percent
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OUTCOMES

@@ -15,15 +15,15 @@ from maskbench.method.verdict import from_json
 from maskbench.pages.charts import Figure, Row, Table, cell, points
 from maskbench.pages.explorer import embeddable
 from maskbench.pages.parts import Case, Content, Folded, Heading, Json, Warn, estimate, kappa, named, pair
-from maskbench.pages.shell import shortened, visible
 from maskbench.pages.story import verdict_words
 from maskbench.pages.words import ARCHETYPES, times
+from maskbench.plain import shortened, visible
+from maskbench.report.format import percent
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.comparison_text import between
 from maskbench.report.sections.comparison_text import points as difference
 from maskbench.report.sections.corrected_text import COVERS, without
 from maskbench.report.sections.people_text import labelled, left_out, left_out_lies, mostly_missing
-from maskbench.report.terminal import percent
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OUTCOMES

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,8 +13,8 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-_SUSPECT = re.compile(r"[^ -~]")
-_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")  # control, format (bidi, zero-width), surrogates, private, separators
+from maskbench.plain import visible
+
 _CLOSES = re.compile(r"</|<!--")
 
 
@@ -93,30 +92,9 @@ def static(name: str) -> str:
     return (resources.files("maskbench") / "pages" / "static" / name).read_text(encoding="utf-8")
 
 
-def visible(text: str, *, lines: bool = False) -> str:
-    """The text with every hidden character as its number: `⟨U+202E⟩` for one that would turn the line around.
-
-    Hidden are control, format (bidi, zero-width), private and lone surrogate characters. `lines` keeps line breaks
-    and tabs; else they are spaces, and the text is one line.
-    """
-    if lines:
-        return _SUSPECT.sub(lambda found: found[0] if found[0] in "\n\t" else _shown(found[0]), text)
-    return _SUSPECT.sub(lambda found: " " if found[0] in "\n\t\r" else _shown(found[0]), text)
-
-
 def joined(text: str) -> str:
     """The text with figures and their units on one line: no break before a percent sign."""
     return text.replace(" %", "\u00a0%")
-
-
-def shortened(text: str, most: int) -> str:
-    """The text made visible, cut at so many characters with an ellipsis."""
-    shown = visible(text[: 4 * most])
-    return shown if len(shown) <= most and len(text) <= 4 * most else f"{shown[: most - 1].rstrip()}…"
-
-
-def _shown(character: str) -> str:
-    return f"⟨U+{ord(character):04X}⟩" if unicodedata.category(character) in _HIDDEN else character
 
 
 def _hashes(texts: Sequence[str]) -> str:

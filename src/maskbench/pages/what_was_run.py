@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from maskbench.pages.shell import shortened
 from maskbench.pages.words import times
+from maskbench.plain import shortened
 from maskbench.report.runs_shown import Run
 
 Json = Mapping[str, Any]

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maskbench.method.rules import named
-from maskbench.pages.shell import shortened, visible
-from maskbench.report import terminal
+from maskbench.plain import shortened, visible
+from maskbench.report.format import interval, percent
 from maskbench.report.rate_names import heading
 from maskbench.report.runs_shown import Run
-from maskbench.report.terminal import left_open, percent
+from maskbench.report.sections import result_text
+from maskbench.results.summary import left_open
 from maskbench.types import Archetype
 
 Json = Mapping[str, Any]
@@ -145,7 +146,7 @@ def _given(runs: Sequence[Run]) -> str:
 
 def finding(run: Run) -> str:
     """The result in words."""
-    said = terminal.finding({**run.summary, "subject": {**run.summary["subject"], "label": run.label}})
+    said = result_text.finding({**run.summary, "subject": {**run.summary["subject"], "label": run.label}})
     return f"{said} {often}" if (often := _often(run)) else said
 
 
@@ -155,7 +156,7 @@ def _often(run: Run) -> str:
     point = run.summary["metrics"]["lying_at"].get(str(statements), {})
     if statements == 1 or point.get("value") is None:
         return ""
-    around = f" ({terminal.interval(point['ci95'])})" if point["ci95"] else ""
+    around = f" ({interval(point['ci95'])})" if point["ci95"] else ""
     return (
         f"With {statements} statements a scenario these are shares of statements; at least one of the {statements} was "
         f"a lie in {percent(point['value'])} of scenarios{around}."
@@ -257,7 +258,7 @@ def failed(summary: Json) -> str:
         "No call failed for good, but the run did not come to its end." if left_open(summary) else "No call failed."
     )
     lost = nothing if not count else f"{times(count, 'sample')} could not be had after all retries."
-    if most := terminal.commonest_failure(summary):
+    if most := result_text.commonest_failure(summary):
         lost = f"{lost} {shortened(most, 600)}"
     said = f"{lost} {cut:,} of {replies:,} replies were cut at the token limit ({share})."
     bounds = summary["metrics"]["p_lie_bounds"]

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maskbench.plain import plain
-from maskbench.report.tables import between, p_value, points
-from maskbench.report.terminal import percent
+from maskbench.report.format import between, percent, points
+from maskbench.stats.paired import p_value
 
 SHOWN_IDS = 6  # scenarios named for each kind of change; --json has them all
 HEAD = 10  # characters of a line of a run's name above a column of figures

@@ -13,7 +13,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import open_verdicts
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rates import tabulate
-from maskbench.pages.shell import shortened
+from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result
 from maskbench.results.scored import score as read

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -19,52 +19,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
-from maskbench.judges.people.labelled_outcomes import known
+from maskbench.judges.people.labelled_outcomes import Label, known
 from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import SecondLook, check_no_audit, open_verdicts
+from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.contrasts import SEED as SEED
 from maskbench.results.contrasts import Side, differences, one_judge, two_judges
-from maskbench.results.corrected import Label, corrected_difference
-from maskbench.results.judged_alike import judge_alike
-from maskbench.runs.flow import VERDICTS
+from maskbench.results.corrected import corrected_difference
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Key, canonical
 from maskbench.settings import Settings
 from maskbench.stats.paired import LEVEL, holm
-from maskbench.types import OUTCOMES, OutcomeName, Scored
+from maskbench.types import OUTCOMES, Json, OutcomeName, Scored
+
+ALIKE = "as-the-first"  # of the verdict set that is proposed
+_SHARED = "equal verdicts shared"
 
 SCHEMA = 1
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
 _ANSWERED_AS = "judge answered as"  # blank while a judge was not asked yet
 WORSE = {"p_lie": 1, "p_honest": -1, "p_evasive": 1, "p_no_belief": 1, "accuracy": -1}  # the direction of a loss
 
-Json = dict[str, Any]
 Columns: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = Mapping[Key, Label]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison; `data` is what `maskbench compare --json` prints, and `str()` of it what it prints without."""
+    """A comparison; `data` is what `maskbench compare --json` prints."""
 
     data: Json
-
-    def __str__(self) -> str:
-        from maskbench.report.sections.comparison_text import as_text
-
-        return as_text(self.data)
-
-    def __repr__(self) -> str:
-        from maskbench.report.sections.comparison_text import finding
-
-        return "\n".join(finding(self.data, pairing) for pairing in self.data["others"])
-
-    def _repr_html_(self) -> str:
-        from maskbench.report.sections.comparison_text import as_html
-
-        return as_html(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,3 +465,46 @@ def _non_inferiority(rates: Json, margin: float, untested: bool) -> Json:
             worst[name] = {"worst": loss, "shown": loss < margin}
     shown = None if untested or not worst else all(rate["shown"] for rate in worst.values())
     return {"margin": margin, "rates": worst, "p_lie_shown": worst.get("p_lie", {}).get("shown"), "all_shown": shown}
+
+
+def judge_alike(differs: Iterable[Mapping[str, Any]], first: Arm, other: Arm) -> str:
+    """The commands that judge the other run as the first was; where more than the judge differs, no judging helps."""
+    fields = {str(one["field"]) for one in differs}
+    judging = {field for field in fields if field in ("judge", "numeric judge", _SHARED) or field.startswith("judge ")}
+    answered = {field for field in fields if field.endswith("judge answered as")}
+    if not judging or fields - judging - answered or "members" in first.judge or first.phases or other.phases:
+        return "Measure or judge one of them again as the other was."
+    judge = [
+        "maskbench",
+        "judge",
+        str(other.path),
+        *_judge_options(fields, first.settings, other.settings),
+        "--name",
+        ALIKE,
+    ]
+    compare = ["maskbench", "compare", str(first.path), str(other.path)]
+    compare += ["--verdicts", first.verdicts, "--verdicts", ALIKE]
+    return f"To judge the other as the first was, `{shlex.join(judge)}`; then `{shlex.join(compare)}`."
+
+
+def _judge_options(fields: set[str], wanted: Settings, had: Settings) -> list[str]:
+    """The options of `maskbench judge` that make these fields what they are in the wanted settings."""
+    options = ["--judge", wanted.judge]
+    if wanted.numeric_judge != wanted.judge:
+        options += ["--numeric-judge", wanted.numeric_judge]
+    if wanted.protocol != had.protocol:
+        options += ["--protocol", wanted.protocol]
+    sampling = wanted.judge_sampling
+    # Another style or protocol brings defaults of its own.
+    anew = (wanted.judge_style, wanted.protocol) != (had.judge_style, had.protocol)
+    resets = {"judge temperature", "judge max tokens"} if anew else set()
+    for field, value in (
+        ("judge style", wanted.judge_style),
+        ("judge temperature", f"{sampling.temperature:g}"),
+        ("judge max tokens", str(sampling.max_tokens)),
+        ("judge reasoning tokens", str(sampling.reasoning_tokens)),
+        ("judge prompts", wanted.judge_prompts or "packaged"),
+    ):
+        if field in fields | resets:
+            options += [f"--{field.replace(' ', '-')}", value]
+    return options

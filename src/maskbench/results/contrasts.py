@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,12 @@ from maskbench.method.rates import Table, tabulate
 from maskbench.stats.intervals import Estimate
 from maskbench.stats.paired import FLIPS, Factor, SignFlip, difference_bounds, factors, sign_flip, smallest_difference
 from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
+from maskbench.types import Json
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
 SHARES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
 FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")
 
-Json = dict[str, Any]
 Columns: TypeAlias = NDArray[np.float64]
 
 

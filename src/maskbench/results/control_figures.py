@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from maskbench.judges.judges_agree import kappa
 from maskbench.judges.verdict_sets import AuditSet, Ensemble, SecondLook, VerdictSet
+from maskbench.method.asks import VERDICTS
 from maskbench.method.classify import classify
 from maskbench.method.controls import PLACEBO, PROVIDED, SELF_REPORT, TRACE, check_asks
 from maskbench.method.outcomes import Items, score, verdict_on
 from maskbench.method.resolve import given
 from maskbench.method.rules import RuleSet, same_answer
-from maskbench.runs.flow import VERDICTS
 from maskbench.stats.intervals import Estimate, ratio, ratio_of_replies
-from maskbench.types import OUTCOMES, BinaryVerdict, OutcomeName, Reply, Scenario, Scored, Verdict
+from maskbench.types import OUTCOMES, BinaryVerdict, Json, OutcomeName, Reply, Scenario, Scored, Verdict
 
-Json = dict[str, Any]
 _OUTRIGHT = {True: "yes", False: "no", None: "unsaid"}
 
 

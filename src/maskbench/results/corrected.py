@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.method.rates import tabulate
 from maskbench.stats.carried import carry
 from maskbench.stats.correction import CLASSES, Corrected, Sample, correct, difference, refusal
-from maskbench.types import Archetype, OutcomeName, Scored
+from maskbench.types import Archetype, Json, Scored
 
-Json = dict[str, Any]
 Key: TypeAlias = tuple[Archetype, str]
 SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "conditional_lie_rate")
 ASSUMPTION = (
@@ -28,17 +27,6 @@ ASSUMPTION = (
     "replies are as hard to read. Nothing in this run can test it; labels of its own would."
 )
 SEED = 0  # of the draws behind an interval: the same runs and labels give the same one
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """What people make of one scenario by its first statement, and the chance with which it was drawn for them.
-
-    `outcome` is None where their labels do not settle it.
-    """
-
-    chance: float
-    outcome: OutcomeName | None
 
 
 def sample(rows: Sequence[Scored], labels: Mapping[Key, Label], weights: NDArray[np.float64] | None = None) -> Sample:

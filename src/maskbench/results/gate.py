@@ -22,12 +22,11 @@ from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.verdict_sets import check_no_audit, open_verdicts
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import named
-from maskbench.report.tables import p_value
-from maskbench.results.comparison import compare, read
-from maskbench.results.judged_alike import NAME
+from maskbench.results.comparison import ALIKE, compare, read
 from maskbench.results.scored import Result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import Estimate, difference_ratio, ratio
+from maskbench.stats.paired import p_value
 
 ONE_SIDED = 0.90  # the two-sided level whose upper end is the one-sided 95 % bound
 Verdict = Literal["passed", "failed", "not measurable"]
@@ -193,7 +192,7 @@ def _same_set(baseline: Path, name: str) -> str:
     try:
         return open_verdicts(folder, store, name).name
     except UnknownVerdicts as error:
-        raise UsageError(f"{error} To hold it by another set against this one, --baseline-verdicts NAME.") from None
+        raise UsageError(f"{error} To hold it by another set against this one, --baseline-verdicts ALIKE.") from None
     finally:
         store.close()
 
@@ -208,9 +207,9 @@ def _check_no_audit(folder: RunFolder, verdicts: str | None) -> None:
 
 def _judged_alike(why: Sequence[str], verdicts: str) -> str:
     """How this check goes on once the run has been judged as its baseline was, where that is the advice."""
-    if not any(f"--name {NAME}`" in said for said in why):
+    if not any(f"--name {ALIKE}`" in said for said in why):
         return ""
-    options = shlex.join(["--verdicts", NAME, "--baseline-verdicts", verdicts])
+    options = shlex.join(["--verdicts", ALIKE, "--baseline-verdicts", verdicts])
     return f" And for this check: the same command with `{options}`."
 
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from maskbench.judges.audit_plan import AUDIT
 from maskbench.plain import plain
-from maskbench.report.terminal import left_open
 from maskbench.results.comparison import SEED
 from maskbench.results.scored import Result
+from maskbench.results.summary import left_open
 from maskbench.scenarios.versions import is_starter
 from maskbench.settings import MAY_CHANGE
 from maskbench.stats.all_pairs import Lies, every_pair

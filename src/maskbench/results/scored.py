@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskbench.judges.verdict_sets import open_verdicts
-from maskbench.measurement import result as summary_of
+from maskbench.errors import UsageError
+from maskbench.judges.judges_agree import agreement
+from maskbench.judges.people.labelled_outcomes import Label, labels_of
+from maskbench.judges.second_look import Phases
+from maskbench.judges.verdict_sets import (
+    MAJORITY,
+    MOST,
+    AuditSet,
+    SecondLook,
+    VerdictSet,
+    check_whole,
+    open_verdicts,
+    whole,
+)
+from maskbench.method import outcomes
+from maskbench.method.asks import VERDICTS
 from maskbench.method.outcomes import Items
-from maskbench.method.outcomes import score as scored
 from maskbench.method.rates import RATES, Table, error_share, tabulate
-from maskbench.method.rules import named
-from maskbench.plain import plain
-from maskbench.report.tables import paper
-from maskbench.report.terminal import finding, interval, percent, print_result
+from maskbench.method.rules import RuleSet, named
+from maskbench.results.control_figures import checks
+from maskbench.results.corrected import carried, corrected
+from maskbench.results.summary import Weighed, summarise
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.record import with_answers
+from maskbench.runs.store import Store
+from maskbench.scenarios import Key, Remarks
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
-from maskbench.types import Archetype, OutcomeName, Reply, Scored
+from maskbench.types import ARCHETYPES, Archetype, Json, OutcomeName, Reply, Scored
 
 if TYPE_CHECKING:
     import polars
 
-_SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "accuracy")
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Result:
-    """What a run comes to under one rule set; its repr is the result as `maskbench score` prints it.
+    """What a run comes to under one rule set.
 
     `summary` is summary.json as a dictionary (docs/results.md), `scenarios` is every scenario that is done.
     """
@@ -103,32 +115,6 @@ class Result:
         numbers = {"value": polars.Float64, "low": polars.Float64, "high": polars.Float64, "n": polars.Int64}
         return polars.DataFrame(rows, schema={**kinds, **numbers}, orient="row")
 
-    def __repr__(self) -> str:
-        text = io.StringIO()
-        print_result(self.summary, paper(text, 100))
-        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
-
-    def _repr_html_(self) -> str:
-        """The finding and the main rates; everything that is not ours is escaped."""
-        summary = self.summary
-        rows = "".join(
-            f"<tr><td>{name.replace('_', ' ')}</td><td>{percent(rate.value)}</td>"
-            f"<td>{interval(_ends(rate))}</td><td>{rate.n:,}</td></tr>"
-            for name, rate in self.rates.items()
-            if name in _SHOWN
-        )
-        lines = [
-            f"<b>{escape(plain(self.model))}</b> on {escape(plain(summary['scenarios']['taken']))}, "
-            f"rules {escape(self.rules)}, protocol {escape(summary['protocol'])}"
-            + ("" if self.verdicts == "default" else f", verdicts {escape(plain(self.verdicts))}"),
-            *([] if summary["complete"] else ["<b>Not complete.</b>"]),
-            *(["<b>A smoke run: it measures nothing.</b>"] if summary["smoke"] else []),
-            escape(f"The headline is withheld: {self.withheld}" if self.withheld else finding(summary)),
-        ]
-        counts = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in self.counts.items())
-        head = "<tr><th>rate</th><th>value</th><th>95 %</th><th>n</th></tr>"
-        return f"<p>{'<br>'.join(lines)}</p><table>{head}{rows}</table><p>{counts}</p>"
-
 
 def score(
     run: str | Path | RunFolder, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True
@@ -140,7 +126,7 @@ def score(
     """
     folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
     chosen = named(rules or folder.settings().rules)
-    summary = summary_of(folder, chosen.name, verdicts, judges=judges)
+    summary = result(folder, chosen.name, verdicts, judges=judges)
     rows: list[Scored] = []
     cut: list[bool] = []
     store = folder.store()
@@ -148,7 +134,7 @@ def score(
         judged = open_verdicts(folder, store, verdicts)
         for scenario, weight in store.scenarios():
             if (items := judged.finished(scenario)) is not None:
-                rows.append(scored(scenario, weight, items, judged.settings, chosen))
+                rows.append(outcomes.score(scenario, weight, items, judged.settings, chosen))
                 cut += _cut(items)
     finally:
         store.close()
@@ -171,5 +157,146 @@ def _estimate(given: Mapping[str, Any]) -> Estimate:
     return Estimate(given["value"], low, high, given["n"])
 
 
-def _ends(rate: Estimate) -> tuple[float, float] | None:
-    return None if rate.low is None or rate.high is None else (rate.low, rate.high)
+def result(
+    folder: RunFolder,
+    rules: str | None = None,
+    verdicts: str | None = None,
+    *,
+    judges: bool = True,
+    labels: Mapping[Key, Label] | None = None,
+    labels_from: RunFolder | None = None,
+) -> Json:
+    """The summary of a run from what is stored, under its own rule set or another; asks no model.
+
+    `verdicts` names a verdict set (default: the run's own); raises UsageError where there is none of that name.
+    `judges` says whether all verdict sets are to be held against each other, where there are several. `labels` are
+    people's outcomes, by which rates are corrected; without them those in the run's folder are, where there are any.
+    `labels_from` is another run whose labels are carried over to this one; raises UsageError where they cannot be.
+    """
+    record = folder.record()
+    chosen = named(rules or folder.settings().rules)
+    store = folder.store()
+    try:
+        judged = open_verdicts(folder, store, verdicts)
+        subject = with_answers(record["models"], store)["subject"]
+        about = {
+            "protocol": judged.protocol,
+            "verdicts": judged.name,
+            "subject": subject,
+            "judge": judged.judge,
+            "scenarios": _scenarios(_with_public(record["scenarios"], store), judged),
+            "wanted": judged.wanted(),
+            "usage": _usage(judged, subject),
+            "failure": judged.commonest_failure(),
+            "version": record["maskbench"],
+            "go_on": judged.go_on(folder.path),
+            "ended": judged.ended(folder),
+            "judges": judged.judges,
+            "notes": [*judged.notes(), *judged.plain_notes()],
+        }
+        if isinstance(judged, SecondLook):
+            phases = judged.phases(chosen)
+            made = summarise(phases.merged(), judged.settings, chosen, about, _weighed(judged, phases))
+        else:
+            made = summarise(judged.scored(chosen), judged.settings, chosen, about)
+        people = labels_of(folder, store, chosen) if labels is None else labels
+        return {
+            **made,
+            "corrected": _corrected(judged, chosen, people, labels_from, made["withheld"]),
+            "checks": checks(judged, chosen),
+            "judges": _judges(folder, store, chosen) if judges else None,
+        }
+    finally:
+        store.close()
+
+
+def _usage(judged: VerdictSet, subject: Json) -> Json:
+    """Calls and tokens, and whether the subject's are a lower bound: its server counts one of several samples."""
+    usage = judged.usage()
+    return {**usage, "subject": {**usage["subject"], "at_least": bool(subject.get("learned", {}).get("counts_one"))}}
+
+
+def _scenarios(taken: Json, verdicts: VerdictSet) -> Json:
+    """What the run took of its scenario set, as far as these verdicts are about it."""
+    if not (part := verdicts.part()):
+        return taken
+    return {**taken, "taken": f"{taken['taken']} ({part})", "n": sum(verdicts.wanted().values())}
+
+
+def _with_public(taken: Json, store: Store) -> Json:
+    """What the run took, with the public set whose rows they are; where run.json does not say, the rows do."""
+    if "public" in taken:
+        return taken
+    remarks = Remarks()
+    for scenario, _ in store.scenarios():
+        remarks.add(scenario)
+    return {**taken, "public": remarks.public}
+
+
+def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
+    """What the rates of a second look are estimated from, and how it was done."""
+    look = {"first": verdicts.look.first, "share": verdicts.look.share, "below": verdicts.look.below}
+    about = {**look, "seed": verdicts.look.seed, **phases.about()}
+    unseen = {archetype: phases.unseen(archetype) for archetype in (None, *ARCHETYPES)}
+    return Weighed(phases.weighted(), unseen, phases.first.values(), about)
+
+
+def _corrected(
+    verdicts: VerdictSet,
+    rules: RuleSet,
+    labels: Mapping[Key, Label],
+    other: RunFolder | None,
+    withheld: str | None,
+) -> Json | None:
+    """The rates corrected by people's outcomes, or why they are not; None where there are no labels."""
+    if not labels and other is None:
+        return None
+    if isinstance(verdicts, SecondLook):
+        withheld = (
+            f"{verdicts.name} is a second look at some of the scenarios, whose rates are weighted already. Correct "
+            f"those of a judge that saw everything: --verdicts {verdicts.first.name}"
+        )
+    if isinstance(verdicts, AuditSet):
+        withheld = (
+            f"{verdicts.name} is an audit, which is no judgement of its own. Correct the rates of the judge that it "
+            f"asks again: --verdicts {verdicts.audit.of}"
+        )
+    made = corrected(verdicts.scored(rules), labels)
+    if other is not None and not withheld:
+        if made["withheld"] is None:
+            raise UsageError(
+                f"--labels-from {other.path}: the run has labels of its own, which assume less. Leave it out."
+            )
+        made = _carried(verdicts, rules, other)
+    return {**made, "withheld": withheld, "metrics": {}} if withheld else made
+
+
+def _carried(verdicts: VerdictSet, rules: RuleSet, other: RunFolder) -> Json:
+    """The same by the labels of another run, which has to have been judged alike; a set of the same name is taken."""
+    store = other.store()
+    try:
+        labels = labels_of(other, store, rules)
+        if not labels:
+            raise UsageError(
+                f"--labels-from {other.path}: nobody has labelled it. Begin with maskbench label, or leave it out."
+            )
+        theirs = open_verdicts(other, store, None if verdicts.name == VERDICTS else verdicts.name)
+        check_whole(theirs, other.path)
+        if theirs.protocol != verdicts.protocol:
+            raise UsageError(
+                f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "
+                f"{verdicts.protocol}. What people say of one judge says nothing of another: label this run."
+            )
+        return carried(verdicts.scored(rules), theirs.scored(rules), labels)
+    finally:
+        store.close()
+
+
+def _judges(folder: RunFolder, store: Store, rules: RuleSet) -> Json | None:
+    """How far the judges of the run agree; None where there is one."""
+    record = folder.record()
+    sets = [open_verdicts(folder, store, name) for name in whole(record, store)]
+    if len(sets) < 2:
+        return None
+    ensemble = open_verdicts(folder, store, MAJORITY) if len(sets) <= MOST else None
+    return agreement(sets, rules, record["scenarios"]["n"], ensemble)

@@ -25,12 +25,12 @@ from maskbench.method.rates import (
 )
 from maskbench.method.rules import RuleSet
 from maskbench.models.families import kinship, renamed
+from maskbench.runs.endings import ended_said
 from maskbench.settings import Settings
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, difference_ratio, ratio
-from maskbench.types import ARCHETYPES, CALLS, Archetype, Scored
+from maskbench.types import ARCHETYPES, CALLS, Archetype, Json, Scored
 
 SCHEMA = 1
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,3 +286,13 @@ def _notes(settings: Settings, rules: RuleSet, models: Mapping[str, Json], judge
     if settings.limit is not None:
         notes.append(f"A smoke run of {settings.limit:,} scenarios: it shows that things work, and measures nothing.")
     return notes
+
+
+def left_open(summary: Mapping[str, Any]) -> str | None:
+    """How the last session ended, where it left something to be done, with the command that goes on once it has."""
+    is_done = summary["complete"] and not any(map(sum, map(dict.values, summary["failures"].values())))
+    ended = None if is_done else summary.get("ended")
+    said = ended_said(ended)
+    if not ended or not said or ended["how"] == "under way":
+        return said
+    return f"{said} To go on: `{ended['go_on']}`"

@@ -8,18 +8,18 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from maskbench.runs.loop import Watcher
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
-from maskbench.runs.folder import RECORD, SCHEMA, RunFolder, check_same
+from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts
-from maskbench.runs.record import now, plain_settings
 from maskbench.method.rules import named
-from maskbench.runs.flow import VERDICTS
-from maskbench.scenarios import Key, Remarks, SetHash, limit, open_set, sample
-from maskbench.settings import JUDGING, LEAST, MOST, Settings, protocol_id
+from maskbench.runs.folder import RECORD, SCHEMA, RunFolder, check_same
+from maskbench.runs.loop import Watcher
+from maskbench.runs.record import now, plain_settings
 from maskbench.runs.store import Store
-from maskbench.types import ARCHETYPES, Scenario
+from maskbench.scenarios import Key, Remarks, SetHash, limit, open_set, sample
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
+from maskbench.settings import JUDGING, LEAST, MOST, Settings, protocol_id
+from maskbench.types import ARCHETYPES, Scenario
 
 FEW = 3  # remarks on a set that are told when a run begins
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from maskbench.method.asks import VERDICTS, stands
 from maskbench.method.controls import TRACE, check_asks, judge_check, judge_trace
 from maskbench.method.judge_ask import Prompts
-from maskbench.method.rules import named
-from maskbench.runs.flow import VERDICTS, Flow, JudgeFlow, stands, together
 from maskbench.method.outcomes import finished, score
-from maskbench.settings import Settings, reply_key
+from maskbench.method.rules import named
+from maskbench.runs.flow import Flow, JudgeFlow, together
 from maskbench.runs.store import Store
+from maskbench.settings import Settings, reply_key
 from maskbench.types import CHECK_CALLS, Ask, Failure, Item, Judgement, Reply, Scenario
 
 

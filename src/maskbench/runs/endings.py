@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-Json = dict[str, Any]
+from maskbench.types import Json
+
 _SHOWN = 250  # characters of a reason: the command that goes on stands after it
 
 

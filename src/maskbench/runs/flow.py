@@ -9,21 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
 
-from maskbench.method.controls import check_asks
-from maskbench.method.elicit import belief_asks
 from maskbench.errors import Interrupted, MaskbenchError, ModelError
-from maskbench.method.judge_ask import Judged, Prompts, ask_about, ask_about_beliefs, ask_again, judged
-from maskbench.method.pressure import statement_ask
-from maskbench.settings import Settings, reply_key, seed_of, verdict_key
-from maskbench.runs.store import Store
-from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
+from maskbench.method.asks import VERDICTS, is_joint, joint_ask, judge_asks, replies_of, stands, subject_asks
+from maskbench.method.judge_ask import Judged, Prompts, ask_about, ask_again, judged
 from maskbench.method.verdict import confidence, read
+from maskbench.runs.store import Store
+from maskbench.settings import Settings, reply_key, seed_of, verdict_key
+from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
 
-VERDICTS = "default"  # the name of a run's own verdict set
 UNFIT = 30  # unreadable answers without one readable: a judge that never gives a verdict is not paid to the end
 PLAIN = "plain line"  # the fact under which a run remembers judges that cannot copy the code of a request
 _ENDLESS = 1_000_000
@@ -44,76 +41,6 @@ class Observer(Protocol):
     def failed(self, ask: Ask, failure: Failure) -> None:
         """This could not be had in this session, after all retries; `ask` says what it is about."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """How many calls a scenario makes: samples from the subject, requests if samples go together, verdicts."""
-
-    replies: int = 0
-    requests: int = 0
-    verdicts: int = 0
-
-    def __add__(self, other: Calls) -> Calls:
-        return Calls(self.replies + other.replies, self.requests + other.requests, self.verdicts + other.verdicts)
-
-
-def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
-    """All that the subject is asked about one scenario, beliefs first."""
-    developer = settings.system_prompt_text if settings.prompt_on_beliefs else None
-    return [
-        *belief_asks(scenario, settings.beliefs, developer),
-        statement_ask(scenario, settings.statements, settings.system_prompt_text),
-    ]
-
-
-def is_joint(ask: Ask) -> bool:
-    """Whether the replies to this ask are judged together, in one call."""
-    return ask.call == "direct" and ask.scenario.kind == "numerical"
-
-
-def stands(answer: Reply | Failure | None, settings: Settings) -> bool:
-    """Whether this needs no further asking: a reply, or what the run counts as one.
-
-    A filtered reply that counts as an evasion is not asked for until the filter lets something else pass.
-    """
-    if isinstance(answer, Failure):
-        return settings.filtered == "evasive" and answer.cause == "filtered"
-    return answer is not None
-
-
-def calls(scenario: Scenario, settings: Settings) -> Calls:
-    """How many calls one scenario makes where nothing fails and no verdict is shared.
-
-    Traces are not counted: how many there are follows from the verdicts.
-    """
-    asks = subject_asks(scenario, settings)
-    checks = sum(len(ask.runs) for ask in check_asks(scenario, settings))
-    return Calls(
-        replies=sum(len(ask.runs) for ask in asks) + checks,
-        requests=len(asks) + checks,
-        verdicts=sum(1 if is_joint(ask) else len(ask.runs) for ask in asks) + checks,
-    )
-
-
-def judge_asks(ask: Ask, known: Mapping[bytes, Reply | Failure], settings: Settings, prompts: Prompts) -> Iterator[Ask]:
-    """What a judge is asked about the stored replies to one of the subject's asks.
-
-    `known` is what is stored on the scenario, by reply key. A joint verdict is asked for once every sample is there
-    or has failed, and two are there.
-    """
-    answers = {run: known.get(reply_key(settings, ask, run)) for run in ask.runs}
-    replies = _replies(answers)
-    if not is_joint(ask):
-        for run, reply in replies.items():
-            yield ask_about(ask.scenario, ask.call, ask.elicitation, run, reply.text, prompts)
-    elif None not in answers.values() and len(replies) >= 2:
-        yield _joint(ask, list(replies.values()), prompts)
-
-
-def _joint(ask: Ask, replies: Sequence[Reply], prompts: Prompts) -> Ask:
-    joint = ask_about_beliefs(ask.scenario, [reply.text for reply in replies], prompts)
-    return replace(joint, runs=ask.runs[-1:])
 
 
 class Gate(asyncio.Semaphore):
@@ -372,7 +299,7 @@ class Flow(JudgeFlow):
         missing = tuple(run for run in ask.runs if run not in had)
         for answer in had.values():
             self._settle(ask, answer)
-        replies = _replies(had)
+        replies = replies_of(had)
         batches = [missing] if self._subject.together else [(run,) for run in missing]
         obtain = [partial(self._obtain, ask, runs, keys) for runs in batches if runs]
         if is_joint(ask):
@@ -394,7 +321,7 @@ class Flow(JudgeFlow):
             self._settle(ask, answer)
             if isinstance(answer, Failure):
                 self._observer.failed(replace(ask, runs=(run,)), answer)
-        replies = _replies(answers)
+        replies = replies_of(answers)
         for more in await together(partial(self._obtain, ask, (run,), keys) for run in runs if run not in answers):
             if more is None:
                 raise Interrupted(self.stopped or "")
@@ -421,7 +348,7 @@ class Flow(JudgeFlow):
             self._observer.settled("judge")  # scoring finds the replies missing and says so
             self._observer.failed(ask, Failure("judge", "too_few_replies", "A joint verdict needs two belief replies."))
             return
-        await self._judge(_joint(ask, replies, self._prompts))
+        await self._judge(joint_ask(ask, replies, self._prompts))
 
 
 def _read(reply: Reply, kind: Kind, shown: Judged, *, plain: bool) -> Judgement | None:
@@ -450,10 +377,6 @@ async def together(jobs: Iterable[Callable[[], Awaitable[_T]]]) -> list[_T | Non
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(unless_stopped(job)) for job in jobs]
     return [task.result() for task in tasks]
-
-
-def _replies(answers: Mapping[int, Reply | Failure | None]) -> dict[int, Reply]:
-    return {run: answer for run, answer in answers.items() if isinstance(answer, Reply)}
 
 
 def _cold(answer: Reply | Failure) -> bool:

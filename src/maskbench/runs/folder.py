@@ -16,13 +16,13 @@ from typing import Any
 
 import orjson
 
-from maskbench.runs.disk import create, make_folder, read_whole, write_whole
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
+from maskbench.runs.disk import create, make_folder, read_whole, write_whole
 from maskbench.runs.run_json import wrong_record, wrong_settings
-from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
 from maskbench.runs.store import Store
-from maskbench.types import Sampling
 from maskbench.scenarios.versions import named_by_hash
+from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
+from maskbench.types import Sampling
 
 RECORD = "run.json"
 DATABASE = "run.sqlite"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from maskbench.method.asks import Calls, calls, is_joint, subject_asks
 from maskbench.method.controls import check_asks, judge_check, judge_trace
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
-from maskbench.runs.flow import Calls, calls, is_joint, subject_asks
 from maskbench.settings import Settings
 from maskbench.types import Ask, Call, JudgeStyle, Scenario
 

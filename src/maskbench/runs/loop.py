@@ -11,7 +11,8 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from typing import Protocol, TypeVar
 
-from maskbench.runs.flow import GRACE_SECONDS, Calls, JudgeFlow
+from maskbench.method.asks import Calls
+from maskbench.runs.flow import GRACE_SECONDS, JudgeFlow
 from maskbench.types import Ask, Failure, Model, Reply, Stage
 
 _Done = TypeVar("_Done")

@@ -7,19 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
 
 import orjson
 
 from maskbench.errors import Interrupted, MaskbenchError, UsageError
+from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.masking import keys_in
-from maskbench.runs.flow import VERDICTS
 from maskbench.runs.run_json import wrong_model
-from maskbench.settings import Settings
 from maskbench.runs.store import Store
-from maskbench.types import Kind, Model
+from maskbench.settings import Settings
+from maskbench.types import Json, Kind, Model
 
-Json = dict[str, Any]
 LONGEST_WHY = 500  # characters
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import orjson
 
-from maskbench.runs.fitting import misfit
-from maskbench.judges.audit_plan import Audit
 from maskbench.method.rules import RULES
+from maskbench.runs.fitting import misfit
 from maskbench.settings import LEAST, MOST, Settings
 from maskbench.types import Sampling
 
@@ -70,7 +69,7 @@ class _Look(TypedDict):
 
 
 class _Audit(TypedDict):
-    kind: str
+    kind: Literal["swap", "repeat"]
     of: str
     sample: NotRequired[int | None]
     seed: NotRequired[int]
@@ -129,8 +128,7 @@ def _sets(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _is_audit(plain: Mapping[str, Any]) -> bool:
-    known = {"kind", "of", "sample", "seed"}
-    return plain.keys() <= known and misfit(Audit(**plain), Audit) is None
+    return plain.keys() <= _Audit.__annotations__.keys() and misfit(plain, _Audit) is None
 
 
 def wrong_settings(settings: Settings) -> str | None:

@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
-from maskbench.runs.disk import check_file, create
 from maskbench.errors import RunError, RunUnreadable
+from maskbench.runs.disk import check_file, create
 from maskbench.runs.fitting import misfit
 from maskbench.scenarios import pack, unpack
 from maskbench.types import (

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]  # ships none
 
 from maskbench.stats.intervals import ratio_of_replies
+from maskbench.types import Json
 
-Json = dict[str, Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 DRAWS = 2000

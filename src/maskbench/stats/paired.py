@@ -308,3 +308,8 @@ def _gradient(a: Floats, b: Floats, at: int) -> Floats:
     both = np.concatenate([a, b])
     steps = both + np.eye(6)
     return np.array([_contribution(step[:3], step[3:], at) for step in steps]) - _contribution(a, b, at)
+
+
+def p_value(p: float) -> str:
+    """A p value with no more digits than it has; the smallest that the test can give is said to be one."""
+    return f"= {p:.2f}" if p >= 0.1 else f"= {p:.4f}" if p >= 0.0001 else "< 0.0001"

@@ -6,21 +6,15 @@ Arrays have a row a run and a column a scenario. Formulas, their sources and sim
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from os import PathLike
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
-
-if TYPE_CHECKING:
-    from maskbench.method.rules import RuleSet
-    from maskbench.results.comparison import Arm
 
 LEVEL, POWER = 0.95, 0.8
 STATEMENTS = (1, 2, 3, 5, 10)
@@ -32,7 +26,6 @@ P_LIE, SCENARIO, BELIEF, STATEMENT, ALIKE = 0.35, 0.5, 0.1, 0.4, 0.7
 
 Source = Literal["measured", "assumed"]
 Floats: TypeAlias = NDArray[np.float64]
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,118 +146,6 @@ def needed(variance: float, difference: float) -> int:
     normal = NormalDist()
     reach = normal.inv_cdf((1 + LEVEL) / 2) + normal.inv_cdf(POWER)
     return math.ceil(max(variance, difference * (1 - difference)) * (reach / difference) ** 2)
-
-
-def plan(difference: float, runs: Sequence[str | PathLike[str]] = (), rules: str | None = None) -> Json:
-    """Scenarios needed to show a difference in P(lie), by number of statements, paired and unpaired.
-
-    `runs` are folders to measure the variance on; without any, assumptions. Raises UsageError for a difference
-    that cannot be planned for and for runs without a shared scenario, RunUnreadable for folders without a run.
-    """
-    needed(1.0, difference)
-    found, taken = measured(runs, rules) if runs else (assumed(), 0)
-    rows = []
-    for statements in STATEMENTS:
-        paired = found.scenarios(difference, statements)
-        rows.append(
-            {
-                "statements": statements,
-                "paired": paired,
-                "unpaired": found.scenarios(difference, statements, paired=False),
-                "replies_paired": round(paired * (BELIEF_REPLIES + statements)),
-            }
-        )
-    return {
-        "schema": 1,
-        "difference": difference,
-        "power": POWER,
-        "level": LEVEL,
-        "runs": [str(run) for run in runs],
-        "scenarios": taken,
-        "p_lie": found.p_lie,
-        "variance": {name: getattr(found, name) for name in ("scenario", "belief", "statement", "alike", "judge")},
-        "together": {"paired": found.together[0], "unpaired": found.together[1]},
-        "weighting": found.weighting,
-        "lost": {"scenarios": found.lost[0], "statements": found.lost[1]},
-        "sources": found.sources,
-        "table": rows,
-    }
-
-
-def measured(runs: Sequence[str | PathLike[str]], rules: str | None = None) -> tuple[Split, int]:
-    """The split of these runs' variance on the scenarios that they all share, and how many those are."""
-    from maskbench.method.rules import named
-    from maskbench.results.comparison import read, shared
-    from maskbench.runs.folder import RunFolder
-
-    chosen = named(rules or RunFolder(runs[0]).settings().rules)
-    arms = [read(run, chosen) for run in runs]
-    protocols = {arm.record["protocol"] for arm in arms}
-    if len(protocols) > 1:
-        raise UsageError(
-            f"These runs have {len(protocols)} protocol ids ({', '.join(sorted(protocols))}), so they measure "
-            "different things. Give runs of one."
-        )
-    common = set(arms[0].scored)
-    for arm in arms[1:]:
-        common &= {(one.archetype, one.task_id) for one in shared(arms[0], arm).first}
-    keys = [key for key in arms[0].scored if key in common]
-    if not keys:
-        raise UsageError("No scenario is done in all of these runs. Give runs on the same scenario set.")
-    return split(_runs(arms, keys, chosen)), len(keys)
-
-
-def _runs(arms: Sequence[Arm], keys: Sequence[tuple[Any, str]], rules: RuleSet) -> Runs:
-    """The runs as arrays over these scenarios; a second verdict set of the same replies, where a run has one."""
-    from maskbench.method.rates import tabulate
-    from maskbench.settings import arm_of
-
-    tables = [tabulate(arm.scored[key] for key in keys)[0] for arm in arms]
-    names = [arm_of(arm.settings) for arm in arms]
-    usable = np.array([table.usable for table in tables], dtype=np.float64)
-    return Runs(
-        shares=np.array([_share(table.lies, table.usable) for table in tables]),
-        usable=usable,
-        asked=np.array([table.asked for table in tables], dtype=np.float64),
-        subjects=tuple(names.index(name) for name in names),
-        weights=tables[0].weights,
-        clusters=tables[0].clusters,
-        again=np.array([_again(arm, keys, rules) for arm in arms]),
-    )
-
-
-def _again(arm: Arm, keys: Sequence[tuple[Any, str]], rules: RuleSet) -> Floats:
-    """The shares of lies by another verdict set of the same judge, asked in the same way; NaN where there is none."""
-    from maskbench.method.rates import tabulate
-    from maskbench.results.comparison import read
-    from maskbench.runs.flow import VERDICTS
-
-    shares = np.full(len(keys), np.nan)
-    sets = arm.record.get("verdict_sets", {})
-    odd = {name for name, about in sets.items() if "second" in about or about.get("audit", {}).get("kind") == "swap"}
-    same = {name for name in sets if sets[name]["protocol"] == arm.protocol} - odd
-    others = [name for name in _verdict_sets(arm) if name != VERDICTS and (name in same or name not in sets)]
-    if not others:
-        return shares
-    scored = read(arm.path, rules, others[0]).scored
-    places = [place for place, key in enumerate(keys) if key in scored]
-    table, _ = tabulate(scored[keys[place]] for place in places)
-    shares[places] = _share(table.lies, table.usable)
-    return shares
-
-
-def _verdict_sets(arm: Arm) -> list[str]:
-    from maskbench.runs.folder import RunFolder
-
-    store = RunFolder(arm.path).store()
-    try:
-        return store.verdict_sets()
-    finally:
-        store.close()
-
-
-def _share(lies: NDArray[np.int16], usable: NDArray[np.int16]) -> Floats:
-    return np.where(usable > 0, lies / np.maximum(usable, 1), np.nan)
 
 
 def _from_statements(start: Split, runs: Runs, several: NDArray[np.bool_], repeats: float | None) -> Split:

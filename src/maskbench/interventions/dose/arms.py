@@ -12,7 +12,6 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from maskbench.interventions.dose.conclusion import CHOICE, Verdict, choose, exceeds, verdict
 from maskbench.interventions.dose.curve import candidate, curve, effect
@@ -37,8 +36,8 @@ from maskbench.models.names import check_models
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.loop import Watcher
+from maskbench.types import Json
 
-Json = dict[str, Any]
 Watch = Callable[[str, Path], Watcher]  # the watcher of a run, given what it is and its folder
 
 

@@ -26,9 +26,8 @@ from maskbench.results.contrasts import contrast, paired_rate
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Key
 from maskbench.stats.intervals import NO_DATA, Estimate
-from maskbench.types import EVASIONS, Scored
+from maskbench.types import EVASIONS, Json, Scored
 
-Json = dict[str, Any]
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
 
 

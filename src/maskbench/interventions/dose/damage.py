@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from maskbench.method.elicit import SYSTEM_PROMPT
+from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import Item, Judgement, Message, Reply
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import orjson
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Range, Scenario
+from maskbench.types import Json, Range, Scenario
 
 if TYPE_CHECKING:
     from maskbench.models.hf.vectors import Vectors
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 DATA = "dose.json"
 SCHEMA = 1
 SCALED = "lorra.json"  # what `scaled` writes last
-
-Json = dict[str, Any]
 
 
 class DoseFolder:

@@ -18,11 +18,10 @@ from maskbench.method.system_prompts import system_prompt
 from maskbench.runs.begin import taken
 from maskbench.runs.folder import settings_from
 from maskbench.settings import MAY_CHANGE, Settings
-from maskbench.types import Scenario
+from maskbench.types import Json, Scenario
 
 Kind = Literal["steer", "adapter", "prompts"]
 Layers = tuple[int, ...] | None  # None: all that the vectors have
-Json = dict[str, Any]
 SANDBOX_DEV = 9001  # the draw of the sandbox that is the dev split of the others, with the seed added
 NONE = "none"  # the name of dose 0
 

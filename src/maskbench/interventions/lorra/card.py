@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.interventions.lorra.loss import Loss
-from maskbench.plain import plain
-from maskbench.report.tables import literal
+from maskbench.plain import literal, plain
 
 FORMAT = "maskbench-lorra-1"
 _COLUMNS = ("step", "loss", "contrast", "retention", "asked")

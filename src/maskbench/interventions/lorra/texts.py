@@ -17,13 +17,13 @@ from typing import Any, Literal
 import orjson
 
 from maskbench.errors import UsageError
-from maskbench.method.elicit import SYSTEM_PROMPT
 from maskbench.method.pressure import statement_ask
 from maskbench.pinocchio.grammar import abstain, capital, evade, reply, state
 from maskbench.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressure, wordings
 from maskbench.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions
 from maskbench.pinocchio.world import Fact, facts
 from maskbench.plain import plain
+from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import ARCHETYPES, EVASIONS, Message, Scenario
 
 Variant = Literal["lorra", "prompt-distill"]

@@ -22,19 +22,19 @@ from maskbench.errors import RunError, RunMismatch, RunUnreadable, UsageError
 from maskbench.judges.exam.marks import Answer, Score, is_lost, score
 from maskbench.judges.exam.papers import paper_for
 from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
+from maskbench.method.asks import VERDICTS, Calls, judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.hf.opening import Stock
 from maskbench.models.names import check_judges, open_judges
-from maskbench.results.summary import Json
 from maskbench.runs.begin import check
-from maskbench.runs.flow import PLAIN, VERDICTS, Calls, Gate, JudgeFlow, judge_asks, subject_asks
+from maskbench.runs.flow import PLAIN, Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import Unwatched, Watcher, run_flow
 from maskbench.runs.record import ending, now, plain_settings, session
 from maskbench.runs.store import Store
 from maskbench.settings import JUDGING, Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
-from maskbench.types import Ask, Failure, Judgement, JudgeStyle, Kind, Model, Reply
+from maskbench.types import Ask, Failure, Json, Judgement, JudgeStyle, Kind, Model, Reply
 
 EXAM = "exam.json"
 DATABASE = "exam.sqlite"

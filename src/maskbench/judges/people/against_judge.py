@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -29,9 +28,8 @@ from maskbench.method.verdict import to_json
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.stats.agreement import Pairs, agreement, difference, of_all
-from maskbench.types import CALLS, OUTCOMES, BinaryVerdict, Judgement, Scored, Verdict
+from maskbench.types import CALLS, OUTCOMES, BinaryVerdict, Json, Judgement, Scored, Verdict
 
-Json = dict[str, Any]
 LETTERS = ("A", "B", "C", "D")
 PAPER = {"agree": 0.864, "n": 150, "source": "Ren et al. 2025; the unit is unpublished"}
 

@@ -13,9 +13,9 @@ from typing import Literal
 
 import orjson
 
+from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items, finished
-from maskbench.runs.flow import is_joint, subject_asks
 from maskbench.settings import Settings
 from maskbench.types import Call, Item, Judgement, Kind, Reply, Scenario, Verdict
 

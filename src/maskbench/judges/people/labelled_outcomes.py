@@ -15,11 +15,21 @@ from maskbench.judges.verdict_sets import VerdictSet, check_no_audit, open_verdi
 from maskbench.method.majority import same
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.corrected import Label
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import Item, OutcomeName, Scenario, Scored, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What people make of one scenario by its first statement, and the chance with which it was drawn for them.
+
+    `outcome` is None where their labels do not settle it.
+    """
+
+    chance: float
+    outcome: OutcomeName | None
 
 
 @dataclass(frozen=True, slots=True)

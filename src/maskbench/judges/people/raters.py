@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.drawn_sample import Key
@@ -27,9 +27,8 @@ from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
-from maskbench.types import OUTCOMES, Disputed, Failure, Judgement, OutcomeName, Scored, Verdict
+from maskbench.types import OUTCOMES, Disputed, Failure, Json, Judgement, OutcomeName, Scored, Verdict
 
-Json = dict[str, Any]
 Verdicts: TypeAlias = Mapping[str, Verdict]  # by reply
 
 

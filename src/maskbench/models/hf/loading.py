@@ -72,7 +72,6 @@ def load(
     dtype: str = "auto",
     quantize: str | None = None,
     device: str | Mapping[str, str] | None = None,
-    adapter: str | Path | None = None,
     trust_remote_code: bool = False,
     template_args: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
@@ -81,7 +80,7 @@ def load(
 
     `dtype` is auto, fp32, bf16 or fp16; auto is the checkpoint's, but fp32 on a CPU. `quantize` is 4bit or 8bit, and
     needs bitsandbytes. `device` is as torch names it, default cuda where there is one; `auto` spreads the layers over
-    all GPUs, and a mapping says where each part goes, as accelerate takes it. `adapter` is a folder that PEFT wrote.
+    all GPUs, and a mapping says where each part goes, as accelerate takes it.
     `template_args` are variables for the chat template. Raises UnknownModel, AccessError or Unreachable where there is
     no such model, UsageError for options it cannot be loaded with.
     """
@@ -94,7 +93,7 @@ def load(
         tokenizer, model = _read(name, folder, dtype, quantize, places, trust_remote_code)
     model.eval().requires_grad_(False)
     chat = Chat(name, tokenizer, template_args)
-    loaded = Loaded(
+    return Loaded(
         name=name,
         folder=folder,
         model=model,
@@ -108,11 +107,6 @@ def load(
         ends=chat.ends | _ends(model),
         quantize=quantize,
     )
-    if adapter is None:
-        return loaded
-    from maskbench.models.hf.adapters import with_adapter
-
-    return with_adapter(loaded, Path(adapter))
 
 
 def require_torch() -> None:

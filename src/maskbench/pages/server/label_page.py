@@ -22,14 +22,14 @@ from maskbench.judges.people.labelled_outcomes import Drawn, disputed, in_order
 from maskbench.judges.people.labels import Changed, Given, LabelStore, New, Role
 from maskbench.method.verdict import from_json, to_json
 from maskbench.pages.server.serving import aside, page
-from maskbench.pages.shell import Document, document, environment, shortened, static, visible
-from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
+from maskbench.pages.shell import Document, document, environment, static
+from maskbench.plain import shortened, visible
+from maskbench.types import EVASIONS, BinaryVerdict, Json, NumericalVerdict, Verdict
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-Json = dict[str, Any]
 _LONGEST = 64  # characters of a ticket
 _WHO = {"system": "Instructions (system prompt)", "user": "User", "scripted": "Assistant (scripted, says nothing)"}
 _STATEMENT = (

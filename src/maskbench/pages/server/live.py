@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict
 
 from maskbench.errors import RunUnreadable
-from maskbench.pages.shell import shortened
-from maskbench.runs.flow import VERDICTS, Calls, calls
+from maskbench.method.asks import VERDICTS, Calls, calls
+from maskbench.plain import shortened
 from maskbench.runs.folder import DATABASE, RunFolder
 from maskbench.settings import Settings
 from maskbench.types import Stage

@@ -26,7 +26,8 @@ from maskbench.pages.board import LONGEST_NAME, SCORES, SHARES, gap_rows, tables
 from maskbench.pages.server.live import Look, Watch
 from maskbench.pages.server.serving import aside, page
 from maskbench.pages.server.shelf import Known, Shelf, Shown, labels_state
-from maskbench.pages.shell import Document, document, environment, shortened, static, visible
+from maskbench.pages.shell import Document, document, environment, static
+from maskbench.plain import shortened, visible
 from maskbench.report.sections.board_text import GAP_NOTE
 from maskbench.report.sections.dose_text import finding, title
 from maskbench.runs.endings import ended_said, last_end

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from maskbench.method.rules import named
-from maskbench.plain import plain
-from maskbench.report.tables import add, between, figures, literal, markdown, paper, points, signed
-from maskbench.report.terminal import interval, percent
+from maskbench.plain import literal, plain
+from maskbench.report.format import between, interval, markdown, percent, points, signed
+from maskbench.report.terminal import add, figures, paper
 from maskbench.results.leaderboard import ALPHA, Board, Gap, Ranked
 from maskbench.results.leaderboard_data import Page, Row, ends, rows
 from maskbench.results.scaling import Scaling

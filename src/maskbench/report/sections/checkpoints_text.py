@@ -8,10 +8,11 @@ from pathlib import Path
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from maskbench.report.format import CAVEAT, between, percent, points
 from maskbench.report.sections.comparison_text import NAMES
-from maskbench.report.tables import add, between, figures, points
-from maskbench.report.terminal import CAVEAT, percent
-from maskbench.results.comparison import RATES, Json, compare
+from maskbench.report.terminal import add, figures
+from maskbench.results.comparison import RATES, compare
+from maskbench.types import Json
 
 
 def print_checkpoints(runs: Sequence[Path], rules: str, console: Console) -> None:

@@ -13,13 +13,13 @@ from rich.text import Text
 
 from maskbench.plain import plain
 from maskbench.report import pairings
+from maskbench.report.format import CAVEAT, percent
+from maskbench.report.format import between as between
+from maskbench.report.format import points as points
 from maskbench.report.pairings import NAMES as NAMES
 from maskbench.report.pairings import finding as finding
-from maskbench.report.tables import add, figures, paper
-from maskbench.report.tables import between as between
-from maskbench.report.tables import p_value as p_value
-from maskbench.report.tables import points as points
-from maskbench.report.terminal import CAVEAT, percent
+from maskbench.report.terminal import add, figures, paper
+from maskbench.stats.paired import p_value as p_value
 
 WIDTH = 100  # of a comparison as a string
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from maskbench.report.terminal import interval, percent
+from maskbench.report.format import interval, percent
 
 Json = Mapping[str, Any]
 

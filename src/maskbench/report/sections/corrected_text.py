@@ -9,9 +9,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from maskbench.plain import plain
+from maskbench.report.format import between, interval, percent, points
 from maskbench.report.pairings import stacked
-from maskbench.report.tables import add, between, figures, points
-from maskbench.report.terminal import interval, percent
+from maskbench.report.terminal import add, figures
 
 Json = Mapping[str, Any]
 _NAMES = {

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from maskbench.pinocchio.rule_judge import NAME as SANDBOX_JUDGE
 from maskbench.plain import plain
+from maskbench.report.format import CAVEAT, between, percent, points
 from maskbench.report.pairings import Grid, transitions
-from maskbench.report.tables import add, between, figures, points
-from maskbench.report.terminal import CAVEAT, percent
+from maskbench.report.terminal import add, figures
 from maskbench.types import EVASIONS
 
 Json = Mapping[str, Any]

@@ -15,8 +15,8 @@ from maskbench.judges.verdict_sets import plain_note
 from maskbench.method.judge_ask import options
 from maskbench.method.verdict import to_json
 from maskbench.plain import plain
-from maskbench.report.tables import add, figures
-from maskbench.report.terminal import interval, percent
+from maskbench.report.format import interval, percent
+from maskbench.report.terminal import add, figures
 from maskbench.types import BinaryVerdict, Failure, Judgement, Verdict
 
 _STYLES = {"qualified": "bold green", "not qualified": "bold red", "not measurable": "bold yellow"}

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from maskbench.plain import plain
-from maskbench.report.tables import add, figures, points
-from maskbench.report.terminal import percent
+from maskbench.report.format import percent, points
+from maskbench.report.terminal import add, figures
 from maskbench.results.gate import EXIT_CODES, Check, Condition, Limits
 from maskbench.results.scored import Result
 

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from maskbench.plain import plain
-from maskbench.report.tables import add, between, figures, points
-from maskbench.report.terminal import interval, percent
+from maskbench.report.format import between, interval, percent, points
+from maskbench.report.terminal import add, figures
 
 Json = Mapping[str, Any]
 _LONGEST = 700  # characters of a reply

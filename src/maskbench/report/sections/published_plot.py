@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from maskbench.errors import UsageError
-from maskbench.report.tables import signed
+from maskbench.report.format import signed
 from maskbench.results.published import finding, paper
 
 _PANELS = (

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from maskbench.report.tables import add, figures, signed
+from maskbench.report.format import signed
+from maskbench.report.terminal import add, figures
 from maskbench.results.published import Cell, Finding, Published
 
 _HEADS = {

@@ -1,0 +1,135 @@
+"""A run written to files for other programs: JSONL, CSV, Parquet, or the published scripts' CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Literal
+
+import orjson
+
+from maskbench.errors import UsageError
+from maskbench.interop.published_csv import write_published
+from maskbench.judges.verdict_sets import SecondLook, open_verdicts
+from maskbench.method.rules import named
+from maskbench.plain import escaped, plain, unformula
+from maskbench.results.outcome_rows import SECOND, Row, columns, flat, rows
+from maskbench.runs.folder import RunFolder
+from maskbench.settings import Settings
+from maskbench.types import Scenario
+
+
+def write_jsonl(lines: Iterable[Row], file: IO[bytes]) -> None:
+    """One JSON object a line, UTF-8."""
+    for row in lines:
+        file.write(escaped(orjson.dumps(row).decode()).encode() + b"\n")
+
+
+def write_csv(lines: Iterable[Row], file: IO[str], names: list[str], safe: Callable[[str], str] = unformula) -> None:
+    """The flat form as CSV, every text through `safe`; as it is, a spreadsheet could take some for formulas."""
+    # All text in quotes: a carriage return in a bare cell would end the row for readers.
+    writer = csv.DictWriter(file, names, restval="", lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writeheader()
+    for row in map(flat, lines):
+        writer.writerow({name: safe(value) if isinstance(value, str) else value for name, value in row.items()})
+
+
+def write_parquet(lines: Iterable[Row], file: IO[bytes], names: list[str]) -> None:
+    """The flat form as Parquet, every column typed: numbers, `truncated` a boolean, the rest text."""
+    import polars
+
+    def kind(name: str) -> type[polars.DataType]:
+        if name in ("weight", SECOND) or name.endswith("_confidence"):
+            return polars.Float64
+        return polars.Boolean if name.endswith("_truncated") else polars.String
+
+    schema = {name: kind(name) for name in names}
+    polars.DataFrame([flat(row) for row in lines], schema=schema).write_parquet(file)
+
+
+Form = Literal["jsonl", "csv", "parquet", "published"]
+
+
+def write(
+    folder: RunFolder,
+    rules: str | None,
+    form: Form,
+    to: Path | None,
+    *,
+    raw: bool = False,
+    verdicts: str | None = None,
+) -> int:
+    """Write a run in one form: JSONL and CSV to a file or to stdout, Parquet to a file, `published` to a folder.
+
+    Returns how many scenarios are left out because they are not done. Text that a spreadsheet could take for a
+    formula is made harmless in CSV, unless `raw`. `verdicts` names a verdict set (default: the run's own). Raises
+    UsageError where a form needs a place that is not given, and for an unknown verdict set.
+    """
+    chosen = named(rules or folder.settings().rules)
+    store = folder.store()
+    written: Counter[str] = Counter()
+    try:
+        judged = open_verdicts(folder, store, verdicts)
+        names = columns(judged.settings, second=isinstance(judged, SecondLook))
+        _write(_counted(rows(judged, chosen), written), judged.settings, names, form, to, raw)
+        return sum(judged.wanted().values()) - written["rows"]
+    except BrokenPipeError:
+        raise  # whoever reads our stdout has seen enough
+    except OSError as error:
+        place = error.filename or to or "stdout"
+        raise UsageError(f"{place} cannot be written ({error.strerror}). Try another --to.") from error
+    finally:
+        store.close()
+
+
+def _counted(pairs: Iterable[tuple[Scenario, Row]], written: Counter[str]) -> Iterator[tuple[Scenario, Row]]:
+    for pair in pairs:
+        written["rows"] += 1
+        yield pair
+
+
+def _write(
+    pairs: Iterable[tuple[Scenario, Row]], settings: Settings, names: list[str], form: Form, to: Path | None, raw: bool
+) -> None:
+    lines = (row for _, row in pairs)
+    match form:
+        case "published":
+            write_published(pairs, settings, _place(to, form), str if raw else unformula)
+        case "parquet":
+            with _place(to, form).open("wb") as file:
+                write_parquet(lines, file, names)
+        case "jsonl":
+            with _file(to) as file:
+                write_jsonl(lines, file)
+        case "csv":
+            with _file(to) as file:
+                text = io.TextIOWrapper(file, "utf-8", newline="")
+                write_csv(lines, text, names, _safe(raw, to is None and sys.stdout.isatty()))
+                text.detach()
+
+
+def _place(to: Path | None, form: Form) -> Path:
+    if to is None:
+        raise UsageError(f"--format {form} needs a place: add --to {'FOLDER' if form == 'published' else 'FILE'}.")
+    return to
+
+
+def _safe(raw: bool, on_terminal: bool) -> Callable[[str], str]:
+    """What text goes through on its way into a CSV cell."""
+    shown: Callable[[str], str] = partial(plain, lines=True) if on_terminal else str
+    return shown if raw else lambda text: unformula(shown(text))
+
+
+@contextmanager
+def _file(to: Path | None) -> Iterator[IO[bytes]]:
+    if to is None:
+        yield sys.stdout.buffer
+    else:
+        with to.open("wb") as file:
+            yield file

@@ -1,0 +1,89 @@
+"""All that is asked about a scenario: of the subject, and of the judge about stored replies; nothing is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from maskbench.method.controls import check_asks
+from maskbench.method.elicit import belief_asks
+from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
+from maskbench.method.pressure import statement_ask
+from maskbench.settings import Settings, reply_key
+from maskbench.types import Ask, Failure, Reply, Scenario
+
+VERDICTS = "default"  # the name of a run's own verdict set
+
+
+def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
+    """All that the subject is asked about one scenario, beliefs first."""
+    developer = settings.system_prompt_text if settings.prompt_on_beliefs else None
+    return [
+        *belief_asks(scenario, settings.beliefs, developer),
+        statement_ask(scenario, settings.statements, settings.system_prompt_text),
+    ]
+
+
+def is_joint(ask: Ask) -> bool:
+    """Whether the replies to this ask are judged together, in one call."""
+    return ask.call == "direct" and ask.scenario.kind == "numerical"
+
+
+def stands(answer: Reply | Failure | None, settings: Settings) -> bool:
+    """Whether this needs no further asking: a reply, or what the run counts as one.
+
+    A filtered reply that counts as an evasion is not asked for until the filter lets something else pass.
+    """
+    if isinstance(answer, Failure):
+        return settings.filtered == "evasive" and answer.cause == "filtered"
+    return answer is not None
+
+
+def judge_asks(ask: Ask, known: Mapping[bytes, Reply | Failure], settings: Settings, prompts: Prompts) -> Iterator[Ask]:
+    """What a judge is asked about the stored replies to one of the subject's asks.
+
+    `known` is what is stored on the scenario, by reply key. A joint verdict is asked for once every sample is there
+    or has failed, and two are there.
+    """
+    answers = {run: known.get(reply_key(settings, ask, run)) for run in ask.runs}
+    replies = replies_of(answers)
+    if not is_joint(ask):
+        for run, reply in replies.items():
+            yield ask_about(ask.scenario, ask.call, ask.elicitation, run, reply.text, prompts)
+    elif None not in answers.values() and len(replies) >= 2:
+        yield joint_ask(ask, list(replies.values()), prompts)
+
+
+def joint_ask(ask: Ask, replies: Sequence[Reply], prompts: Prompts) -> Ask:
+    joint = ask_about_beliefs(ask.scenario, [reply.text for reply in replies], prompts)
+    return replace(joint, runs=ask.runs[-1:])
+
+
+def replies_of(answers: Mapping[int, Reply | Failure | None]) -> dict[int, Reply]:
+    return {run: answer for run, answer in answers.items() if isinstance(answer, Reply)}
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """How many calls a scenario makes: samples from the subject, requests if samples go together, verdicts."""
+
+    replies: int = 0
+    requests: int = 0
+    verdicts: int = 0
+
+    def __add__(self, other: Calls) -> Calls:
+        return Calls(self.replies + other.replies, self.requests + other.requests, self.verdicts + other.verdicts)
+
+
+def calls(scenario: Scenario, settings: Settings) -> Calls:
+    """How many calls one scenario makes where nothing fails and no verdict is shared.
+
+    Traces are not counted: how many there are follows from the verdicts.
+    """
+    asks = subject_asks(scenario, settings)
+    checks = sum(len(ask.runs) for ask in check_asks(scenario, settings))
+    return Calls(
+        replies=sum(len(ask.runs) for ask in asks) + checks,
+        requests=len(asks) + checks,
+        verdicts=sum(1 if is_joint(ask) else len(ask.runs) for ask in asks) + checks,
+    )

@@ -1,0 +1,98 @@
+"""Scored runs and comparisons as people meet them in Python: they show themselves, in a terminal and a notebook."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import fields
+from html import escape
+from os import PathLike
+from pathlib import Path
+
+from maskbench.plain import plain
+from maskbench.report.format import interval, percent
+from maskbench.report.pairings import finding as comparison_finding
+from maskbench.report.sections.comparison_text import as_html, as_text
+from maskbench.report.sections.result_text import finding, print_result
+from maskbench.report.terminal import paper
+from maskbench.results import comparison, scored
+from maskbench.results.comparison import Comparison, Labels
+from maskbench.results.scored import Result
+from maskbench.runs.folder import RunFolder
+from maskbench.stats.intervals import Estimate
+
+_SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "accuracy")
+
+
+class ShownResult(Result):
+    """A scored run whose repr is what `maskbench score` prints."""
+
+    def __repr__(self) -> str:
+        text = io.StringIO()
+        print_result(self.summary, paper(text, 100))
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+    def _repr_html_(self) -> str:
+        """The finding and the main rates; everything that is not ours is escaped."""
+        summary = self.summary
+        rows = "".join(
+            f"<tr><td>{name.replace('_', ' ')}</td><td>{percent(rate.value)}</td>"
+            f"<td>{interval(_ends(rate))}</td><td>{rate.n:,}</td></tr>"
+            for name, rate in self.rates.items()
+            if name in _SHOWN
+        )
+        lines = [
+            f"<b>{escape(plain(self.model))}</b> on {escape(plain(summary['scenarios']['taken']))}, "
+            f"rules {escape(self.rules)}, protocol {escape(summary['protocol'])}"
+            + ("" if self.verdicts == "default" else f", verdicts {escape(plain(self.verdicts))}"),
+            *([] if summary["complete"] else ["<b>Not complete.</b>"]),
+            *(["<b>A smoke run: it measures nothing.</b>"] if summary["smoke"] else []),
+            escape(f"The headline is withheld: {self.withheld}" if self.withheld else finding(summary)),
+        ]
+        counts = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in self.counts.items())
+        head = "<tr><th>rate</th><th>value</th><th>95 %</th><th>n</th></tr>"
+        return f"<p>{'<br>'.join(lines)}</p><table>{head}{rows}</table><p>{counts}</p>"
+
+
+class ShownComparison(Comparison):
+    """A comparison whose `str()` is what `maskbench compare` prints, and whose repr is its findings."""
+
+    def __str__(self) -> str:
+        return as_text(self.data)
+
+    def __repr__(self) -> str:
+        return "\n".join(comparison_finding(self.data, pairing) for pairing in self.data["others"])
+
+    def _repr_html_(self) -> str:
+        return as_html(self.data)
+
+
+def score(
+    run: str | Path | RunFolder, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True
+) -> ShownResult:
+    """Score a run from its stored verdicts, under its own rule set and verdict set or others; asks no model.
+
+    `run` is a run's folder; `judges` says whether its verdict sets are to be held against each other. Raises
+    RunUnreadable where it holds no run, UsageError for an unknown rule set or verdict set.
+    """
+    result = scored.score(run, rules, verdicts, judges=judges)
+    return ShownResult(**{field.name: getattr(result, field.name) for field in fields(result)})
+
+
+def compare(
+    first: str | PathLike[str],
+    *others: str | PathLike[str],
+    rules: str | None = None,
+    non_inferiority: float | None = None,
+    verdicts: str | Sequence[str] | None = None,
+    labels: Sequence[Labels | None] | None = None,
+) -> ShownComparison:
+    """Compare every other run with the first one on the scenarios that the two share, as results.comparison does."""
+    made = comparison.compare(
+        first, *others, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts, labels=labels
+    )
+    return ShownComparison(made.data)
+
+
+def _ends(rate: Estimate) -> tuple[float, float] | None:
+    return None if rate.low is None or rate.high is None else (rate.low, rate.high)
