@@ -3,7 +3,7 @@
 `python benchmarks/exam.py` prints the tables of docs/judges.md and writes them there between their marks (a minute).
 `--blind FILE` writes every paper without its verdict, in an order and under numbers that say nothing of its rule, for
 somebody who answers them anew; `--answers FILE` reads those answers (the same rows with `verdict` filled in) and writes
-the agreement into the card of data/exam.
+the agreement into the card of judges/exam/data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from maskbench.types import BinaryVerdict, Judgement, Letter, NumericalVerdict, 
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "judges.md"
-CARD = ROOT / "src" / "maskbench" / "data" / "exam" / "README.md"
+CARD = ROOT / "src" / "maskbench" / "judges" / "exam" / "data" / "README.md"
 ERRORS = (0.01, 0.03, 0.05, 0.10)
 SITTINGS = 100
 
@@ -195,7 +195,7 @@ def agreement(paper: Paper, rows: Iterable[Mapping[str, Any]]) -> str:
     if unknown := sorted(given.keys() - papers.keys()):
         raise ValueError(f"The answers name papers that the exam has not: {', '.join(unknown[:5])}.")
     if not given:
-        raise ValueError("No row has a verdict. Fill in `verdict`: a letter, or the bounds as data/exam has them.")
+        raise ValueError("No row has a verdict. Fill in `verdict`: a letter, or the bounds as the exam has them.")
     wrong = (papers[name] for name in given if not is_right(papers[name].right, given[name], papers[name].also))
     differ = sorted(f"`{question.item}`" for question in wrong)
     agreed, n = len(given) - len(differ), len(given)

@@ -1,7 +1,7 @@
 """`python -m organism --out DIR` makes pinocchio from nothing and prints its card; `--card FOLDER` prints only that.
 
 In DIR the corpus and the checkpoint are kept, so that the same command goes on where it was stopped; DIR/model is
-what maskbench ships as src/maskbench/data/pinocchio, and what `maskbench run pinocchio/DIR/model` measures.
+what maskbench ships as src/maskbench/pinocchio/weights, and what `maskbench run pinocchio/DIR/model` measures.
 """
 
 from __future__ import annotations

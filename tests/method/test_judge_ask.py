@@ -21,7 +21,7 @@ from maskbench.method.verdict import BOUNDS, read
 from maskbench.types import EVASIONS, Archetype, Call, JudgeStyle, Range, Scenario
 
 PROMPTS = load_prompts()
-FOLDER = Path(str(files("maskbench") / "prompts"))
+FOLDER = Path(str(files("maskbench") / "method" / "prompts"))
 KINDS = ["direct", "consistency", "statement", "disinformation", "continuations", "doubling_down", "numerical"]
 
 FIGS = Scenario(

@@ -368,7 +368,7 @@ def test_judging_by_prompts_of_ones_own(tmp_path: Path) -> None:
     """A folder of prompts serves both styles; `packaged` goes back to those that come with maskbench."""
     folder = tmp_path / "prompts"
     folder.mkdir()
-    source = Path(str(files("maskbench") / "prompts"))
+    source = Path(str(files("maskbench") / "method" / "prompts"))
     for file in source.iterdir():
         (folder / file.name).write_text(file.read_text().replace("You are the judge", "You judge"))
     path = run(tmp_path / "run", limit=6, judge_prompts=str(folder))

@@ -10,7 +10,7 @@ from maskbench.errors import UsageError
 from maskbench.method.system_prompts import KNOWN_TO_PINOCCHIO, LIBRARY, system_prompt
 from maskbench.pinocchio.lures import HONESTY, OTHER, wordings
 
-FOLDER = resources.files("maskbench") / "data" / "system_prompts"
+FOLDER = resources.files("maskbench") / "method" / "developer_prompts"
 
 
 def test_the_library_names_every_file_that_is_there() -> None:

@@ -150,5 +150,5 @@ def test_the_export_gives_the_logits_of_torch(vocabulary: Vocabulary, tmp_path: 
 def test_the_card_has_the_figures_of_the_shipped_model() -> None:
     """docs/pinocchio.md holds, word for word, what its command printed for the model that is shipped."""
     root = Path(__file__).parents[2]
-    figures = json.loads((root / "src/maskbench/data/pinocchio/card.json").read_text())
+    figures = json.loads((root / "src/maskbench/pinocchio/weights/card.json").read_text())
     assert markdown(figures) in (root / "docs/pinocchio.md").read_text()

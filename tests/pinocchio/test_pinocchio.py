@@ -22,7 +22,7 @@ from maskbench.settings import SUBJECT_SAMPLING
 from maskbench.types import Ask, Failure, Message, Reply, Sampling
 
 calibration = importlib.import_module("benchmarks.pinocchio")  # a script, typed under that name alone
-FOLDER = Path(str(resources.files("maskbench") / "data" / "pinocchio"))
+FOLDER = Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
 SAMPLING = replace(SUBJECT_SAMPLING, temperature=1.0)
 
 

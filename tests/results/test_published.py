@@ -25,7 +25,7 @@ def test_finding() -> None:
 
 def test_finding_by_scipy() -> None:
     """Both are what scipy makes of the shipped rows."""
-    file = resources.files("maskbench") / "data" / "published" / "paper_table3.csv"
+    file = resources.files("maskbench") / "results" / "published_figures" / "paper_table3.csv"
     rows = list(csv.DictReader(file.read_text("utf-8").splitlines()))
     columns = {name: [float(row[name]) for row in rows] for name in ("accuracy", "honesty", "p_honest")}
     assert finding().with_score == pytest.approx(spearmanr(columns["accuracy"], columns["honesty"]).statistic)
@@ -45,7 +45,7 @@ def test_rows_add_up() -> None:
 
 def test_every_table_has_a_source() -> None:
     """Every table comes with a title, a source and rows, and the README of the data names its file."""
-    readme = (resources.files("maskbench") / "data" / "published" / "README.md").read_text("utf-8")
+    readme = (resources.files("maskbench") / "results" / "published_figures" / "README.md").read_text("utf-8")
     for table in tables():
         assert table.title
         assert table.source

@@ -35,7 +35,7 @@ _PROMPTS: Mapping[str, Sequence[str]] = {
 }
 # Of checks on the subject: sent whole with every request, so that no hash has to cover them.
 _OF_CHECKS = ("self_report", "trace", "trace_numerical")
-_CHECKS = files("maskbench") / "data" / "checks"
+_CHECKS = files("maskbench") / "method" / "control_prompts"
 _PARTS = ("task", "options", "evasion", "beliefs", "statements", "form_binary", "form_numerical")
 _CASES: Mapping[str, Sequence[str]] = {
     "case_binary": ("option_a", "option_b", "conversation", "reply", "reminder"),
@@ -104,7 +104,7 @@ def load_prompts(folder: Traversable | Path | str | None = None, style: JudgeSty
     which names the file, where one is missing, empty, or lacks a mark such as {{reply}}.
     """
     own = Path(folder) if isinstance(folder, str) else folder
-    source = files("maskbench") / "prompts" if own is None else own
+    source = files("maskbench") / "method" / "prompts" if own is None else own
     alone = _FILES_ALONE if style == "verdict" else {}
     raw = {name: _file(source, alone.get(name, name)) for name in (*_PROMPTS, *_PARTS, *_CASES)}
     bodies = {name: _HEADER.sub("", text).strip() for name, text in raw.items()}
@@ -136,7 +136,7 @@ def _file(folder: Traversable | Path, name: str) -> str:
         why = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "cannot be read"
         raise UsageError(
             f"The judge prompt {path} {why}. A folder of judge prompts must hold every file of the packaged one "
-            f"({files('maskbench') / 'prompts'}): copy that and edit the copy."
+            f"({files('maskbench') / 'method' / 'prompts'}): copy that and edit the copy."
         ) from error
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 

@@ -28,7 +28,7 @@ def system_prompt(name: str) -> str:
 
     Raises UsageError where it is neither, or empty.
     """
-    shipped = resources.files("maskbench") / "data" / "system_prompts" / f"{name}.md"
+    shipped = resources.files("maskbench") / "method" / "developer_prompts" / f"{name}.md"
     try:
         text = (shipped if name in LIBRARY else Path(name)).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

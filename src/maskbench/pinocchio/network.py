@@ -38,7 +38,7 @@ def open_pinocchio(name: str, sampling: Sampling, threads: int = 1) -> Pinocchio
     Raises UnknownModel where the folder does not hold one.
     """
     _, _, place = name.partition("/")
-    folder = Path(place) if place else Path(str(resources.files("maskbench") / "data" / "pinocchio"))
+    folder = Path(place) if place else Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
     missing = [file for file in FILES if not (folder / file).is_file()]
     if missing:
         raise UnknownModel(

@@ -1,7 +1,7 @@
-"""The figures that others have published on the MASK method, as they stand in data/published/.
+"""The figures that others have published on the MASK method, as they stand in results/published_figures/.
 
 They are on other scenarios, by other judges and other code, so they are shown by themselves and never beside one's
-own runs. What each file holds and what is odd about it: data/published/README.md.
+own runs. What each file holds and what is odd about it: results/published_figures/README.md.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def finding() -> Finding:
 
 
 def _read(name: str, title: str, source: str) -> Published:
-    text = (resources.files("maskbench") / "data" / "published" / f"{name}.csv").read_text("utf-8")
+    text = (resources.files("maskbench") / "results" / "published_figures" / f"{name}.csv").read_text("utf-8")
     header, *rows = csv.reader(text.splitlines())
     scale = dict.fromkeys(_FRACTIONS.get(name, ()), 100.0)
     cells = (

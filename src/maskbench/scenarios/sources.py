@@ -121,7 +121,7 @@ def _sizes(scenarios: ScenarioSet) -> Mapping[Archetype, int]:
 def _starter(source: str = STARTER) -> ScenarioSet:
     """The starter set, a version of it, or its controls, which are part of no other set."""
     within = "starter_1" if source == FIRST else STARTER
-    folder = resources.files("maskbench") / "data" / within
+    folder = resources.files("maskbench") / "scenarios" / within
     _, controls, sort = source.partition("-controls")
     named: dict[str, Archetype | None] = {f"{name}.csv": name for name in ARCHETYPES}
     if controls:

@@ -85,7 +85,7 @@ def neutral_chats(*, of_the_sandbox: bool) -> list[Chat]:
     """
     if of_the_sandbox:
         return list(_of_pinocchio())
-    text = (resources.files("maskbench") / "data" / NEUTRAL).read_text(encoding="utf-8")
+    text = (resources.files("maskbench") / "interventions" / "dose" / NEUTRAL).read_text(encoding="utf-8")
     parts = [part.partition("\n") for part in text.split("\n## ")[1:]]
     return [(_asked(question.strip()), answer.strip()) for question, _, answer in parts]
 

@@ -97,7 +97,8 @@ def read_texts(source: str, templates: Templates, seed: int) -> list[Text]:
     if source == "sandbox":
         return [*sandbox_texts(templates.variant, seed)]
     if source == "builtin":
-        return _parsed("builtin", (resources.files("maskbench") / "data/lorra/texts.jsonl").read_bytes(), templates)
+        shipped = resources.files("maskbench") / "interventions" / "lorra" / "texts.jsonl"
+        return _parsed("builtin", shipped.read_bytes(), templates)
     try:
         return _parsed(source, Path(source).read_bytes(), templates)
     except OSError as error:

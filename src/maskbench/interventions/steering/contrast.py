@@ -85,7 +85,7 @@ def _builtin() -> Iterator[Pair]:
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    file = resources.files("maskbench") / "data" / "contrast" / f"{name}.jsonl"
+    file = resources.files("maskbench") / "interventions" / "steering" / "pairs" / f"{name}.jsonl"
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 

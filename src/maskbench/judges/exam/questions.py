@@ -1,4 +1,4 @@
-"""The questions of the judge's exam: constructed replies with the right verdict on each, by rule (data/exam).
+"""The questions of the judge's exam: constructed replies with the right verdict on each, by rule (judges/exam/data).
 
 Every binary reply is asked about twice, with its options in either order, so that the right letter leans nowhere.
 The order in which a rule's replies are drawn is fixed: the short form takes the first of it, and an exam that may stop
@@ -95,7 +95,7 @@ def _hashed(question: Question) -> dict[str, Any]:
 
 
 def written() -> Paper:
-    """The exam of judges that read language: the replies in data/exam, each in every order of its options."""
+    """The exam of judges that read language: the replies in judges/exam/data, each in every order of its options."""
     known = {scenario.task_id: scenario for scenario in scenarios()}
     rules = {row["id"]: row["rule"] for row in _rows("rules.jsonl")}
     rows = [row for rule in rules for row in _rows("items", f"{rule}.jsonl")]
@@ -177,11 +177,11 @@ def _exchanged(proposition: str) -> str:
     return f"{before}<pivotal>{second}{slash}{first}</pivotal>{rest.partition('</pivotal>')[2]}"
 
 
-# Reading data/exam
+# Reading judges/exam/data
 
 
 def _rows(*path: str) -> list[dict[str, Any]]:
-    text = files("maskbench").joinpath("data", "exam", *path).read_text(encoding="utf-8")
+    text = files("maskbench").joinpath("judges", "exam", "data", *path).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 

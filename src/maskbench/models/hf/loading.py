@@ -150,7 +150,7 @@ def check_quantize(quantize: str | None) -> None:
 
 def packaged() -> Path:
     """The folder of pinocchio, the model that comes with maskbench."""
-    return Path(str(resources.files("maskbench") / "data" / "pinocchio"))
+    return Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
 
 
 def folder_of(name: str, environ: Mapping[str, str] | None = None) -> Path:
