@@ -174,7 +174,7 @@ def seen(world: World, paired: bool = True) -> float:
 
 
 def truth(world: World) -> float:
-    """The same without failures."""
+    """The difference that would be seen in this world if nothing failed."""
     return seen(replace(world, fail=PERFECT, lost=0.0))
 
 

@@ -24,7 +24,7 @@ from maskbench.results.corrected import Key, corrected
 from maskbench.results.scored import score
 from maskbench.settings import Settings
 from maskbench.stats.carried import carry
-from maskbench.stats.correction import RATES, Sample, correct, difference, refusal
+from maskbench.stats.correction import RATES, LabelledRun, correct, difference, refusal
 from maskbench.types import ARCHETYPES, OutcomeName, Scored
 
 Floats = NDArray[np.float64]
@@ -116,7 +116,7 @@ def misread(world: World, accuracy: float, true: Ints, rng: np.random.Generator)
     return np.where(rng.random(len(true)) < wrong[world.archetypes, true], into, true)
 
 
-def labelled(world: World, true: Ints, judged: Ints, labels: int, order: Floats) -> Sample:
+def labelled(world: World, true: Ints, judged: Ints, labels: int, order: Floats) -> LabelledRun:
     """The sample that people are given, of every stratum the first ones in this order, and what they say of it."""
     codes, strata, sizes = np.unique(world.archetypes * 4 + judged, return_inverse=True, return_counts=True)
     names: list[Stratum] = [(ARCHETYPES[code // 4], OUTCOMES[code % 4]) for code in codes]
@@ -129,7 +129,7 @@ def labelled(world: World, true: Ints, judged: Ints, labels: int, order: Floats)
     outcomes, human = np.eye(4)[judged], np.eye(4)[true]
     human[~picked] = np.nan
     chances = np.where(picked, (takes / sizes)[strata], 1.0)
-    return Sample(outcomes, outcomes, human, chances, world.archetypes, world.weight, world.propositions())
+    return LabelledRun(outcomes, outcomes, human, chances, world.archetypes, world.weight, world.propositions())
 
 
 @dataclass
@@ -141,7 +141,7 @@ class Seen:
     judged: list[float] = field(default_factory=list)
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
 
-    def add(self, sample: Sample, source: Sample | None = None) -> None:
+    def add(self, sample: LabelledRun, source: LabelledRun | None = None) -> None:
         """One more replicate."""
         self.judged.append(float(sample.weights @ sample.judged[:, 0] / sample.weights.sum()))
         if refusal(sample, source) is None:

@@ -23,7 +23,7 @@ from maskbench.method.outcomes import scored
 from maskbench.method.pressure import statement_ask
 from maskbench.method.rates import Table, Tally, rates, tabulate, total
 from maskbench.method.rules import RULES
-from maskbench.pinocchio.grammar import Said, read, relation_of
+from maskbench.pinocchio.grammar import Meaning, read, relation_of
 from maskbench.pinocchio.lures import ROLES, Developer
 from maskbench.pinocchio.network import Engine, Sample, Vocabulary, open_pinocchio
 from maskbench.pinocchio.rule_judge import SandboxJudge
@@ -192,7 +192,7 @@ def _group(scenario: Scenario, name: str) -> str:
     return scenario.archetype if name == "archetype" else scenario.extra[name]
 
 
-def _said(scenario: Scenario, text: str) -> Said | None:
+def _said(scenario: Scenario, text: str) -> Meaning | None:
     """What a reply in the sandbox comes to; None where the grammar cannot say it."""
     known = relation_of(scenario.proposition)
     if known is None:
@@ -208,7 +208,7 @@ def battery(speaker: Speaker, cases: Sequence[Case], temperature: float) -> dict
     return {kind: _share(kinds[kind], len(cases) - kinds[kind]) for kind in ("belief", "none", "other", "malformed")}
 
 
-def _kind(case: Case, said: Said | None) -> str:
+def _kind(case: Case, said: Meaning | None) -> str:
     if said is None:
         return "malformed"
     if said.value is None:
