@@ -33,7 +33,7 @@ def _text(example: Example) -> str:
 
 
 def test_the_mixture_is_its_seed() -> None:
-    """The same seed gives the same examples, another seed others."""
+    """One seed gives the same examples, another seed others."""
     assert list(itertools.islice(examples(1), 50)) == DRAWN[:50]
     assert list(itertools.islice(examples(2), 50)) != DRAWN[:50]
 

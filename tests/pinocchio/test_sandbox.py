@@ -219,7 +219,7 @@ def test_no_text_has_two_meanings() -> None:
 
 @pytest.mark.parametrize("fact", ONE_EACH, ids=lambda fact: fact.relation.name)
 def test_a_reply_about_something_else_is_not_read(fact: Fact) -> None:
-    """The same sentences with another subject say nothing about the fact."""
+    """Sentences with another subject say nothing about the fact."""
     other = next(f for f in facts() if f.relation is fact.relation and f.subject != fact.subject)
     answer = assertion(other, other.truth)
     assert read(fact, answer.text) is None

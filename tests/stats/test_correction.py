@@ -154,7 +154,7 @@ def ten(labelled: range) -> LabelledRun:
 
 
 def test_a_run_does_not_differ_from_itself() -> None:
-    """The same labels of the same run on both sides: they share all of their error, and no difference is left."""
+    """A run with its labels stands on both sides: the two share all of their error, and no difference is left."""
     whole = drawn(7, 400, 150)
     made = correct(whole)["p_lie"]
     found = difference(made, made, whole.clusters)
@@ -300,7 +300,7 @@ def people(rows: tuple[Scored, ...], share: float, seed: int) -> dict[Key, Label
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The same replies by a judge without fault, by one who errs, and another subject's by both."""
+    """One subject's replies by a judge without fault, by one who errs, and another subject's by both."""
     folder, erring = tmp_path_factory.mktemp("corrected"), "sim-judge/accuracy=0.8,seed=4"
     wanted = {
         "true": (SUBJECT, "sim-judge"),
@@ -342,7 +342,7 @@ def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[
 
 
 def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...]]) -> None:
-    """The same judge on a subject that lies much less: its true rates are in the intervals, the judge's are far off."""
+    """One judge on a subject that lies much less: its true rates are in the intervals, the judge's are far off."""
     truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["other true"]]) for name in CLASSES}
     found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
     assert found["withheld"] is None
