@@ -1,7 +1,10 @@
 """What all tests share: the browser as a fixture, examples that may take as long as they take, and `--fast`."""
 
+import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -38,3 +41,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the slowest files, as `--no-loadscope-reorder` then keeps it."""
     places = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
+# Four thousand tests and the modules that they import are a million objects, which never become garbage. Every full
+# collection of garbage would look at all of them, half a second long, and asyncio and torch bring about thousands.
+
+
+def pytest_collection_finish() -> None:
+    """Take what lives to the end out of every further collection of garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
+    """Take out what a whole file shares, and the modules that were imported to make it."""
+    made = yield
+    if fixturedef.scope in ("module", "session"):
+        gc.freeze()
+    return made
