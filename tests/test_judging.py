@@ -14,9 +14,8 @@ import orjson
 import pytest
 
 from chat_server import Answer, Body
-from flows import MODELS, Answered, Ended, Recorder, end, environ, serving, six_files, until, verdict_a
+from flows import MODELS, Answered, Ended, Recorder, command, end, environ, serving, six_files, until, verdict_a
 from flows import maskbench as process
-from flows import run as command
 from maskbench.cli import main
 from maskbench.errors import RunLocked, RunMismatch, UnknownModel, UsageError
 from maskbench.folder import RunFolder

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows import Recorder, verdict_a
-from flows import run as command
+from flows import Recorder, command, verdict_a
 from maskbench.aggregate import rates, tabulate
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.folder import RunFolder

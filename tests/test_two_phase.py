@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows import run as command
+from flows import command
 from maskbench.aggregate import tabulate
 from maskbench.comparing import compare
 from maskbench.contrasts import differences, one_judge, two_judges

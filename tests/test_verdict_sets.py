@@ -12,7 +12,7 @@ import orjson
 import polars
 import pytest
 
-from flows import run as command
+from flows import command
 from maskbench.comparing import compare
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.folder import RunFolder
