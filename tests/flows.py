@@ -320,7 +320,7 @@ def command(*arguments: object, env: Mapping[str, str]) -> Ended:
             main()
         except SystemExit as stopped:
             code = int(stopped.code or 0)
-    out, err = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
+    out, err = (stream.buffer.getvalue().decode() for stream in streams)
     assert not [word for word in NOISE if word in err or word in out], err
     return Ended(code, out, err)
 

@@ -271,7 +271,7 @@ def test_a_cancelled_measurement_is_kept_and_goes_on(tmp_path: Path) -> None:
 def test_a_measurement_that_is_cancelled_again_stops_at_once(tmp_path: Path) -> None:
     """It does not wait 10 s for calls in flight, and has let go of its folder before the task ends."""
     chosen, models = slow(60)
-    moments = []
+    moments: list[float] = []
 
     async def server() -> None:
         task = asyncio.create_task(measure_async(chosen, tmp_path / "run", models=models))
