@@ -22,7 +22,8 @@ _SLOW = (
     "hf dose_local label_browser report_browser report_people view_browser resume leaderboard view walk judging cli "
     "exam verdict_sets report_page sim measuring pinocchio streams lorra label_server agreement tampered audit "
     "checkpoints comparing checks_resumed second explorer gate serving two_phase directions scaling checks judge_style "
-    "corpus pairwise python_door forecast dose correction published_set disk contrast"
+    "corpus pairwise python_door forecast dose correction published_set disk contrast "
+    "judges_agree lorra_texts pairings dose_cli benchmarks organism"
 )
 SLOW = [f"test_{name}.py" for name in _SLOW.split()]
 
