@@ -130,8 +130,9 @@ def tables(name: str) -> dict[str, Any]:
 def _relation(row: Mapping[str, Any]) -> Relation:
     """A relation of relations.toml; a pool that is one word names one of the lists above."""
     pool = row.get("pool", ())
-    fields = {**row, "pool": _POOLS[pool] if isinstance(pool, str) else pool}
-    return Relation(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+    fields: dict[str, Any] = {**row, "pool": _POOLS[pool] if isinstance(pool, str) else pool}
+    lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+    return Relation(**{**fields, **lists})
 
 
 RELATIONS: Mapping[str, Relation] = {row["name"]: _relation(row) for row in tables("relations")["relation"]}

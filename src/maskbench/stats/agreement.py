@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats.intervals import ratio_of_replies
+from maskbench.stats.intervals import Floats, ratio_of_replies
 from maskbench.types import Json
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 DRAWS = 2000
 FEWEST = 10  # clusters that carry an interval

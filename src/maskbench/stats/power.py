@@ -9,12 +9,13 @@ import math
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import NormalDist
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
+from maskbench.stats.intervals import Floats, by_cluster
 
 LEVEL, POWER = 0.95, 0.8
 STATEMENTS = (1, 2, 3, 5, 10)
@@ -25,7 +26,6 @@ BELIEF_REPLIES = 3.4  # a scenario on average: 3,438 on the public 1,000, at thr
 P_LIE, SCENARIO, BELIEF, STATEMENT, ALIKE = 0.35, 0.5, 0.1, 0.4, 0.7
 
 Source = Literal["measured", "assumed"]
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,5 +225,5 @@ def _common(values: Floats, runs: Runs) -> float:
     if not has_outcome.any():
         return 0.0
     e = values[has_outcome] - values[has_outcome].mean()
-    sums = np.bincount(np.unique(runs.clusters[has_outcome], return_inverse=True)[1], weights=e)
+    sums = by_cluster(e, runs.clusters[has_outcome])
     return float(sums @ sums - e @ e) / len(e)

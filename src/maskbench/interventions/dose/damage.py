@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from maskbench.models.hf.template import shared_start
 from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import Item, Judgement, Message, Reply
 
@@ -130,23 +131,13 @@ def perplexity(loaded: Loaded, chats: Sequence[Chat]) -> float:
 def _row(loaded: Loaded, messages: Sequence[Message], answer: str) -> tuple[list[int], int]:
     """The tokens of a conversation with its answer, and where the answer begins."""
     tokens = loaded.chat.tokens([*messages, Message("assistant", answer)], answering=False)
-    return tokens, _alike(loaded.prompt(messages), tokens)  # a template may open a think block in the prompt
+    return tokens, shared_start(loaded.prompt(messages), tokens)  # a template may open a think block in the prompt
 
 
 def _logits(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
-    """The logits of all rows, padded on the right, where no token sees it: (rows, tokens, vocabulary)."""
-    import torch
+    """The logits of all rows: (rows, tokens, vocabulary)."""
+    from maskbench.models.hf.padding import right_padded
 
-    longest = max(map(len, rows))
-    tokens = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], device=loaded.device)
-    lengths = torch.tensor([[len(row)] for row in rows], device=loaded.device)
-    mask = (torch.arange(longest, device=loaded.device) < lengths).long()
+    tokens, mask = right_padded(rows, loaded.device)
     logits: Tensor = loaded.model(input_ids=tokens, attention_mask=mask).logits
     return logits
-
-
-def _alike(first: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two sequences have in common at their start."""
-    return next(
-        (at for at, (a, b) in enumerate(zip(first, other, strict=False)) if a != b), min(len(first), len(other))
-    )

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -145,11 +145,7 @@ class ChatModel:
             "service": self.endpoint.service,
             "model": self.endpoint.model,
             "base_url": self.endpoint.address,
-            "sampling": {
-                "temperature": self.sampling.temperature,
-                "max_tokens": self.sampling.max_tokens,
-                "reasoning_tokens": self.sampling.reasoning_tokens,
-            },
+            "sampling": asdict(self.sampling),
             "on_truncation": self._on_truncation,
             "send_seed": self._send_seed,
             "learned": self.learned.as_dict(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -319,11 +320,7 @@ def _about(name: str, engine: Engine, sampling: Sampling, steering: Steering | N
         "folds_system": loaded.chat.folds,
         "context": loaded.context,
         "layers": len(loaded.layers),
-        "sampling": {
-            "temperature": sampling.temperature,
-            "max_tokens": sampling.max_tokens,
-            "reasoning_tokens": sampling.reasoning_tokens,
-        },
+        "sampling": asdict(sampling),
         "ignored": ignored,  # the whole distribution is sampled, whatever the model's own settings say
         "dtype": loaded.dtype,
         "device": str(loaded.device),
