@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from random import Random
@@ -36,7 +36,7 @@ class Relation:
     pool: tuple[str, ...] = ()  # () for numbers
     things: tuple[str, ...] = ()
     real: bool = False
-    count: int = 0  # of the facts of a made-up relation
+    count: int = field(default=0, repr=False)  # of the facts of a made-up relation
 
     @property
     def numerical(self) -> bool:
