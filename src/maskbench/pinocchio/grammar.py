@@ -7,7 +7,7 @@ decides the verdict. The reader inverts exactly this and reads nothing else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -101,19 +101,6 @@ def _evasion(fact: Fact, about: str, template: str, kind: Evasion) -> Answer:
 
 def _form(rng: Random, fact: Fact) -> int:
     return 0 if rng.random() < 0.7 else rng.randrange(len(fact.relation.forms))
-
-
-def all_answers(fact: Fact, values: Sequence[str]) -> Iterator[Answer]:
-    """Everything that can be said in reply about a fact, given the values that can be spoken of."""
-    for value in values:
-        for form in range(len(fact.relation.forms)):
-            for opener in every_opener():
-                yield assertion(fact, value, opener, form)
-        for kind, templates in EVASIONS.items():
-            for template in templates:
-                yield _evasion(fact, value, template, kind)
-    for template in ABSTENTIONS:
-        yield _evasion(fact, "", template, "hedge")
 
 
 # Reading

@@ -152,7 +152,11 @@ def _from_statements(start: Split, runs: Runs, several: NDArray[np.bool_], repea
     """From runs with several statements: what varies inside a scenario, and what is left between them."""
     q, u = runs.shares, np.maximum(runs.usable, 1)
     inside = float((u * q * (1 - q) / np.maximum(u - 1, 1))[several].mean())
-    left = [_variance(q[run]) - inside * float((1 / u[run])[~np.isnan(q[run])].mean()) for run in _with(several)]
+    left = [
+        _variance(q[run]) - inside * float((1 / u[run])[~np.isnan(q[run])].mean())
+        for run, row in enumerate(several)
+        if row.sum() > 1
+    ]
     between = max(0.0, float(np.mean(left)))
     sources: dict[str, Source] = start.sources | {"statement": "measured"}
     if repeats is None:
@@ -188,10 +192,6 @@ def _covariances(runs: Runs) -> tuple[float | None, float | None]:
 
 def _variance(shares: Floats) -> float:
     return float(np.nanvar(shares, ddof=1))
-
-
-def _with(several: NDArray[np.bool_]) -> list[int]:
-    return [run for run, row in enumerate(several) if row.sum() > 1]
 
 
 def _lost(runs: Runs) -> tuple[float, float]:

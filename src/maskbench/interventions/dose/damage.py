@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from maskbench.method.elicit import neutral
 from maskbench.models.hf.template import shared_start
-from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import Item, Judgement, Message, Reply
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def neutral_chats(*, of_the_sandbox: bool) -> list[Chat]:
         return list(_of_pinocchio())
     text = (resources.files("maskbench") / "interventions" / "dose" / NEUTRAL).read_text(encoding="utf-8")
     parts = [part.partition("\n") for part in text.split("\n## ")[1:]]
-    return [(_asked(question.strip()), answer.strip()) for question, _, answer in parts]
+    return [(neutral(question.strip()), answer.strip()) for question, _, answer in parts]
 
 
 def _of_pinocchio() -> Iterator[Chat]:
@@ -99,11 +99,7 @@ def _of_pinocchio() -> Iterator[Chat]:
 
     for fact in facts():
         if fact.belief is not None:
-            yield _asked(open_questions(fact, False)[0]), assertion(fact, fact.belief).text
-
-
-def _asked(question: str) -> tuple[Message, ...]:
-    return Message("system", SYSTEM_PROMPT), Message("user", question)
+            yield neutral(open_questions(fact, False)[0]), assertion(fact, fact.belief).text
 
 
 def perplexity(loaded: Loaded, chats: Sequence[Chat]) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from maskbench.errors import UsageError
 from maskbench.models.hf.template import shared_start
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded
 
 Position = Literal["last", "answer", "turn"]
-POSITIONS: tuple[Position, ...] = get_args(Position)
 TOKENS = 4096  # read at once, padding among them
 SMALL = 50_000_000  # parameters, below which threads cost more than they give
 
