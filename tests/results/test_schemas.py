@@ -14,6 +14,7 @@ import pytest
 
 from maskbench.cli import main
 from maskbench.interventions.dose.arms import measure_doses
+from maskbench.interventions.dose.dose_json import DoseRecord
 from maskbench.interventions.dose.plan import Plan
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
@@ -172,4 +173,4 @@ def test_a_dose_curve_is_of_its_type(tmp_path: Path) -> None:
     data = measure_doses(plan, tmp_path / "dose", {}, lambda title, folder: Unwatched())
     held("dose", data)
     with pytest.raises(Misfit, match=r"there is no verdict\.word"):
-        fitted(data | {"verdict": {"reasons": []}}, schemas.DoseRecord)
+        fitted(data | {"verdict": {"reasons": []}}, DoseRecord)
