@@ -200,12 +200,7 @@ def agreement(
         raise UsageError(f"agreement needs {error.name}. Install it: pip install 'maskbench[labels]'.") from None
     from maskbench.report.sections.people_text import print_agreement
 
-    folder = RunFolder(run)
-    store = folder.store()
-    try:
-        found = measured(folder, store, verdicts, named(rules or folder.settings().rules))
-    finally:
-        store.close()
+    found = measured(run, verdicts, named(rules) if rules else None)
     if json:
         print_json(found)
     else:

@@ -24,7 +24,7 @@ from maskbench.pages.shell import Document, document, environment, static
 from maskbench.pages.story import story
 from maskbench.pages.what_was_run import identities
 from maskbench.plain import shortened, visible
-from maskbench.report.runs_shown import Run
+from maskbench.report.runs_shown import Run, opened
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.controls_text import floor
 from maskbench.report.sections.corrected_text import beside
@@ -42,23 +42,27 @@ def render(
     `include_text`. Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule or verdict set
     and for one run given twice.
     """
-    shown = read(runs, rules, verdicts)
-    chosen = shown[0].summary["rules"]
-    found = compared(shown, chosen, verdicts) if len(shown) > 1 else None
-    explored = explorer(
-        runs, rules=chosen, verdicts=verdicts, include_text=include_text, names=[run.name for run in shown]
-    )
-    body = (
-        environment()
-        .get_template("report.jinja")
-        .render(
-            **_top(shown, found),
-            sections=_sections(shown, found, include_text),
-            example=_example(shown[0], include_text),
-            explorer=explored.html,
-            limits=words.LIMITS,
+    with opened(runs) as open_runs:
+        shown = read(open_runs, rules, verdicts)
+        found = compared(shown) if len(shown) > 1 else None
+        explored = explorer(
+            open_runs,
+            rules=shown[0].result.rules,
+            verdicts=verdicts,
+            include_text=include_text,
+            names=[run.name for run in shown],
         )
-    )
+        body = (
+            environment()
+            .get_template("report.jinja")
+            .render(
+                **_top(shown, found),
+                sections=_sections(shown, found, include_text),
+                example=_example(shown[0], include_text),
+                explorer=explored.html,
+                limits=words.LIMITS,
+            )
+        )
     title = f"{words.question(shown)} – maskbench"
     styles = (static("report.css"), *explored.styles)
     return document(title, Markup(body), styles, explored.scripts, kind="report")  # noqa: S704  # ours, escaped
