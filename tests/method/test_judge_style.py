@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_server import Answer, Body, Rule, completion, refuse, serve
-from flows import run as command
-from flows import scenario
+from flows import command, scenario
 from maskbench.judges.judge_again import judge
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, ask_again, load_prompts
 from maskbench.method.verdict import confidence, read

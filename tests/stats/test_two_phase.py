@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows import run as command
+from flows import command
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.rates import tabulate
