@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import maskbench.cli.commands as commands
+from maskbench.cli import main
 from maskbench.measurement import measure
 from maskbench.method import outcomes
 from maskbench.runs.store import Store
@@ -45,7 +45,9 @@ class Counts:
 
     def most(self) -> tuple[int, int, int]:
         """The most that was done with one scenario, one run, and one scenario's samples."""
-        scorings, openings, samples = (max(each.values(), default=0) for each in (self.scorings, self.openings, self.samples))
+        scorings, openings, samples = (
+            max(each.values(), default=0) for each in (self.scorings, self.openings, self.samples)
+        )
         return scorings, openings, samples
 
 
@@ -80,7 +82,7 @@ def counting() -> Iterator[Counts]:
 
 @contextlib.contextmanager
 def _in_place_of(function: Callable[..., Any], other: Callable[..., Any]) -> Iterator[None]:
-    """In every module that is loaded, `other` stands in place of `function`; afterwards in every one it no longer does."""
+    """While this lasts, `other` stands in place of `function` in every module that is loaded."""
     _replace(function, other)
     try:
         yield
@@ -99,7 +101,7 @@ def measured(folder: Path) -> tuple[Path, Path]:
     """Two small simulated runs on the same scenarios."""
     runs = folder / "first", folder / "other"
     for run, subject in zip(runs, ("sim", "sim/lie=0.2"), strict=True):
-        settings = Settings(subject, "sim-judge", "sim-judge", scenarios="starter", limit=24)
+        settings = Settings(subject, judge="sim-judge", numeric_judge="sim-judge", scenarios="starter", sample=24)
         measure(settings, run, {})
     return runs
 
@@ -108,30 +110,35 @@ def passes(folder: Path) -> list[Passes]:
     """What every command that reads runs does, counted on two simulated runs in this folder."""
     first, other = map(str, measured(folder))
     page, rows = str(folder / "page.html"), str(folder / "rows")
-    lines = [
-        ("score", [first]),
-        ("score --json", [first]),
-        ("compare", [first, other]),
-        ("report", [first, "--out", page]),
-        ("report", [first, other, "--out", page]),
-        ("check", [first, "--max-lie", "0.9"]),
-        ("check --baseline", [first, "--max-lie", "0.9", "--baseline", other]),
-        ("leaderboard", [first, other]),
-        ("export --format jsonl", [first, "--to", rows]),
-        ("export --format published", [first, "--to", f"{rows}-published"]),
-        ("plan --from", [first, other, "--difference", "0.05"]),
-    ]
-    made = [_counted(command, arguments) for command, arguments in lines]
+    lines = {
+        "score": ["score", first],
+        "score --json": ["score", first, "--json"],
+        "compare": ["compare", first, other],
+        "report A": ["report", first, "--out", page],
+        "report A B": ["report", first, other, "--out", page],
+        "check": ["check", first, "--max-lie", "0.99"],
+        "check --baseline": ["check", first, "--max-lie", "0.99", "--baseline", other],
+        "leaderboard": ["leaderboard", first, other],
+        "export --format jsonl": ["export", first, "--format", "jsonl", "--to", rows],
+        "export --format published": ["export", first, "--format", "published", "--to", f"{rows}-published"],
+        "plan --from": ["plan", "--difference", "0.05", "--from", first, other],
+    }
+    made = [_counted(command, line) for command, line in lines.items()]
     return [*made, *(_called(name, folder, call) for name, call in _calls(Path(first), Path(other)))]
 
 
-def _counted(command: str, arguments: list[str]) -> Passes:
-    """A command with its runs, counted."""
-    runs = sum((Path(argument) / "run.json").exists() for argument in arguments)
-    line = [*command.split(), *arguments]
-    with counting() as counts, _quiet():
-        commands.run(line)
-    return Passes(command, runs, *counts.most())
+def _counted(command: str, line: list[str]) -> Passes:
+    """A command line, counted; raises RuntimeError where it is refused."""
+    before, sys.argv = sys.argv, ["maskbench", *line]
+    try:
+        with counting() as counts, _quiet() as told:
+            main()
+    except SystemExit as ended:
+        if ended.code not in (None, 0, 1, 3):  # `check` says by its code how it ends
+            raise RuntimeError(f"{command}: {told.getvalue()}") from ended
+    finally:
+        sys.argv = before
+    return Passes(command, sum((Path(word) / "run.json").exists() for word in line), *counts.most())
 
 
 def _called(name: str, folder: Path, call: Callable[[], object]) -> Passes:
@@ -156,15 +163,18 @@ def _calls(first: Path, other: Path) -> list[tuple[str, Callable[[], object]]]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """What a command prints is not shown."""
-    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.redirect_stderr(io.StringIO()):
-        yield
+def _quiet() -> Iterator[io.StringIO]:
+    """What a command prints is not shown; what it says on stderr is there to be read."""
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.redirect_stderr(io.StringIO()) as told:
+        yield told
 
 
 def table(rows: list[Passes]) -> str:
     """The counts in Markdown."""
-    lines = ["| command | runs | scorings of a scenario | openings of a run | readings of its samples |", "|---|--:|--:|--:|--:|"]
+    lines = [
+        "| command | runs | scorings of a scenario | openings of a run | readings of its samples |",
+        "|---|--:|--:|--:|--:|",
+    ]
     lines += [f"| {row.command} | {row.runs} | {row.scorings} | {row.openings} | {row.samples} |" for row in rows]
     return "\n".join(lines)
 

@@ -24,7 +24,7 @@ from maskbench.pages.shell import Document, document, environment, static
 from maskbench.pages.story import story
 from maskbench.pages.what_was_run import identities
 from maskbench.plain import shortened, visible
-from maskbench.report.runs_shown import Run, opened
+from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.controls_text import floor
 from maskbench.report.sections.corrected_text import beside
@@ -42,11 +42,10 @@ def render(
     `include_text`. Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule or verdict set
     and for one run given twice.
     """
-    with opened(runs) as open_runs:
-        shown = read(open_runs, rules, verdicts)
+    with read(runs, rules, verdicts) as shown:
         found = compared(shown) if len(shown) > 1 else None
         explored = explorer(
-            open_runs,
+            [run.opened for run in shown],
             rules=shown[0].result.rules,
             verdicts=verdicts,
             include_text=include_text,

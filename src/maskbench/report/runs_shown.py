@@ -14,7 +14,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Done, OpenRun, reading
 from maskbench.method.outcomes import Items
 from maskbench.method.rates import tabulate
-from maskbench.method.rules import named
+from maskbench.method.rules import RuleSet, named
 from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, ScoredRun, read, result_of
@@ -69,32 +69,25 @@ class Run:
 
 
 @contextmanager
-def opened(paths: Sequence[Path]) -> Iterator[tuple[OpenRun, ...]]:
-    """These runs, open for reading for as long as their page is made.
+def runs(paths: Sequence[Path], rules: str | None, verdicts: str | None) -> Iterator[tuple[Run, ...]]:
+    """The runs under one rule set (default: the first run's), read once, and open for as long as their page is made.
 
-    Raises RunUnreadable where a folder holds no run, UsageError for one run given twice.
+    Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule set, or one run given twice.
     """
     with ExitStack() as stack:
-        made = tuple(stack.enter_context(reading(path)) for path in paths)
-        _check(made)
-        yield made
+        opened = [stack.enter_context(reading(path)) for path in paths]
+        _check(opened)
+        yield tuple(_read(opened, named(rules or opened[0].settings.rules), verdicts))
 
 
-def runs(shown: Sequence[OpenRun], rules: str | None, verdicts: str | None) -> tuple[Run, ...]:
-    """The runs under one rule set (default: the first run's), each read once.
-
-    Raises UsageError for an unknown rule set, UnknownVerdicts for verdicts that there are not.
-    """
-    chosen = named(rules or shown[0].settings.rules)
-    looks = [_Look() for _ in shown]
-    readings = [read(run, chosen, verdicts, look.see) for run, look in zip(shown, looks, strict=True)]
-    results = [result_of(run, scored) for run, scored in zip(shown, readings, strict=True)]
+def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> Iterator[Run]:
+    looks = [_Look() for _ in opened]
+    scored = [read(run, rules, verdicts, look.see) for run, look in zip(opened, looks, strict=True)]
+    results = [result_of(run, each) for run, each in zip(opened, scored, strict=True)]
     labels = _labels(results)
     names = [f"{place} {label}" for place, label in enumerate(labels, 1)] if len(labels) > 1 else labels
-    return tuple(
-        Run(place, labels[place], names[place], run, scored, result, look.held, look.example)
-        for place, (run, scored, result, look) in enumerate(zip(shown, readings, results, looks, strict=True))
-    )
+    for place, (run, each, result, look) in enumerate(zip(opened, scored, results, looks, strict=True)):
+        yield Run(place, labels[place], names[place], run, each, result, look.held, look.example)
 
 
 def share(run: Run, held: Held) -> Estimate:
