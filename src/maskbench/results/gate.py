@@ -193,7 +193,7 @@ def _same_set(baseline: OpenRun, name: str) -> str:
     try:
         return baseline.verdicts(name).name
     except UnknownVerdicts as error:
-        raise UsageError(f"{error} To hold it by another set against this one, --baseline-verdicts ALIKE.") from None
+        raise UsageError(f"{error} To hold it by another set against this one, --baseline-verdicts NAME.") from None
 
 
 def _judged_alike(why: Sequence[str], verdicts: str) -> str:
