@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import io
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import orjson
 
 from chat_server import Body, ChatServer, serve
+from maskbench.cli import main
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import load_prompts
 from maskbench.method.outcomes import finished, score
@@ -303,6 +305,22 @@ def run(*arguments: object, env: Mapping[str, str]) -> Ended:
     """`python -m maskbench` from beginning to end."""
     with maskbench(*arguments, env=env) as process:
         return end(process)
+
+
+def typed(*arguments: object) -> Ended:
+    """What the command line does with these words, in this process."""
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = ["maskbench", *map(str, arguments)]
+    code: object = 0
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main()
+    except SystemExit as stopped:
+        code = stopped.code or 0
+    finally:
+        sys.argv = before
+    assert isinstance(code, int)
+    return Ended(code, out.getvalue(), err.getvalue())
 
 
 def kill(process: subprocess.Popen[str]) -> float:
