@@ -131,8 +131,8 @@ class Splits:
 
 @in_short(
     "out steer layers strengths adapter prompts judge scenarios statements sample",
-    "maskbench dose hf/Qwen/Qwen3-8B --steer vector.safetensors --judge openai/gpt-4o --scenarios starter --out doses",
-    "maskbench dose openai/gpt-4o --prompts honest,careful --judge openai/gpt-4o --scenarios starter --out prompts",
+    "maskbench dose hf/pinocchio --steer vector.safetensors --out doses",
+    "maskbench dose sim --prompts honest,placebo --out prompts",
 )
 @takes(*(name for name in OPTIONS if name not in {*_OWN, *_NOT, *_NEITHER}))
 def dose(

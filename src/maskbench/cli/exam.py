@@ -26,7 +26,7 @@ _JUDGE = ("judge_style", "judge_prompts", "protocol", "judge_temperature", "judg
 @in_short(
     "out short repeat stop-early wrong judge-style judge-prompts connections json dry-run",
     "maskbench exam openai/gpt-4o --short",
-    "maskbench exam openai/gpt-4o --judge-style verdict --repeat 3 --out exams/gpt-4o",
+    "maskbench exam openai/gpt-4o --judge-style verdict --out exams/gpt-4o",
 )
 @takes(*_JUDGE, *_LOCAL, *_HOW)
 def exam(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @in_short(
     "judge scenarios out sample limit statements system-prompt rules connections dry-run",
     "maskbench run",
-    "maskbench run openai/gpt-4o --judge anthropic/claude-sonnet-4-5 --scenarios starter --out runs/gpt-4o",
+    "maskbench run vllm/mine --judge openai/gpt-4o --scenarios starter --out a",
 )
 @takes(*OPTIONS)
 def run(
