@@ -68,7 +68,7 @@ def as_markdown(lines: list[Line]) -> str:
 
 def rooms() -> list[str]:
     """The rooms from left to right: the folders of the package."""
-    return [name for name in sorted(RANKS, key=lambda name: RANKS[name]) if (SOURCE / name).is_dir()]
+    return [name for name in sorted(RANKS, key=_place) if (SOURCE / name).is_dir()]
 
 
 def in_circles() -> set[str]:
@@ -97,12 +97,12 @@ def arrows() -> list[tuple[str, str]]:
         if name not in FACE:
             beside[room(name)] |= {room(other) for other in ours(tree)} - {room(name)}
     reached: dict[str, set[str]] = {}
-    for name in sorted(RANKS, key=lambda name: RANKS[name]):
+    for name in sorted(RANKS, key=_place):
         reached[name] = beside[name].union(*(reached.get(other, set()) for other in beside[name]))
     return [
         (name, other)
         for name in reached
-        for other in sorted(beside[name], key=lambda name: RANKS[name])
+        for other in sorted(beside[name], key=_place)
         if not any(other in reached[between] for between in beside[name] - {other})
     ]
 
@@ -119,10 +119,16 @@ def written(page: str) -> str:
         r"(%% house\.py: arrows\n).*?(\n  %% end)": as_mermaid(),
     }
     for marks, text in parts.items():
-        page, count = re.subn(marks, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)
-        if count != 1:
-            raise SystemExit(f"{PAGE.name} needs the marks {marks} once, and has them {count} times.")
+        pieces = re.split(marks, page, flags=re.DOTALL)
+        if len(pieces) != 4:
+            raise SystemExit(f"{PAGE.name} needs the marks {marks} once.")
+        page = "".join([*pieces[:2], text, *pieces[2:]])
     return page
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Where a room stands in the rule, from left to right."""
+    return RANKS[name], name
 
 
 def _functions() -> Iterator[Function]:

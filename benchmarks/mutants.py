@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="draw only faults whose name holds this")
     given = parser.parse_args()
     os.chdir(Path(__file__).parents[1])
-    PytestRunner._pytest_args_regular_run = _functions  # type: ignore[method-assign]
+    PytestRunner._pytest_args_regular_run = _functions  # type: ignore[method-assign, assignment]
     set_mutant_under_test("mutant_generation")
     mutmut.create_mutants(given.processes)
     names = drawn((name for name, _ in results() if given.only in name), given.sample, given.seed)
