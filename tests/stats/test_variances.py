@@ -142,31 +142,31 @@ def test_a_looked_difference_has_the_variance_of_the_textbook() -> None:
     """A scenario a proposition, equal weights: the variance of the mean, what few looks leave, and Student's t."""
     differences, few = [1.0, -1.0, 0.0, 0.5, 0.0, 0.25] * 5, 0.002
     value, error = mean(differences), math.sqrt(variance(differences) / 30 + few)
-    found = looked_difference(differences, np.ones(30), np.arange(30), few)
+    difference = looked_difference(differences, np.ones(30), np.arange(30), few)
     t, one_sided = stdtrit(29, 0.975), stdtrit(29, 0.95)
     _, far = interval(value, 30, 29)
     _, far_one_sided = interval(value, 30, 29, 0.9)
-    assert found.value == pytest.approx(value)
-    assert found.clusters == 30
-    assert (found.low, found.high) == pytest.approx((value - t * error, max(value + t * error, far)))
-    assert (found.lower, found.upper) == pytest.approx(
+    assert difference.value == pytest.approx(value)
+    assert difference.clusters == 30
+    assert (difference.low, difference.high) == pytest.approx((value - t * error, max(value + t * error, far)))
+    assert (difference.lower, difference.upper) == pytest.approx(
         (value - one_sided * error, max(value + one_sided * error, far_one_sided))
     )
-    assert found.p == pytest.approx(2 * stdtr(29, -value / error))
-    assert found.smallest == pytest.approx((t + stdtrit(29, 0.8)) * error)
+    assert difference.p == pytest.approx(2 * stdtr(29, -value / error))
+    assert difference.smallest == pytest.approx((t + stdtrit(29, 0.8)) * error)
 
 
 def test_scenarios_of_a_proposition_differ_together() -> None:
     """Weights and propositions by hand; what has no weight is no proposition."""
     # value 1/4; residuals -1/2, 3/4, -1/4 over 4; V = 3/2 x 14/16/16 + 1/100; size 16 / (4 + 1 + 1)
-    found = looked_difference([0.5, -0.5, 1, 0, 1], [1, 1, 1, 1, 0], ["a", "a", "b", "c", "d"], 0.01)
+    difference = looked_difference([0.5, -0.5, 1, 0, 1], [1, 1, 1, 1, 0], ["a", "a", "b", "c", "d"], 0.01)
     error = math.sqrt(1.5 * 0.875 / 16 + 0.01)
     reach = stdtrit(2, 0.975) + stdtrit(2, 0.8)
-    assert (found.value, found.clusters) == (0.25, 3)
-    assert found.p == pytest.approx(2 * stdtr(2, -0.25 / error))
-    assert found.low == pytest.approx(max(-1, 0.25 - stdtrit(2, 0.975) * error))
-    assert found.lower == pytest.approx(0.25 - stdtrit(2, 0.95) * error)
-    assert found.smallest == min(1, reach * error)
+    assert (difference.value, difference.clusters) == (0.25, 3)
+    assert difference.p == pytest.approx(2 * stdtr(2, -0.25 / error))
+    assert difference.low == pytest.approx(max(-1, 0.25 - stdtrit(2, 0.975) * error))
+    assert difference.lower == pytest.approx(0.25 - stdtrit(2, 0.95) * error)
+    assert difference.smallest == min(1, reach * error)
     heavy = looked_difference([1, 0, 0], [4, 1, 1], ["a", "b", "c"], 0.0)
     residuals = np.array([4 * (1 - 2 / 3), -2 / 3, -2 / 3]) / 6
     assert heavy.p == pytest.approx(2 * stdtr(2, -(2 / 3) / math.sqrt(1.5 * float(residuals @ residuals))))
@@ -174,20 +174,20 @@ def test_scenarios_of_a_proposition_differ_together() -> None:
 
 def test_no_change_at_all_is_as_wide_as_wilsons_interval() -> None:
     """Where nothing differs and nothing is unseen, the interval is that of a share of 0, both ways."""
-    found = looked_difference([0.0] * 8, [2, 2, 1, 1, 1, 1, 1, 1], list("aabcdefg"), 0.0)
+    difference = looked_difference([0.0] * 8, [2, 2, 1, 1, 1, 1, 1, 1], list("aabcdefg"), 0.0)
     size = 100 / (16 + 6)
     _, far = interval(0, size, 6)
     _, one_sided = interval(0, size, 6, 0.9)
-    assert (found.low, found.high) == pytest.approx((-far, far))
-    assert (found.lower, found.upper) == pytest.approx((-one_sided, one_sided))
-    assert found.p == 1
-    assert found.smallest == pytest.approx(min(1, (stdtrit(6, 0.975) + stdtrit(6, 0.8)) ** 2 / size))
+    assert (difference.low, difference.high) == pytest.approx((-far, far))
+    assert (difference.lower, difference.upper) == pytest.approx((-one_sided, one_sided))
+    assert difference.p == 1
+    assert difference.smallest == pytest.approx(min(1, (stdtrit(6, 0.975) + stdtrit(6, 0.8)) ** 2 / size))
 
 
 def test_the_smallest_difference_is_the_larger_of_two() -> None:
     """With 200 alike scenarios single statements decide, and that is below 1."""
-    found = looked_difference([0.0] * 200, [1.0] * 200, range(200), 0.0)
-    assert found.smallest == pytest.approx((stdtrit(199, 0.975) + stdtrit(199, 0.8)) ** 2 / 200)
+    difference = looked_difference([0.0] * 200, [1.0] * 200, range(200), 0.0)
+    assert difference.smallest == pytest.approx((stdtrit(199, 0.975) + stdtrit(199, 0.8)) ** 2 / 200)
 
 
 def test_a_sure_difference_has_no_chance_to_be_none() -> None:
@@ -200,8 +200,14 @@ def test_a_sure_difference_has_no_chance_to_be_none() -> None:
 
 def test_one_proposition_has_a_difference_and_no_test() -> None:
     """Two are needed for a variance, and none at all has no value either."""
-    found = looked_difference([0.5, 1], [1, 1], ["a", "a"], 0.0)
-    assert (found.value, found.low, found.high, found.p, found.clusters) == (0.75, None, None, None, 1)
+    difference = looked_difference([0.5, 1], [1, 1], ["a", "a"], 0.0)
+    assert (difference.value, difference.low, difference.high, difference.p, difference.clusters) == (
+        0.75,
+        None,
+        None,
+        None,
+        1,
+    )
     nothing = looked_difference([1.0], [0.0], ["a"], 0.0)
     assert (nothing.value, nothing.smallest, nothing.clusters) == (None, None, 0)
 
