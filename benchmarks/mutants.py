@@ -17,22 +17,41 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 from mutmut import __main__ as mutmut
 from mutmut.mutation.data import SourceFileMutationData
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.runners.harness import PytestRunner
+from mutmut.state import state
 from mutmut.stats import status_by_exit_code
 from mutmut.utils.file_utils import walk_mutatable_files
+from mutmut.workers import isolation
 
 FOUND = ("killed", "timeout", "segfault", "caught by type check")
-_regular = PytestRunner._pytest_args_regular_run
 
 
-def _functions(runner: PytestRunner, tests: Iterable[str]) -> list[str]:
-    """The arguments of a run by test functions: pytest finds no test by an id that holds a judge's text."""
-    return _regular(runner, sorted({test.partition("[")[0] for test in tests}))
+class Runner(PytestRunner):
+    """mutmut's runner of tests, for tests whose names hold the texts of judges, the quickest ones first."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Let a fault be found by the quickest test that finds it."""
+        items.sort(key=lambda item: state().duration_by_test.get(item.nodeid, 0.0))
+
+    def execute_pytest(self, params: list[str], **options: Any) -> int:
+        """Run pytest with test functions in place of single cases, whose names it would not understand."""
+        others = [param for param in params if param.startswith("-") or "::" not in param]
+        functions = {param.partition("[")[0] for param in params if param not in others}
+        return super().execute_pytest([*others, *sorted(functions)], plugins=[*options.pop("plugins", ()), self], **options)
+
+    def run_tests(self, *, mutant_name: str | None, tests: Iterable[str]) -> int:
+        """Run the tests of a fault; without a fault they have just passed, when mutmut learned what they come by."""
+        if mutant_name is None and not os.environ.get("MUTANT_UNDER_TEST"):
+            return 0
+        return super().run_tests(mutant_name=mutant_name, tests=tests)
 
 
 def results() -> Iterator[tuple[str, int | None]]:
@@ -63,11 +82,11 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=120, help="faults in all, the same number from each room")
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--least", type=float, default=0.95, help="the share that has to be found")
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", help="draw only faults whose name holds this")
     given = parser.parse_args()
     os.chdir(Path(__file__).parents[1])
-    PytestRunner._pytest_args_regular_run = _functions  # type: ignore[method-assign, assignment]
+    isolation.PytestRunner = Runner  # type: ignore[misc, attr-defined]
     set_mutant_under_test("mutant_generation")
     mutmut.create_mutants(given.processes)
     names = drawn((name for name, _ in results() if given.only in name), given.sample, given.seed)
