@@ -45,7 +45,8 @@ class Runner(PytestRunner):
         """Run pytest with test functions in place of single cases, whose names it would not understand."""
         others = [param for param in params if param.startswith("-") or "::" not in param]
         functions = {param.partition("[")[0] for param in params if param not in others}
-        return super().execute_pytest([*others, *sorted(functions)], plugins=[*options.pop("plugins", ()), self], **options)
+        options["plugins"] = [*options.get("plugins", ()), self]
+        return super().execute_pytest([*others, *sorted(functions)], **options)
 
     def run_tests(self, *, mutant_name: str | None, tests: Iterable[str]) -> int:
         """Run the tests of a fault; without a fault they have just passed, when mutmut learned what they come by."""
