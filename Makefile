@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test test-fast test-real mutants clean
+.PHONY: run test test-fast test-real mutants schemas clean
 
 run: .venv/installed
 	$(BIN)/maskbench run
@@ -28,6 +28,10 @@ test-real: .venv/installed-real
 SEED = 2
 mutants: .venv/installed-mutants
 	$(BIN)/python -m benchmarks.mutants --seed $(SEED)
+
+# docs/schemas/ from the types of what maskbench writes; a test says when it is due.
+schemas: .venv/installed-dev
+	$(BIN)/python benchmarks/schemas.py
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

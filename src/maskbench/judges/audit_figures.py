@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+from msgspec.structs import asdict
 
 from maskbench.judges.audit_plan import Audit
-from maskbench.judges.judges_agree import kappa, lie_difference, outcomes_alike
+from maskbench.judges.judges_agree import lie_difference, outcomes_alike
 from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
 from maskbench.method.majority import same
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
 from maskbench.runs.folder import RunFolder
+from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import Estimate, ratio_of_replies
 from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Json, Judgement, Scenario, Scored, Verdict
 
