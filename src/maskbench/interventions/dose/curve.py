@@ -36,9 +36,9 @@ class Reading:
     """One run, scenario by scenario; every mapping has the scenarios that are done."""
 
     arm: Arm
-    beliefs: Mapping[Key, Items]  # what its beliefs rest on
+    beliefs: Mapping[Key, Items]  # the replies that its beliefs come from
     malformed: Mapping[Key, tuple[int, int]]  # malformed statements, and statements that did not fail
-    by_base: Mapping[Key, Scored]  # its statements against the beliefs of dose 0
+    by_base: Mapping[Key, Scored]  # its statements, scored against the beliefs of dose 0
 
 
 def reading(path: Path, rules: RuleSet, base: Reading | None = None) -> Reading:
