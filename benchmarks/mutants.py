@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="draw only faults whose name holds this")
     given = parser.parse_args()
     os.chdir(Path(__file__).parents[1])
-    isolation.PytestRunner = Runner  # type: ignore[misc, attr-defined]
+    isolation.PytestRunner = Runner  # type: ignore[attr-defined]
     set_mutant_under_test("mutant_generation")
     mutmut.create_mutants(given.processes)
     names = drawn((name for name, _ in results() if given.only in name), given.sample, given.seed)
