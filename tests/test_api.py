@@ -107,9 +107,7 @@ def test_every_public_value_has_its_fields_on_the_page() -> None:
     fields = {
         f"{kind.__module__}.{kind.__name__}": [field.name for field in dataclasses.fields(kind)]
         for kind in found
-        if kind.__module__.startswith("maskbench.")
-        and kind not in shown
-        and "Table" not in kind.__name__
+        if kind.__module__.startswith("maskbench.") and kind not in shown and "Table" not in kind.__name__
     }
     assert len(fields) > 15
     assert {name: ROWS.get(name) for name in fields} == fields
