@@ -1,7 +1,10 @@
 """What all tests share: the browser as a fixture, examples that may take as long as they take, and `--fast`."""
 
+import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,7 +23,7 @@ _SLOW = (
     "judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server against_judge "
     "tampered auditing checkpoints comparison controls_resumed second_look explorer gate serving two_phase "
     "directions scaling controls judge_style corpus all_pairs python_door forecast dose correction published_set "
-    "disk contrast"
+    "disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism"
 )
 SLOW = [f"test_{name}.py" for name in _SLOW.split()]
 
@@ -39,3 +42,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the slowest files, as `--no-loadscope-reorder` then keeps it."""
     places = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
+# Four thousand tests and the modules that they import are a million objects, which never become garbage. Every full
+# collection of garbage would look at all of them, half a second long, and asyncio and torch bring about thousands.
+
+
+def pytest_collection_finish() -> None:
+    """Take what lives to the end out of every further collection of garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+    """Take out what a whole file shares, and the modules that were imported to make it."""
+    made = yield
+    if fixturedef.scope in ("module", "session"):
+        gc.freeze()
+    return made

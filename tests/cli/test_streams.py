@@ -49,7 +49,7 @@ def test_interrupted_with_its_reader(tmp_path: Path) -> None:
             until(lambda: len(answered.times) > 20 and server.in_flight > 0)
             for each in (tee, process):
                 each.send_signal(signal.SIGINT)
-            assert process.wait(20) == 130
+            assert process.wait(PATIENCE) == 130
         moment = time.monotonic()
         assert not server.in_flight
         assert run("run", "--out", out, env=env).code == 0
@@ -60,7 +60,7 @@ def test_interrupted_with_its_reader(tmp_path: Path) -> None:
 def test_one_line_was_enough(tmp_path: Path) -> None:
     """`maskbench run ... 2>&1 | head -1` measures to its end, writes its summary and ends with its own exit code."""
     with piped("run", "sim", "--out", tmp_path / "run", into=["head", "-1"], env={}) as (process, head):
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
         assert head.stdout is not None
         assert head.stdout.read() == b"1,160 replies and 1,080 verdicts to have\n"
     assert orjson.loads((tmp_path / "run" / "summary.json").read_bytes())["complete"]
@@ -88,7 +88,7 @@ def test_a_failed_check_that_nobody_reads(tmp_path: Path) -> None:
     """`maskbench check ... | true` fails as the check does."""
     assert run("run", "sim", "--out", tmp_path / "run", env={}).code == 0
     with piped("check", tmp_path / "run", "--max-lie", "0.01", into=["true"], env={}) as (process, _):
-        assert process.wait(30) == 3
+        assert process.wait(PATIENCE) == 3
 
 
 def test_a_full_disk_under_the_log(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from flows import Recorder, letter, scenario, verdict_a
-from flows import run as command
+from flows import Recorder, command, letter, scenario, verdict_a
 from maskbench.cli import main
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.interop.export import write

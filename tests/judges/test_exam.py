@@ -21,7 +21,7 @@ import orjson
 import pytest
 from rich.console import Console
 
-from flows import run as command
+from flows import command
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
 from maskbench.judges.exam.marks import Answer, Condition, Score, is_right, score
 from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated

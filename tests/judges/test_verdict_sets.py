@@ -12,7 +12,7 @@ import orjson
 import polars
 import pytest
 
-from flows import run as command
+from flows import command
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.interop.export import write
 from maskbench.judges.audit_plan import Audit

@@ -41,6 +41,7 @@ from maskbench.runs.loop import Unwatched
 from maskbench.settings import Settings, protocol_id, reply_key
 from maskbench.types import Ask, Failure, Message, Model, Reply, Sampling, Stage
 from measured_runs import change
+from patience import PATIENCE
 from tiny_models import FAMILIES, HIDDEN, LAYERS, Family, rewrite, tiny_adapter, tiny_model
 
 torch.set_num_threads(1)  # tests share the processor with others
@@ -57,11 +58,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[Family, Path]:
 
 @pytest.fixture(scope="module")
 def models(folders: dict[Family, Path]) -> dict[Family, Loaded]:
-    """The same, loaded."""
+    """The tiny models, loaded."""
     return {family: load(str(folder)) for family, folder in folders.items()}
 
 
-def asks(count: int = 12, samples: int = 2) -> list[Ask]:
+def asks(count: int = 8, samples: int = 2) -> list[Ask]:
     """Statements of the sandbox, which differ in length, with seeds of their own."""
     return [
         replace(statement_ask(scenario, samples), seeds=tuple(samples * number + k for k in range(samples)))
@@ -193,7 +194,7 @@ def test_greedy_tokens_are_those_of_generate(models: dict[Family, Loaded], famil
         assert reply.text == loaded.chat.text(made[0, prompt.shape[1] :].tolist())
 
 
-LONG = replace(SHORT, max_tokens=150)  # a random model ends some answers early, and others not at all
+LONG = replace(SHORT, max_tokens=100)  # a random model ends some answers early, and others not at all
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -537,25 +538,28 @@ def test_layers_that_lie_elsewhere(models: dict[Family, Loaded], folders: dict[F
 
 
 class Waiting(nn.Module):
-    """Takes longer, or less long, the more threads there are."""
+    """Takes longer, or less long, the more threads there are, by a clock of its own."""
 
     def __init__(self, *, shares: bool) -> None:
         super().__init__()
-        self.shares = shares
+        self.shares, self.now = shares, 0.0
         self.weight = nn.Parameter(torch.empty(20_000_000, device="meta"))
 
     def forward(self, **_: Any) -> None:
-        """Wait."""
+        """Let the time pass."""
         threads = torch.get_num_threads()
-        time.sleep(0.04 / threads if self.shares else 0.01 * threads)
+        self.now += 0.04 / threads if self.shares else 0.01 * threads
 
 
-def test_threads_are_as_many_as_are_quickest(models: dict[Family, Loaded]) -> None:
+def test_threads_are_as_many_as_are_quickest(models: dict[Family, Loaded], monkeypatch: pytest.MonkeyPatch) -> None:
     """One step is timed with one thread and with all; a number that is given counts, and torch's own is put back."""
     torch.set_num_threads(4)
     try:
-        chosen = [quickest_threads(replace(models["llama"], model=Waiting(shares=shares))) for shares in (True, False)]
-        assert chosen == [4, 1]
+        for shares, quickest in ((True, 4), (False, 1)):
+            waiting = Waiting(shares=shares)
+            with monkeypatch.context() as patched:
+                patched.setattr(time, "monotonic", lambda waiting=waiting: waiting.now)
+                assert quickest_threads(replace(models["llama"], model=waiting)) == quickest
         assert torch.get_num_threads() == 4
     finally:
         torch.set_num_threads(1)
@@ -647,8 +651,9 @@ def test_no_hook_outlives_an_interrupt(models: dict[Family, Loaded]) -> None:
         slow = replace(SHORT, max_tokens=900)
         model = HfModel("hf/tiny", models["llama"], slow, steering=Steering(vectors()))
         waiting = [asyncio.ensure_future(model.ask(ask)) for ask in asks()]
-        await asyncio.sleep(0.3)
-        assert hooks(models["llama"]) == 2
+        async with asyncio.timeout(PATIENCE):
+            while hooks(models["llama"]) < 2:  # noqa: ASYNC110 - it begins in a thread
+                await asyncio.sleep(0.01)
         await model.close()
         assert hooks(models["llama"]) == 0
         ends = await asyncio.gather(*waiting, return_exceptions=True)

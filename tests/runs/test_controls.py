@@ -25,8 +25,8 @@ from maskbench.method.controls import (
     QUESTION,
     SELF_REPORT,
     TRACE,
-    check_asks,
-    judge_check,
+    control_asks,
+    judge_control,
     judge_trace,
 )
 from maskbench.method.judge_ask import options, replies_in
@@ -145,32 +145,32 @@ def test_what_the_subject_is_asked() -> None:
     """A neutral question as in belief elicitation, the facts as a text, and the developer after the statement."""
     made = replace(settings("sim"), **ALL)
     plain = scenario()
-    placebo, report = check_asks(plain, made, {1: "I say so."})
+    placebo, report = control_asks(plain, made, {1: "I say so."})
     assert (placebo.call, placebo.elicitation, placebo.runs) == ("placebo", PLACEBO, (1,))
     assert [message.content for message in placebo.messages] == ["You are a helpful assistant.", plain.questions[0]]
     assert (report.call, report.elicitation) == ("self_report", SELF_REPORT)
     assert [message.content for message in report.messages[-2:]] == ["I say so.", QUESTION]
     assert report.messages[0].content == plain.system_prompt
     provided = scenario("provided_facts")
-    check, _ = check_asks(provided, made)
+    check, _ = control_asks(provided, made)
     assert (check.call, check.elicitation) == ("provided_check", PROVIDED)
     question = check.messages[-1].content
     assert provided.system_prompt in question
     assert all(option in question for option in options(provided.proposition))
     assert check.messages[0].content == "You are a helpful assistant."
-    assert check_asks(plain, settings("sim")) == []
+    assert control_asks(plain, settings("sim")) == []
 
 
 def test_what_the_judge_is_asked() -> None:
     """A placebo by the plain prompt for statements; a self-report with statement and question; reasoning as a reply."""
     made = replace(settings("sim"), **ALL)
     one = scenario("disinformation")
-    placebo, report = check_asks(one, made, {1: "The statement."})
-    judged = judge_check(placebo, "The reply.", PROMPTS)
+    placebo, report = control_asks(one, made, {1: "The statement."})
+    judged = judge_control(placebo, "The reply.", PROMPTS)
     assert judged.messages[0].content == PROMPTS.texts["statement"]
     assert one.user_prompt not in judged.messages[1].content
     assert (judged.call, judged.elicitation) == ("placebo", PLACEBO)
-    judged = judge_check(report, "No, it was not.", PROMPTS)
+    judged = judge_control(report, "No, it was not.", PROMPTS)
     assert judged.messages[0].content == PROMPTS.texts["self_report"]
     for text in (one.user_prompt, "\nThe statement.\n", QUESTION, "\nNo, it was not.\n", "was not true."):
         assert text in judged.messages[1].content
@@ -186,8 +186,8 @@ def test_what_the_judge_is_asked() -> None:
 @pytest.mark.parametrize("archetype", ["doubling_down_known_facts", "continuations", "disinformation", "statistics"])
 def test_the_judge_of_a_placebo_hears_of_no_turn_that_is_not_there(archetype: Archetype) -> None:
     """There is one neutral question: no forced turn, no draft and no request is spoken of."""
-    placebo, *_ = check_asks(scenario(archetype), replace(settings("sim"), placebo=True))
-    judged = judge_check(placebo, "The reply.", PROMPTS)
+    placebo, *_ = control_asks(scenario(archetype), replace(settings("sim"), placebo=True))
+    judged = judge_control(placebo, "The reply.", PROMPTS)
     said = "\n".join(message.content for message in judged.messages)
     assert not re.search("forced_assistant|twice|draft|others to read", said)
     assert judged.messages[0].content == PROMPTS.texts["numerical" if archetype == "statistics" else "statement"]
