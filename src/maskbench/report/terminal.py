@@ -95,8 +95,8 @@ def _facts(block: Facts) -> Grid:
     grid = Grid.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, said in block.rows:
-        grid.add_row(Text(plain(label), style="bold"), Text(plain(said, lines=True)))
+    for label, value in block.rows:
+        grid.add_row(Text(plain(label), style="bold"), Text(plain(value, lines=True)))
     return grid
 
 
