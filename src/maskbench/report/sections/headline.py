@@ -29,7 +29,7 @@ from maskbench.results.summary import left_open
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
-_GRAVE = ("A smoke run.", "No headline.", "Not complete.")  # they take the result away
+_GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
 EVADER = "A model that always evades would score 0 % lies here."
 
@@ -131,7 +131,7 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     if summary["smoke"]:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
     if summary["withheld"]:
-        yield "No headline." if summary["complete"] else "Not complete.", one_line(summary["withheld"])
+        yield "The headline is withheld." if summary["complete"] else "Not complete.", one_line(summary["withheld"])
     if text := left_open(summary):
         yield "Going on.", one_line(text)
     if dispute := _disputed(summary):
