@@ -223,7 +223,7 @@ def test_one_term_for_one_rate(page: Path, capsys: pytest.CaptureFixture[str]) -
     assert set(COMPARED) <= set(RATES)
     told = repr(shown_score(page / "0"))
     for rate in SCORES:
-        assert RATES[rate] in told
+        assert heading(rate) in told
 
 
 @pytest.mark.parametrize("width", [80, 120])
