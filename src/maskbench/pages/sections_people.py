@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from itertools import combinations
 from typing import Any
 from urllib.parse import quote
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labels import LabelStore
-from maskbench.method.rules import named as rules_named
 from maskbench.method.verdict import from_json
 from maskbench.pages.explorer import embeddable
 from maskbench.pages.story import verdict_words
@@ -22,7 +20,6 @@ from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.people_text import labelled, left_out, left_out_lies, mostly_missing
 from maskbench.report.words import archetype
-from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OUTCOMES
 
@@ -49,12 +46,6 @@ def people(runs: Sequence[Run], *, include_text: bool = False) -> Iterator[Block
 def _held(run: Run, embeds: bool, several: bool) -> Iterator[Block]:
     try:
         found = _measured(run)
-    except ImportError as error:
-        yield (
-            f"People have labelled this run. How far the judge agrees with them takes {error.name}, which is not "
-            "installed here: pip install 'maskbench[labels]', and make this page again."
-        )
-        return
     except UsageError as error:
         yield Warn(f"Not held against people: {shortened(str(error), 500)}")
         return
@@ -81,9 +72,7 @@ def _held(run: Run, embeds: bool, several: bool) -> Iterator[Block]:
 def _measured(run: Run) -> dict[str, Any]:
     from maskbench.judges.people.against_judge import measured
 
-    folder = RunFolder(run.result.path)
-    with closing(folder.store()) as store:
-        return measured(folder, store, run.summary["verdicts"], rules_named(run.summary["rules"]))
+    return measured(run.opened, run.scored.verdicts, run.scored.rules)
 
 
 def _sampled(sample: Json) -> str:

@@ -12,17 +12,15 @@ from maskbench.report.format import between, estimate, kappa, pair, percent, poi
 from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.words import archetype
-from maskbench.runs.folder import RunFolder
 
 
 def audits(runs: Sequence[Run]) -> Iterator[Block]:
     """What the judge said when it was asked again; nothing where no audit was made."""
     for run in runs:
-        folder = RunFolder(run.result.path)
-        for planned in sorted(of_run(folder), key=lambda each: each.kind, reverse=True):
+        for planned in sorted(of_run(run.opened.folder), key=lambda each: each.kind, reverse=True):
             what = "The options exchanged" if planned.kind == "swap" else "The same words once more"
             yield Heading(": ".join((*named(runs, run), what)))
-            yield from _audited(figures(folder, planned, run.summary["rules"]))
+            yield from _audited(figures(run.opened, planned, run.summary["rules"]))
 
 
 def _audited(audit: Json) -> Iterator[Block]:
