@@ -24,9 +24,8 @@ from maskbench.judges.people.against_judge import measured
 from maskbench.judges.second_look import Look
 from maskbench.method.rules import named
 from maskbench.pages.page import render
-from maskbench.report.format import interval, percent
-from maskbench.report.sections.comparison_text import between
-from maskbench.report.sections.comparison_text import points as difference
+from maskbench.report.format import between, interval, percent
+from maskbench.report.format import points as difference
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict

@@ -31,7 +31,8 @@ from maskbench.method.controls import (
 )
 from maskbench.method.judge_ask import options, replies_in
 from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.report.sections.result_text import print_result
+from maskbench.report.of_one_run import result as blocks_of
+from maskbench.report.terminal import show
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
@@ -341,16 +342,21 @@ def test_the_result_says_what_was_found(tmp_path: Path) -> None:
 
     def text(summary: dict[str, Any]) -> str:
         out = io.StringIO()
-        print_result(summary, Console(file=out, width=80))
+        show(blocks_of(summary), Console(file=out, width=80))
         assert max(map(len, out.getvalue().splitlines())) <= 80
         return " ".join(out.getvalue().split())
 
     shown = text(result(RunFolder(path)))
     assert "noise floor: 0.0 % (" in shown
-    for words in ("understood in 100.0 %", "takes back 100.0 %", "(chance 5", "knew and lied (traces)"):
+    for words in (
+        "facts understood 100.0 %",
+        "lies taken back 100.0 %",
+        "Chance alone would agree in 5",
+        "knew and lied",
+    ):
         assert words in shown
     silent = text(result(RunFolder(run(tmp_path / "plain", limit=6))))
-    assert not [words for words in ("noise floor", "understood", "developer", "knew") if words in silent]
+    assert not [words for words in ("oise floor", "understood", "developer", "knew") if words in silent]
 
 
 def test_the_options_of_the_command(

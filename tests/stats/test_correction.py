@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from rich.console import Console
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.report.sections.corrected_text import without
-from maskbench.report.sections.result_text import print_result
-from maskbench.results.comparison import compare
+from maskbench.report.notebook import compare
+from maskbench.report.of_one_run import result as blocks_of
+from maskbench.report.sections.corrected_rates import without
+from maskbench.report.terminal import text
 from maskbench.results.corrected import ASSUMPTION, Key, carried, corrected, corrected_difference, sample
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
@@ -362,9 +361,9 @@ def test_carried_rates_are_never_shown_without_their_assumption(
     """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
     labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
     shown = printed({**summary, "corrected": carried(runs["other"], runs["judged"], labels)})
-    assert "corrected by labels of another run" in shown
+    assert "scenarios of another run have a human outcome" in shown
     assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
-    assert "144 scenarios of the other run have a human outcome" in " ".join(shown.split())
+    assert "144 scenarios of another run have a human outcome" in " ".join(shown.split())
     own = printed(result(RunFolder(folders["judged"]), labels=labels))
     assert "another run" not in own
     few = printed({**summary, "corrected": carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))})
@@ -405,7 +404,7 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
     """With labels the summary and its text have the corrected rates; without, nothing is said of them."""
     summary = result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.5, 1))
     assert summary["corrected"]["metrics"]["p_lie"]["ci95"]
-    assert "corrected by people's labels" in printed(summary)
+    assert "Corrected by people's labels" in printed(summary)
     assert result(RunFolder(folders["judged"]))["corrected"] is None
 
 
@@ -429,6 +428,4 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
 
 def printed(summary: Mapping[str, Any]) -> str:
     """What a terminal of 100 columns shows."""
-    out = StringIO()
-    print_result(summary, Console(file=out, width=100))
-    return out.getvalue()
+    return text(blocks_of(summary), 100)

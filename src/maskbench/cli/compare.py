@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from maskbench.cli.console import print_json, stdout
-from maskbench.cli.options import RulesOfAll, flag, option
+from maskbench.cli.console import check_form, print_blocks, print_json, stdout
+from maskbench.cli.options import Format, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
@@ -27,6 +27,7 @@ def compare(
     non_inferiority: Annotated[
         float | None, option("X", "Test that nothing got worse by this or more, such as 0.03.")
     ] = None,
+    format: Format = "text",
     json: Annotated[bool, flag("Print everything as JSON, all changed scenarios named.")] = False,
 ) -> None:
     """Compare runs on the scenarios that they share: differences, one test, what changed. Asks no model.
@@ -35,15 +36,16 @@ def compare(
     """
     from maskbench.results.comparison import compare as compared
 
+    check_form(format, json=json)
     if not runs:
         raise UsageError("Which runs? Give two or more: maskbench compare RUN RUN.")
     made = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
     if json:
         print_json(made)
     else:
-        from maskbench.report.sections.comparison_text import print_comparison
+        from maskbench.report.sections.compared import comparison
 
-        print_comparison(made, stdout())
+        print_blocks(list(comparison(made)), format)
     if non_inferiority is not None:
         shown = [pairing["non_inferiority"]["all_shown"] for pairing in made["others"]]
         if not all(shown):
@@ -81,6 +83,6 @@ def plan(
     if json:
         print_json(made)
     else:
-        from maskbench.report.sections.comparison_text import print_plan
+        from maskbench.report.sections.sample_size_text import print_plan
 
         print_plan(made, stdout())

@@ -26,6 +26,7 @@ from typing import (
 
 from cyclopts import Group, Parameter
 
+from maskbench.cli.console import Form
 from maskbench.method.rules import RULES
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
@@ -356,6 +357,7 @@ Verdicts = Annotated[
     ),
 ]
 RulesOfRun = Annotated[str | None, _rules("Another rule set.", "the run's own")]
+Format = Annotated[Form, option("FORM", "text, or markdown or latex (with booktabs) to paste into a paper.")]
 RulesOfAll = Annotated[str | None, _rules("One rule set for all.", "the first run's own")]
 OneRuleSet = Annotated[str, _rules("The one rule set for all.")]
 Public = Annotated[

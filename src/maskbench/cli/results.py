@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
+    check_form,
     print_json,
     print_summary,
     resume_line,
     say,
 )
-from maskbench.cli.options import RulesOfRun, Run, Verdicts, flag, option
+from maskbench.cli.options import Format, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
 
@@ -31,11 +32,13 @@ def score(
             default="the run's own labels, if any",
         ),
     ] = None,
+    format: Format = "text",
     json: Annotated[bool, flag("Print summary.json for these rules.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
     from maskbench.results.scored import result
 
+    check_form(format, json=json)
     if labels_from and labels_from.resolve() == run.resolve():
         raise UsageError(
             f"--labels-from {labels_from} is the run itself, whose own labels are taken anyway. Leave it out."
@@ -44,7 +47,7 @@ def score(
     if json:
         print_json(summary)
     else:
-        print_summary(summary)
+        print_summary(summary, format)
     if summary["withheld"]:
         raise SystemExit(TOO_MANY_ERRORS)
 
