@@ -19,7 +19,7 @@ from flows import typed
 from maskbench.cli import app
 from maskbench.cli.commands import ALL, OLD_NAMES
 from maskbench.cli.options import OPTIONS
-from maskbench.interventions.lorra.train import Recipe
+from maskbench.interventions.lorra.recipe import Recipe
 from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
 
 MOST_PARAMETERS = 12
