@@ -12,10 +12,10 @@ import orjson
 import pytest
 
 from flows import typed
+from maskbench import compare
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.report import notebook
 from maskbench.report.sections.comparison_text import as_html, as_text, finding
-from maskbench.results.comparison import compare
 from maskbench.types import OUTCOMES
 from measured_runs import change, edit, run
 

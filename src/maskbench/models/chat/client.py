@@ -36,12 +36,12 @@ OnTruncation = Literal["judge", "retry", "error"]
 CAP = 20 * 1024 * 1024  # bytes of a response
 CONNECT = 30.0  # seconds to open a connection, within the time-out of the whole call
 LONGEST = 60.0  # seconds: where exponential back-off ends
-ALIKE = 200  # characters from which identical samples of one request are no coincidence
+ALIKE = 200  # characters: identical samples that are as long are no coincidence
 KEPT = 20  # distinct model names and fingerprints kept
-LOADING = 1800.0  # seconds that a server may take to load its model, and how often it is asked meanwhile
-LOOK = 5.0
-REFUSED = 10  # requests refused in the same words, and none answered: no further one can succeed
-_QUESTIONS = 2000  # whose last samples are kept, to tell whether they are samples at all
+LOADING = 1800.0  # seconds: how long a server may load its model
+LOOK = 5.0  # seconds between two requests to a server that loads its model
+REFUSED = 10  # requests refused in equal words before any is answered: then the run stops
+_QUESTIONS = 2000  # questions whose samples are remembered, to notice identical ones
 
 _SAID = {"truncated": "was cut off", "empty": "was empty", "unclosed_reasoning": "was still only reasoning"}
 
@@ -125,7 +125,7 @@ class ChatModel:
         self._answered = 0  # responses that held an answer
         self._refused: Counter[str] = Counter()  # requests by how they were refused
         self._samples: dict[int, set[int]] = {}  # long samples by question, as hashes
-        self._tag: str | None = None  # the first one that is unknown: a model may lead every answer with another
+        self._tag: str | None = None  # the first unknown tag: one warning is enough
         self._resolved: dict[str, None] = {}
         self._fingerprints: dict[str, None] = {}
 
@@ -328,7 +328,7 @@ class ChatModel:
             if result.loading and waited < LOADING:
                 waited += await self._wait_for_loading(result.wait)
                 continue
-            # A rate limit that lets other calls through is no fault of this one: waiting will do.
+            # A rate limit that lets other calls through does not count against this one: it only waits.
             if result.cause != "rate_limit" or self._answered == answered:
                 strikes += 1
             if not result.retry or strikes > self._patience.retries:
