@@ -50,7 +50,7 @@ def test_walk(tmp_path: Path) -> None:
     by_hand = filled.partition("maskbench agreement")[0]  # the last line of the same block prints what follows it
     printed = [
         labelled(step, by_hand, tmp_path)
-        if step.startswith("maskbench label") and not re.search("--(im|ex)port", step)
+        if step.startswith("maskbench label") and not re.search("--(import|out)", step)
         else done(step, tmp_path)
         for step in steps()
     ]

@@ -1,4 +1,7 @@
-"""The commands as Cyclopts has them: what is typed becomes a call, help is short or full, errors say what to type."""
+"""The commands as Cyclopts has them: what is typed becomes a call, help is short or full, errors say what to type.
+
+Cyclopts gives a command the settings that were typed and no others, so that a default is never taken for a wish.
+"""
 
 from __future__ import annotations
 

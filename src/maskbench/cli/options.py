@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from types import UnionType
@@ -153,10 +154,13 @@ class Setting:
         return {**LEAST, **LEAST_GIVEN}.get(name), MOST.get(name)
 
 
+_types = cache(get_type_hints)
+
+
 def _typed(setting: str) -> Any:
     """What is typed for a setting: its type, without none, and a list for several."""
     name, _, part = setting.partition(".")
-    kind = get_type_hints(Sampling)[part] if part else get_type_hints(Settings)[name]
+    kind = _types(Sampling)[part] if part else _types(Settings)[name]
     if get_origin(kind) in (Union, UnionType):
         (kind,) = (inner for inner in get_args(kind) if inner is not type(None))
     return list[get_args(kind)[0]] if get_origin(kind) is tuple else kind  # type: ignore[misc]  # it is made here
