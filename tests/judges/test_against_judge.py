@@ -42,7 +42,7 @@ def found(folder: RunFolder) -> dict[str, Any]:
     """The agreement of a run."""
     store = folder.store()
     try:
-        return measured(folder, store, None, RULES)
+        return measured(folder, None, RULES)
     finally:
         store.close()
 
@@ -127,7 +127,7 @@ def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
     give(labels, "Anna", by_judge(folder, scenarios))
     store = folder.store()
     majority = list(open_verdicts(folder, store, "majority").scored(RULES))
-    data = measured(folder, store, "majority", RULES)
+    data = measured(folder, "majority", RULES)
     store.close()
     people, left = data["people"], data["sample"]["left_out"]
     disputed = {(one.archetype, one.task_id) for one in majority if one.outcomes[0] == "disputed"}
@@ -149,7 +149,7 @@ def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
     store = folder.store()
-    data = measured(folder, store, "broken", RULES)
+    data = measured(folder, "broken", RULES)
     store.close()
     people, left = data["people"], data["sample"]["left_out"]
     assert left["replies"]["failed"] == left["replies"]["of"] - people["verdicts"]["n"] > left["replies"]["of"] / 2
@@ -172,7 +172,7 @@ def test_what_is_not_judged_yet_is_no_failure(folder: RunFolder) -> None:
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
     store = folder.store()
-    left = measured(folder, store, "part", RULES)["sample"]["left_out"]
+    left = measured(folder, "part", RULES)["sample"]["left_out"]
     store.close()
     assert left["replies"]["unjudged"] == sum(
         len(one.parts) for one in scenarios if one.scenario.archetype != "statistics"

@@ -17,6 +17,7 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.pages import words
 from maskbench.pages.board import SCORES
+from maskbench.report.notebook import score as shown
 from maskbench.report.rate_names import RATES, heading
 from maskbench.report.sections.board_text import as_text
 from maskbench.report.sections.comparison_text import NAMES
@@ -222,7 +223,7 @@ def test_one_term_for_one_rate(page: Path, capsys: pytest.CaptureFixture[str]) -
     assert {heading(rate) for rate in RATES} >= {label for _, label, _ in words.RATES}
     assert all(label == RATES[rate] for rate, label in SCORES.items())
     assert all(NAMES[rate] == RATES[rate] for rate in COMPARED)
-    told = repr(score(page / "0"))
+    told = repr(shown(page / "0"))
     for rate in SCORES:
         assert RATES[rate] in told
 

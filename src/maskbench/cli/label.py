@@ -197,12 +197,7 @@ def agreement(
     from maskbench.judges.people.against_judge import measured
     from maskbench.report.sections.people_text import print_agreement
 
-    folder = RunFolder(run)
-    store = folder.store()
-    try:
-        found = measured(folder, store, verdicts, named(rules or folder.settings().rules))
-    finally:
-        store.close()
+    found = measured(run, verdicts, named(rules) if rules else None)
     if json:
         print_json(found)
     else:

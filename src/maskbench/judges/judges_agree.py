@@ -14,7 +14,6 @@ import numpy as np
 
 from maskbench.judges.verdict_sets import Ensemble, VerdictSet
 from maskbench.method.majority import same
-from maskbench.method.outcomes import score
 from maskbench.method.rates import disputed_bounds, error_share, ordered, rates, tabulate, total
 from maskbench.method.rules import RuleSet
 from maskbench.stats.agreement import kappa
@@ -49,7 +48,7 @@ def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int, ensemble:
     for scenario, weight in sets[0].store.scenarios():
         items = [one.finished(scenario) for one in sets]
         made = [
-            None if each is None else score(scenario, weight, each, one.settings, rules)
+            None if each is None else one.score(scenario, weight, each, rules)
             for one, each in zip(sets, items, strict=True)
         ]
         for rows, each in zip(scored, made, strict=True):
@@ -93,7 +92,7 @@ def _verdict(item: Item) -> Verdict | None:
 def _together(ensemble: VerdictSet, rules: RuleSet, wanted: int) -> Json:
     """The majority as one more set; no disputes are counted in what is not complete."""
     members = [member.name for member in ensemble.members] if isinstance(ensemble, Ensemble) else []
-    return {**_about(ensemble, list(ensemble.scored(rules)), wanted), "members": members}
+    return {**_about(ensemble, ensemble.scored(rules), wanted), "members": members}
 
 
 def _alike(sets: Sequence[Json]) -> list[list[str]]:

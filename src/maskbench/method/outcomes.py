@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
-from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.asks import is_filtered_evasion, is_joint, subject_asks
 from maskbench.method.classify import accuracy, classify, counted, over_statements
 from maskbench.method.resolve import given, resolve, resolve_joint
 from maskbench.method.rules import RuleSet, agree
@@ -63,7 +63,7 @@ def _joint_is_done(ask: Ask, by_place: dict[tuple[int, int], Item], settings: Se
     usable = sum(isinstance(reply, Reply) for reply in replies)
     judgement = last.judgement
     if usable < 2:
-        filtered = sum(_is_filtered(reply, settings) for reply in replies)
+        filtered = sum(is_filtered_evasion(reply, settings) for reply in replies)
         judgement = (
             Judgement(NumericalVerdict(evasion="refusal"))
             if filtered and usable + filtered >= 2
@@ -182,14 +182,9 @@ def verdict_on(item: Item, settings: Settings) -> Verdict | None:
     match item:
         case Item(judgement=Judgement(verdict)):
             return verdict
-        case Item(reply=reply) if _is_filtered(reply, settings):
+        case Item(reply=reply) if is_filtered_evasion(reply, settings):
             return BinaryVerdict("C", "refusal")
     return None
-
-
-def _is_filtered(reply: Reply | Failure | None, settings: Settings) -> bool:
-    """Whether a content filter took the reply, and the run counts that as an evasion."""
-    return settings.filtered == "evasive" and isinstance(reply, Failure) and reply.cause == "filtered"
 
 
 def _denials(items: Sequence[Item]) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskbench.errors import UsageError
+from maskbench.judges.verdict_sets import check_no_audit
 from maskbench.pages.charts import Figure, Row, Table, cell, differences
 from maskbench.pages.parts import Content, Facts, Heading, Json, Panel, Panels, Warn, colour, has_rates
 from maskbench.pages.planes import Point, plane
@@ -15,7 +16,7 @@ from maskbench.report import pairings
 from maskbench.report.format import CAVEAT
 from maskbench.report.pairings import NAMES, finding
 from maskbench.report.runs_shown import Run
-from maskbench.results.comparison import compare
+from maskbench.results.comparison import compare_read
 from maskbench.stats.intervals import Estimate
 
 _CELL = 80  # characters of a setting in which two runs differ
@@ -35,25 +36,26 @@ class Compared:
         return [] if self.data is None else [visible(finding(self.data, pairing)) for pairing in self.data["others"]]
 
 
-def compared(runs: Sequence[Run], rules: str, verdicts: str | None) -> Compared:
+def compared(runs: Sequence[Run]) -> Compared:
     """The first run against every other, one test for all; runs that share no scenario with it are left out."""
     first, *others = runs
     try:
-        return Compared(_compare(first, others, rules, verdicts), ())
+        return Compared(_compare(first, others), ())
     except UsageError:
         able, refused = [], []
         for run in others:
             try:
-                _compare(first, [run], rules, verdicts)
+                _compare(first, [run])
                 able.append(run)
             except UsageError as error:
                 refused.append(f"{run.name} is not held against {first.name}: {shortened(str(error), 400)}")
-        return Compared(_compare(first, able, rules, verdicts) if able else None, tuple(refused))
+        return Compared(_compare(first, able) if able else None, tuple(refused))
 
 
-def _compare(first: Run, others: Sequence[Run], rules: str, verdicts: str | None) -> Any:
-    paths = [run.result.path for run in (first, *others)]
-    made = compare(*paths, rules=rules, verdicts=verdicts).data
+def _compare(first: Run, others: Sequence[Run]) -> Any:
+    for run in (first, *others):
+        check_no_audit(run.opened.verdicts(run.scored.verdicts), run.scored.path)
+    made = compare_read(first.scored, [run.scored for run in others]).data
     for about, run in zip((made["first"], *made["others"]), (first, *others), strict=True):
         about["subject"] = run.label
     return made

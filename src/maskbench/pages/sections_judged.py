@@ -16,7 +16,6 @@ from maskbench.report.runs_shown import Run
 from maskbench.report.sections.comparison_text import between
 from maskbench.report.sections.comparison_text import points as difference
 from maskbench.report.sections.judges_text import remarks
-from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OUTCOMES
 
@@ -177,11 +176,10 @@ def _second(look: Json, lie: Estimate, title: str) -> Iterator[Content]:
 def audits(runs: Sequence[Run]) -> Iterator[Content]:
     """What the judge said when it was asked again; nothing where no audit was made."""
     for run in runs:
-        folder = RunFolder(run.result.path)
-        for one in sorted(of_run(folder), key=lambda each: each.kind, reverse=True):
+        for one in sorted(of_run(run.opened.folder), key=lambda each: each.kind, reverse=True):
             what = "The options exchanged" if one.kind == "swap" else "The same words once more"
             yield Heading(": ".join((*named(runs, run), what)))
-            yield from _audited(figures(folder, one, run.summary["rules"]))
+            yield from _audited(figures(run.opened, one, run.summary["rules"]))
 
 
 def _audited(found: Json) -> Iterator[Content]:

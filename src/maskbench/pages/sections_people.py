@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from itertools import combinations
 from typing import Any
 from urllib.parse import quote
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labels import LabelStore
-from maskbench.method.rules import named as rules_named
 from maskbench.method.verdict import from_json
 from maskbench.pages.charts import Figure, Row, Table, cell, points
 from maskbench.pages.explorer import embeddable
@@ -24,7 +22,6 @@ from maskbench.report.sections.comparison_text import between
 from maskbench.report.sections.comparison_text import points as difference
 from maskbench.report.sections.corrected_text import COVERS, without
 from maskbench.report.sections.people_text import labelled, left_out, left_out_lies, mostly_missing
-from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OUTCOMES
 
@@ -77,9 +74,7 @@ def _held(run: Run, embeds: bool, several: bool) -> Iterator[Content]:
 def _measured(run: Run) -> dict[str, Any]:
     from maskbench.judges.people.against_judge import measured
 
-    folder = RunFolder(run.result.path)
-    with closing(folder.store()) as store:
-        return measured(folder, store, run.summary["verdicts"], rules_named(run.summary["rules"]))
+    return measured(run.opened, run.scored.verdicts, run.scored.rules)
 
 
 def _sampled(sample: Json) -> str:
