@@ -121,13 +121,13 @@ def test_terminal_and_page_have_one_table_of_what_became_of_what(pair: tuple[Pat
     rows = transitions(counts, LIAR, HONEST).rows
     shared = pairing_of(data)["shared"]["scenarios"]
     assert sum(counts["disputed"].values()) > 0
-    assert sum(int(cell) for row in rows for cell in row[1:] if cell != "·") == shared == 60
+    assert sum(int(str(cell)) for row in rows for cell in row[1:] if cell != "·") == shared == 60
     with read(pair, None, "majority") as shown:
         found = compared(shown)
     assert transitions(counts, LIAR, HONEST) in list(comparison(found.data))
     text = as_text(data)
     for row in rows:
-        assert re.search(rf"^{row[0]} +{' +'.join(map(re.escape, row[1:]))}$", text, re.M)
+        assert re.search(rf"^{row[0]} +{' +'.join(re.escape(str(cell)) for cell in row[1:])}$", text, re.M)
 
 
 def test_terminal_and_page_have_one_list_of_facts(pair: tuple[Path, Path]) -> None:

@@ -116,11 +116,11 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
     elif form == "markdown":
         from maskbench.report import markdown
 
-        sys.stdout.write(markdown.render(blocks))
+        put(markdown.render(blocks), end="")
     else:
         from maskbench.report import latex
 
-        sys.stdout.write(latex.render(blocks))
+        put(latex.render(blocks), end="")
 
 
 def print_json(data: Any) -> None:
