@@ -9,7 +9,9 @@ from msgspec import UNSET, Struct, UnsetType
 from maskbench.interventions.dose.conclusion import Word
 from maskbench.results.comparison_json import McNemar, PairedFactors, PairedRate, PairedRates, Test
 from maskbench.results.summary_json import Rate
-from maskbench.types import OutcomeName
+from maskbench.runs.fitting import fitted
+from maskbench.runs.run_json import settings_from
+from maskbench.types import Json, OutcomeName
 
 SCHEMA = 1
 
@@ -157,3 +159,10 @@ class DoseRecord(Struct, forbid_unknown_fields=True, kw_only=True):
     test: OnTest | UnsetType | None = UNSET
     controls: RandomDirections | UnsetType | None = UNSET
     verdict: Conclusion | UnsetType = UNSET
+
+
+def dose_from(plain: Json) -> DoseRecord:
+    """The record that dose.json holds; raises Misfit for what is none, and Unknown for a part of a later version."""
+    record = fitted(plain, DoseRecord)
+    settings_from(record.plan.base, "plan.base")
+    return record
