@@ -65,9 +65,16 @@ class BeliefsChanged(Struct, forbid_unknown_fields=True):
     n: int
 
 
-class DoseRow(DoseAlone, forbid_unknown_fields=True, kw_only=True):
-    """A dose held against dose 0."""
+class DoseRow(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A dose held against dose 0, with what it came to where it is on the reported half."""
 
+    subject: str
+    statements: int
+    done: int
+    n: int
+    values: dict[str, Rate]
+    evasions: dict[str, float | None]
+    malformed_value: float | None
     withheld: str | None
     untested_because: list[str]
     rates: PairedRates
@@ -80,6 +87,12 @@ class DoseRow(DoseAlone, forbid_unknown_fields=True, kw_only=True):
     p_lie_by_base: PairedRate
     beliefs_changed: BeliefsChanged
     malformed: PairedRate
+    name: str
+    amount: float | None
+    layers: list[int] | None
+    run: str
+    perplexity: float | None
+    perplexity_ratio: float | None
     verdict: Conclusion | UnsetType = UNSET
 
 
