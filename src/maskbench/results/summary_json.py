@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.types import Call, Cause, Evasion, NoBelief, OutcomeName, Stage
 
-Ends = tuple[float, float]  # of an interval, or least and greatest
+Ends = Annotated[list[float], Meta(min_length=2, max_length=2)]  # of an interval, or least and greatest
 
 
 class Rate(Struct, forbid_unknown_fields=True):
