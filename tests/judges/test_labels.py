@@ -278,7 +278,7 @@ def test_a_run_that_is_under_way(folder: RunFolder) -> None:
     ("damage", "said"),
     [
         (b"no database at all, but a text of some length" * 100, "It is damaged: restore it, or move it away"),
-        (None, "has schema 9; .* Use the version that wrote it, or move the file away"),
+        (None, r"has schema 9; .* Use maskbench \S+, which wrote it, or move the file away"),
     ],
 )
 def test_a_damaged_file(folder: RunFolder, damage: bytes | None, said: str) -> None:

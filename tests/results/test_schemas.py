@@ -6,9 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jsonschema
+import msgspec
 import orjson
 import pytest
 
@@ -18,7 +19,7 @@ from maskbench.interventions.dose.dose_json import DoseRecord
 from maskbench.interventions.dose.plan import Plan
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
-from maskbench.judges.exam.exam_json import ExamData, exam_from
+from maskbench.judges.exam.exam_json import ExamData, ExamRecord, exam_from
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.results.comparison_json import ComparisonData
@@ -28,7 +29,7 @@ from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.loop import Unwatched
-from maskbench.runs.run_json import record_from
+from maskbench.runs.run_json import Record, record_from
 from maskbench.settings import Settings
 from measured_runs import run, settings
 
@@ -38,6 +39,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import schemas  # noqa: E402  # a script, no part of the package
 
 Said = Callable[..., bytes]
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -72,9 +74,15 @@ def by(folder: RunFolder, name: str) -> Settings:
     return replace(folder.settings(), judge=name, numeric_judge=name)
 
 
-def held(name: str, plain: Any) -> None:
-    """Whether the published schema takes it."""
+def held(plain: Any, kind: type[T]) -> T:
+    """An output as its type, which holds all of it in the same order; the published schema takes it, too."""
+    (name,) = (name for name, each in schemas.TYPES.items() if each is kind)
     validator(name).validate(plain)
+    typed = fitted(plain, kind)
+    again = orjson.loads(orjson.dumps(msgspec.to_builtins(typed)))
+    assert again == plain
+    assert str(again).replace(".0", "") == str(plain).replace(".0", "")  # the order of names; 12 is also 12.0
+    return typed
 
 
 @cache
@@ -109,23 +117,21 @@ def test_a_summary_is_of_its_type(runs: Path, said: Said, words: tuple[str, ...]
     """`score --json` holds the fields of Summary and no other, whatever the verdict set."""
     for name in ("rich", "plain")[: 2 if not words else 1]:
         plain = orjson.loads(said("score", runs / name, "--json", *words))
-        summary = fitted(plain, Summary)
-        assert summary.metrics.p_lie.n == plain["metrics"]["p_lie"]["n"]
-        held("summary", plain)
+        assert held(plain, Summary).metrics.p_lie.n == plain["metrics"]["p_lie"]["n"]
 
 
 def test_summary_json_and_run_json_are_of_their_types(runs: Path) -> None:
     """What a run leaves in its folder is read with attributes, and a field more is refused."""
     plain = orjson.loads((runs / "rich" / "summary.json").read_bytes())
-    assert fitted(plain, Summary).subject.name == "sim/fail=0.05,thinks=0.5"
+    assert held(plain, Summary).subject.name == "sim/fail=0.05,thinks=0.5"
     plain["by_archetype"]["statistics"]["zeal"] = 1
     with pytest.raises(Unknown, match=r"^by_archetype\.statistics\.zeal$"):
         fitted(plain, Summary)
     plain = orjson.loads((runs / "rich" / "run.json").read_bytes())
+    held(plain, Record)
     record = record_from(plain)
     assert record.models.subject.name == "sim/fail=0.05,thinks=0.5"
     assert record.sets["closer"].second == Look("default")
-    held("run", plain)
 
 
 def test_a_comparison_is_of_its_type(runs: Path, said: Said) -> None:
@@ -133,25 +139,21 @@ def test_a_comparison_is_of_its_type(runs: Path, said: Said) -> None:
     other = run(runs / "third", "sim/lie=0.3", limit=20)
     words = ("compare", runs / "plain", other, runs / "rich", "--non-inferiority", "0.05", "--json")
     plain = orjson.loads(said(*words))
-    assert [each.run for each in fitted(plain, ComparisonData).others] == [str(other), str(runs / "rich")]
-    held("comparison", plain)
+    assert [each.run for each in held(plain, ComparisonData).others] == [str(other), str(runs / "rich")]
 
 
 def test_a_leaderboard_is_of_its_type(runs: Path, said: Said) -> None:
     """`leaderboard --format json` holds the fields of BoardData and no other."""
     plain = orjson.loads(said("leaderboard", runs, "--format", "json"))
-    assert sum(len(table.ranked) + len(table.not_ranked) for table in fitted(plain, BoardData).tables) >= 2
-    held("leaderboard", plain)
+    assert sum(len(table.ranked) + len(table.not_ranked) for table in held(plain, BoardData).tables) >= 2
 
 
 def test_exported_rows_are_of_their_type(runs: Path, said: Said) -> None:
     """Every line of `export --format jsonl` is an OutcomeRow to the last field."""
     lines = [*_lines(said, runs / "rich"), *_lines(said, runs / "rich", "--verdicts", "closer")]
-    rows = [fitted(line, OutcomeRow) for line in lines]
+    rows = [held(line, OutcomeRow) for line in lines]
     assert {row.type for row in rows} == {"binary", "numerical"}
     assert any(sample.error for row in rows for sample in row.statements)
-    for line in lines:
-        held("row", line)
 
 
 def _lines(said: Said, *words: object) -> Iterator[Any]:
@@ -162,15 +164,13 @@ def test_an_exam_is_of_its_types(tmp_path: Path, said: Said) -> None:
     """exam.json and `exam --json` hold the fields of ExamRecord and ExamData and no other."""
     shown = orjson.loads(said("exam", "sim-judge/accuracy=0.8,unreadable=0.02", "--out", tmp_path / "exam", "--json"))
     plain = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
-    assert fitted(shown, ExamData).judge == exam_from(plain).judge
-    held("exam-result", shown)
-    held("exam", plain)
+    assert held(shown, ExamData).judge == held(plain, ExamRecord).judge == exam_from(plain).judge
 
 
 def test_a_dose_curve_is_of_its_type(tmp_path: Path) -> None:
     """dose.json holds the fields of DoseRecord and no other, once it is complete."""
     plan = Plan(kind="prompts", base=settings("sim", limit=12), doses=("honest", "placebo"), dev_statements=1)
     data = measure_doses(plan, tmp_path / "dose", {}, lambda title, folder: Unwatched())
-    held("dose", data)
+    assert held(data, DoseRecord).plan.base["subject"] == "sim"
     with pytest.raises(Misfit, match=r"there is no verdict\.word"):
         fitted(data | {"verdict": {"reasons": []}}, DoseRecord)

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 
 from maskbench.errors import RunUnreadable
-from maskbench.runs.fitting import Misfit, Unknown, check_schema, fitted, misfit, unreadable
+from maskbench.runs.fitting import Misfit, Unknown, fitted, from_file, misfit
 
 
 class Part(Struct, forbid_unknown_fields=True):
@@ -101,32 +101,58 @@ def test_a_place_is_seen_from_where_it_stands() -> None:
         fitted({"name": "x", "zeal": 1}, Part, "models.subject")
 
 
+WROTE = r"maskbench 0\.9\.0, which wrote it"
 LATER = {"maskbench": "0.1.0", "sessions": [{"versions": {"maskbench": "0.9.0"}}]}
 
 
 @pytest.mark.parametrize(
     ("plain", "said"),
     [
-        ({**LATER, "schema": 2}, "has schema 2; .* reads schema 1. Use maskbench 0.9.0, which wrote it, or stop."),
-        ({"schema": 2, "maskbench": "0.8"}, "Use maskbench 0.8, which wrote it"),
-        ({"schema": 2, "maskbench": 8, "sessions": "x"}, "Use the version that wrote it, or stop"),
-        ([], "has schema None"),
+        (
+            {**LATER, "schema": 2},
+            rf"^a\.json has schema 2; .* schema 1\. Use {WROTE}, or stop\.$",
+        ),
+        ({"schema": 2, "maskbench": "0.8"}, r"Use maskbench 0\.8, which wrote it, or stop\.$"),
+        ({"schema": 2, "maskbench": 8, "sessions": "x"}, r"Use the version that wrote it, or stop\.$"),
+        ([], r"^a\.json has schema None; "),
     ],
 )
 def test_another_schema_names_who_wrote_it(plain: Any, said: str) -> None:
     """A file of a later version is refused with that version named: the last that wrote to it, where it says so."""
-    with pytest.raises(RunUnreadable, match=f"^a.json {said}" if "has" in said else said):
-        check_schema(Path("a.json"), plain, 1, "stop")
+    with pytest.raises(RunUnreadable, match=said):
+        from_file(Path("a.json"), plain, 1, dict, "a run", "stop")
 
 
-def test_what_a_later_version_wrote_names_it() -> None:
+@pytest.mark.parametrize(
+    ("plain", "misfit", "said"),
+    [
+        (
+            LATER,
+            Unknown("settings.zeal"),
+            rf"^a\.json has settings\.zeal, which maskbench \S+ does not know\. Use {WROTE}, or stop\.$",
+        ),
+        (
+            LATER,
+            Misfit("n is 1"),
+            rf"^a\.json is no record of a run: n is 1\. Restore the file, use {WROTE}, or stop\.$",
+        ),
+        ({}, Misfit("n is 1"), r"^a\.json is no record of a run: n is 1\. Restore the file, or stop\.$"),
+    ],
+)
+def test_what_a_later_version_wrote_names_it(plain: Any, misfit: Misfit, said: str) -> None:
     """A part that is not known, or of another type than here, is refused with the version that wrote it named."""
-    said = str(unreadable(Path("a.json"), LATER, Unknown("settings.zeal"), "a run", "start anew"))
-    assert said.startswith("a.json has settings.zeal, which maskbench ")
-    assert said.endswith(" does not know. Use maskbench 0.9.0, which wrote it, or start anew.")
-    said = str(unreadable(Path("a.json"), LATER, Misfit("n is 1"), "a run", "start anew"))
-    assert said == (
-        "a.json is no record of a run: n is 1. Restore the file, use maskbench 0.9.0, which wrote it, or start anew."
-    )
-    said = str(unreadable(Path("a.json"), {}, Misfit("n is 1"), "a run", "start anew"))
-    assert said == "a.json is no record of a run: n is 1. Restore the file, or start anew."
+
+    def read(held: Any) -> None:
+        raise misfit
+
+    with pytest.raises(RunUnreadable, match=said):
+        from_file(Path("a.json"), {**plain, "schema": 1}, 1, read, "a run", "stop")
+
+
+@pytest.mark.parametrize("name", ["x` - at `$.n", "`", "$[...]", "- at `$[9].z`", "", "a.b"])
+def test_a_name_that_looks_like_a_place_is_a_name(name: str) -> None:
+    """Whatever a field of a file is called, it is said that it is not known."""
+    with pytest.raises(Unknown):
+        fitted({"name": "x", name: 1}, Part)
+    with pytest.raises(Misfit):
+        fitted({name: {"name": 1}}, dict[str, Part])

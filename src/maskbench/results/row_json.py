@@ -40,10 +40,19 @@ class Sample(Struct, forbid_unknown_fields=True, kw_only=True):
     error: WhyNot | None
 
 
-class CheckSample(Sample, forbid_unknown_fields=True, kw_only=True):
-    """One reply to a check on the subject."""
+class CheckSample(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One reply to a check on the subject, with its verdict."""
 
     call: Call
+    elicitation: int
+    run: int
+    response: str | None
+    reasoning: str | None
+    verdict: Letter | BoundsRead | None
+    confidence: float | None
+    judge_reason: str | None
+    truncated: bool
+    error: WhyNot | None
 
 
 class OutcomeRow(Struct, forbid_unknown_fields=True, kw_only=True):

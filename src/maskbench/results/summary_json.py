@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.types import Call, Cause, Evasion, NoBelief, OutcomeName, Stage
 
-Ends = tuple[float, float]  # of an interval, or least and greatest
+Ends = Annotated[list[float], Meta(min_length=2, max_length=2)]  # of an interval, or least and greatest
 
 
 class Rate(Struct, forbid_unknown_fields=True):
@@ -27,10 +27,12 @@ class DisputedRate(Rate, forbid_unknown_fields=True):
     disputed_bounds_ci95: Ends | UnsetType | None = UNSET
 
 
-class LieRate(DisputedRate, forbid_unknown_fields=True):
+class LieRate(Rate, forbid_unknown_fields=True):
     """P(lie), with the interval that holds for these very scenarios where each has several statements."""
 
     ci95_same_scenarios: Ends | UnsetType | None = UNSET
+    disputed_bounds: Ends | UnsetType | None = UNSET
+    disputed_bounds_ci95: Ends | UnsetType | None = UNSET
 
 
 class Point(Rate, forbid_unknown_fields=True):
@@ -77,9 +79,10 @@ class Truncated(Struct, forbid_unknown_fields=True):
     replies: int
 
 
-class Group(Struct, forbid_unknown_fields=True, kw_only=True):
-    """Counts, rates and what hangs on them, of some scenarios."""
+class Part(Struct, forbid_unknown_fields=True, kw_only=True):
+    """Counts, rates and what hangs on them, of one archetype, whose rates may be withheld by themselves."""
 
+    withheld: str | None
     counts: dict[OutcomeName, int]
     counts_at: dict[str, dict[OutcomeName, int]]
     metrics: Metrics
@@ -90,12 +93,6 @@ class Group(Struct, forbid_unknown_fields=True, kw_only=True):
     numerical_agreements: NumericalAgreements
     truncated: Truncated
     failures: dict[Stage, dict[Cause, int]]
-
-
-class Part(Group, forbid_unknown_fields=True, kw_only=True):
-    """One archetype, whose rates may be withheld by themselves."""
-
-    withheld: str | None
 
 
 class Outright(Struct, forbid_unknown_fields=True):
@@ -371,8 +368,8 @@ class JudgesShown(Struct, forbid_unknown_fields=True):
     ensemble: SetShown | None
 
 
-class Summary(Group, forbid_unknown_fields=True, kw_only=True):
-    """A scored run."""
+class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A scored run: what was measured, counts and rates of all scenarios, and what else there is to say."""
 
     schema: Literal[1]
     complete: bool
@@ -388,6 +385,16 @@ class Summary(Group, forbid_unknown_fields=True, kw_only=True):
     subject: About
     judge: JudgeShown
     scenarios: ScenariosShown
+    counts: dict[OutcomeName, int]
+    counts_at: dict[str, dict[OutcomeName, int]]
+    metrics: Metrics
+    accuracy_counts: dict[str, int]
+    no_belief_reasons: dict[NoBelief, int]
+    evasions: dict[Evasion | Literal["unsaid"], int]
+    d_verdicts: Denials
+    numerical_agreements: NumericalAgreements
+    truncated: Truncated
+    failures: dict[Stage, dict[Cause, int]]
     by_archetype: dict[str, Part]
     asked_outright: dict[Literal["yes", "no"], Outright]
     planted: PlantedRates | None

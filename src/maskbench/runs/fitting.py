@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from maskbench.errors import RunUnreadable
+from maskbench.types import Json
 
 T = TypeVar("T")
 _SHOWN = 60  # characters of a wrong value in an error
@@ -51,53 +52,43 @@ def misfit(value: Any, kind: Any) -> str | None:
     return None
 
 
-def from_file(path: Path, plain: Any, kind: type[T], schema: int, what: str, otherwise: str) -> T:
-    """The content of a JSON file of ours as this type.
+def from_file(path: Path, plain: Any, schema: int, read: Callable[[Json], T], what: str, otherwise: str) -> T:
+    """The content of a JSON file of ours, as `read` makes it of plain JSON.
 
-    `what` it is and what to do `otherwise` stand in the sentence of the RunUnreadable that is raised for a file of
-    another schema, for one with parts that only another version knows, and for one that does not fit.
+    Raises RunUnreadable, which says `what` it is no record of and what to do `otherwise`, for a file of another schema
+    and where `read` raises Misfit. What a later version wrote is refused with that version named.
     """
-    check_schema(path, plain, schema, otherwise)
-    try:
-        return fitted(plain, kind)
-    except Misfit as error:
-        raise unreadable(path, plain, error, what, otherwise) from error
-
-
-def check_schema(path: Path, plain: Any, schema: int, otherwise: str) -> None:
-    """Raise RunUnreadable, with the version of maskbench that wrote it, for a file of another schema."""
     written = plain.get("schema") if isinstance(plain, Mapping) else None
     if written != schema:
         raise RunUnreadable(
             f"{path} has schema {written}; this version of maskbench reads schema {schema}. "
             f"Use {writer(plain)}, or {otherwise}."
         )
-
-
-def unreadable(path: Path, plain: Any, misfit: Misfit, what: str, otherwise: str) -> RunUnreadable:
-    """The error for a file that does not fit, with what its reader can do."""
-    if isinstance(misfit, Unknown):
-        return RunUnreadable(
-            f"{path} has {misfit}, which maskbench {version('maskbench')} does not know. "
+    try:
+        return read(plain)
+    except Unknown as unknown:
+        raise RunUnreadable(
+            f"{path} has {unknown}, which maskbench {version('maskbench')} does not know. "
             f"Use {writer(plain)}, or {otherwise}."
-        )
-    written = written_by(plain)
-    other = "" if written in (None, version("maskbench")) else f" use {writer(plain)},"
-    return RunUnreadable(f"{path} is no record of {what}: {misfit}. Restore the file,{other} or {otherwise}.")
+        ) from unknown
+    except Misfit as misfit:
+        other = "" if _writer(plain) in (None, version("maskbench")) else f" use {writer(plain)},"
+        raise RunUnreadable(
+            f"{path} is no record of {what}: {misfit}. Restore the file,{other} or {otherwise}."
+        ) from misfit
 
 
-def written_by(plain: Any) -> str | None:
-    """Which maskbench wrote a file last, as far as it says."""
+def writer(plain: Any) -> str:
+    """The maskbench that wrote a file last, as far as it says, as it stands in `Use ..., or start anew`."""
+    written = _writer(plain)
+    return f"maskbench {written}, which wrote it" if written else "the version that wrote it"
+
+
+def _writer(plain: Any) -> str | None:
     match plain:
         case {"sessions": [*_, {"versions": {"maskbench": str(written)}}]} | {"maskbench": str(written)}:
             return written[:_SHOWN]
     return None
-
-
-def writer(plain: Any) -> str:
-    """The maskbench that wrote a file, as it stands in `Use ..., or start anew`."""
-    written = written_by(plain)
-    return f"maskbench {written}, which wrote it" if written else "the version that wrote it"
 
 
 def _read(kind: Any, value: Any) -> Any:
@@ -107,14 +98,14 @@ def _read(kind: Any, value: Any) -> Any:
 def _misfit(text: str, plain: Any, kind: Any, where: str) -> Misfit:
     """An error of msgspec in our words: it names places by the path, and keys of mappings not at all."""
     steps = [name or place for name, place in _STEP.findall("".join(reversed(_AT.findall(text))))]
-    ways = list(_ways(plain, steps))
+    ways = list(_ways(plain, steps)) or [([], plain, plain)]  # no way: a name that a file has may look like a path
     names, value, _ = next((way for way in ways if len(ways) > 1 and _fails(way[2], kind)), ways[0])
     place = "".join([where, *(f"[{name}]" if name.isdigit() else f".{name}" for name in names)]).removeprefix(".")
     inside = f"{place}." if place else ""
     if lacks := _LACKS.match(text):
         return Misfit(f"there is no {inside}{lacks[1]}")
     if unknown := _UNKNOWN.match(text):
-        return Unknown(f"{inside}{unknown[1]}")
+        return Unknown(f"{inside}{unknown[1][:_SHOWN]}")
     shown = f'"{value}"' if isinstance(value, str) else repr(value)
     return Misfit(f"{place or 'it'} is {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}")
 
@@ -124,10 +115,15 @@ def _ways(plain: Any, steps: list[str]) -> Iterator[tuple[list[str], Any, Any]]:
     if not steps:
         yield [], plain, plain
         return
-    for name in plain if steps[0] == _ANY else steps[:1]:
-        for names, value, inside in _ways(plain[name] if isinstance(plain, Mapping) else plain[int(name)], steps[1:]):
-            others = {} if steps[0] == _ANY else plain
-            yield [name, *names], value, {**others, name: inside} if isinstance(others, Mapping) else plain
+    step, *rest = steps
+    if isinstance(plain, Mapping):
+        others = {} if step == _ANY else plain
+        for name in plain if step == _ANY else [step] if step in plain else []:
+            for names, value, inside in _ways(plain[name], rest):
+                yield [name, *names], value, {**others, name: inside}
+    elif isinstance(plain, list | tuple) and step.isdigit() and int(step) < len(plain):
+        for names, value, inside in _ways(plain[int(step)], rest):
+            yield [step, *names], value, [*plain[: int(step)], inside, *plain[int(step) + 1 :]]
 
 
 def _fails(plain: Any, kind: Any) -> bool:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
-from maskbench.runs.fitting import Misfit, check_schema, unreadable
+from maskbench.runs.fitting import from_file
 from maskbench.runs.run_json import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
 from maskbench.runs.store import Store
 from maskbench.scenarios.versions import named_by_hash
@@ -50,7 +50,7 @@ class RunFolder:
 
     def read(self) -> Record:
         """What run.json says; raises RunUnreadable where there is none, or none that this version can read."""
-        path, otherwise = self.path / RECORD, "start a new run"
+        path = self.path / RECORD
         try:
             plain = orjson.loads(read_whole(path))
         except FileNotFoundError:
@@ -61,11 +61,7 @@ class RunFolder:
             raise RunUnreadable(
                 f"{path} cannot be read ({error.strerror}). Restore the file, or start anew."
             ) from error
-        check_schema(path, plain, SCHEMA, otherwise)
-        try:
-            return record_from(named_by_hash(plain))
-        except Misfit as misfit:
-            raise unreadable(path, plain, misfit, "a run", otherwise) from misfit
+        return from_file(path, plain, SCHEMA, lambda held: record_from(named_by_hash(held)), "a run", "start a new run")
 
     def record(self) -> Json:
         """The same as JSON has it, for those who show it as it is."""

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable
-from maskbench.interventions.dose.dose_json import SCHEMA, DoseRecord
+from maskbench.interventions.dose.dose_json import SCHEMA, dose_from
 from maskbench.runs.disk import read_whole
-from maskbench.runs.fitting import Misfit, check_schema, fitted, unreadable
+from maskbench.runs.fitting import from_file
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.run_json import settings_from
 from maskbench.types import Json, Range, Scenario
 
 if TYPE_CHECKING:
@@ -44,12 +43,7 @@ class DoseFolder:
             raise RunUnreadable(f"{self.path} holds no dose curve: there is no {DATA} in it.") from None
         except (orjson.JSONDecodeError, OSError) as error:
             raise RunUnreadable(f"{path} cannot be read ({error}). Restore the file, or {_OTHERWISE}.") from error
-        check_schema(path, data, SCHEMA, _OTHERWISE)
-        try:
-            fitted(data, DoseRecord)
-            settings_from(data["plan"]["base"], "plan.base")
-        except Misfit as misfit:
-            raise unreadable(path, data, misfit, "a dose curve", _OTHERWISE) from misfit
+        from_file(path, data, SCHEMA, dose_from, "a dose curve", _OTHERWISE)
         return data
 
     def begin(self, plan: Json, stated: Json) -> None:

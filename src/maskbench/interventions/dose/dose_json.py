@@ -9,7 +9,9 @@ from msgspec import UNSET, Struct, UnsetType
 from maskbench.interventions.dose.conclusion import Word
 from maskbench.results.comparison_json import McNemar, PairedFactors, PairedRate, PairedRates, Test
 from maskbench.results.summary_json import Rate
-from maskbench.types import OutcomeName
+from maskbench.runs.fitting import fitted
+from maskbench.runs.run_json import settings_from
+from maskbench.types import Json, OutcomeName
 
 SCHEMA = 1
 
@@ -63,9 +65,16 @@ class BeliefsChanged(Struct, forbid_unknown_fields=True):
     n: int
 
 
-class DoseRow(DoseAlone, forbid_unknown_fields=True, kw_only=True):
-    """A dose held against dose 0."""
+class DoseRow(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A dose held against dose 0, with what it came to where it is on the reported half."""
 
+    subject: str
+    statements: int
+    done: int
+    n: int
+    values: dict[str, Rate]
+    evasions: dict[str, float | None]
+    malformed_value: float | None
     withheld: str | None
     untested_because: list[str]
     rates: PairedRates
@@ -78,6 +87,12 @@ class DoseRow(DoseAlone, forbid_unknown_fields=True, kw_only=True):
     p_lie_by_base: PairedRate
     beliefs_changed: BeliefsChanged
     malformed: PairedRate
+    name: str
+    amount: float | None
+    layers: list[int] | None
+    run: str
+    perplexity: float | None
+    perplexity_ratio: float | None
     verdict: Conclusion | UnsetType = UNSET
 
 
@@ -157,3 +172,10 @@ class DoseRecord(Struct, forbid_unknown_fields=True, kw_only=True):
     test: OnTest | UnsetType | None = UNSET
     controls: RandomDirections | UnsetType | None = UNSET
     verdict: Conclusion | UnsetType = UNSET
+
+
+def dose_from(plain: Json) -> DoseRecord:
+    """The record that dose.json holds; raises Misfit for what is none, and Unknown for a part of a later version."""
+    record = fitted(plain, DoseRecord)
+    settings_from(record.plan.base, "plan.base")
+    return record

@@ -29,7 +29,7 @@ from maskbench.models.hf.opening import Stock
 from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import check
 from maskbench.runs.disk import read_whole
-from maskbench.runs.fitting import Misfit, check_schema, unreadable
+from maskbench.runs.fitting import from_file
 from maskbench.runs.flow import PLAIN, Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
@@ -334,11 +334,7 @@ def _read(path: Path) -> ExamRecord:
         plain = orjson.loads(read_whole(path))
     except (OSError, orjson.JSONDecodeError) as error:
         raise RunUnreadable(f"{path} cannot be read ({error}). Restore it, or {otherwise}.") from error
-    check_schema(path, plain, SCHEMA, otherwise)
-    try:
-        return exam_from(plain)
-    except Misfit as misfit:
-        raise unreadable(path, plain, misfit, "an exam", otherwise) from misfit
+    return from_file(path, plain, SCHEMA, exam_from, "an exam", otherwise)
 
 
 def _differences(before: ExamRecord, asked: ExamRecord) -> Iterator[tuple[str, tuple[str, str]]]:
