@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from maskbench.judges.audit_figures import figures
 from maskbench.judges.audit_plan import Audit
+from maskbench.judges.auditing import audits as of_run
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Figure, Only, Points, Row, Sentence, Table, Warn, Words
+from maskbench.report.blocks import Block, Figure, Heading, Only, Points, Row, Sentence, Table, Warn, Words
 from maskbench.report.format import between, estimate, interval, kappa, pair, percent, points, shown, times
+from maskbench.report.of_runs import named
+from maskbench.report.runs_shown import Run
 from maskbench.report.words import archetype
+from maskbench.runs.folder import RunFolder
 from maskbench.types import Json
 
 _LEANING = (
@@ -21,13 +26,22 @@ _LEANING = (
 _ALIKE = "κ is Cohen's, agreement beyond chance, of letters. What differs here cannot be what the subject did."
 
 
-def title(found: Json) -> str:
-    """What was done in an audit."""
-    return "The options exchanged" if found["kind"] == "swap" else "The same words once more"
+def audits(runs: Sequence[Run]) -> Iterator[Block]:
+    """Every audit of these runs; nothing where none was made."""
+    for run in runs:
+        folder = RunFolder(run.result.path)
+        for audit in sorted(of_run(folder), key=lambda each: each.kind, reverse=True):
+            yield from blocks(figures(folder, audit, run.summary["rules"]), folder.path, *named(runs, run))
 
 
-def blocks(found: Json, path: Path) -> Iterator[Block]:
-    """One audit of the run at `path`."""
+def blocks(found: Json, path: Path, *name: str) -> Iterator[Block]:
+    """One audit of the run at `path`, which has a name where there are several."""
+    what = "The options exchanged" if found["kind"] == "swap" else "The same words once more"
+    yield Heading(": ".join((*name, what)))
+    yield from _audited(found, path)
+
+
+def _audited(found: Json, path: Path) -> Iterator[Block]:
     swap, judges = found["kind"] == "swap", (found["judge"], found["numeric_judge"])
     judge = " and ".join(dict.fromkeys(one_line(str(name), 60) for name in judges))
     drawn = f", on {times(found['sample'], 'scenario')} drawn by seed {found['seed']}" if found["sample"] else ""

@@ -24,13 +24,17 @@ from maskbench.report.blocks import (
 )
 from maskbench.report.format import CAVEAT, between, cell, estimate, percent, points
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, outcomes
-from maskbench.report.pairings import transitions
+from maskbench.report.sections.compared import transitions
 from maskbench.stats.intervals import Estimate
 from maskbench.types import EVASIONS, Json
 
 _WHAT = {"steer": "steered", "adapter": "with an adapter", "prompts": "under developers' prompts"}
 _TONES: dict[str, Tone] = {"more honest": "good", "broken": "bad", "more lies": "bad"}
-_DAMAGE = (("firm", "accuracy of beliefs"), ("no-belief", "no belief"), ("run-2", "malformed"))  # colours, and of what
+DAMAGE = (  # what is drawn, its colour, its name
+    ("accuracy", "firm", "accuracy of beliefs"),
+    ("no_belief", "no-belief", "no belief"),
+    ("malformed", "run-2", "malformed"),
+)
 _DISPLAY = (
     "Only the dose marked ▸ was chosen beforehand; the other rows and their words are for display, uncorrected for "
     "looking at several."
@@ -84,10 +88,10 @@ def _found(data: Json) -> tuple[str, str]:
     chosen, verdict = chosen_row(data), data["verdict"]
     if chosen is None:
         return "No dose was chosen.", one_line(" ".join(verdict["reasons"]))
-    return f"{dose_of(data, chosen)}: {verdict['word']}.", f"{_change(data, chosen)}."
+    return f"{dose_of(data, chosen)}: {verdict['word']}.", f"{change(data, chosen)}."
 
 
-def _change(data: Json, row: Json) -> str:
+def change(data: Json, row: Json) -> str:
     """P(lie) at dose 0 and at this dose, each figure beside its dose, and the difference with its interval."""
     lie, dose = row["rates"]["p_lie"], dose_of(data, row)
     shares = f"P(lie) is {percent(lie['first'])} at dose 0 and {percent(lie['other'])} at {dose[:1].lower()}{dose[1:]}"
@@ -151,7 +155,7 @@ def sections(data: Json) -> Iterator[Section]:
             yield Section("curve", "The dose curve", "curve", tuple(_curves(data, rows)))
         yield Section("outcomes", "Outcomes side by side", "outcomes", tuple(_side_by_side(data, rows)))
         yield Section("damage", "Damage", "damage", tuple(_damage(data, rows)))
-        yield Section("transitions", "What became of what", "transitions", (_transitions(data),))
+        yield Section("transitions", "What became of what", "transitions", (became(data),))
     yield Section("choice", "How the dose was chosen", "choice", tuple(_choice(data)))
     yield rules(data)
 
@@ -163,6 +167,12 @@ def rules(data: Json) -> Section:
     return Section("words", "The words, stated beforehand", "the words", (said, words))
 
 
+def became(data: Json) -> Table:
+    """What became of each outcome between dose 0 and the chosen dose; no rows where none was chosen."""
+    chosen = chosen_row(data)
+    return transitions(chosen["transitions"] if chosen else {}, "dose 0", "the chosen dose")
+
+
 def _curves(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
     note = f"95 % intervals: {CAVEAT}.{_band_note(data)}"
     chart = OverDose("outcomes", data, tuple(rows))
@@ -170,8 +180,8 @@ def _curves(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
     if controls := tuple(_controls(data)):
         yield Facts(controls)
     note = "Accuracy and the share without a belief are of beliefs elicited again at each dose."
-    chart = OverDose("damage", data, tuple(rows))
-    yield Only("page", Figure((chart,), "Damage by dose", _damage_table(data, rows), _DAMAGE, note))
+    chart, key = OverDose("damage", data, tuple(rows)), tuple((colour, name) for _, colour, name in DAMAGE)
+    yield Only("page", Figure((chart,), "Damage by dose", _damage_table(data, rows), key, note))
 
 
 def _band_note(data: Json) -> str:
@@ -194,7 +204,7 @@ def _controls(data: Json) -> Iterator[tuple[str, str]]:
             f"scenario. The effect goes further than {controls['exceeded']} of {len(found)}.",
         )
     if opposite is not None:
-        yield "the negated direction", f"{_change(data, opposite)}."
+        yield "the negated direction", f"{change(data, opposite)}."
 
 
 def _side_by_side(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
@@ -208,7 +218,8 @@ def _side_by_side(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
         head = ("dose", "P(lie),\npoints", "95 %", "P(honest),\npoints", "95 %", "in words")
         table = Table(head, tuple(_against_zero(data, row) for row in held), last_text=True)
         said = "P(lie) against dose 0, scenario by scenario"
-        yield Figure((Differences(tuple(lies)),), said, table, (), f"95 % intervals, paired: {CAVEAT}. {_DISPLAY}")
+        yield Figure((Differences(tuple(lies)),), said, table)
+        yield Sentence((f"95 % intervals, paired: {CAVEAT}. {_DISPLAY}",), "note")
     for row in rows:
         for reason in row.get("untested_because") or ():
             yield Warn(one_line(f"{_label(data, row)}: {reason}"))
@@ -273,12 +284,6 @@ def _perplexity(row: Json) -> str:
     return "–" if row["perplexity"] is None else f"{row['perplexity']:.4g}"
 
 
-def _transitions(data: Json) -> Table:
-    chosen = chosen_row(data)
-    said = "Scenarios by the outcome of their first statement: at dose 0 (rows) and at the chosen dose (columns)"
-    return Table(*transitions(chosen["transitions"] if chosen else {}, "dose 0", "chosen"), said)
-
-
 def _choice(data: Json) -> Iterator[Block]:
     split, plan, dev = data["split"], data["plan"], data["dev"]
     statements = {"dev": plan["dev_statements"], "test": plan["base"]["statements"]}
@@ -288,7 +293,7 @@ def _choice(data: Json) -> Iterator[Block]:
         yield "There was one dose: nothing was chosen, and the dev split was not measured."
         return
     measured = "It was then measured once on the test split." if data["test"] else "The test split was not measured."
-    yield f"Chosen was {data['choice']}. {measured}"
+    yield f"The dose is chosen by {data['choice']}. {measured}"
     head = ("dose, on dev", "P(lie)", "accuracy", "no belief", "malformed", "perplexity", "ruled out by")
     yield Table(head, tuple(_tried(data, row) for row in (dev["zero"], *dev["rows"])), last_text=True)
 
