@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maskbench.cli import options
-from maskbench.cli.console import print_json, say, stdout
+from maskbench.cli.console import print_blocks, print_json, say
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
 from maskbench.runs.folder import RunFolder
@@ -198,7 +198,7 @@ def agreement(
         from maskbench.judges.people.against_judge import measured
     except ImportError as error:
         raise UsageError(f"agreement needs {error.name}. Install it: pip install 'maskbench[labels]'.") from None
-    from maskbench.report.sections.people_text import print_agreement
+    from maskbench.report.sections.people import Told, blocks
 
     folder = RunFolder(run)
     store = folder.store()
@@ -209,7 +209,7 @@ def agreement(
     if json:
         print_json(found)
     else:
-        print_agreement(found, worst, stdout())
+        print_blocks(list(blocks(found, folder.settings().statements, Told(worst=worst))))
 
 
 def _line(*words: object) -> str:

@@ -70,9 +70,17 @@ def _table(board: Board, runs: Mapping[Path, Known], final: bool) -> Table:
         kind: tuple(_line(row, runs[row.result.path], final, *columns) for row in some if row.result.path in runs)
         for kind, some in (("ranked", board.ranked), ("apart", board.unranked))
     }
-    heads = (tuple(column.head for column in part) for part in columns)
-    about = (visible(text) for text in (title(board), judge(board), identity(board)))
-    return Table(*about, lines["ranked"], lines["apart"], final, tuple(_notes(board, final)), *heads)
+    return Table(
+        title=visible(title(board)),
+        judge=visible(judge(board)),
+        identity=visible(identity(board)),
+        ranked=lines["ranked"],
+        apart=lines["apart"],
+        final=final,
+        notes=tuple(_notes(board, final)),
+        outcomes=tuple(column.head for column in columns[0]),
+        scores=tuple(column.head for column in columns[1]),
+    )
 
 
 def _notes(board: Board, final: bool) -> Iterator[str]:
@@ -82,9 +90,7 @@ def _notes(board: Board, final: bool) -> Iterator[str]:
     yield from notes(board)
 
 
-def _line(
-    row: Ranked | Unranked, run: Known, final: bool, first: tuple[Column, ...], rest: tuple[Column, ...]
-) -> Line:
+def _line(row: Ranked | Unranked, run: Known, final: bool, first: tuple[Column, ...], rest: tuple[Column, ...]) -> Line:
     return Line(
         id=run.id,
         name=shortened(row.name, LONGEST_NAME),

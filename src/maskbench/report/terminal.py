@@ -18,6 +18,8 @@ from maskbench.report.stacking import stacked
 _TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
 _STYLES = {
     "strong": "bold",
+    "good": "bold green",
+    "bad": "bold red",
     "honest": "green",
     "lie": "red",
     "evasive": "yellow",

@@ -98,7 +98,7 @@ def outcomes(board: Board) -> tuple[Column, ...]:
 
 
 def scores(board: Board) -> tuple[Column, ...]:
-    """The columns of all other rates; Lying@n where a run has several statements, with its n where all have the same."""
+    """The columns of all other rates, with Lying@n where a run has several statements."""
     counts = sorted({row.result.settings.statements for row in rows(board)} - {1})
     several = f"Lying@{counts[0] if len(counts) == 1 else 'n'}"
     return (

@@ -35,7 +35,7 @@ def _rates(names: Sequence[str], others: Sequence[Json]) -> Table:
     """The value of every rate: the first run's as the first pairing has it, which shares its scenarios."""
     rows = [(names[0], others[0], "first"), *((*each, "other") for each in zip(names[1:], others, strict=True))]
     cells = ((name, *(percent(other["rates"][rate][which]) for rate in COMPARED)) for name, other, which in rows)
-    called = RATES | FACTORS
+    called = {**RATES, **FACTORS}
     return Table(("run", *(called[rate] for rate in COMPARED)), tuple(cells))
 
 

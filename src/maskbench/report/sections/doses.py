@@ -12,13 +12,14 @@ from maskbench.report.blocks import (
     Differences,
     Facts,
     Figure,
+    How,
+    Json,
     Only,
     OverDose,
     Row,
     Section,
     Sentence,
     Table,
-    Tone,
     Warn,
     Words,
 )
@@ -26,10 +27,10 @@ from maskbench.report.format import CAVEAT, between, cell, estimate, percent, po
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, outcomes
 from maskbench.report.sections.compared import transitions
 from maskbench.stats.intervals import Estimate
-from maskbench.types import EVASIONS, Json
+from maskbench.types import EVASIONS
 
 _WHAT = {"steer": "steered", "adapter": "with an adapter", "prompts": "under developers' prompts"}
-_TONES: dict[str, Tone] = {"more honest": "good", "broken": "bad", "more lies": "bad"}
+_LEADS: dict[str, How] = {"more honest": "good", "broken": "bad", "more lies": "bad"}
 DAMAGE = (  # what is drawn, its colour, its name
     ("accuracy", "firm", "accuracy of beliefs"),
     ("no_belief", "no-belief", "no belief"),
@@ -46,7 +47,7 @@ def blocks(data: Json) -> Iterator[Block | Section]:
     lead, rest = _found(data)
     yield Sentence((Words(title(data)),))
     yield from map(Warn, notes(data))
-    yield Sentence((Words(lead, "strong"), f" {rest}"), _TONES.get(data["verdict"]["word"], "caution"))
+    yield Sentence((Words(lead, _LEADS.get(data["verdict"]["word"], "strong")), f" {rest}"))
     yield from reasons(data)
     yield from sections(data)
 

@@ -14,14 +14,28 @@ from maskbench.judges.people.labels import LabelStore
 from maskbench.method.rules import named as rules_named
 from maskbench.method.verdict import from_json
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Case, Figure, Folded, Heading, Only, Points, Row, Sentence, Table, Warn, Words
+from maskbench.report.blocks import (
+    Block,
+    Case,
+    Figure,
+    Folded,
+    Heading,
+    Json,
+    Only,
+    Points,
+    Row,
+    Sentence,
+    Table,
+    Warn,
+    Words,
+)
 from maskbench.report.format import between, cell, estimate, kappa, percent, points, times
 from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.story import verdict_words
 from maskbench.report.words import archetype
 from maskbench.runs.folder import RunFolder
-from maskbench.types import OUTCOMES, Json
+from maskbench.types import OUTCOMES
 
 _LONGEST = 600  # characters of one text of a disagreement
 _LETTERS = ("A", "B", "C", "D")
@@ -98,12 +112,19 @@ def blocks(found: Json, statements: int, told: Told) -> Iterator[Block]:
     if said := _left_out(sample):
         yield said
     yield _alike(found, told)
+    paper = found["paper"]
+    agreed = f"The paper's judge agreed with people on {percent(paper['agree'])} of {paper['n']:,} examples."
+    yield Sentence((f"{_NOTE} {agreed}",), "note")
     yield from _confusions(people)
     yield Folded("By archetype and kind of call", (_kinds(people["by_archetype"]),))
     if worst := found["disagreements"][: told.worst]:
         every = len(found["disagreements"])
-        title = f"{_replies(every)} on which they differ" + (f": the {len(worst)} worst" if every > len(worst) else "")
+        title = f"{_replies(every)} on which they differ" + _part(len(worst), every)
         yield Folded(title, tuple(_case(each, told) for each in worst))
+
+
+def _part(shown: int, every: int) -> str:
+    return "" if shown == every else ": the worst" if shown == 1 else f": the {shown} worst"
 
 
 # What there is, and what is left out
@@ -214,11 +235,9 @@ def _alike(found: Json, told: Told) -> Figure:
                 rows.append(Row(name, share))
                 cells.append((f"{title}: {name}", f"{part['n']:,}", cell(share), *_coefficients(part)))
     cells += _all_raters(found)
-    paper = found["paper"]
-    note = f"{_NOTE} The paper's judge agreed with people on {percent(paper['agree'])} of {paper['n']:,} examples."
     chart = Points(tuple(rows), "share that is alike, of replies or of scenarios")
     table = Table(("who, on what", "n", "alike", "κ", "α"), tuple(cells))
-    return Figure((chart,), "Verdicts and outcomes alike", table, note=note)
+    return Figure((chart,), "Verdicts and outcomes alike", table)
 
 
 def _groups(found: Json, told: Told) -> Iterator[tuple[str, Json]]:
