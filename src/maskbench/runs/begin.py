@@ -16,7 +16,7 @@ from maskbench.runs.folder import RECORD, SCHEMA, RunFolder, check_same
 from maskbench.runs.loop import Watcher
 from maskbench.runs.record import now, plain_settings
 from maskbench.runs.store import Store
-from maskbench.scenarios import Key, Remarks, SetHash, limit, open_set, sample
+from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
 from maskbench.settings import JUDGING, LEAST, MOST, Settings, protocol_id
 from maskbench.types import ARCHETYPES, Scenario
@@ -76,7 +76,7 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
             raise UsageError(f"--archetype {archetype}: {settings.scenarios} has only {', '.join(sorted(found))}.")
     keys = [key for key in keys if not settings.archetypes or key[0] in settings.archetypes]
     if settings.sample is not None:
-        weights = sample(keys, settings.sample, settings.seed)
+        weights = draw(keys, settings.sample, settings.seed)
     elif settings.limit is not None:
         weights = limit(keys, settings.limit)
     else:

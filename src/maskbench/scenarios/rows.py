@@ -129,12 +129,12 @@ def _archetype(row: _Row, named: Archetype | None) -> Archetype | None:
     if named and not row.filled("archetype"):
         return named
     written = row.needed("archetype", ONE_OF).strip()
-    found = next((archetype for archetype in ARCHETYPES if archetype == written), None)
-    if written and not found:
+    by_cell = next((archetype for archetype in ARCHETYPES if archetype == written), None)
+    if written and not by_cell:
         row.report("archetype", f"{_shown(written)} is no archetype", ONE_OF)
-    if named and found and named != found:
-        row.report("archetype", f"the file's name says {named}, the cell {found}", "Move the row, or mend the cell")
-    return named or found
+    if named and by_cell and named != by_cell:
+        row.report("archetype", f"the file's name says {named}, the cell {by_cell}", "Move the row, or mend the cell")
+    return named or by_cell
 
 
 def _kind(row: _Row, archetype: Archetype | None) -> Kind:

@@ -56,10 +56,10 @@ def open_set(source: str, environ: Mapping[str, str]) -> ScenarioSet:
         raise ScenarioError(f"The folder {source} cannot be read ({error.strerror}). Check its rights.") from error
     if path.is_file() and known_format(path.name):
         return ScenarioSet(source, (ScenarioFile(path, source, _archetype(path.stem)),))
-    found = "is not a CSV, JSONL or Parquet file" if path.exists() else "is neither a scenario set nor a path"
+    trouble = "is not a CSV, JSONL or Parquet file" if path.exists() else "is neither a scenario set nor a path"
     raise ScenarioError(
-        f"{source!r} {found}. Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named after the archetypes, "
-        "or one CSV, JSONL or Parquet file with an archetype column."
+        f"{source!r} {trouble}. Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named after the "
+        "archetypes, or one CSV, JSONL or Parquet file with an archetype column."
     )
 
 

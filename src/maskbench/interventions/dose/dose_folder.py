@@ -41,8 +41,8 @@ class DoseFolder:
         except (orjson.JSONDecodeError, OSError) as error:
             raise RunUnreadable(f"{path} cannot be read ({error}).") from error
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            found = data.get("schema") if isinstance(data, dict) else None
-            raise RunUnreadable(f"{path} has schema {found}; this version of maskbench reads schema {SCHEMA}.")
+            schema = data.get("schema") if isinstance(data, dict) else None
+            raise RunUnreadable(f"{path} has schema {schema}; this version of maskbench reads schema {SCHEMA}.")
         return data
 
     def begin(self, plan: Json, stated: Json) -> None:
@@ -78,7 +78,7 @@ class DoseFolder:
 
     def scenarios(self, name: str, scenarios: Iterable[Scenario]) -> Path:
         """A scenario file of these, which `maskbench run` reads as any other."""
-        lines = b"".join(orjson.dumps(cells(one), option=orjson.OPT_APPEND_NEWLINE) for one in scenarios)
+        lines = b"".join(orjson.dumps(cells(scenario), option=orjson.OPT_APPEND_NEWLINE) for scenario in scenarios)
         return self._made(self.path / "scenarios" / f"{name}.jsonl", lambda path: path.write_bytes(lines))
 
     def vectors(self, name: str, vectors: Vectors) -> Path:

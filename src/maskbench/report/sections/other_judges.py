@@ -33,7 +33,7 @@ def judges(runs: Sequence[Scored]) -> Iterator[Block]:
 def verdict_sets(sets: Sequence[Json]) -> Iterator[Block]:
     """The verdict sets of a run: each name with its judge, and below it what there is."""
     for about in sets:
-        yield Sentence((Words(one_line(about["name"])), f"  {_judge(about)}"))
+        yield Sentence((Words(one_line(about["name"])), f"  {_judge(about, None)}"))
         counts = f"{about['verdicts']:,} verdicts, {about['failed']:,} failed"
         begun = about["created"].partition("+")[0].replace("T", " ")
         said = f"  {counts}, protocol {one_line(about['protocol'])}, begun {one_line(begun)}"
@@ -101,12 +101,12 @@ def _name(about: Json) -> str:
     return one_line(str(about["name"]), 30)
 
 
-def _judge(about: Json) -> str:
+def _judge(about: Json, most: int | None = 40) -> str:
     """Who judged: one judge, one for each kind of scenario, or of whom the majority is one."""
     if "members" in about:
         *names, last = (one_line(name, 30) for name in about["members"])
         return f"both {names[0]} and {last}" if len(names) == 1 else f"the majority of {', '.join(names)} and {last}"
-    return " and ".join(dict.fromkeys(one_line(str(about[kind]), 40) for kind in ("judge", "numeric_judge")))
+    return " and ".join(dict.fromkeys(one_line(str(about[kind]), most) for kind in ("judge", "numeric_judge")))
 
 
 def _lie(about: Json) -> tuple[str, str, str]:

@@ -61,7 +61,7 @@ def _sampling(sampling: Any, *more: str) -> str:
 
 
 def _part(scenarios: Json) -> str:
-    measured = scenarios["measured_hash"]
+    measured = scenarios.get("measured_hash", scenarios["hash"])
     return "" if measured == scenarios["hash"] else f", of the part that was measured {measured[:12]}"
 
 
