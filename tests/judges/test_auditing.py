@@ -211,7 +211,7 @@ def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
     line = f"maskbench audit {path} --swap --sample 15 --seed 2"
     done = seen["replies"] - seen["left"]
     assert ended.code == 1
-    assert f"NOT COMPLETE: {done} of {seen['replies']} replies are judged again" in ended.out.splitlines()[1]
+    assert f"Not complete: {done} of {seen['replies']} replies are judged again" in ended.out.splitlines()[1]
     assert f"To go on: `{line}`" in ended.out.splitlines()[1]
     assert "P(lie)  " not in ended.out
     scored = command("score", path, "--verdicts", "default~swap-15-seed2", env={"COLUMNS": "400"})

@@ -50,12 +50,13 @@ def _audited(found: Json, path: Path) -> Iterator[Block]:
     if not found["by"]:
         yield Warn(f"{judge} is being asked again {how} {of}; no reply has both verdicts yet.", "bad")
         return
-    what = (_flips if swap else _repeats)(found["by"]["all"])
-    yield Sentence((Words(judge), f" was asked again {how}{drawn} {of}. {what}"))
     if not found["complete"]:
         yield Warn(_incomplete(found), "bad")
         line = shlex.join(Audit(found["kind"], found["of"], found["sample"], found["seed"]).command(path))
-        yield Only("text", Sentence(("To go on: ", Words(line, "code"))))
+        yield Only("text", "To go on:")
+        yield Only("text", Sentence((Words(line, "code"),), "note"))
+    what = (_flips if swap else _repeats)(found["by"]["all"])
+    yield Sentence((Words(judge), f" was asked again {how}{drawn} {of}. {what}"))
     yield _figure(found, swap)
     yield Sentence((_LEANING if swap else _ALIKE,), "note")
     if effect := " ".join(_effect(found)):

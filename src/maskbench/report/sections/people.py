@@ -102,7 +102,8 @@ def blocks(found: Json, statements: int, told: Told) -> Iterator[Block]:
     yield _sampled(sample, told)
     if sample["differing"] > sample["adjudicated"]:
         line = shlex.join(["maskbench", "label", str(found["run"]), "--adjudicate", "NAME"])
-        yield Only("text", Sentence(("To settle what raters differ on: ", Words(line, "code"))))
+        yield Only("text", "To settle what raters differ on:")
+        yield Only("text", Sentence((Words(line, "code"),), "note"))
     if not people["verdicts"]["n"]:
         yield "There is no reply yet on which people and the judge both have a verdict."
         return
