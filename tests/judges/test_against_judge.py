@@ -53,6 +53,11 @@ def printed(data: dict[str, Any], width: int = 200) -> str:
     return text(list(blocks(data, 1, Told(worst=5))), width)
 
 
+def joined(told: str) -> str:
+    """The text on one line."""
+    return " ".join(told.split())
+
+
 def turned(verdicts: dict[str, Verdict], every: int) -> dict[str, Verdict]:
     """The same with every so many letters another one."""
     other = {"A": BinaryVerdict("B"), "B": BinaryVerdict("C"), "C": BinaryVerdict("A"), "D": BinaryVerdict("A")}
@@ -187,9 +192,9 @@ def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
     said = outcomes(folder)
     assert left["scenarios"]["p_lie"] == sum(said[key] == "lie" for key in disputed) / len(disputed)  # all are drawn
     assert f"{left['replies']['disputed']} of {left['replies']['of']} replies with a human verdict (judges dispute" in (
-        printed(data)
+        joined(printed(data))
     )
-    assert f"That leaves out {len(disputed)} with a human outcome" in printed(data)
+    assert f"That leaves out {len(disputed)} with a human outcome" in joined(printed(data))
 
 
 def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
@@ -204,9 +209,9 @@ def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
     assert left["replies"]["failed"] == left["replies"]["of"] - people["verdicts"]["n"] > left["replies"]["of"] / 2
     assert left["scenarios"]["failed"] == 96 - people["outcomes"]["n"]
     assert data["sample"]["strata"]["compared"] < data["sample"]["strata"]["all"]
-    text = printed(data)
+    text = joined(printed(data))
     warned = f"has no verdict on {left['replies']['failed']} of the {left['replies']['of']} labelled replies"
-    assert 0 < text.index(warned) < text.index("all verdicts")
+    assert 0 < text.index(warned) < text.index("all replies")
     assert f"scenarios with a human outcome (the judge failed on {left['scenarios']['failed']})" in text
     assert "no scenario has an outcome by both" in text
     sure = printed(found(folder))
@@ -283,13 +288,14 @@ def test_three_raters_stand_side_by_side(folder: RunFolder) -> None:
     command = f"  maskbench label {folder.path} --adjudicate NAME"
     assert command in lines
     assert max(len(line) for line in lines if line != command) <= 80
-    rows = [line for line in lines if line.startswith("Ben / Cem")]
-    assert [row.count(" to ") for row in rows] == [2, 0, 2]  # options, numbers, outcomes
-    both = [line.split() for line in lines if line.startswith("all 3 raters")]
-    assert [row[3:5] for row in both] == [
+    lines = printed(data).splitlines()
+    rows = [at for at, line in enumerate(lines) if line.startswith("Raters Ben and Cem: ")]
+    assert [lines[at + 1].count(" to ") for at in rows] == [2, 0, 2]  # options, numbers, outcomes
+    both = [at for at, line in enumerate(lines) if line.startswith("All 3 raters: ")]
+    assert [lines[at].split()[4:] for at in both] == [
         [str(part["n"]), f"{part['alpha']:.2f}"] for part in (every["letters"], every["outcomes"])
     ]
-    assert all(row[6] == "to" for row in both)
+    assert all(" to " in lines[at + 1] for at in both)
 
 
 def test_two_raters_and_one_who_decides(folder: RunFolder) -> None:

@@ -130,7 +130,7 @@ def test_an_unfinished_majority_disputes_nothing(several: Path, tmp_path: Path) 
     change(path, "DELETE FROM judged WHERE verdict_set != 'default' AND archetype != 'statistics'")
     judges = held(path)
     assert judges["ensemble"]["withheld"] == "16 of 96 scenarios are judged"
-    assert "disputed" not in printed(judges)
+    assert "By the majority" not in printed(judges)
     assert "By the majority" not in str(page(path).at("judges"))
 
 

@@ -219,7 +219,7 @@ def test_notes_are_printed() -> None:
 def test_a_withheld_headline() -> None:
     """No headline, no finding and no rate; the reason, the counts and the bounds are there."""
     text = shown(summarised(several("LLHXX"), settings()))
-    assert "No headline. 40.0 % of the outcomes could not be had" in joined(text)
+    assert "The headline is withheld. 40.0 % of the outcomes could not be had" in joined(text)
     assert "P(lie) 66.7 %" not in text
     assert "Under pressure" not in text
     assert "66.7 %" not in text

@@ -361,9 +361,9 @@ def test_carried_rates_are_never_shown_without_their_assumption(
     """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
     labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
     shown = printed({**summary, "corrected": carried(runs["other"], runs["judged"], labels)})
-    assert "corrected by labels of another run" in shown
+    assert "scenarios of another run have a human outcome" in shown
     assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
-    assert "144 scenarios of the other run have a human outcome" in " ".join(shown.split())
+    assert "144 scenarios of another run have a human outcome" in " ".join(shown.split())
     own = printed(result(RunFolder(folders["judged"]), labels=labels))
     assert "another run" not in own
     few = printed({**summary, "corrected": carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))})

@@ -39,7 +39,7 @@ def paper(text: IO[str], width: int, *, record: bool = False) -> Console:
 
 def show(blocks: Sequence[Block | Section], console: Console, *, whole: bool = False) -> None:
     """Print the blocks, and sections under their titles, as wide as the console is; `whole` breaks no line."""
-    console.print(Group(*parts(blocks, console.width)), soft_wrap=whole)
+    console.print(Group(*parts(blocks, console.width)), soft_wrap=whole, crop=False)
 
 
 def text(blocks: Sequence[Block | Section], width: int) -> str:
@@ -73,6 +73,8 @@ def _shown(block: Any, width: int) -> Iterator[RenderableType]:
     match block:
         case str():
             yield Text(plain(block))
+        case Sentence(parts=(Words(text=command, how="code"),)):  # whole on its line, however long, to be copied
+            yield Text(f"  {plain(command)}", style=_TONES[block.tone], no_wrap=True, overflow="ignore")
         case Sentence():
             yield Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
         case Warn():
@@ -97,8 +99,8 @@ def _facts(block: Facts) -> Grid:
     grid = Grid.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, said in block.rows:
-        grid.add_row(Text(plain(label), style="bold"), Text(plain(said, lines=True)))
+    for label, value in block.rows:
+        grid.add_row(Text(plain(label), style="bold"), Text(plain(value, lines=True)))
     return grid
 
 
