@@ -27,6 +27,7 @@ _STYLES = {
     "error": "magenta",
     "disputed": "cyan",
 }
+_LEAST = 9  # columns that a column of text has at least
 _TEXT = 26  # columns that a text has before a table is parted for want of room
 
 
@@ -142,7 +143,7 @@ def _needs(table: Table, columns: Iterable[int], gap: int) -> int:
     for column in columns:
         lines = [_head(table, column), *(_words(row[column]) for row in table.rows)]
         most = max(line.cell_len for cell in lines for line in cell.split("\n"))
-        wide += gap + 1 + (min(most, _TEXT) if table.kinds[column] == "text" else most)  # the box's own column is 1
+        wide += gap + 1 + (max(_LEAST, min(most, _TEXT)) if table.kinds[column] == "text" else most)  # the box's own column is 1
     return wide - gap - 1
 
 
@@ -159,7 +160,7 @@ def figures(*columns: str | Text, texts: Collection[int] = (0,), gap: int = 2) -
     table = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
     for place, column in enumerate(columns):
         if place in texts:
-            table.add_column(column, overflow="fold", min_width=9)
+            table.add_column(column, overflow="fold", min_width=_LEAST)
         else:
             table.add_column(column, justify="right", no_wrap=True)
     return table
