@@ -124,8 +124,9 @@ def gaps(found: tuple[Gap, ...]) -> Table:
 def _board(board: Board) -> Iterator[Block]:
     yield Sentence((identity(board),), "note")
     ranks = Column("rank", lambda row: Cell(str(row.rank) if isinstance(row, Ranked) else "–", None))
-    yield _table(board, (ranks, *outcomes(board)))
-    yield _table(board, scores(board))
+    *first, accuracy = outcomes(board)
+    yield _table(board, (ranks, *first))
+    yield _table(board, (accuracy, *scores(board)))
     yield from notes(board)
     reasons: dict[str, list[str]] = {}
     for row in board.unranked:
