@@ -143,7 +143,8 @@ def _needs(table: Table, columns: Iterable[int], gap: int) -> int:
     for column in columns:
         lines = [_head(table, column), *(_words(row[column]) for row in table.rows)]
         most = max(line.cell_len for cell in lines for line in cell.split("\n"))
-        wide += gap + 1 + (max(_LEAST, min(most, _TEXT)) if table.kinds[column] == "text" else most)  # the box's own column is 1
+        text = table.kinds[column] == "text"
+        wide += gap + 1 + (max(_LEAST, min(most, _TEXT)) if text else most)  # the box's own column is 1
     return wide - gap - 1
 
 
