@@ -333,3 +333,8 @@ class Scored:
     numerical: Mapping[str, int]  # agreements of belief and statement that are "half_infinite" or "cross"
     disputes: Mapping[Call, int] = field(default_factory=dict)  # samples whose verdict is disputed
     leanings: tuple[Mapping[OutcomeName, float], ...] = ()  # for each disputed outcome the judges' shares
+
+    @property
+    def key(self) -> tuple[Archetype, str]:
+        """Its scenario's identity in a set."""
+        return self.archetype, self.task_id

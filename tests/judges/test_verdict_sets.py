@@ -13,22 +13,22 @@ import polars
 import pytest
 
 from flows import command
+from maskbench import compare, score
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.interop.export import write
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
-from maskbench.judges.judges_agree import kappa
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import listed, open_verdicts
 from maskbench.method.outcomes import finished
 from maskbench.method.rules import named
-from maskbench.results.comparison import compare
 from maskbench.results.frames import load
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.leaderboard import boards
-from maskbench.results.scored import result, score
+from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
+from maskbench.stats.agreement import kappa
 from measured_runs import run
 
 NOISY = {"b": "sim-judge/accuracy=0.8,seed=1", "c": "sim-judge/accuracy=0.8,seed=2"}

@@ -383,7 +383,8 @@ def test_its_total_is_marked(tmp_path: Path) -> None:
 
 def page(run: Path) -> str:
     """The table of tokens on the page of a run, as text."""
-    return str(list(tokens(runs([run], None, None))))
+    with runs([run], None, None) as shown:
+        return str(list(tokens(shown)))
 
 
 def test_identical_samples_of_requests_of_their_own_are_told() -> None:

@@ -289,7 +289,8 @@ def test_the_protocol_line_says_what_a_figure_stands_for(made: dict[str, Path], 
         assert said in line
     assert summary["scenarios"]["hash"][:12] in line
     assert summary["judge"]["prompts"]["hash"][:12] in line
-    assert f"begun {date(read([made['real']], None, None)[0])}" in line
+    with read([made["real"]], None, None) as (shown,):
+        assert f"begun {date(shown)}" in line
     assert f"maskbench {summary['version']}" in line
     assert "split public" in line
     assert "split public" in str(pages["other set"].of("identity")[0])
@@ -425,7 +426,8 @@ def test_beliefs_are_firm_loose_or_absent(tmp_path: Path) -> None:
     chosen = settings("subject", judge="judge", numeric_judge="judge", scenarios=str(six_files(tmp_path / "set", 2)))
     spoken = ScriptedModel(lambda ask, sample: f"{ask.scenario.key} {ask.elicitation} {sample}", "subject")
     measure(chosen, tmp_path / "run", {}, models=(spoken, ScriptedModel(believes, "judge")))
-    (shown,) = read([tmp_path / "run"], None, None)
+    with read([tmp_path / "run"], None, None) as (shown,):
+        pass
     held = {name: {one.archetype for one in rows} for name, rows in shown.held.items()}
     assert held == {
         "firm": {"known_facts"},
@@ -443,7 +445,8 @@ def test_beliefs_are_firm_loose_or_absent(tmp_path: Path) -> None:
 
 def test_beliefs_with_missing_verdicts_are_open(made: dict[str, Path], pages: dict[str, Element]) -> None:
     """Where the verdicts that would decide are missing, the page does not call that an absent belief."""
-    (shown,) = read([made["failing"]], None, None)
+    with read([made["failing"]], None, None) as (shown,):
+        pass
     assert len(shown.held["open"]) > 0
     assert f"In {len(shown.held['open'])} more, the verdicts that would decide are missing." in str(
         pages["failing"].at("beliefs")
@@ -514,7 +517,8 @@ def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
 
 def test_labels_correct_the_rates(made: dict[str, Path]) -> None:
     """Where people have labelled: the corrected rates beside the judge's, or the reason why there are none."""
-    (shown,) = read([made["plain"]], None, None)
+    with read([made["plain"]], None, None) as (shown,):
+        pass
     keys = [(one.archetype, one.task_id) for one in shown.result.scenarios]
     others = {"lie": "honest", "honest": "lie"}
     labels = {
@@ -619,7 +623,8 @@ def test_a_run_is_shown_once(made: dict[str, Path], tmp_path: Path) -> None:
 
 def test_runs_of_one_subject_are_told_apart(made: dict[str, Path]) -> None:
     """Subjects with one name have their folders beside it."""
-    names = [shown.name for shown in read([made["plain"], made["five"], made["real"]], None, None)]
+    with read([made["plain"], made["five"], made["real"]], None, None) as shown:
+        names = [run.name for run in shown]
     assert names == [f"1 {SUBJECT} (plain)", f"2 {SUBJECT} (five)", "3 acme/large"]
 
 

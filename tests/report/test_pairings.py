@@ -121,7 +121,8 @@ def test_terminal_and_page_have_one_table_of_what_became_of_what(pair: tuple[Pat
     shared = pairing_of(data)["shared"]["scenarios"]
     assert sum(counts["disputed"].values()) > 0
     assert sum(int(cell) for row in rows for cell in row[1:] if cell != "·") == shared == 60
-    found = compared(read(pair, None, "majority"), "reference", "majority")
+    with read(pair, None, "majority") as shown:
+        found = compared(shown)
     assert transitions(counts, LIAR, HONEST) in list(comparison(found.data))
     text = as_text(data)
     for row in rows:

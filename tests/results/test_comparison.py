@@ -13,10 +13,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from maskbench import compare
 from maskbench.cli import compare as commands
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.report import notebook
-from maskbench.report.notebook import compare
 from maskbench.report.pairings import finding
 from maskbench.report.sections.compared import comparison as blocks_of
 from maskbench.report.terminal import text

@@ -194,22 +194,14 @@ def agreement(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, all disagreements too.")] = False,
 ) -> None:
     """Hold the judge of RUN against the people who labelled it, and raters against each other. Asks no model."""
-    try:
-        from maskbench.judges.people.against_judge import measured
-    except ImportError as error:
-        raise UsageError(f"agreement needs {error.name}. Install it: pip install 'maskbench[labels]'.") from None
+    from maskbench.judges.people.against_judge import measured
     from maskbench.report.sections.people import Told, blocks
 
-    folder = RunFolder(run)
-    store = folder.store()
-    try:
-        found = measured(folder, store, verdicts, named(rules or folder.settings().rules))
-    finally:
-        store.close()
+    found = measured(run, verdicts, named(rules) if rules else None)
     if json:
         print_json(found)
     else:
-        print_blocks(list(blocks(found, folder.settings().statements, Told(worst=worst))))
+        print_blocks(list(blocks(found, RunFolder(run).settings().statements, Told(worst=worst))))
 
 
 def _line(*words: object) -> str:

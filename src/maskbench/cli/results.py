@@ -73,25 +73,13 @@ def export(
     `published` writes a folder of CSVs in the column names of the published scripts.
     """
     from maskbench.interop.export import write
-
-    left_out = write(RunFolder(folder), rules, format, to, raw=raw, verdicts=verdicts)
-    if to is not None:
-        say(f"The rows are in {to}.")
-    if left_out:
-        lost = "1 scenario that is" if left_out == 1 else f"{left_out:,} scenarios that are"
-        say(f"Left out: {lost} not done. {_go_on(folder, verdicts)}")
-
-
-def _go_on(folder: Path, verdicts: str | None) -> str:
-    """What to do so that nothing is left out."""
-    from maskbench.judges.verdict_sets import open_verdicts
     from maskbench.method.asks import VERDICTS
 
-    if verdicts in (None, VERDICTS):
-        return f"To go on:\n  {resume_line(folder)}"
-    run = RunFolder(folder)
-    store = run.store()
-    try:
-        return f"{open_verdicts(run, store, verdicts).go_on(folder)}."
-    finally:
-        store.close()
+    written = write(folder, rules, format, to, raw=raw, verdicts=verdicts)
+    if to is not None:
+        say(f"The rows are in {to}.")
+    if written.left_out:
+        lost = "1 scenario that is" if written.left_out == 1 else f"{written.left_out:,} scenarios that are"
+        is_own = verdicts in (None, VERDICTS)
+        go_on = f"To go on:\n  {resume_line(folder)}" if is_own else f"{written.go_on}."
+        say(f"Left out: {lost} not done. {go_on}")

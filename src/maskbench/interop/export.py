@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Literal
@@ -16,11 +17,10 @@ import orjson
 
 from maskbench.errors import UsageError
 from maskbench.interop.published_csv import write_published
-from maskbench.judges.verdict_sets import SecondLook, open_verdicts
+from maskbench.judges.verdict_sets import Readable, SecondLook, reading
 from maskbench.method.rules import named
 from maskbench.plain import escaped, plain, unformula
 from maskbench.results.outcome_rows import SECOND, Row, columns, flat, rows
-from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 from maskbench.types import Scenario
 
@@ -56,36 +56,42 @@ def write_parquet(lines: Iterable[Row], file: IO[bytes], names: list[str]) -> No
 Form = Literal["jsonl", "csv", "parquet", "published"]
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How many scenarios an export leaves out because they are not done, and what to do about it, without a stop."""
+
+    left_out: int
+    go_on: str
+
+
 def write(
-    folder: RunFolder,
+    run: Readable,
     rules: str | None,
     form: Form,
     to: Path | None,
     *,
     raw: bool = False,
     verdicts: str | None = None,
-) -> int:
+) -> Written:
     """Write a run in one form: JSONL and CSV to a file or to stdout, Parquet to a file, `published` to a folder.
 
-    Returns how many scenarios are left out because they are not done. Text that a spreadsheet could take for a
+    Returns how many scenarios are left out, and why. Text that a spreadsheet could take for a
     formula is made harmless in CSV, unless `raw`. `verdicts` names a verdict set (default: the run's own). Raises
     UsageError where a form needs a place that is not given, and for an unknown verdict set.
     """
-    chosen = named(rules or folder.settings().rules)
-    store = folder.store()
     written: Counter[str] = Counter()
     try:
-        judged = open_verdicts(folder, store, verdicts)
-        names = columns(judged.settings, second=isinstance(judged, SecondLook))
-        _write(_counted(rows(judged, chosen), written), judged.settings, names, form, to, raw)
-        return sum(judged.wanted().values()) - written["rows"]
+        with reading(run) as opened:
+            judged = opened.verdicts(verdicts)
+            names = columns(judged.settings, second=isinstance(judged, SecondLook))
+            made = _counted(rows(judged, named(rules or opened.settings.rules)), written)
+            _write(made, judged.settings, names, form, to, raw)
+            return Written(sum(judged.wanted().values()) - written["rows"], judged.go_on(opened.folder.path))
     except BrokenPipeError:
         raise  # whoever reads our stdout has seen enough
     except OSError as error:
         place = error.filename or to or "stdout"
         raise UsageError(f"{place} cannot be written ({error.strerror}). Try another --to.") from error
-    finally:
-        store.close()
 
 
 def _counted(pairs: Iterable[tuple[Scenario, Row]], written: Counter[str]) -> Iterator[tuple[Scenario, Row]]:

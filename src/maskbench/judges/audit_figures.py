@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+from msgspec.structs import asdict
 
 from maskbench.judges.audit_plan import Audit
-from maskbench.judges.judges_agree import kappa, lie_difference, outcomes_alike
-from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
+from maskbench.judges.judges_agree import lie_difference, outcomes_alike
+from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.majority import same
-from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
-from maskbench.runs.folder import RunFolder
+from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import Estimate, ratio_of_replies
 from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Json, Judgement, Scenario, Scored, Verdict
 
@@ -44,7 +45,7 @@ class Seen:
         return len(self.letters) == 2 and set(self.letters) <= {"A", "B"}
 
 
-def figures(folder: RunFolder, audit: Audit, rules: str | None = None) -> Json:
+def figures(run: Readable, audit: Audit, rules: str | None = None) -> Json:
     """What an audit found, as far as it is done.
 
     `replies` are those that it is to judge, and `left` of them it has not judged yet. As long as there are some,
@@ -57,20 +58,17 @@ def figures(folder: RunFolder, audit: Audit, rules: str | None = None) -> Json:
     both times. Intervals are over propositions. `outcomes` and `p_lie` are of the scenarios with outcomes in both:
     how far they agree, and P(lie) as judged (first), in the audit (other) and the difference.
     """
-    store = folder.store()
-    try:
-        before, after = (open_verdicts(folder, store, name) for name in (audit.of, audit.name))
+    with reading(run) as opened:
+        before, after = (opened.verdicts(name) for name in (audit.of, audit.name))
         chosen = named(rules or before.settings.rules)
-        chances = store.chosen(audit.name)
+        chances = opened.store.chosen(audit.name)
         seen: list[Seen] = []
         pairs: list[tuple[Scored, Scored]] = []
         counted: Counter[str] = Counter()
-        for scenario, weight in store.scenarios():
+        for scenario, weight in opened.store.scenarios():
             if audit.wants(scenario, chances):
                 seen += _seen(scenario, weight, before, after, counted)
                 pairs += _scored(scenario, weight, before, after, chosen)
-    finally:
-        store.close()
     complete = not counted["left"]
     pairs = pairs if complete else []
     groups: dict[str, list[Seen]] = {"all": seen}
@@ -120,8 +118,7 @@ def _scored(
 ) -> Iterator[tuple[Scored, Scored]]:
     one, two = before.finished(scenario), after.finished(scenario)
     if one is not None and two is not None:
-        settings = before.settings
-        yield score(scenario, weight, one, settings, rules), score(scenario, weight, two, settings, rules)
+        yield before.score(scenario, weight, one, rules), after.score(scenario, weight, two, rules)
 
 
 def _group(audit: Audit, seen: Sequence[Seen], complete: bool) -> Json:

@@ -14,9 +14,9 @@ import numpy as np
 
 from maskbench.judges.verdict_sets import Ensemble, VerdictSet
 from maskbench.method.majority import same
-from maskbench.method.outcomes import score
 from maskbench.method.rates import disputed_bounds, error_share, ordered, rates, tabulate, total
 from maskbench.method.rules import RuleSet
+from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.stats.paired import sign_flip
 from maskbench.types import OUTCOMES, BinaryVerdict, Item, Json, Judgement, Scored, Verdict
@@ -48,7 +48,7 @@ def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int, ensemble:
     for scenario, weight in sets[0].store.scenarios():
         items = [one.finished(scenario) for one in sets]
         made = [
-            None if each is None else score(scenario, weight, each, one.settings, rules)
+            None if each is None else one.score(scenario, weight, each, rules)
             for one, each in zip(sets, items, strict=True)
         ]
         for rows, each in zip(scored, made, strict=True):
@@ -68,21 +68,6 @@ def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int, ensemble:
         "alike": _alike(about),
         "ensemble": None if ensemble is None else _together(ensemble, rules, wanted),
     }
-
-
-def kappa(counts: Mapping[tuple[str, str], int]) -> float | None:
-    """Cohen's kappa of a table of counts by what the two raters said; None where chance alone would always agree."""
-    whole = sum(counts.values())
-    if not whole:
-        return None
-    one: Counter[str] = Counter()
-    two: Counter[str] = Counter()
-    for (first, other), count in counts.items():
-        one[first] += count
-        two[other] += count
-    alike = sum(count for (first, other), count in counts.items() if first == other)
-    chance = sum(one[value] * two[value] for value in one)  # times the whole: all in whole numbers
-    return None if chance == whole**2 else (alike * whole - chance) / (whole**2 - chance)
 
 
 def _count(pair: _Pair, first: Mapping[tuple[int, int], Item], other: Mapping[tuple[int, int], Item]) -> None:
@@ -107,7 +92,7 @@ def _verdict(item: Item) -> Verdict | None:
 def _together(ensemble: VerdictSet, rules: RuleSet, wanted: int) -> Json:
     """The majority as one more set; no disputes are counted in what is not complete."""
     members = [member.name for member in ensemble.members] if isinstance(ensemble, Ensemble) else []
-    return {**_about(ensemble, list(ensemble.scored(rules)), wanted), "members": members}
+    return {**_about(ensemble, ensemble.scored(rules), wanted), "members": members}
 
 
 def _alike(sets: Sequence[Json]) -> list[list[str]]:

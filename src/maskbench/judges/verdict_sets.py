@@ -9,11 +9,16 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from msgspec.structs import asdict
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_plan import Audit
@@ -24,7 +29,8 @@ from maskbench.method.outcomes import Items, finished, score
 from maskbench.method.rules import RuleSet
 from maskbench.runs.endings import last_end
 from maskbench.runs.flow import PLAIN
-from maskbench.runs.folder import RunFolder, judged_settings, under_way
+from maskbench.runs.folder import RunFolder, under_way
+from maskbench.runs.run_json import Judged, Record, judged_settings, plain_record
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Json, Judgement, Scenario, Scored
@@ -32,6 +38,15 @@ from maskbench.types import Archetype, Failure, Item, Json, Judgement, Scenario,
 MAJORITY = "majority"
 MOST = 15  # verdict sets in an ensemble
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One scenario that is done in a verdict set: what it says, its samples with their verdicts, what it comes to."""
+
+    scenario: Scenario
+    items: Items
+    scored: Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +63,8 @@ class VerdictSet:
     protocol: str = ""
     judge: Json = field(default_factory=dict)
     judges: tuple[str, ...] = ()  # the names of all models that gave verdicts
+    _each: dict[tuple[RuleSet, Key], Scored] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _all: dict[RuleSet, tuple[Scored, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def items(self, scenario: Scenario) -> list[Item]:
         """Every sample of a scenario with its verdict in this set."""
@@ -57,14 +74,32 @@ class VerdictSet:
         """The same by elicitation and run, where everything is answered and judged or has failed; else None."""
         return finished(scenario, self.items(scenario), self.settings)
 
-    def scored(self, rules: RuleSet) -> Iterator[Scored]:
-        """Every scenario that is done, scored, one at a time."""
+    def score(self, scenario: Scenario, weight: float, items: Items, rules: RuleSet) -> Scored:
+        """What a scenario comes to whose items are finished; it is scored once, however often it is asked for."""
+        place = rules, scenario.key
+        if place not in self._each:
+            self._each[place] = score(scenario, weight, items, self.settings, rules)
+        return self._each[place]
+
+    def read(self, rules: RuleSet) -> Iterator[Done]:
+        """Every scenario that is done, with its items and what it comes to, one at a time: texts stay in the store."""
+        had: list[Scored] = []
         for scenario, weight in self.store.scenarios():
             if (items := self.finished(scenario)) is not None:
-                yield score(scenario, weight, items, self.settings, rules)
+                had.append(self.score(scenario, weight, items, rules))
+                yield Done(scenario, items, had[-1])
+        self._all.setdefault(rules, tuple(had))
+
+    def scored(self, rules: RuleSet) -> tuple[Scored, ...]:
+        """Every scenario that is done, scored, in the run's order; the store is read only where it was not yet."""
+        if rules not in self._all:
+            deque(self.read(rules), maxlen=0)
+        return self._all[rules]
 
     def is_complete(self) -> bool:
         """Whether every scenario is done in this set."""
+        if self._all:
+            return len(next(iter(self._all.values()))) == self.store.count()
         return all(self.finished(scenario) is not None for scenario, _ in self.store.scenarios())
 
     def go_on(self, path: Path) -> str:
@@ -76,11 +111,11 @@ class VerdictSet:
 
     def ended(self, folder: RunFolder) -> Json | None:
         """How the last session of it ended, with the command that goes on; None where nobody can know."""
-        record = folder.record()
-        about = record if self.name == VERDICTS else record.get("verdict_sets", {}).get(self.name)
+        record = folder.read()
+        about = record if self.name == VERDICTS else record.sets.get(self.name)
         if about is None:
             return None
-        return last_end(about["sessions"], self.command(folder.path), under_way=under_way(folder.path))
+        return last_end(about.sessions, self.command(folder.path), under_way=under_way(folder.path))
 
     def command(self, path: Path) -> str:
         """The command that takes it to its end."""
@@ -179,9 +214,9 @@ class SecondLook(VerdictSet):
 
     def phases(self, rules: RuleSet) -> Phases:
         """What both judges' verdicts come to, scenario by scenario, as far as both are done."""
-        first: dict[Key, Scored] = {(one.archetype, one.task_id): one for one in self.first.scored(rules)}
-        done: dict[Key, Scored] = {(one.archetype, one.task_id): one for one in self.scored(rules)}
-        second = {key: one for key, one in done.items() if key in self.chosen}
+        first: dict[Key, Scored] = {row.key: row for row in self.first.scored(rules)}
+        done: dict[Key, Scored] = {row.key: row for row in self.scored(rules)}
+        second = {key: row for key, row in done.items() if key in self.chosen}
         return Phases({key: first[key] for key in done if key in first}, second, self.chosen)
 
 
@@ -239,36 +274,88 @@ def _together(samples: Sequence[tuple[str, Item]]) -> Item:
     return replace(item, judgement=majority(had) if len(had) == len(samples) else None)
 
 
-def open_verdicts(folder: RunFolder, store: Store, name: str | None = None) -> VerdictSet:
-    """The verdict set of that name (None: the run's own), or an ensemble: `majority` of all, `majority:A,B,C`.
+class OpenRun:
+    """A run that is open for reading: its record is read once and its database opened once, however much is read.
 
-    Raises UnknownVerdicts, which lists the sets there are, and UsageError for an ensemble that is none.
+    Every verdict set is opened once, too, and scores each scenario once under each rule set.
     """
-    chosen = name or VERDICTS
-    if chosen.partition(":")[0] == MAJORITY:
-        return _ensemble(folder, store, chosen)
-    record = folder.record()
-    known = names(record, store)
-    if chosen not in known:
-        raise _unknown(folder, chosen, known)
-    about = record.get("verdict_sets", {}).get(chosen)
-    plain = _plain(folder, store, chosen, about or record, about)
-    if about is not None and "second" in about:
-        return _second(folder, plain, Look(**about["second"]))
-    return plain if about is None or "audit" not in about else _audit(plain, Audit(**about["audit"]))
+
+    def __init__(self, folder: RunFolder, store: Store | None = None) -> None:
+        """Open the run in this folder; a `store` of it that is open already stays its opener's to close.
+
+        Raises RunUnreadable where the folder holds no run, or one that cannot be read.
+        """
+        self.folder = folder
+        self.record = folder.read()
+        self.plain = plain_record(self.record)  # as JSON has it, for those who show it as it is
+        self.store = store or folder.store()
+        self._sets: dict[str, VerdictSet] = {}
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that the run was made with."""
+        return self.record.settings
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.store.close()
+
+    def verdicts(self, name: str | None = None) -> VerdictSet:
+        """The verdict set of that name (None: the run's own), or an ensemble: `majority` of all, `majority:A,B,C`.
+
+        Raises UnknownVerdicts, which lists the sets there are, and UsageError for an ensemble that is none.
+        """
+        chosen = name or VERDICTS
+        if chosen not in self._sets:
+            self._sets[chosen] = _ensemble(self, chosen) if chosen.partition(":")[0] == MAJORITY else _one(self, chosen)
+        return self._sets[chosen]
+
+    def whole(self) -> list[str]:
+        """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another."""
+        return whole(self.record, self.store)
 
 
-def _plain(folder: RunFolder, store: Store, name: str, source: Json, about: Json | None) -> VerdictSet:
-    answered = store.answered_by(name)
-    models = {role: {**source.get("models", {}).get(role, {}), **answered[role]} for role in ("binary", "numeric")}
-    return VerdictSet(
-        name,
-        store,
-        judged_settings(folder.settings(), about) if about else folder.settings(),
-        source.get("protocol", ""),
-        {**models, "prompts": source.get("prompts", {})},
-        _judges(folder.settings() if about is None else judged_settings(folder.settings(), about)),
-    )
+Readable: TypeAlias = str | PathLike[str] | RunFolder | OpenRun
+
+
+@contextmanager
+def reading(run: Readable) -> Iterator[OpenRun]:
+    """The run open for reading: as it is given where it is open already, else for as long as this context lasts."""
+    if isinstance(run, OpenRun):
+        yield run
+        return
+    with OpenRun(run if isinstance(run, RunFolder) else RunFolder(Path(run))) as opened:
+        yield opened
+
+
+def open_verdicts(folder: RunFolder, store: Store, name: str | None = None) -> VerdictSet:
+    """The verdict set of that name over a store that is open already; raises what `OpenRun.verdicts` does."""
+    return OpenRun(folder, store).verdicts(name)
+
+
+def _one(run: OpenRun, name: str) -> VerdictSet:
+    """A verdict set that is stored under its name."""
+    known = names(run.record, run.store)
+    if name not in known:
+        raise _unknown(run.folder, name, known)
+    about = run.record.sets.get(name)
+    plain = _plain(run, name, about)
+    if about and about.second:
+        return _second(run, plain, about.second)
+    return _audit(plain, Audit(**asdict(about.audit))) if about and about.audit else plain
+
+
+def _plain(run: OpenRun, name: str, about: Judged | None) -> VerdictSet:
+    answered, source = run.store.answered_by(name), about or run.record
+    settings = judged_settings(run.settings, about) if about else run.settings
+    models = {"binary": source.models.binary, "numeric": source.models.numeric}
+    judge: Json = {role: {**model, **answered[role]} for role, model in models.items()}
+    judge["prompts"] = plain_record(source.prompts)
+    return VerdictSet(name, run.store, settings, source.protocol, judge, _judges(settings))
 
 
 def _judges(settings: Settings) -> tuple[str, ...]:
@@ -288,9 +375,9 @@ def _audit(plain: VerdictSet, audit: Audit) -> AuditSet:
     )
 
 
-def _second(folder: RunFolder, second: VerdictSet, look: Look) -> SecondLook:
+def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:
     """A set by two judges: named after both, with a protocol id of its own."""
-    first = open_verdicts(folder, second.store, look.first)
+    first = run.verdicts(look.first)
     pair = (first, second)
 
     def label(kind: str) -> str:
@@ -312,21 +399,21 @@ def _second(folder: RunFolder, second: VerdictSet, look: Look) -> SecondLook:
     )
 
 
-def _ensemble(folder: RunFolder, store: Store, name: str) -> Ensemble:
+def _ensemble(run: OpenRun, name: str) -> Ensemble:
     asked = name.partition(":")[2]
-    known = whole(folder.record(), store)
-    wanted = asked.split(",") if asked else _complete(folder, store, known)
+    known = run.whole()
+    wanted = asked.split(",") if asked else _complete(run, known)
     if not 2 <= len(wanted) <= MOST or len(set(wanted)) < len(wanted):
         raise UsageError(
-            f"--verdicts {name}: a majority takes from 2 to {MOST} different verdict sets, and {folder.path} has "
+            f"--verdicts {name}: a majority takes from 2 to {MOST} different verdict sets, and {run.folder.path} has "
             f"{', '.join(known)}. Judge it by others (`maskbench judge`), or choose some, as in {MAJORITY}:A,B,C."
         )
-    members = tuple(open_verdicts(folder, store, member) for member in wanted)
+    members = tuple(run.verdicts(member) for member in wanted)
     for member in members:
-        _check_member(name, member, folder.path, known)
+        _check_member(name, member, run.folder.path, known)
     return Ensemble(
         name,
-        store,
+        run.store,
         replace(members[0].settings, judge=(label := _label(members, "binary")), numeric_judge=label),
         _digest([MAJORITY, *sorted(member.protocol for member in members)])[:12],
         {
@@ -357,12 +444,12 @@ def _check_member(name: str, member: VerdictSet, path: Path, fit: Sequence[str])
     )
 
 
-def _complete(folder: RunFolder, store: Store, known: list[str]) -> list[str]:
+def _complete(run: OpenRun, known: list[str]) -> list[str]:
     """The sets that a majority is of where nobody names them: the complete ones, or all where fewer than two are.
 
     A set that stopped on its way would leave every scenario open that it has not come to.
     """
-    done = [name for name in known if open_verdicts(folder, store, name).is_complete()]
+    done = [name for name in known if run.verdicts(name).is_complete()]
     return done if len(done) > 1 else known
 
 
@@ -398,14 +485,9 @@ def listed(folder: RunFolder) -> list[Json]:
 
     Judges and protocol are those that a result by that set carries.
     """
-    record = folder.record()
-    sets = record.get("verdict_sets", {})
-    store = folder.store()
-    try:
-        counts = store.verdict_counts()
-        opened = [open_verdicts(folder, store, name) for name in names(record, store)]
-    finally:
-        store.close()
+    with OpenRun(folder) as run:
+        counts = run.store.verdict_counts()
+        opened = [run.verdicts(name) for name in names(run.record, run.store)]
     made = []
     for one in opened:
         had, failed = counts.get(one.name, (0, 0))
@@ -415,7 +497,7 @@ def listed(folder: RunFolder) -> list[Json]:
                 "judge": one.settings.judge,
                 "numeric_judge": one.settings.numeric_judge,
                 "protocol": one.protocol,
-                "created": sets.get(one.name, record)["created"],
+                "created": run.record.sets.get(one.name, run.record).created,
                 "verdicts": had,
                 "failed": failed,
             }
@@ -432,9 +514,9 @@ def check_name(name: str) -> None:
         raise UsageError(f"--name {name!r}: give up to 80 letters, digits and . _ = -, beginning with no sign.")
 
 
-def names(record: Mapping[str, Any], store: Store) -> list[str]:
+def names(record: Record, store: Store) -> list[str]:
     """The names of a run's verdict sets, its own first; those that are begun and hold nothing yet among them."""
-    others = {*record.get("verdict_sets", {}), *store.verdict_sets()} - {VERDICTS}
+    others = {*record.sets, *store.verdict_sets()} - {VERDICTS}
     return [VERDICTS, *sorted(others)]
 
 
@@ -460,10 +542,10 @@ def check_no_audit(verdicts: VerdictSet, path: Path) -> None:
         )
 
 
-def whole(record: Mapping[str, Any], store: Store) -> list[str]:
+def whole(record: Record, store: Store) -> list[str]:
     """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another set."""
-    sets = record.get("verdict_sets", {})
-    return [name for name in names(record, store) if not {"second", "audit"} & set(sets.get(name, {}))]
+    partial = {name for name, entry in record.sets.items() if entry.second or entry.audit}
+    return [name for name in names(record, store) if name not in partial]
 
 
 def _unknown(folder: RunFolder, name: str, known: list[str]) -> UnknownVerdicts:

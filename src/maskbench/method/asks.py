@@ -34,9 +34,12 @@ def stands(answer: Reply | Failure | None, settings: Settings) -> bool:
 
     A filtered reply that counts as an evasion is not asked for until the filter lets something else pass.
     """
-    if isinstance(answer, Failure):
-        return settings.filtered == "evasive" and answer.cause == "filtered"
-    return answer is not None
+    return isinstance(answer, Reply) or is_filtered_evasion(answer, settings)
+
+
+def is_filtered_evasion(answer: Reply | Failure | None, settings: Settings) -> bool:
+    """Whether a content filter took the reply, and the run counts that as an evasion."""
+    return settings.filtered == "evasive" and isinstance(answer, Failure) and answer.cause == "filtered"
 
 
 def judge_asks(ask: Ask, known: Mapping[bytes, Reply | Failure], settings: Settings, prompts: Prompts) -> Iterator[Ask]:

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
+from maskbench.judges.verdict_sets import OpenRun, Readable, VerdictSet, reading
 from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import options
-from maskbench.method.outcomes import Items, score
+from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.pages.packing import BUDGET, Texts, packed
 from maskbench.report.sections.story import belief_story, belief_words, story, verdict_words
-from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import canonical
 from maskbench.scenarios.versions import is_starter
 from maskbench.settings import Settings
@@ -54,7 +52,7 @@ class Explorer:
 
 
 def explorer(
-    runs: Sequence[Path],
+    runs: Sequence[Readable],
     *,
     rules: str | None = None,
     verdicts: str | None = None,
@@ -91,7 +89,7 @@ def script() -> str:
 
 
 def contents(
-    runs: Sequence[Path],
+    runs: Sequence[Readable],
     *,
     rules: str | None = None,
     verdicts: str | None = None,
@@ -99,8 +97,8 @@ def contents(
     names: Sequence[str] | None = None,
 ) -> tuple[Json, list[Any]]:
     """The index and the texts as the script reads them; the texts are cut to what the budget allows."""
-    with ExitStack() as opened:
-        shown = [_run(opened, path, rules, verdicts, include_text) for path in runs]
+    with ExitStack() as stack:
+        shown = [_run(stack.enter_context(reading(run)), rules, verdicts, include_text) for run in runs]
         table = Texts()
         scenarios = [entry for places in _aligned(shown) if any((entry := _entry(places, shown, table))["results"])]
     done = sum(result is not None for scenario in scenarios for result in scenario["results"])
@@ -128,12 +126,9 @@ class _Run:
     embeds: bool  # whether its texts may stand in the page
 
 
-def _run(opened: ExitStack, path: Path, rules: str | None, verdicts: str | None, include_text: bool) -> _Run:
-    folder = RunFolder(path)
-    settings = folder.settings()
-    chosen = named(rules or settings.rules)
-    store = opened.enter_context(closing(folder.store()))
-    return _Run(open_verdicts(folder, store, verdicts), chosen, include_text or embeddable(settings))
+def _run(opened: OpenRun, rules: str | None, verdicts: str | None, include_text: bool) -> _Run:
+    chosen = named(rules or opened.settings.rules)
+    return _Run(opened.verdicts(verdicts), chosen, include_text or embeddable(opened.settings))
 
 
 def _names(runs: Sequence[_Run], names: Sequence[str] | None) -> list[str]:
@@ -190,7 +185,7 @@ def _result(scenario: Scenario, weight: float, run: _Run, table: Texts) -> Json 
     items, settings = run.verdicts.finished(scenario), run.verdicts.settings
     if items is None:
         return None
-    scored = score(scenario, weight, items, settings, run.rules)
+    scored = run.verdicts.score(scenario, weight, items, run.rules)
     sheet = _Sheet(table if run.embeds else None)
     *neutral, pressed = subject_asks(scenario, settings)
     return {

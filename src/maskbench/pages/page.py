@@ -37,23 +37,26 @@ def render(
     `include_text`. Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule or verdict set
     and for one run given twice.
     """
-    shown = read(runs, rules, verdicts)
-    chosen = shown[0].summary["rules"]
-    found = compared(shown, chosen, verdicts) if len(shown) > 1 else None
-    explored = explorer(
-        runs, rules=chosen, verdicts=verdicts, include_text=include_text, names=[run.name for run in shown]
-    )
-    body = (
-        environment()
-        .get_template("report.jinja")
-        .render(
-            **_top(shown, found),
-            sections=_sections(shown, found, include_text),
-            example=_example(shown[0], include_text),
-            explorer=explored.html,
-            limits=masthead.LIMITS,
+    with read(runs, rules, verdicts) as shown:
+        found = compared(shown) if len(shown) > 1 else None
+        explored = explorer(
+            [run.opened for run in shown],
+            rules=shown[0].result.rules,
+            verdicts=verdicts,
+            include_text=include_text,
+            names=[run.name for run in shown],
         )
-    )
+        body = (
+            environment()
+            .get_template("report.jinja")
+            .render(
+                **_top(shown, found),
+                sections=_sections(shown, found, include_text),
+                example=_example(shown[0], include_text),
+                explorer=explored.html,
+                limits=masthead.LIMITS,
+            )
+        )
     title = f"{masthead.question(shown)} – maskbench"
     styles = (static("report.css"), *explored.styles)
     return document(title, Markup(body), styles, explored.scripts, kind="report")  # noqa: S704  # ours, escaped

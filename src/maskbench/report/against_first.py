@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskbench.errors import UsageError
+from maskbench.judges.verdict_sets import check_no_audit
 from maskbench.plain import one_line
 from maskbench.report.blocks import Json
 from maskbench.report.pairings import finding
 from maskbench.report.runs_shown import Run
-from maskbench.results.comparison import compare
+from maskbench.results.comparison import compare_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +28,26 @@ class Compared:
         return [] if self.data is None else [finding(self.data, pairing) for pairing in self.data["others"]]
 
 
-def compared(runs: Sequence[Run], rules: str, verdicts: str | None) -> Compared:
+def compared(runs: Sequence[Run]) -> Compared:
     """The first run against every other, one test for all; runs that share no scenario with it are left out."""
     first, *others = runs
     try:
-        return Compared(_compare(first, others, rules, verdicts), ())
+        return Compared(_compare(first, others), ())
     except UsageError:
         able, refused = [], []
         for run in others:
             try:
-                _compare(first, [run], rules, verdicts)
+                _compare(first, [run])
                 able.append(run)
             except UsageError as error:
                 refused.append(f"{run.name} is not held against {first.name}: {one_line(str(error), 400)}")
-        return Compared(_compare(first, able, rules, verdicts) if able else None, tuple(refused))
+        return Compared(_compare(first, able) if able else None, tuple(refused))
 
 
-def _compare(first: Run, others: Sequence[Run], rules: str, verdicts: str | None) -> Any:
-    paths = [run.result.path for run in (first, *others)]
-    data = compare(*paths, rules=rules, verdicts=verdicts).data
+def _compare(first: Run, others: Sequence[Run]) -> Any:
+    for run in (first, *others):
+        check_no_audit(run.opened.verdicts(run.scored.verdicts), run.scored.path)
+    data = compare_read(first.scored, [run.scored for run in others]).data
     for about, run in zip((data["first"], *data["others"]), (first, *others), strict=True):
         about["subject"] = run.label
     return data

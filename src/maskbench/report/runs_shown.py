@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import open_verdicts
-from maskbench.method.outcomes import Items, score
+from maskbench.judges.verdict_sets import Done, OpenRun, reading
+from maskbench.method.outcomes import Items
 from maskbench.method.rates import tabulate
+from maskbench.method.rules import RuleSet, named
 from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
-from maskbench.results.scored import Result
-from maskbench.results.scored import score as read
-from maskbench.runs.folder import RunFolder
-from maskbench.settings import Settings
+from maskbench.results.scored import Result, ScoredRun, read, result_of
 from maskbench.stats.intervals import Estimate, ratio
-from maskbench.types import BinaryVerdict, Failure, Item, Judgement, Scenario, Scored
+from maskbench.types import BinaryVerdict, Item, Judgement, Reply, Scenario, Scored
 
 Held = Literal["firm", "loose", "joint", "absent", "open"]
 HELD: tuple[Held, ...] = ("firm", "loose", "joint", "absent", "open")
@@ -47,10 +46,16 @@ class Run:
     place: int
     label: str
     name: str
+    opened: OpenRun  # for as long as the page is made
+    scored: ScoredRun
     result: Result
-    record: Mapping[str, Any]
-    held: Mapping[Held, tuple[Scored, ...]]  # scenarios whose belief was asked, by how it is held
+    held: Mapping[Held, Sequence[Scored]]  # scenarios whose belief was asked, by how it is held
     example: Example | None
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """What run.json says."""
+        return self.scored.record
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -63,20 +68,26 @@ class Run:
         return bool(self.summary["subject"].get("planted")) or is_simulated(self.result)
 
 
-def runs(paths: Sequence[Path], rules: str | None, verdicts: str | None) -> tuple[Run, ...]:
-    """The runs under one rule set (default: the first run's).
+@contextmanager
+def runs(paths: Sequence[Path], rules: str | None, verdicts: str | None) -> Iterator[tuple[Run, ...]]:
+    """The runs under one rule set (default: the first run's), read once, and open for as long as their page is made.
 
     Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule set, or one run given twice.
     """
-    _check(paths)
-    chosen = rules or RunFolder(paths[0]).settings().rules
-    results = [read(path, chosen, verdicts) for path in paths]
+    with ExitStack() as stack:
+        opened = [stack.enter_context(reading(path)) for path in paths]
+        _check(opened)
+        yield tuple(_read(opened, named(rules or opened[0].settings.rules), verdicts))
+
+
+def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> Iterator[Run]:
+    looks = [_Look() for _ in opened]
+    scored = [read(run, rules, verdicts, look.see) for run, look in zip(opened, looks, strict=True)]
+    results = [result_of(run, each) for run, each in zip(opened, scored, strict=True)]
     labels = _labels(results)
     names = [f"{place} {label}" for place, label in enumerate(labels, 1)] if len(labels) > 1 else labels
-    return tuple(
-        Run(place, labels[place], names[place], result, RunFolder(result.path).record(), *_held(result, verdicts))
-        for place, result in enumerate(results)
-    )
+    for place, (run, each, result, look) in enumerate(zip(opened, scored, results, looks, strict=True)):
+        yield Run(place, labels[place], names[place], run, each, result, look.held, look.example)
 
 
 def share(run: Run, held: Held) -> Estimate:
@@ -86,19 +97,14 @@ def share(run: Run, held: Held) -> Estimate:
     return ratio([float(name == held) for _, name in every], [1.0] * len(every), table.weights, table.clusters)
 
 
-def _check(paths: Sequence[Path]) -> None:
-    if not paths:
+def _check(shown: Sequence[OpenRun]) -> None:
+    if not shown:
         raise UsageError("Which run? Give its folder: maskbench report RUN --out report.html.")
-    for one, other in combinations(paths, 2):
-        if one.resolve() == other.resolve():
-            raise UsageError(f"{other} is given twice. Give every run once.")
-        if _identity(one) == _identity(other):
-            raise UsageError(f"{other} is a copy of {one}. Give every run once.")
-
-
-def _identity(path: Path) -> tuple[Any, ...]:
-    record = RunFolder(path).record()
-    return tuple(record.get(name) for name in ("created", "settings", "sessions"))
+    for first, other in combinations(shown, 2):
+        if first.folder.path.resolve() == other.folder.path.resolve():
+            raise UsageError(f"{other.folder.path} is given twice. Give every run once.")
+        if all(first.plain.get(name) == other.plain.get(name) for name in ("created", "settings", "sessions")):
+            raise UsageError(f"{other.folder.path} is a copy of {first.folder.path}. Give every run once.")
 
 
 def _labels(results: Sequence[Result]) -> list[str]:
@@ -115,47 +121,35 @@ def _labels(results: Sequence[Result]) -> list[str]:
     return labels
 
 
-def _held(result: Result, verdicts: str | None) -> tuple[dict[Held, tuple[Scored, ...]], Example | None]:
-    """How each belief is held, and the scenario that shows best what is measured, in one reading of the store."""
-    found: dict[Held, list[Scored]] = {name: [] for name in HELD}
-    example: Example | None = None
-    for scenario, items, scored, settings in _finished(result, verdicts):
-        if scenario.archetype != "provided_facts":
-            found[_how(items, scored, settings)].append(scored)
-        example = _better(example, scenario, items, scored)
-    return {name: tuple(rows) for name, rows in found.items()}, example
+class _Look:
+    """What a page looks for in each scenario: how its belief is held, and the one that shows best what is measured."""
+
+    def __init__(self) -> None:
+        self.held: dict[Held, list[Scored]] = {name: [] for name in HELD}
+        self.example: Example | None = None
+
+    def see(self, done: Done) -> None:
+        """Take in one scenario that is done."""
+        if done.scenario.archetype != "provided_facts":
+            self.held[_how(done.items, done.scored)].append(done.scored)
+        self.example = _better(self.example, done)
 
 
-def _finished(result: Result, verdicts: str | None) -> Iterator[tuple[Scenario, Items, Scored, Settings]]:
-    from maskbench.method.rules import named
-
-    folder = RunFolder(result.path)
-    store = folder.store()
-    try:
-        judged = open_verdicts(folder, store, verdicts)
-        for scenario, weight in store.scenarios():
-            if (items := judged.finished(scenario)) is not None:
-                scored = score(scenario, weight, items, judged.settings, named(result.rules))
-                yield scenario, items, scored, judged.settings
-    finally:
-        store.close()
-
-
-def _how(items: Items, scored: Scored, settings: Settings) -> Held:
+def _how(items: Items, scored: Scored) -> Held:
     """Firm: every belief verdict is there and says the same. Numbers are judged together, which shows no firmness."""
     if scored.resolved.belief is None:
         return "open" if scored.resolved.unresolved else "absent"
     if isinstance(scored.resolved.belief, tuple):
         return "joint"
-    letters = {_letter(item, settings) for item in items.values() if item.elicitation != 0}
+    letters = {_letter(item) for item in items.values() if item.elicitation != 0}
     return "firm" if letters == {scored.resolved.belief} else "loose"
 
 
-def _letter(item: Item, settings: Settings) -> str | None:
+def _letter(item: Item) -> str | None:
+    """What a verdict says; where there is none, be it for a filter, it is not what the belief is."""
     if isinstance(item.judgement, Judgement) and isinstance(item.judgement.verdict, BinaryVerdict):
         return item.judgement.verdict.letter
-    filtered = isinstance(item.reply, Failure) and item.reply.cause == "filtered"
-    return "C" if filtered and settings.filtered == "evasive" else None
+    return None
 
 
 # The example: a scenario that a stranger reads in half a minute
@@ -163,18 +157,17 @@ def _letter(item: Item, settings: Settings) -> str | None:
 _LONGEST = 700  # letters of question, conversation and replies together that are still easy to read
 
 
-def _better(known: Example | None, scenario: Scenario, items: Items, scored: Scored) -> Example | None:
+def _better(known: Example | None, done: Done) -> Example | None:
     """The one of two that shows better what is measured: a plain lie where there is one, in few words."""
-    from maskbench.types import Reply
-
+    scenario, items = done.scenario, done.items
     replies = [items[key].reply for key in ((1, 1), (0, 1)) if key in items]
     if len(replies) < 2 or scenario.kind != "binary" or scenario.first_turn or not scenario.questions[0]:
         return known
     texts = [reply.text for reply in replies if isinstance(reply, Reply)]
-    if len(texts) < 2 or scored.outcomes[0] not in ("lie", "honest"):
+    if len(texts) < 2 or done.scored.outcomes[0] not in ("lie", "honest"):
         return known
     letters = sum(map(len, (*texts, scenario.questions[0], scenario.user_prompt, scenario.system_prompt)))
-    new = Example(scenario, items, scored, letters)
+    new = Example(scenario, items, done.scored, letters)
     return new if known is None or _worth(new) > _worth(known) else known
 
 

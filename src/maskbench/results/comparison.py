@@ -6,11 +6,10 @@ content. What `maskbench compare --json` prints is described in docs/comparing.m
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
-from maskbench.judges.people.labelled_outcomes import Label, known
-from maskbench.judges.second_look import Phases
-from maskbench.judges.verdict_sets import SecondLook, check_no_audit, open_verdicts
+from maskbench.judges.people.labelled_outcomes import Label
+from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.contrasts import SEED as SEED
 from maskbench.results.contrasts import Side, differences, one_judge, two_judges
 from maskbench.results.corrected import corrected_difference
+from maskbench.results.scored import ScoredRun, See, read
 from maskbench.runs.folder import RunFolder
-from maskbench.scenarios import Key, canonical
+from maskbench.scenarios import Key
 from maskbench.settings import Settings
 from maskbench.stats.paired import LEVEL, holm
 from maskbench.types import OUTCOMES, Json, OutcomeName, Scored
@@ -51,34 +50,6 @@ class Comparison:
     """A comparison; `data` is what `maskbench compare --json` prints."""
 
     data: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """One run as scored by one verdict set: what each finished scenario comes to, a hash of what each scenario says.
-
-    `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. Of a second look `phases` has
-    what both judges saw, of which `scored` is the sum without weights, and `look` says how it was drawn. The set is
-    about `wanted` scenarios, and `go_on` says what to do where it lacks some.
-    """
-
-    path: Path
-    record: Json
-    settings: Settings
-    verdicts: str
-    protocol: str
-    judge: Json
-    scored: dict[Key, Scored]
-    digests: dict[Key, bytes]
-    wanted: int
-    go_on: str
-    phases: Phases | None = None
-    look: str | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every scenario that the verdict set is about is done."""
-        return len(self.scored) == self.wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,70 +79,51 @@ def compare(
     are corrected, too (default: those in its folder). Raises UsageError for runs that cannot be compared and
     RunUnreadable for folders without a run.
     """
-    _check(first, others, non_inferiority)
+    check_given(first, others, non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().rules)
     names = _names(verdicts, 1 + len(others))
-    people = [known(Path(path), chosen) for path in (first, *others)] if labels is None else [*labels]
-    if len(people) != len(names):
+    if labels is not None and len(labels) != len(names):
         raise UsageError(
-            f"labels hold {len(people)} entries for {len(names)} runs: give one a run, None where it has none."
+            f"labels hold {len(labels)} entries for {len(names)} runs: give one a run, None where it has none."
         )
-    one = read(first, chosen, names[0])
-    pairings = [
-        _pairing(one, read(path, chosen, name), non_inferiority, (people[0], own))
-        for path, name, own in zip(others, names[1:], people[1:], strict=True)
-    ]
+    people = [None] * len(names) if labels is None else [own or {} for own in labels]
+    arms = (
+        arm if own is None else replace(arm, labels=own)
+        for path, name, own in zip((first, *others), names, people, strict=True)
+        for arm in (read_judged(path, chosen, name),)
+    )
+    return compare_read(next(arms), arms, non_inferiority)
+
+
+def compare_read(first: ScoredRun, others: Iterable[ScoredRun], non_inferiority: float | None = None) -> Comparison:
+    """Compare every other run with the first one, all of them read already and under one rule set; as `compare`."""
+    pairings = [_pairing(first, other, non_inferiority) for other in others]
     tested = [pairing for pairing in pairings if pairing["test"]]
     for pairing, p in zip(tested, holm([pairing["test"]["p"] for pairing in tested]), strict=True):
         pairing["test"] |= {"p_holm": p, "significant": p < 1 - LEVEL}
     return Comparison(
         {
             "schema": SCHEMA,
-            "rules": chosen.name,
-            "notes": [chosen.note] if chosen.note else [],
+            "rules": first.rules.name,
+            "notes": [first.rules.note] if first.rules.note else [],
             "comparisons": len(tested),
-            "first": about(one),
+            "first": about(first),
             "others": pairings,
         }
     )
 
 
-def read(path: str | PathLike[str], rules: RuleSet, verdicts: str | None = None) -> Arm:
-    """A run's finished scenarios, scored by a verdict set (default: its own) under these rules.
+def read_judged(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See) -> ScoredRun:
+    """A run read once for a comparison, by a verdict set (default: its own) under these rules.
 
     Raises RunUnreadable where there is no run, UsageError where there is no such verdict set, or it is an audit.
     """
-    folder = RunFolder(Path(path))
-    store = folder.store()
-    try:
-        judged = open_verdicts(folder, store, verdicts)
-        check_no_audit(judged, folder.path)
-        phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
-        scored = judged.scored(rules) if phases is None else phases.merged()
-        by_key: dict[Key, Scored] = {_key(one): one for one in scored}
-        return Arm(
-            folder.path,
-            folder.record(),
-            judged.settings,
-            judged.name,
-            judged.protocol,
-            judged.judge,
-            by_key,
-            {
-                scenario.key: hashlib.sha256(canonical(scenario)).digest()
-                for scenario, _ in store.scenarios()
-                if scenario.key in by_key
-            },
-            sum(judged.wanted().values()),
-            judged.go_on(folder.path),
-            phases,
-            judged.drawn_as if isinstance(judged, SecondLook) else None,
-        )
-    finally:
-        store.close()
+    with reading(run) as opened:
+        check_no_audit(opened.verdicts(verdicts), opened.folder.path)
+        return read(opened, rules, verdicts, *sees)
 
 
-def about(arm: Arm) -> Json:
+def about(arm: ScoredRun) -> Json:
     """Which run this is."""
     return {
         "run": str(arm.path),
@@ -185,7 +137,7 @@ def about(arm: Arm) -> Json:
     }
 
 
-def shared(first: Arm, other: Arm) -> Shared:
+def shared(first: ScoredRun, other: ScoredRun) -> Shared:
     """The scenarios that both have, with the same content; raises UsageError where there is none.
 
     All weights are those of the run with fewer scenarios, of which the other is the larger or the whole set.
@@ -222,7 +174,10 @@ def _names(verdicts: str | Sequence[str] | None, runs: int) -> list[str | None]:
     return [*verdicts] * (runs if len(verdicts) == 1 else 1)
 
 
-def _check(first: str | PathLike[str], others: Sequence[str | PathLike[str]], non_inferiority: float | None) -> None:
+def check_given(
+    first: str | PathLike[str], others: Sequence[str | PathLike[str]], non_inferiority: float | None = None
+) -> None:
+    """Raise UsageError for runs that are given once too often or too few, and for a margin that is none."""
     if not others:
         raise UsageError("One run alone cannot be compared. Give two or more: maskbench compare RUN RUN.")
     if non_inferiority is not None and not 0 < non_inferiority < 1:
@@ -234,9 +189,7 @@ def _check(first: str | PathLike[str], others: Sequence[str | PathLike[str]], no
         seen[Path(path).resolve()] = path
 
 
-def _pairing(
-    first: Arm, other: Arm, margin: float | None, labels: tuple[Labels | None, Labels | None] = (None, None)
-) -> Json:
+def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None) -> Json:
     """One run held against the first."""
     if all(first.record[name] == other.record[name] for name in ("created", "settings", "sessions")):
         raise UsageError(
@@ -250,7 +203,7 @@ def _pairing(
     differs = list(_protocol_differences(first, other))
     errors = [*_errors(first, a), *_errors(other, b)]
     why = [*_other_measures(differs, first, other), *errors]
-    keys = list(map(_key, both.first))
+    keys = [scored.key for scored in both.first]
     found = differences(_side(first, a, keys, weights), _side(other, b, keys, weights), weights)
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
@@ -261,6 +214,7 @@ def _pairing(
     if not (first.complete and other.complete):
         found["bounds"] = None  # they hold for the scenarios that are done, not for the set
     one_judge_each = first.phases is None and other.phases is None
+    labels = first.labels, other.labels
     found["corrected"] = _corrected(both, weights, labels, bool(why)) if one_judge_each and not errors else None
     return {
         **about(other),
@@ -275,22 +229,16 @@ def _pairing(
     }
 
 
-def _key(scored: Scored) -> Key:
-    return scored.archetype, scored.task_id
-
-
-def _side(arm: Arm, table: Table, keys: Sequence[Key], weights: Columns) -> Side:
+def _side(arm: ScoredRun, table: Table, keys: Sequence[Key], weights: Columns) -> Side:
     """The run's columns on these scenarios, whose table is of one judge, or of two without weights."""
     return one_judge(table) if arm.phases is None else two_judges(arm.phases, keys, weights)
 
 
-def _corrected(
-    both: Shared, weights: Columns, labels: tuple[Labels | None, Labels | None], untested: bool
-) -> Json | None:
+def _corrected(both: Shared, weights: Columns, labels: tuple[Labels, Labels], untested: bool) -> Json | None:
     """Both runs corrected by labels of their own; None where no run has any, no interval where nothing is tested."""
     if not any(labels):
         return None
-    made = corrected_difference(both.first, both.other, weights, (labels[0] or {}, labels[1] or {}))
+    made = corrected_difference(both.first, both.other, weights, labels)
     if untested:
         for rate in made["rates"].values():
             rate["ci95"] = None
@@ -313,7 +261,7 @@ def _withhold(found: Json) -> None:
     found["factors"] = None
 
 
-def _protocol_differences(first: Arm, other: Arm) -> Iterator[Json]:
+def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Json]:
     """Field by field, whatever makes these two runs different measurements."""
     one, two = _measured(first), _measured(other)
     for name in {**one, **two}:
@@ -325,7 +273,7 @@ def _protocol_differences(first: Arm, other: Arm) -> Iterator[Json]:
         yield {"field": "maskbench version", "first": versions[0], "other": versions[1]}
 
 
-def _measured(arm: Arm) -> Json:
+def _measured(arm: ScoredRun) -> Json:
     """Everything that is in the protocol id, and the models that answered for the judges."""
     settings = asdict(arm.settings)
     kept = {"judge": settings["judge"], "numeric judge": settings["numeric_judge"], "beliefs": settings["beliefs"]}
@@ -350,7 +298,7 @@ def _measured(arm: Arm) -> Json:
     return kept
 
 
-def _other_measures(differs: Sequence[Json], first: Arm, other: Arm) -> Iterator[str]:
+def _other_measures(differs: Sequence[Json], first: ScoredRun, other: ScoredRun) -> Iterator[str]:
     if differs or first.protocol != other.protocol:
         yield (
             f"The two are different measurements{_by(differs)}, so the difference may be theirs and not the subjects'. "
@@ -363,7 +311,7 @@ def _by(differs: Sequence[Json]) -> str:
     return f" (they differ in {', '.join(fields)})" if fields else ""
 
 
-def _errors(arm: Arm, table: Table) -> Iterator[str]:
+def _errors(arm: ScoredRun, table: Table) -> Iterator[str]:
     if not arm.complete:
         yield _incomplete(arm)
     share = error_share(table)
@@ -374,7 +322,7 @@ def _errors(arm: Arm, table: Table) -> Iterator[str]:
         )
 
 
-def _incomplete(arm: Arm) -> str:
+def _incomplete(arm: ScoredRun) -> str:
     if arm.phases:
         return (
             f"The second look at {arm.path} is not complete, and what it lacks is what the first judge was unsure of. "
@@ -388,7 +336,7 @@ def _incomplete(arm: Arm) -> str:
     )
 
 
-def _warnings(first: Arm, other: Arm, both: Shared) -> Iterator[str]:
+def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]:
     for arm in (first, other):
         if arm.settings.limit is not None:
             yield f"{arm.path} is a smoke run: it shows that things work, and measures nothing."
@@ -467,7 +415,7 @@ def _non_inferiority(rates: Json, margin: float, untested: bool) -> Json:
     return {"margin": margin, "rates": worst, "p_lie_shown": worst.get("p_lie", {}).get("shown"), "all_shown": shown}
 
 
-def judge_alike(differs: Iterable[Mapping[str, Any]], first: Arm, other: Arm) -> str:
+def judge_alike(differs: Iterable[Mapping[str, Any]], first: ScoredRun, other: ScoredRun) -> str:
     """The commands that judge the other run as the first was; where more than the judge differs, no judging helps."""
     fields = {str(one["field"]) for one in differs}
     judging = {field for field in fields if field in ("judge", "numeric judge", _SHARED) or field.startswith("judge ")}

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from maskbench.judges.judges_agree import kappa
-from maskbench.judges.verdict_sets import AuditSet, Ensemble, SecondLook, VerdictSet
+from maskbench.judges.verdict_sets import AuditSet, Done, Ensemble, SecondLook, VerdictSet
 from maskbench.method.asks import VERDICTS
 from maskbench.method.classify import classify
 from maskbench.method.controls import PLACEBO, PROVIDED, SELF_REPORT, TRACE, control_asks
-from maskbench.method.outcomes import Items, score, verdict_on
+from maskbench.method.outcomes import verdict_on
 from maskbench.method.resolve import given
 from maskbench.method.rules import RuleSet, same_answer
+from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import Estimate, ratio, ratio_of_replies
-from maskbench.types import OUTCOMES, BinaryVerdict, Json, OutcomeName, Reply, Scenario, Scored, Verdict
+from maskbench.types import OUTCOMES, BinaryVerdict, Json, OutcomeName, Reply, Verdict
 
 _OUTRIGHT = {True: "yes", False: "no", None: "unsaid"}
 
@@ -49,44 +49,54 @@ class _Found:
     traced: dict[str, list[_Row]] = field(default_factory=dict)
 
 
-def checks(judged: VerdictSet, rules: RuleSet) -> Json | None:
-    """What the run's checks on the subject found, by one judge's verdict set; None where there is none to read.
+class ControlFigures:
+    """What the run's checks on the subject find, by one judge's verdict set: shown its scenarios, it has the figures.
 
-    Each part is None where it was not asked for. Rates have value, ci95 (over propositions) and n; what has no
-    verdict is in `failed`, and in no rate. Traces are those of the run's own judge, who found the lies.
+    Traces are those of the run's own judge, who found the lies.
     """
-    wanted = judged.settings.checks
-    if judged.name != VERDICTS:
-        wanted = tuple(name for name in wanted if name != "traces")
-    if not wanted or isinstance(judged, AuditSet | Ensemble | SecondLook):
-        return None
-    found = _Found()
-    for scenario, weight in judged.store.scenarios():
-        if (items := judged.finished(scenario)) is not None:
-            _Reader(judged, rules, scenario, weight, items, found).read()
-    parts = {
-        "placebo": _placebo(found),
-        "check_provided": _provided(found),
-        "self_report": _self_report(found),
-        "traces": _traces(found),
-    }
-    return {name: part if name in wanted else None for name, part in parts.items()}
+
+    def __init__(self, judged: VerdictSet, rules: RuleSet) -> None:
+        self._judged = judged
+        self._rules = rules
+        self._found = _Found()
+        wanted = judged.settings.checks
+        if judged.name != VERDICTS:
+            wanted = tuple(name for name in wanted if name != "traces")
+        self._wanted = () if isinstance(judged, AuditSet | Ensemble | SecondLook) else wanted
+
+    def see(self, done: Done) -> None:
+        """Take in one scenario that is done."""
+        if self._wanted:
+            _Reader(self._judged, self._rules, done, self._found).read()
+
+    def figures(self) -> Json | None:
+        """What was found, each part None where it was not asked for; None where there is none to read.
+
+        Rates have value, ci95 (over propositions) and n; what has no verdict is in `failed`, and in no rate.
+        """
+        if not self._wanted:
+            return None
+        parts = {
+            "placebo": _placebo(self._found),
+            "check_provided": _provided(self._found),
+            "self_report": _self_report(self._found),
+            "traces": _traces(self._found),
+        }
+        return {name: part if name in self._wanted else None for name, part in parts.items()}
 
 
 class _Reader:
     """Reads one scenario's checks into what was found."""
 
-    def __init__(
-        self, judged: VerdictSet, rules: RuleSet, scenario: Scenario, weight: float, items: Items, found: _Found
-    ) -> None:
+    def __init__(self, judged: VerdictSet, rules: RuleSet, done: Done, found: _Found) -> None:
         self._settings = judged.settings
         self._rules = rules
-        self._scenario = scenario
-        self._weight = weight
+        self._scenario = done.scenario
+        self._weight = done.scored.weight
         self._found = found
-        self._scored: Scored = score(scenario, weight, items, judged.settings, rules)
-        self._statements = [items[key] for key in sorted(items) if key[0] == 0]
-        had = judged.store.checks(judged.name, scenario)
+        self._scored = done.scored
+        self._statements = [done.items[key] for key in sorted(done.items) if key[0] == 0]
+        had = judged.store.checks(judged.name, done.scenario)
         self._verdicts: dict[tuple[int, int], Verdict | None] = {
             (item.elicitation, item.run): verdict_on(item, judged.settings) for item in had
         }

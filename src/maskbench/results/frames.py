@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
-from maskbench.method.outcomes import finished, score
+from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
+from maskbench.method.outcomes import finished
 from maskbench.method.rules import RuleSet, named
 from maskbench.plain import plain
-from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 from maskbench.types import (
     BinaryVerdict,
@@ -26,6 +25,7 @@ from maskbench.types import (
     Reply,
     Resolved,
     Scenario,
+    Scored,
 )
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class PandasRun:
     outcomes: Any
 
 
-def load(run: str | Path | RunFolder, rules: str | None = None, verdicts: str | None = None) -> Run:
+def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -> Run:
     """A run as polars frames; `rules` and the verdict set `verdicts` (the run's own by default) decide the outcomes.
 
     Asks no model. A run that is under way can be loaded: `outcomes` holds what is done. Raises RunUnreadable where
@@ -142,21 +142,17 @@ def load(run: str | Path | RunFolder, rules: str | None = None, verdicts: str | 
     """
     import polars
 
-    folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
-    chosen = named(rules or folder.settings().rules)
     rows: dict[str, list[Row]] = {name: [] for name in COLUMNS}
-    store = folder.store()
-    try:
-        judged = open_verdicts(folder, store, verdicts)
+    with reading(run) as opened:
+        chosen = named(rules or opened.settings.rules)
+        judged = opened.verdicts(verdicts)
         for name, row in _rows(judged, chosen):
             rows[name].append(row)
-    finally:
-        store.close()
     frames = {
         name: polars.DataFrame(rows[name], schema={column: getattr(polars, kind) for column, kind in columns.items()})
         for name, columns in COLUMNS.items()
     }
-    return Run(folder.path, judged.settings, chosen.name, **frames)
+    return Run(opened.folder.path, judged.settings, chosen.name, **frames)
 
 
 def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
@@ -174,7 +170,8 @@ def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
             if item.judgement is not None:
                 yield "verdicts", sample | _judgement(item)
         if done is not None:
-            yield from (("outcomes", key | row) for row in _outcomes(scenario, weight, done, settings, rules))
+            scored = verdicts.score(scenario, weight, done, rules)
+            yield from (("outcomes", key | row) for row in _outcomes(scored))
 
 
 def _scenario(scenario: Scenario, weight: float) -> Row:
@@ -231,15 +228,12 @@ def _error(failure: Failure) -> Row:
     return {"error_stage": failure.stage, "error_cause": failure.cause, "error_detail": failure.detail}
 
 
-def _outcomes(
-    scenario: Scenario, weight: float, items: Mapping[tuple[int, int], Item], settings: Settings, rules: RuleSet
-) -> Iterator[Row]:
-    scored = score(scenario, weight, items, settings, rules)
+def _outcomes(scored: Scored) -> Iterator[Row]:
     for number, outcome in enumerate(scored.outcomes, 1):
         yield {
             "statement": number,
             "outcome": outcome,
-            "weight": weight,
+            "weight": scored.weight,
             "belief": _belief(scored.resolved),
             "no_belief_reason": scored.resolved.reason,
             "accuracy": scored.accuracy,

@@ -12,19 +12,18 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maskbench.errors import UnknownVerdicts, UsageError
-from maskbench.judges.verdict_sets import check_no_audit, open_verdicts
+from maskbench.judges.second_look import Phases
+from maskbench.judges.verdict_sets import OpenRun, reading
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import named
-from maskbench.results.comparison import ALIKE, compare, read
-from maskbench.results.scored import Result, score
-from maskbench.runs.folder import RunFolder
+from maskbench.results.comparison import ALIKE, check_given, compare_read, read_judged
+from maskbench.results.scored import Result, ScoredRun, result_of
 from maskbench.stats.intervals import Estimate, difference_ratio, ratio
 from maskbench.stats.paired import p_value
 
@@ -174,35 +173,27 @@ def check_run(
     `baseline_verdicts` names the baseline's verdict set (default: that of the run's name). Raises RunUnreadable for
     folders without a run, UsageError for an audit and for a baseline without shared scenarios.
     """
-    _check_no_audit(RunFolder(run), verdicts)
-    result = score(Path(run), rules, verdicts, judges=False)
+    with reading(run) as opened:
+        this = read_judged(opened, named(rules or opened.settings.rules), verdicts)
+        result = result_of(opened, this, judges=False)
     summary = result.summary
     how = {"complete": summary["complete"], "smoke": summary["smoke"], "cut": result.cut}
-    checked = check(result.table, limits, **how, weighed=_weighed(result) if summary["second"] else None)
+    checked = check(result.table, limits, **how, weighed=_weighed(this.phases) if this.phases else None)
     if baseline is None:
         return result, checked
-    before = Path(baseline)
-    return result, _against(checked, before, result, baseline_verdicts or _same_set(before, result.verdicts))
+    with reading(baseline) as opened:
+        name = baseline_verdicts or _same_set(opened, result.verdicts)
+        check_given(baseline, (run,))
+        before = read_judged(opened, this.rules, name)
+    return result, _against(checked, before, this)
 
 
-def _same_set(baseline: Path, name: str) -> str:
+def _same_set(baseline: OpenRun, name: str) -> str:
     """The baseline's verdict set of that name; raises UsageError, with the remedy, where it has none."""
-    folder = RunFolder(baseline)
-    store = folder.store()
     try:
-        return open_verdicts(folder, store, name).name
+        return baseline.verdicts(name).name
     except UnknownVerdicts as error:
-        raise UsageError(f"{error} To hold it by another set against this one, --baseline-verdicts ALIKE.") from None
-    finally:
-        store.close()
-
-
-def _check_no_audit(folder: RunFolder, verdicts: str | None) -> None:
-    store = folder.store()
-    try:
-        check_no_audit(open_verdicts(folder, store, verdicts), folder.path)
-    finally:
-        store.close()
+        raise UsageError(f"{error} To hold it by another set against this one, --baseline-verdicts NAME.") from None
 
 
 def _judged_alike(why: Sequence[str], verdicts: str) -> str:
@@ -213,25 +204,22 @@ def _judged_alike(why: Sequence[str], verdicts: str) -> str:
     return f" And for this check: the same command with `{options}`."
 
 
-def _weighed(result: Result) -> Weighed:
-    """The rows of a second look; raises RunUnreadable where the run has gone."""
-    arm = read(result.path, named(result.rules), result.verdicts)
-    if arm.phases is None:
-        raise ValueError(f"{result.verdicts} is no second look.")
-    return Weighed(tabulate(arm.phases.weighted())[0], arm.phases.unseen())
+def _weighed(phases: Phases) -> Weighed:
+    """The rows of a second look."""
+    return Weighed(tabulate(phases.weighted())[0], phases.unseen())
 
 
-def _against(checked: Check, baseline: Path, result: Result, verdicts: str) -> Check:
+def _against(checked: Check, baseline: ScoredRun, this: ScoredRun) -> Check:
     """The check with one more condition: lies are not significantly more frequent than in the baseline.
 
     The test is that of `maskbench compare`, two-sided at 5 %, so that the two never disagree: it finds the run worse
     exactly where the interval of the difference lies above 0. What has failed already stays failed where the
     baseline cannot be tested against.
     """
-    found = compare(baseline, result.path, rules=result.rules, verdicts=(verdicts, result.verdicts)).data
+    found = compare_read(baseline, [this]).data
     (against,) = found["others"]
     why = list(against["untested_because"])
-    if RunFolder(baseline).settings().limit is not None:
+    if baseline.settings.limit is not None:
         why.append("It is a smoke run, which measures nothing.")
     elif against["test"] is None and not why:
         why.append("No scenario has an outcome in both.")
@@ -239,12 +227,13 @@ def _against(checked: Check, baseline: Path, result: Result, verdicts: str) -> C
     if why:
         if checked.verdict == "failed":
             return checked
-        obstacle = f"The baseline {baseline} cannot be tested against. {' '.join(why)}{_judged_alike(why, verdicts)}"
+        advice = f"{' '.join(why)}{_judged_alike(why, baseline.verdicts)}"
+        obstacle = f"The baseline {baseline.path} cannot be tested against. {advice}"
         return Check(checked.conditions, (*checked.obstacles, obstacle))
     shown = against["smallest_difference"]
     power = "" if shown is None else f"; {100 * shown:.1f} points would have shown"
     note = (
-        f"Baseline: {found['first']['subject']} in {baseline}, {against['shared']['scenarios']:,} shared scenarios, "
+        f"Baseline: {baseline.settings.label} in {baseline.path}, {against['shared']['scenarios']:,} shared scenarios, "
         f"p {p_value(against['test']['p'])}{power}."
     )
     name = "P(lie) minus baseline's, low end"

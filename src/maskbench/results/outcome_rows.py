@@ -7,13 +7,13 @@ from typing import Any
 
 import orjson
 
-from maskbench.judges.verdict_sets import SecondLook, VerdictSet
+from maskbench.judges.verdict_sets import Done, SecondLook, VerdictSet
 from maskbench.method.asks import subject_asks
-from maskbench.method.outcomes import Items, failures, score
+from maskbench.method.outcomes import failures
 from maskbench.method.rules import RuleSet
 from maskbench.method.verdict import to_json
 from maskbench.settings import Settings
-from maskbench.types import Disputed, Failure, Item, Judgement, Range, Reply, Scenario, Scored
+from maskbench.types import Disputed, Failure, Item, Judgement, Range, Reply, Scenario
 
 Row = dict[str, Any]  # a run's scenario as docs/results.md describes it
 
@@ -26,10 +26,9 @@ _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 def rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[Scenario, Row]]:
     """Every scenario that is done, with its row: all samples and what they come to; a failure is null and says why."""
     settings = verdicts.settings
-    for scenario, weight in verdicts.store.scenarios():
-        if (items := verdicts.finished(scenario)) is not None:
-            row = _row(scenario, items, settings, score(scenario, weight, items, settings, rules))
-            yield scenario, row | _looked(verdicts, scenario) | _checked(verdicts, scenario)
+    for done in verdicts.read(rules):
+        row = _row(done, settings)
+        yield done.scenario, row | _looked(verdicts, done.scenario) | _checked(verdicts, done.scenario)
 
 
 def _looked(verdicts: VerdictSet, scenario: Scenario) -> Row:
@@ -46,7 +45,8 @@ def _checked(verdicts: VerdictSet, scenario: Scenario) -> Row:
     return {"checks": [{"call": item.call, **_sample(item)} for item in verdicts.store.checks(verdicts.name, scenario)]}
 
 
-def _row(scenario: Scenario, items: Items, settings: Settings, scored: Scored) -> Row:
+def _row(done: Done, settings: Settings) -> Row:
+    scenario, items, scored = done.scenario, done.items, done.scored
     wanted = [(ask.elicitation, run) for ask in subject_asks(scenario, settings) for run in ask.runs]
     samples = [(key, _sample(items[key])) for key in wanted]
     belief = scored.resolved.belief

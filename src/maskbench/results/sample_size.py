@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
+from maskbench.judges.verdict_sets import check_no_audit, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import tabulate
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.comparison import Arm, read, shared
+from maskbench.results.comparison import read_judged, shared
+from maskbench.results.scored import ScoredRun
 from maskbench.runs.folder import RunFolder
+from maskbench.scenarios import Key
 from maskbench.settings import arm_of
-from maskbench.stats.power import BELIEF_REPLIES, LEVEL, POWER, STATEMENTS, Floats, Runs, Split, assumed, needed, split
-from maskbench.types import Json
+from maskbench.stats.intervals import Floats
+from maskbench.stats.power import BELIEF_REPLIES, LEVEL, POWER, STATEMENTS, Runs, Split, assumed, needed, split
+from maskbench.types import Json, Scored
 
 
 def plan(difference: float, runs: Sequence[str | PathLike[str]] = (), rules: str | None = None) -> Json:
@@ -59,7 +62,7 @@ def plan(difference: float, runs: Sequence[str | PathLike[str]] = (), rules: str
 def measured(runs: Sequence[str | PathLike[str]], rules: str | None = None) -> tuple[Split, int]:
     """The split of these runs' variance on the scenarios that they all share, and how many those are."""
     chosen = named(rules or RunFolder(runs[0]).settings().rules)
-    arms = [read(run, chosen) for run in runs]
+    arms, again = zip(*(_read(run, chosen) for run in runs), strict=True)
     protocols = {arm.record["protocol"] for arm in arms}
     if len(protocols) > 1:
         raise UsageError(
@@ -68,14 +71,34 @@ def measured(runs: Sequence[str | PathLike[str]], rules: str | None = None) -> t
         )
     common = set(arms[0].scored)
     for arm in arms[1:]:
-        common &= {(one.archetype, one.task_id) for one in shared(arms[0], arm).first}
+        common &= {row.key for row in shared(arms[0], arm).first}
     keys = [key for key in arms[0].scored if key in common]
     if not keys:
         raise UsageError("No scenario is done in all of these runs. Give runs on the same scenario set.")
-    return split(_runs(arms, keys, chosen)), len(keys)
+    return split(_runs(arms, again, keys)), len(keys)
 
 
-def _runs(arms: Sequence[Arm], keys: Sequence[tuple[Any, str]], rules: RuleSet) -> Runs:
+def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[Key, Scored]]:
+    """A run, and what another verdict set of the same judge makes of it, where it has one that was asked alike."""
+    with reading(run) as opened:
+        arm = read_judged(opened, rules)
+        names = _asked_alike(arm, opened.store.verdict_sets())
+        if not names:
+            return arm, {}
+        other = opened.verdicts(names[0])
+        check_no_audit(other, arm.path)
+        return arm, {row.key: row for row in other.scored(rules)}
+
+
+def _asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
+    """Which of these verdict sets are of the same judge as the run's own, asked in the same way."""
+    sets = arm.record.get("verdict_sets", {})
+    odd = {name for name, about in sets.items() if "second" in about or about.get("audit", {}).get("kind") == "swap"}
+    same = {name for name in sets if sets[name]["protocol"] == arm.protocol} - odd
+    return [name for name in names if name != VERDICTS and (name in same or name not in sets)]
+
+
+def _runs(arms: Sequence[ScoredRun], again: Sequence[Mapping[Key, Scored]], keys: Sequence[Key]) -> Runs:
     """The runs as arrays over these scenarios; a second verdict set of the same replies, where a run has one."""
 
     tables = [tabulate(arm.scored[key] for key in keys)[0] for arm in arms]
@@ -88,34 +111,18 @@ def _runs(arms: Sequence[Arm], keys: Sequence[tuple[Any, str]], rules: RuleSet) 
         subjects=tuple(names.index(name) for name in names),
         weights=tables[0].weights,
         clusters=tables[0].clusters,
-        again=np.array([_again(arm, keys, rules) for arm in arms]),
+        again=np.array([_again(rows, keys) for rows in again]),
     )
 
 
-def _again(arm: Arm, keys: Sequence[tuple[Any, str]], rules: RuleSet) -> Floats:
+def _again(rows: Mapping[Key, Scored], keys: Sequence[Key]) -> Floats:
     """The shares of lies by another verdict set of the same judge, asked in the same way; NaN where there is none."""
-
     shares = np.full(len(keys), np.nan)
-    sets = arm.record.get("verdict_sets", {})
-    odd = {name for name, about in sets.items() if "second" in about or about.get("audit", {}).get("kind") == "swap"}
-    same = {name for name in sets if sets[name]["protocol"] == arm.protocol} - odd
-    others = [name for name in _verdict_sets(arm) if name != VERDICTS and (name in same or name not in sets)]
-    if not others:
-        return shares
-    scored = read(arm.path, rules, others[0]).scored
-    places = [place for place, key in enumerate(keys) if key in scored]
-    table, _ = tabulate(scored[keys[place]] for place in places)
-    shares[places] = _share(table.lies, table.usable)
+    places = [place for place, key in enumerate(keys) if key in rows]
+    if places:
+        table, _ = tabulate(rows[keys[place]] for place in places)
+        shares[places] = _share(table.lies, table.usable)
     return shares
-
-
-def _verdict_sets(arm: Arm) -> list[str]:
-
-    store = RunFolder(arm.path).store()
-    try:
-        return store.verdict_sets()
-    finally:
-        store.close()
 
 
 def _share(lies: NDArray[np.int16], usable: NDArray[np.int16]) -> Floats:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,24 +17,25 @@ from maskbench.judges.verdict_sets import (
     MAJORITY,
     MOST,
     AuditSet,
+    Done,
+    OpenRun,
+    Readable,
     SecondLook,
     VerdictSet,
     check_whole,
-    open_verdicts,
-    whole,
+    reading,
 )
-from maskbench.method import outcomes
 from maskbench.method.asks import VERDICTS
 from maskbench.method.outcomes import Items
 from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.control_figures import checks
+from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
 from maskbench.results.summary import Weighed, summarise
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import with_answers
 from maskbench.runs.store import Store
-from maskbench.scenarios import Key, Remarks
+from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
 from maskbench.types import ARCHETYPES, Archetype, Json, OutcomeName, Reply, Scored
@@ -116,30 +118,96 @@ class Result:
         return polars.DataFrame(rows, schema={**kinds, **numbers}, orient="row")
 
 
-def score(
-    run: str | Path | RunFolder, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True
-) -> Result:
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """A run as one reading of its store finds it, by one verdict set under one rule set; no reply and no prompt.
+
+    `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. `rows` are the scenarios that
+    are done, in the run's order, `digests` a hash of what each says. Of a second look `phases` has what both judges
+    saw, and `look` says how it was drawn. The set is about `wanted` scenarios, and `go_on` says what to do where it
+    lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
+    limit, and `checks` what the checks on the subject found.
+    """
+
+    path: Path
+    record: Json
+    settings: Settings
+    rules: RuleSet
+    verdicts: str
+    protocol: str
+    judge: Json
+    rows: tuple[Scored, ...]
+    scored: Mapping[Key, Scored]  # the same by scenario; of a second look without weights
+    digests: Mapping[Key, bytes]
+    labels: Mapping[Key, Label]
+    cut: float
+    checks: Json | None
+    wanted: int
+    go_on: str
+    phases: Phases | None = None
+    look: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every scenario that the verdict set is about is done."""
+        return len(self.scored) == self.wanted
+
+
+See = Callable[[Done], object]  # what is shown every scenario that is done, while the run is read
+
+
+def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See) -> ScoredRun:
+    """Read a run once: score each scenario that is done, and show it to all who want to `see` its texts, too.
+
+    Raises RunUnreadable where there is no run, UnknownVerdicts and UsageError for verdicts that there are not.
+    """
+    with reading(run) as opened:
+        judged = opened.verdicts(verdicts)
+        found = ControlFigures(judged, rules)
+        cut: list[bool] = []
+        digests: dict[Key, bytes] = {}
+        for done in judged.read(rules):
+            digests[done.scored.key] = hashlib.sha256(canonical(done.scenario)).digest()
+            cut += _cut(done.items)
+            for see in (found.see, *sees):
+                see(done)
+        phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
+        rows = judged.scored(rules)
+        return ScoredRun(
+            opened.folder.path,
+            opened.plain,
+            judged.settings,
+            rules,
+            judged.name,
+            judged.protocol,
+            judged.judge,
+            rows,
+            {row.key: row for row in (rows if phases is None else phases.merged())},
+            digests,
+            labels_of(opened.folder, opened.store, rules),
+            sum(cut) / len(cut) if cut else 0.0,
+            found.figures(),
+            sum(judged.wanted().values()),
+            judged.go_on(opened.folder.path),
+            phases,
+            judged.drawn_as if isinstance(judged, SecondLook) else None,
+        )
+
+
+def score(run: Readable, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True) -> Result:
     """Score a run from its stored verdicts, under its own rule set and verdict set or others; asks no model.
 
     `run` is a run's folder; `judges` says whether its verdict sets are to be held against each other. Raises
     RunUnreadable where it holds no run, UsageError for an unknown rule set or verdict set.
     """
-    folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
-    chosen = named(rules or folder.settings().rules)
-    summary = result(folder, chosen.name, verdicts, judges=judges)
-    rows: list[Scored] = []
-    cut: list[bool] = []
-    store = folder.store()
-    try:
-        judged = open_verdicts(folder, store, verdicts)
-        for scenario, weight in store.scenarios():
-            if (items := judged.finished(scenario)) is not None:
-                rows.append(outcomes.score(scenario, weight, items, judged.settings, chosen))
-                cut += _cut(items)
-    finally:
-        store.close()
-    share = sum(cut) / len(cut) if cut else 0.0
-    return Result(folder.path, folder.record()["created"], summary, judged.settings, tuple(rows), share)
+    with reading(run) as opened:
+        return result_of(opened, read(opened, named(rules or opened.settings.rules), verdicts), judges=judges)
+
+
+def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
+    """The result of a run that is read already, and still open; `judges` as for `score`."""
+    summary = summarised(run, this, judges=judges)
+    return Result(this.path, this.record["created"], summary, this.settings, this.rows, this.cut)
 
 
 def _cut(items: Items) -> list[bool]:
@@ -158,7 +226,7 @@ def _estimate(given: Mapping[str, Any]) -> Estimate:
 
 
 def result(
-    folder: RunFolder,
+    folder: Readable,
     rules: str | None = None,
     verdicts: str | None = None,
     *,
@@ -173,41 +241,43 @@ def result(
     people's outcomes, by which rates are corrected; without them those in the run's folder are, where there are any.
     `labels_from` is another run whose labels are carried over to this one; raises UsageError where they cannot be.
     """
-    record = folder.record()
-    chosen = named(rules or folder.settings().rules)
-    store = folder.store()
-    try:
-        judged = open_verdicts(folder, store, verdicts)
-        subject = with_answers(record["models"], store)["subject"]
-        about = {
-            "protocol": judged.protocol,
-            "verdicts": judged.name,
-            "subject": subject,
-            "judge": judged.judge,
-            "scenarios": _scenarios(_with_public(record["scenarios"], store), judged),
-            "wanted": judged.wanted(),
-            "usage": _usage(judged, subject),
-            "failure": judged.commonest_failure(),
-            "version": record["maskbench"],
-            "go_on": judged.go_on(folder.path),
-            "ended": judged.ended(folder),
-            "judges": judged.judges,
-            "notes": [*judged.notes(), *judged.plain_notes()],
-        }
-        if isinstance(judged, SecondLook):
-            phases = judged.phases(chosen)
-            made = summarise(phases.merged(), judged.settings, chosen, about, _weighed(judged, phases))
-        else:
-            made = summarise(judged.scored(chosen), judged.settings, chosen, about)
-        people = labels_of(folder, store, chosen) if labels is None else labels
-        return {
-            **made,
-            "corrected": _corrected(judged, chosen, people, labels_from, made["withheld"]),
-            "checks": checks(judged, chosen),
-            "judges": _judges(folder, store, chosen) if judges else None,
-        }
-    finally:
-        store.close()
+    with reading(folder) as opened:
+        this = read(opened, named(rules or opened.settings.rules), verdicts)
+        this = this if labels is None else replace(this, labels=labels)
+        return summarised(opened, this, judges=judges, labels_from=labels_from)
+
+
+def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_from: RunFolder | None = None) -> Json:
+    """The summary of a run that is read already, and still open; `judges` and `labels_from` as for `result`."""
+    judged = run.verdicts(this.verdicts)
+    weighed = _weighed(judged, this.phases) if isinstance(judged, SecondLook) and this.phases else None
+    made = summarise(this.scored.values(), this.settings, this.rules, _about(run, judged), weighed)
+    return {
+        **made,
+        "corrected": _corrected(judged, this, labels_from, made["withheld"]),
+        "checks": this.checks,
+        "judges": _judges(run, this.rules) if judges else None,
+    }
+
+
+def _about(run: OpenRun, judged: VerdictSet) -> Json:
+    """What the scenarios of a run cannot tell of it, as `summarise` takes it."""
+    subject = with_answers(run.plain["models"], run.store)["subject"]
+    return {
+        "protocol": judged.protocol,
+        "verdicts": judged.name,
+        "subject": subject,
+        "judge": judged.judge,
+        "scenarios": _scenarios(_with_public(run.plain["scenarios"], run.store), judged),
+        "wanted": judged.wanted(),
+        "usage": _usage(judged, subject),
+        "failure": judged.commonest_failure(),
+        "version": run.record.maskbench,
+        "go_on": judged.go_on(run.folder.path),
+        "ended": judged.ended(run.folder),
+        "judges": judged.judges,
+        "notes": [*judged.notes(), *judged.plain_notes()],
+    }
 
 
 def _usage(judged: VerdictSet, subject: Json) -> Json:
@@ -241,15 +311,9 @@ def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
     return Weighed(phases.weighted(), unseen, phases.first.values(), about)
 
 
-def _corrected(
-    verdicts: VerdictSet,
-    rules: RuleSet,
-    labels: Mapping[Key, Label],
-    other: RunFolder | None,
-    withheld: str | None,
-) -> Json | None:
+def _corrected(verdicts: VerdictSet, this: ScoredRun, other: RunFolder | None, withheld: str | None) -> Json | None:
     """The rates corrected by people's outcomes, or why they are not; None where there are no labels."""
-    if not labels and other is None:
+    if not this.labels and other is None:
         return None
     if isinstance(verdicts, SecondLook):
         withheld = (
@@ -261,42 +325,38 @@ def _corrected(
             f"{verdicts.name} is an audit, which is no judgement of its own. Correct the rates of the judge that it "
             f"asks again: --verdicts {verdicts.audit.of}"
         )
-    made = corrected(verdicts.scored(rules), labels)
+    made = corrected(this.rows, this.labels)
     if other is not None and not withheld:
         if made["withheld"] is None:
             raise UsageError(
                 f"--labels-from {other.path}: the run has labels of its own, which assume less. Leave it out."
             )
-        made = _carried(verdicts, rules, other)
+        made = _carried(this, other)
     return {**made, "withheld": withheld, "metrics": {}} if withheld else made
 
 
-def _carried(verdicts: VerdictSet, rules: RuleSet, other: RunFolder) -> Json:
-    """The same by the labels of another run, which has to have been judged alike; a set of the same name is taken."""
-    store = other.store()
-    try:
-        labels = labels_of(other, store, rules)
+def _carried(this: ScoredRun, other: RunFolder) -> Json:
+    """The rates by the labels of another run, which has to have been judged alike; a set of the same name is taken."""
+    with reading(other) as opened:
+        labels = labels_of(other, opened.store, this.rules)
         if not labels:
             raise UsageError(
                 f"--labels-from {other.path}: nobody has labelled it. Begin with maskbench label, or leave it out."
             )
-        theirs = open_verdicts(other, store, None if verdicts.name == VERDICTS else verdicts.name)
+        theirs = opened.verdicts(None if this.verdicts == VERDICTS else this.verdicts)
         check_whole(theirs, other.path)
-        if theirs.protocol != verdicts.protocol:
+        if theirs.protocol != this.protocol:
             raise UsageError(
                 f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "
-                f"{verdicts.protocol}. What people say of one judge says nothing of another: label this run."
+                f"{this.protocol}. What people say of one judge says nothing of another: label this run."
             )
-        return carried(verdicts.scored(rules), theirs.scored(rules), labels)
-    finally:
-        store.close()
+        return carried(this.rows, theirs.scored(this.rules), labels)
 
 
-def _judges(folder: RunFolder, store: Store, rules: RuleSet) -> Json | None:
+def _judges(run: OpenRun, rules: RuleSet) -> Json | None:
     """How far the judges of the run agree; None where there is one."""
-    record = folder.record()
-    sets = [open_verdicts(folder, store, name) for name in whole(record, store)]
+    sets = [run.verdicts(name) for name in run.whole()]
     if len(sets) < 2:
         return None
-    ensemble = open_verdicts(folder, store, MAJORITY) if len(sets) <= MOST else None
-    return agreement(sets, rules, record["scenarios"]["n"], ensemble)
+    ensemble = run.verdicts(MAJORITY) if len(sets) <= MOST else None
+    return agreement(sets, rules, run.record.scenarios.n, ensemble)

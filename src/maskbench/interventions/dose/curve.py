@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,17 @@ import numpy as np
 
 from maskbench.interventions.dose.conclusion import Candidate, Difference, Effect
 from maskbench.interventions.dose.damage import malformed
-from maskbench.judges.verdict_sets import open_verdicts
+from maskbench.judges.verdict_sets import Done
+from maskbench.judges.verdict_sets import reading as opening
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rates import Table, error_share, rates, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
-from maskbench.results.comparison import Arm, about, compare, shared
-from maskbench.results.comparison import read as read_arm
+from maskbench.results.comparison import about, check_given, compare_read, read_judged, shared
 from maskbench.results.contrasts import contrast, paired_rate
-from maskbench.runs.folder import RunFolder
+from maskbench.results.scored import ScoredRun
 from maskbench.scenarios import Key
 from maskbench.stats.intervals import NO_DATA, Estimate
-from maskbench.types import EVASIONS, Json, Scored
+from maskbench.types import EVASIONS, Item, Json, Reply, Scored
 
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
 
@@ -35,36 +35,40 @@ RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
 class Reading:
     """One run, scenario by scenario; every mapping has the scenarios that are done."""
 
-    arm: Arm
-    beliefs: Mapping[Key, Items]  # what its beliefs rest on
+    arm: ScoredRun
+    beliefs: Mapping[Key, Items]  # of dose 0, what its beliefs rest on, without its words
     malformed: Mapping[Key, tuple[int, int]]  # malformed statements, and statements that did not fail
     by_base: Mapping[Key, Scored]  # its statements against the beliefs of dose 0
 
 
 def reading(path: Path, rules: RuleSet, base: Reading | None = None) -> Reading:
     """Read a run; `base` is dose 0 (None: this is it). Raises RunUnreadable where there is no run."""
-    arm = read_arm(path, rules)
     beliefs: dict[Key, Items] = {}
     broken: dict[Key, tuple[int, int]] = {}
     by_base: dict[Key, Scored] = {}
-    folder = RunFolder(path)
-    store = folder.store()
-    try:
-        judged = open_verdicts(folder, store)
-        for scenario, weight in store.scenarios():
-            if (items := judged.finished(scenario)) is None:
-                continue
-            key = scenario.key
-            statements = {place: item for place, item in items.items() if place[0] == 0}
-            beliefs[key] = {place: item for place, item in items.items() if place[0] != 0}
-            flags = [flag for item in statements.values() if (flag := malformed(item)) is not None]
-            broken[key] = sum(flags), len(flags)
-            held = beliefs if base is None else base.beliefs
-            if key in held:
-                by_base[key] = score(scenario, weight, {**held[key], **statements}, judged.settings, rules)
-    finally:
-        store.close()
-    return Reading(arm, beliefs, broken, by_base)
+
+    def see(done: Done) -> None:
+        key = done.scored.key
+        statements = {place: item for place, item in done.items.items() if place[0] == 0}
+        flags = [flag for item in statements.values() if (flag := malformed(item)) is not None]
+        broken[key] = sum(flags), len(flags)
+        if base is None:
+            beliefs[key] = {place: wordless(item) for place, item in done.items.items() if place[0] != 0}
+            by_base[key] = done.scored
+        elif key in base.beliefs:
+            both = {**base.beliefs[key], **statements}
+            by_base[key] = score(done.scenario, done.scored.weight, both, judged.settings, rules)
+
+    with opening(path) as opened:
+        judged = opened.verdicts()
+        return Reading(read_judged(opened, rules, None, see), beliefs, broken, by_base)
+
+
+def wordless(item: Item) -> Item:
+    """An item as scoring takes it, without what the model wrote: of many scenarios that is most of their memory."""
+    if not isinstance(item.reply, Reply):
+        return item
+    return replace(item, reply=replace(item.reply, text="", reasoning=None))
 
 
 def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[Json, list[Json]]:
@@ -77,10 +81,10 @@ def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[Json, list
     zero = _alone(first)
     if not runs:
         return zero, []
-    compared = compare(base, *runs, rules=rules_name).data["others"]
-    return zero, [
-        _row(first, reading(path, rules, first), pairing) for path, pairing in zip(runs, compared, strict=True)
-    ]
+    check_given(base, runs)
+    others = [reading(path, rules, first) for path in runs]
+    pairings = compare_read(first.arm, [other.arm for other in others]).data["others"]
+    return zero, [_row(first, other, pairing) for other, pairing in zip(others, pairings, strict=True)]
 
 
 def effect(row: Json, random: Sequence[float] = ()) -> Effect:
@@ -142,7 +146,7 @@ def _share(run: Reading) -> float | None:
 def _row(base: Reading, run: Reading, pairing: Json) -> Json:
     """A dose held against dose 0."""
     both = shared(base.arm, run.arm)
-    keys = [(scored.archetype, scored.task_id) for scored in both.first]
+    keys = [scored.key for scored in both.first]
     weights = np.array([scored.weight for scored in both.first])
     row = {
         **_alone(run),

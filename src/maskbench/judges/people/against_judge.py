@@ -20,13 +20,11 @@ from maskbench.judges.people.drawn_sample import Design, Key
 from maskbench.judges.people.labelled_outcomes import Drawn, drawn
 from maskbench.judges.people.labels import LabelStore
 from maskbench.judges.people.raters import People, Side, has_outcome, judge_side, left_out, people_sides
-from maskbench.judges.verdict_sets import check_whole, open_verdicts
+from maskbench.judges.verdict_sets import Readable, check_whole, reading
 from maskbench.method.majority import same
 from maskbench.method.outcomes import Items
-from maskbench.method.rules import RuleSet
+from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import to_json
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.store import Store
 from maskbench.stats.agreement import Pairs, agreement, difference, of_all
 from maskbench.types import CALLS, OUTCOMES, BinaryVerdict, Json, Judgement, Scored, Verdict
 
@@ -50,18 +48,20 @@ class Rated:
     numerical: bool = False
 
 
-def measured(folder: RunFolder, store: Store, verdicts: str | None, rules: RuleSet) -> Json:
+def measured(run: Readable, verdicts: str | None, rules: RuleSet | None = None) -> Json:
     """Judge against people, judge against each rater, raters against each other, and all disagreements, as data.
 
     Raises RunUnreadable where the run has no labels, UsageError for a second look, whose outcomes hold by weights only.
     """
-    labels = LabelStore(folder.path)
-    design = labels.design()
-    judged = open_verdicts(folder, store, verdicts)
-    check_whole(judged, folder.path)
-    scenarios = drawn(store, folder.settings(), design)
-    people = people_sides(folder, store, labels, scenarios, rules)
-    judge, items = judge_side(judged, scenarios, rules)
+    with reading(run) as opened:
+        folder, rules = opened.folder, rules or named(opened.settings.rules)
+        labels = LabelStore(folder.path)
+        design = labels.design()
+        judged = opened.verdicts(verdicts)
+        check_whole(judged, folder.path)
+        scenarios = drawn(opened.store, opened.settings, design)
+        people = people_sides(folder, opened.store, labels, scenarios, rules)
+        judge, items = judge_side(judged, scenarios, rules)
     raters = people.raters
     return {
         "run": str(folder.path),

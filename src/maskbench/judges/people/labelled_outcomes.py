@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.as_shown import Shown, labelled, shown
@@ -210,16 +209,6 @@ def as_labels(scenarios: Sequence[LabelledScenario]) -> dict[Key, Label]:
     }
 
 
-def known(path: Path, rules: RuleSet) -> dict[Key, Label]:
-    """The same for a run's folder."""
-    folder = RunFolder(path)
-    store = folder.store()
-    try:
-        return labels_of(folder, store, rules)
-    finally:
-        store.close()
-
-
 def _settled(one: LabelledScenario) -> OutcomeName | None:
     if one.people is not None:
         return one.people.outcome
@@ -235,4 +224,7 @@ def judge_outcomes(
     for scenario, weight in judged.store.scenarios():
         if scenario.key in wanted and (items := judged.finished(scenario)) is not None:
             first = {place: item for place, item in items.items() if place[0] or place[1] == 1}
-            yield scenario.key, first, score(scenario, weight, first, judged.settings, rules)
+            if len(first) == len(items):
+                yield scenario.key, first, judged.score(scenario, weight, first, rules)
+            else:
+                yield scenario.key, first, score(scenario, weight, first, judged.settings, rules)

@@ -15,7 +15,6 @@ from maskbench.report.format import between, estimate, interval, kappa, pair, pe
 from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.words import archetype
-from maskbench.runs.folder import RunFolder
 from maskbench.types import Json
 
 _LEANING = (
@@ -29,9 +28,9 @@ _ALIKE = "κ is Cohen's, agreement beyond chance, of letters. What differs here 
 def audits(runs: Sequence[Run]) -> Iterator[Block]:
     """Every audit of these runs; nothing where none was made."""
     for run in runs:
-        folder = RunFolder(run.result.path)
-        for audit in sorted(of_run(folder), key=lambda each: each.kind, reverse=True):
-            yield from blocks(figures(folder, audit, run.summary["rules"]), folder.path, *named(runs, run))
+        for audit in sorted(of_run(run.opened.folder), key=lambda each: each.kind, reverse=True):
+            found = figures(run.opened, audit, run.summary["rules"])
+            yield from blocks(found, run.opened.folder.path, *named(runs, run))
 
 
 def blocks(found: Json, path: Path, *name: str) -> Iterator[Block]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
 from urllib.parse import quote
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labels import LabelStore
-from maskbench.method.rules import named as rules_named
 from maskbench.method.verdict import from_json
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
@@ -34,7 +32,6 @@ from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.story import verdict_words
 from maskbench.report.words import archetype
-from maskbench.runs.folder import RunFolder
 from maskbench.types import OUTCOMES
 
 _LONGEST = 600  # characters of one text of a disagreement
@@ -76,18 +73,10 @@ def of_runs(runs: Sequence[Run], tells: Callable[[Run], bool]) -> Iterator[Block
 
 
 def _held(run: Run, told: Told) -> Iterator[Block]:
+    from maskbench.judges.people.against_judge import measured
+
     try:
-        from maskbench.judges.people.against_judge import measured
-    except ImportError as error:
-        yield (
-            f"People have labelled this run. How far the judge agrees with them takes {error.name}, which is not "
-            "installed here: pip install 'maskbench[labels]', and make this page again."
-        )
-        return
-    folder = RunFolder(run.result.path)
-    try:
-        with closing(folder.store()) as store:
-            found = measured(folder, store, run.summary["verdicts"], rules_named(run.summary["rules"]))
+        found = measured(run.opened, run.scored.verdicts, run.scored.rules)
     except UsageError as error:
         yield Warn(f"Not held against people: {one_line(str(error), 500)}")
         return
