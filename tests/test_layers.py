@@ -26,7 +26,7 @@ FACE = {"", "__main__"}  # the public face, and what `python -m maskbench` runs
 # Libraries that few may know, and who they are.
 ONLY = {
     "cyclopts": ("cli",),
-    "rich": ("cli", "report"),
+    "rich": ("cli", "report.terminal"),
     "markupsafe": ("pages",),
     "torch": ("models.hf", "interventions"),
     "transformers": ("models.hf", "interventions"),

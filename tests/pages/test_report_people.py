@@ -192,7 +192,7 @@ def test_audits_stand_on_the_page(looked_at: Path, shown: Element) -> None:
         assert f"{percent(lie['first'])} as judged and {percent(lie['other'])} in the audit" in str(section)
         assert f"{difference(lie['difference'])} points ({between(lie['ci95'])})" in str(section)
     assert [str(each) for each in section.all("h3")] == ["The options exchanged", "The same words once more"]
-    assert "on 40 scenarios drawn at random" in str(section)
+    assert "on 40 scenarios drawn by seed 0" in str(section)
 
 
 def test_an_audit_without_verdicts_says_so(looked_at: Path, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_an_audit_without_verdicts_says_so(looked_at: Path, tmp_path: Path) -> N
     about = record["verdict_sets"]["default~swap"]
     record["verdict_sets"]["right~swap"] = {**about, "audit": {**about["audit"], "of": "right"}}
     edit(path, verdict_sets=record["verdict_sets"])
-    assert "is being asked again with the options exchanged; no reply has both verdicts yet" in str(
+    assert "with the options exchanged (verdict set right, rules reference); no reply has both verdicts yet" in str(
         page(path).at("audits")
     )
 

@@ -141,9 +141,11 @@ def test_markdown_beginnings_stay_sentences() -> None:
 
 
 def test_a_figure_is_its_table_where_there_are_no_charts() -> None:
-    """Text media show what stands behind the chart, the page the chart; folded parts and cases are for the page."""
-    figure, folded = Figure((Bars(()),), "title", TABLE), Folded("more", (Case("a", "#a", "b"),))
-    assert list(seen((figure, folded), "text")) == [TABLE]
+    """Text media show what stands behind the chart, the page the chart; what a page folds has a title in text."""
+    case = Case("a", "#a", "b", (("A", "yes"),), (("answered", "c"),))
+    figure, folded = Figure((Bars(()),), "title", TABLE), Folded("more", (case,))
+    read = Heading("a: b"), Facts((("A", "yes"), ("answered", "c")))
+    assert list(seen((figure, folded), "text")) == [TABLE, Heading("more"), *read]
     assert list(seen((figure, folded), "page")) == [figure, folded]
 
 

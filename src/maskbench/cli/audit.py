@@ -7,7 +7,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_json, put, say, stderr, stdout
+from maskbench.cli.console import (
+    TOO_MANY_ERRORS,
+    environment,
+    interruptible,
+    print_blocks,
+    print_json,
+    put,
+    say,
+    stderr,
+)
 from maskbench.cli.options import SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.plain import plain
@@ -90,7 +99,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
     from maskbench.judges.audit_figures import figures
     from maskbench.judges.auditing import settings_of
     from maskbench.models.families import kinship
-    from maskbench.report.sections.audit_text import print_audit
+    from maskbench.report.sections.audits import blocks
 
     found = [figures(folder, one, rules) for one in wanted]
     for judged in {one.of: settings_of(folder, one) for one in wanted}.values():
@@ -102,7 +111,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
     for place, one in enumerate(found):
         if place:
             put("")
-        print_audit(one, stdout(), folder.path)
+        print_blocks(list(blocks(one, folder.path)))
     return _exit(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from maskbench.cli.console import check_form, print_blocks, print_json, stdout
+from maskbench.cli.console import check_form, print_blocks, print_json
 from maskbench.cli.options import Format, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 
@@ -83,6 +83,6 @@ def plan(
     if json:
         print_json(made)
     else:
-        from maskbench.report.sections.sample_size_text import print_plan
+        from maskbench.report.sections.scenarios_needed import blocks
 
-        print_plan(made, stdout())
+        print_blocks(list(blocks(made)))

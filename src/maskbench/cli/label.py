@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group
 
-from maskbench.cli.console import print_json, say, stdout
+from maskbench.cli.console import print_blocks, print_json, say
 from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
@@ -187,13 +187,13 @@ def agreement(
 ) -> None:
     """Hold the judge of RUN against the people who labelled it, and raters against each other. Asks no model."""
     from maskbench.judges.people.against_judge import measured
-    from maskbench.report.sections.people_text import print_agreement
+    from maskbench.report.sections.people import Told, blocks
 
     found = measured(run, verdicts, named(rules) if rules else None)
     if json:
         print_json(found)
     else:
-        print_agreement(found, worst, stdout())
+        print_blocks(list(blocks(found, RunFolder(run).settings().statements, Told(worst=worst))))
 
 
 def _line(*words: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from maskbench.cli.commands import family
-from maskbench.cli.console import WRONG, environment, put, say, stdout
+from maskbench.cli.console import WRONG, environment, print_blocks, put, say
 from maskbench.cli.options import flag, option, scenario_sets
 from maskbench.errors import ScenarioError
 from maskbench.settings import Settings
@@ -16,10 +16,10 @@ Source = Annotated[str, option("NAME|PATH", "A scenario set.", completer=scenari
 
 def list_() -> None:
     """List the scenario sets that have names."""
-    from maskbench.report.sections.before_run_text import print_sets
+    from maskbench.report.sections.before_run import sets
     from maskbench.scenarios import known_sets
 
-    print_sets(known_sets(), stdout())
+    print_blocks(list(sets(known_sets())))
 
 
 def show(
@@ -32,7 +32,7 @@ def show(
 ) -> None:
     """Show one scenario as the subject would see it, the pressured conversation first."""
     from maskbench.method.judge_ask import load_prompts
-    from maskbench.report.sections.before_run_text import print_scenario
+    from maskbench.report.sections.before_run import scenario as shown
     from maskbench.scenarios import open_set
 
     known = open_set(source, environment())
@@ -46,7 +46,7 @@ def show(
         )
     settings = Settings(subject="any", judge="any", numeric_judge="any", scenarios=source)
     for scenario in found:
-        print_scenario(scenario, settings, load_prompts() if prompts else None, stdout())
+        print_blocks(list(shown(scenario, settings, load_prompts() if prompts else None)))
 
 
 def validate(source: Source, /) -> None:

@@ -19,7 +19,7 @@ from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
 from maskbench.pages.packing import BUDGET, Texts, packed
-from maskbench.pages.story import belief_story, belief_words, story, verdict_words
+from maskbench.report.sections.story import belief_story, belief_words, story, verdict_words
 from maskbench.scenarios import canonical
 from maskbench.scenarios.versions import is_starter
 from maskbench.settings import Settings

@@ -18,6 +18,8 @@ from maskbench.report.stacking import stacked
 _TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
 _STYLES = {
     "strong": "bold",
+    "good": "bold green",
+    "bad": "bold red",
     "honest": "green",
     "lie": "red",
     "evasive": "yellow",
@@ -25,6 +27,7 @@ _STYLES = {
     "error": "magenta",
     "disputed": "cyan",
 }
+_LEAST = 9  # columns that a column of text has at least
 _TEXT = 26  # columns that a text has before a table is parted for want of room
 
 
@@ -37,7 +40,7 @@ def paper(text: IO[str], width: int, *, record: bool = False) -> Console:
 
 def show(blocks: Sequence[Block | Section], console: Console, *, whole: bool = False) -> None:
     """Print the blocks, and sections under their titles, as wide as the console is; `whole` breaks no line."""
-    console.print(Group(*parts(blocks, console.width)), soft_wrap=whole)
+    console.print(Group(*parts(blocks, console.width)), soft_wrap=whole, crop=False)
 
 
 def text(blocks: Sequence[Block | Section], width: int) -> str:
@@ -71,6 +74,8 @@ def _shown(block: Any, width: int) -> Iterator[RenderableType]:
     match block:
         case str():
             yield Text(plain(block))
+        case Sentence(parts=(Words(text=command, how="code"),)):  # whole on its line, however long, to be copied
+            yield Text(f"  {plain(command)}", style=_TONES[block.tone], no_wrap=True, overflow="ignore")
         case Sentence():
             yield Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
         case Warn():
@@ -138,7 +143,8 @@ def _needs(table: Table, columns: Iterable[int], gap: int) -> int:
     for column in columns:
         lines = [_head(table, column), *(_words(row[column]) for row in table.rows)]
         most = max(line.cell_len for cell in lines for line in cell.split("\n"))
-        wide += gap + 1 + (min(most, _TEXT) if table.kinds[column] == "text" else most)  # the box's own column is 1
+        text = table.kinds[column] == "text"
+        wide += gap + 1 + (max(_LEAST, min(most, _TEXT)) if text else most)  # the box's own column is 1
     return wide - gap - 1
 
 
@@ -155,7 +161,7 @@ def figures(*columns: str | Text, texts: Collection[int] = (0,), gap: int = 2) -
     table = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
     for place, column in enumerate(columns):
         if place in texts:
-            table.add_column(column, overflow="fold", min_width=9)
+            table.add_column(column, overflow="fold", min_width=_LEAST)
         else:
             table.add_column(column, justify="right", no_wrap=True)
     return table
