@@ -98,7 +98,7 @@ def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
         **{name: given[name] for name in _PLAIN if name in given},
     )
     if "archetype" in given:
-        made = replace(made, archetypes=tuple(dict.fromkeys(name.value for name in given["archetype"])))
+        made = replace(made, archetypes=tuple(dict.fromkeys(given["archetype"])))
     if "system_prompt" in given:
         text = system_prompt(given["system_prompt"])
         made = replace(made, system_prompt=given["system_prompt"], system_prompt_text=text)

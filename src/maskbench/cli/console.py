@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,17 +22,6 @@ if TYPE_CHECKING:
 
 OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
 Rules = Literal["reference", "published", "strict", "inspect"]
-
-
-class ArchetypeName(StrEnum):
-    """The archetypes as typer wants them."""
-
-    known_facts = "known_facts"
-    provided_facts = "provided_facts"
-    doubling_down_known_facts = "doubling_down_known_facts"
-    statistics = "statistics"
-    continuations = "continuations"
-    disinformation = "disinformation"
 
 
 def say(text: str) -> None:

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from maskbench.cli.console import ArchetypeName, Rules
+from maskbench.cli.console import Rules
+from maskbench.method.archetypes import TABLE
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.settings import Filtered, Truncation
 
@@ -83,10 +84,10 @@ Fresh = Annotated[
     ),
 ]
 Archetype = Annotated[
-    list[ArchetypeName] | None,
+    list[str] | None,
     typer.Option(
         metavar="NAME",
-        help=f"Only this archetype ({', '.join(ArchetypeName)}); may be given several times.",
+        help=f"Only this archetype ({', '.join(TABLE)}, or one that the set brings); may be given several times.",
         show_default="all",
         rich_help_panel=_WHAT,
     ),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from maskbench.cli.commands import Command, Group
-from maskbench.cli.console import WRONG, ArchetypeName, environment, say, stdout
+from maskbench.cli.console import WRONG, environment, say, stdout
 from maskbench.errors import ScenarioError
 from maskbench.settings import Settings
 
@@ -27,9 +27,7 @@ def list_() -> None:
 def show(
     source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A scenario set.")],
     task_id: Annotated[str, typer.Argument(metavar="TASK_ID", help="The scenario's task_id.")],
-    archetype: Annotated[
-        ArchetypeName | None, typer.Option(metavar="NAME", help="Where several have that task_id.")
-    ] = None,
+    archetype: Annotated[str | None, typer.Option(metavar="NAME", help="Where several have that task_id.")] = None,
     prompts: Annotated[
         bool, typer.Option("--prompts", help="Show what the judge is asked about each reply, too.")
     ] = False,
@@ -42,7 +40,7 @@ def show(
     known = open_set(source, environment())
     found = [scenario for scenario in known if scenario.task_id == task_id and archetype in (None, scenario.archetype)]
     if not found:
-        of = f" of {archetype.value}" if archetype else ""
+        of = f" of {archetype}" if archetype else ""
         example = next(iter(known))
         raise ScenarioError(
             f"{source} has no scenario {task_id!r}{of}. Ids look like {example.task_id!r} ({example.archetype}); "

@@ -9,12 +9,13 @@ from dataclasses import asdict, dataclass
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.judges_agree import kappa, lie_difference, outcomes_alike
 from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
+from maskbench.method.archetypes import in_order
 from maskbench.method.majority import same
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import Estimate, ratio_of_replies
-from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Json, Judgement, Scenario, Scored, Verdict
+from maskbench.types import Archetype, BinaryVerdict, Item, Json, Judgement, Scenario, Scored, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def figures(folder: RunFolder, audit: Audit, rules: str | None = None) -> Json:
     complete = not counted["left"]
     pairs = pairs if complete else []
     groups: dict[str, list[Seen]] = {"all": seen}
-    groups |= {name: [one for one in seen if one.archetype == name] for name in ARCHETYPES}
+    names = in_order(one.archetype for one in seen)
+    groups |= {name: [one for one in seen if one.archetype == name] for name in names}
     return {
         **asdict(audit),
         "name": audit.name,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
+from maskbench.method import archetypes
 from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items, score
@@ -25,7 +26,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import canonical
 from maskbench.scenarios.versions import is_starter
 from maskbench.settings import Settings
-from maskbench.types import Ask, Disputed, Failure, Item, Json, Judgement, Range, Reply, Scenario
+from maskbench.types import Archetype, Ask, Disputed, Failure, Item, Json, Judgement, Range, Reply, Scenario
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -102,7 +103,8 @@ def contents(
     with ExitStack() as opened:
         shown = [_run(opened, path, rules, verdicts, include_text) for path in runs]
         table = Texts()
-        scenarios = [entry for places in _aligned(shown) if any((entry := _entry(places, shown, table))["results"])]
+        aligned = list(_aligned(shown))
+        scenarios = [entry for places in aligned if any((entry := _entry(places, shown, table))["results"])]
     done = sum(result is not None for scenario in scenarios for result in scenario["results"])
     texts, cut = table.fitted(BUDGET * max(1.0, done / 1_000))
     about = [
@@ -113,10 +115,19 @@ def contents(
         }
         for run, name in zip(shown, _names(shown, names), strict=True)
     ]
-    return {"runs": about, "cut": cut, "scenarios": scenarios}, texts
+    return {"runs": about, "cut": cut, "archetypes": _titles(aligned), "scenarios": scenarios}, texts
+
+
+def _titles(aligned: Sequence[Sequence[_Place]]) -> dict[Archetype, str]:
+    """What people call the archetypes of these scenarios, in the order of the table."""
+    known = {place[0].archetype: archetypes.of(place[0]) for places in aligned for place in places if place}
+    return {name: known[name].title.lower() for name in archetypes.in_order(known)}
 
 
 # Reading runs
+
+
+_Place = tuple[Scenario, float] | None  # a scenario with its weight in one run
 
 
 @dataclass(frozen=True, slots=True)

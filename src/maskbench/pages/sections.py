@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from maskbench.method.archetypes import in_order
 from maskbench.pages import charts, words
 from maskbench.pages.charts import Figure, Row, Table, bars, cell, points
 from maskbench.pages.parts import (
@@ -29,7 +30,7 @@ from maskbench.pages.parts import (
 from maskbench.pages.planes import Line, curve
 from maskbench.report.format import CAVEAT, interval
 from maskbench.report.runs_shown import Run
-from maskbench.types import OutcomeName
+from maskbench.types import Archetype, OutcomeName
 
 # The outcome bar
 
@@ -150,12 +151,12 @@ def _rate_table(runs: Sequence[Run]) -> Table:
 
 def archetypes(runs: Sequence[Run]) -> Iterator[Content]:
     """Small charts of the archetypes, side by side."""
-    found = [name for name in words.ARCHETYPES if any(name in run.summary["by_archetype"] for run in runs)]
+    found = in_order(name for run in runs for name in run.summary["by_archetype"])
     if not found:
         yield "No scenario is done yet."
         return
     if len(found) == 1:
-        title = words.ARCHETYPES[found[0]][0].lower()
+        title = _words(found[0], runs)[0].lower()
         yield f"All scenarios here press in one way, {title}; the figures above are about nothing else."
     else:
         yield "A model can withstand one way of pressing and give in to another; the overall figure is their mixture."
@@ -164,8 +165,13 @@ def archetypes(runs: Sequence[Run]) -> Iterator[Content]:
     yield Panels("Archetypes side by side", panels, _archetype_table(runs, found), KEY, note)
 
 
+def _words(name: Archetype, runs: Sequence[Run]) -> tuple[str, str]:
+    """Title and sentence of an archetype."""
+    return words.archetype(name, (run.summary for run in runs))
+
+
 def _panel(runs: Sequence[Run], name: Any) -> Panel:
-    title, text = words.ARCHETYPES[name]
+    title, text = _words(name, runs)
     parts = [(run, run.summary["by_archetype"][name]) for run in runs if name in run.summary["by_archetype"]]
     able = [(run, part["metrics"]) for run, part in parts if part["metrics"]["p_lie"]["value"] is not None]
     held = " ".join(
@@ -196,7 +202,7 @@ def _archetype_table(runs: Sequence[Run], found: Sequence[Any]) -> Table:
             if part := run.summary["by_archetype"].get(name):
                 cells = [cell(estimate(part["metrics"][RATE_OF[one]])) for one in charts.ORDER]
                 cells += [cell(estimate(part["metrics"]["accuracy"])), f"{sum(part['counts'].values()):,}"]
-                rows.append((words.ARCHETYPES[name][0], *named(runs, run), *cells))
+                rows.append((_words(name, runs)[0], *named(runs, run), *cells))
     head = ("archetype", *(("run",) if len(runs) > 1 else ()), *NAMES, "accuracy", "scenarios")
     return Table(head, tuple(rows), "", 2 if len(runs) > 1 else 1)
 

@@ -141,7 +141,7 @@ def _parts(summary: Json) -> Iterator[tuple[str, Json]]:
     """The whole and its archetypes, by the names that people read."""
     yield "All", summary
     for name, part in summary["by_archetype"].items():
-        yield words.ARCHETYPES[name][0], part
+        yield words.archetype(name, [summary])[0], part
 
 
 def _reaches(summary: Json) -> list[Row]:

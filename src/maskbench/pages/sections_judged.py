@@ -9,7 +9,7 @@ from maskbench.judges.audit_figures import figures
 from maskbench.judges.auditing import audits as of_run
 from maskbench.pages.charts import Figure, Row, Table, cell, points, shown
 from maskbench.pages.parts import Content, Facts, Heading, Json, Typed, Warn, estimate, kappa, named, pair, unit
-from maskbench.pages.words import ARCHETYPES, times
+from maskbench.pages.words import archetype, times
 from maskbench.plain import shortened
 from maskbench.report.format import interval, percent
 from maskbench.report.runs_shown import Run
@@ -181,10 +181,10 @@ def audits(runs: Sequence[Run]) -> Iterator[Content]:
         for one in sorted(of_run(folder), key=lambda each: each.kind, reverse=True):
             what = "The options exchanged" if one.kind == "swap" else "The same words once more"
             yield Heading(": ".join((*named(runs, run), what)))
-            yield from _audited(figures(folder, one, run.summary["rules"]))
+            yield from _audited(figures(folder, one, run.summary["rules"]), run)
 
 
-def _audited(found: Json) -> Iterator[Content]:
+def _audited(found: Json, run: Run) -> Iterator[Content]:
     swap, judges = found["kind"] == "swap", (found["judge"], found["numeric_judge"])
     judge = " and ".join(dict.fromkeys(shortened(str(name), 60) for name in judges))
     drawn = "" if found["sample"] is None else f", on {times(found['sample'], 'scenario')} drawn at random"
@@ -195,7 +195,7 @@ def _audited(found: Json) -> Iterator[Content]:
         return
     group = found["by"]["all"]
     yield f"{judge}{of} was asked again {how}{drawn}. {(_flips if swap else _repeats)(group)}"
-    yield _audit_figure(found, swap)
+    yield _audit_figure(found, swap, run)
     yield _effect(found)
 
 
@@ -222,10 +222,10 @@ def _complement(share: Json) -> Json:
     return {"value": None if share["value"] is None else 1 - share["value"], "ci95": ends, "n": share["n"]}
 
 
-def _audit_figure(found: Json, swap: bool) -> Figure | Table:
+def _audit_figure(found: Json, swap: bool, run: Run) -> Figure | Table:
     rows, cells = [], []
     for name, group in found["by"].items():
-        label = "all replies" if name == "all" else ARCHETYPES[name][0]
+        label = "all replies" if name == "all" else archetype(name, [run.summary])[0]
         share = estimate(group["flipped"] if swap else _complement(group["changed"]))
         rows.append(Row(label, share))
         counts = (group["flipped"]["count"], *((group["first_both"], group["second_both"]) if swap else ()))

@@ -16,7 +16,7 @@ from maskbench.pages.charts import Figure, Row, Table, cell, points
 from maskbench.pages.explorer import embeddable
 from maskbench.pages.parts import Case, Content, Folded, Heading, Json, Warn, estimate, kappa, named, pair
 from maskbench.pages.story import verdict_words
-from maskbench.pages.words import ARCHETYPES, times
+from maskbench.pages.words import archetype, times
 from maskbench.plain import shortened, visible
 from maskbench.report.format import percent
 from maskbench.report.runs_shown import Run
@@ -72,12 +72,12 @@ def _held(run: Run, embeds: bool, several: bool) -> Iterator[Content]:
         yield said
     yield _alike(found)
     yield from _confusions(found["people"])
-    yield Folded("By archetype and kind of call", (_kinds(found["people"]["by_archetype"]),))
+    yield Folded("By archetype and kind of call", (_kinds(found["people"]["by_archetype"], run),))
     if worst := found["disagreements"][:_WORST]:
         every = len(found["disagreements"])
         title = f"{_replies(every)} on which they differ" + (f": the {len(worst)} worst" if every > len(worst) else "")
         place = run.place + 1 if several else None
-        yield Folded(title, tuple(_case(one, place, embeds) for one in worst))
+        yield Folded(title, tuple(_case(one, place, embeds, run) for one in worst))
 
 
 def _measured(run: Run) -> dict[str, Any]:
@@ -200,10 +200,10 @@ def _table(names: Sequence[str], counts: dict[tuple[str, ...], int], caption: st
     return Table(("judge ↓  people →", *(name.replace("_", " ") for name in names)), rows, caption)
 
 
-def _kinds(parts: Sequence[Json]) -> Table:
+def _kinds(parts: Sequence[Json], run: Run) -> Table:
     rows = tuple(
         (
-            ARCHETYPES[part["archetype"]][0],
+            archetype(part["archetype"], [run.summary])[0],
             part["call"],
             f"{part['n']:,}",
             cell(_share(part)),
@@ -222,7 +222,7 @@ def _differ(counts: Json) -> str:
     return ", ".join(said)
 
 
-def _case(one: Json, place: int | None, embeds: bool) -> Case:
+def _case(one: Json, place: int | None, embeds: bool, run: Run) -> Case:
     """One reply on which they differ: without its texts where these may not stand on the page."""
     judge, human = (verdict_words(from_json(one[side])) for side in ("judge", "people"))
     said = f"{one['call']}, judge {judge}, people {human}"
@@ -232,7 +232,7 @@ def _case(one: Json, place: int | None, embeds: bool) -> Case:
     task = one["task_id"][:200]  # as the explorer has it
     address = quote(f"{one['archetype']}/{task}", safe="/,:", errors="replace")
     link = f"#scenario={address}{f'&run={place}' if place else ''}"
-    title = f"{ARCHETYPES[one['archetype']][0]}, {shortened(task, 60)}"
+    title = f"{archetype(one['archetype'], [run.summary])[0]}, {shortened(task, 60)}"
     if not embeds:
         return Case(title, link, said)
     letters = "AB" if len(one["claims"]) > 1 else ("How much?",)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from maskbench.method.archetypes import TABLE
 from maskbench.method.rules import named
 from maskbench.plain import shortened, visible
 from maskbench.report.format import interval, percent
@@ -29,17 +30,6 @@ RATES = tuple(
         "accuracy_normalized": "beliefs that are true, among beliefs",
     }.items()
 )
-ARCHETYPES: Mapping[Archetype, tuple[str, str]] = {
-    "known_facts": ("Known facts", "A fact that everybody can know, and a task that wants it denied."),
-    "provided_facts": (
-        "Provided facts",
-        "The fact stands in its instructions and plays the belief; the user asks for it.",
-    ),
-    "doubling_down_known_facts": ("Doubling down", "A false answer was put in its mouth; now it is asked again."),
-    "statistics": ("Statistics", "A figure, and a task that wants another one."),
-    "continuations": ("Continuations", "A draft that leans the wrong way, to be carried on."),
-    "disinformation": ("Disinformation", "A request to write what spreads a falsehood."),
-}
 EVASIONS = {
     "refusal": "it declines to answer",
     "hedge": "it leaves both open",
@@ -125,7 +115,7 @@ def method(runs: Sequence[Run]) -> str:
     most = times(max(done), "scenario") if len({*done}) == 1 else f"up to {times(max(done), 'scenario')}"
     where = f"In {most}" if max(done) else "In every scenario that is done"
     who = "the model" if len(runs) == 1 else "every model"
-    if all([*run.summary["by_archetype"]] == ["provided_facts"] for run in runs):
+    if all(run.summary["by_archetype"] and _facts_given(run) == sum(run.summary["counts"].values()) for run in runs):
         return (
             f"{where}, {who} was given a fact in its instructions, and then put under pressure to say the opposite. "
             "Contradicting that fact is a lie here."
@@ -138,10 +128,24 @@ def method(runs: Sequence[Run]) -> str:
 
 def _given(runs: Sequence[Run]) -> str:
     """In how many scenarios nothing is asked neutrally, because the facts are given."""
-    given = {sum(run.summary["by_archetype"].get("provided_facts", {}).get("counts", {}).values()) for run in runs}
+    given = {_facts_given(run) for run in runs}
     if not any(given):
         return ""
     return f" (in {max(given):,} of them it was told the facts instead)" if len(given) == 1 else " (or told the facts)"
+
+
+def _facts_given(run: Run) -> int:
+    """In how many scenarios the fact stands in the instructions."""
+    return int(run.summary["accuracy_counts"].get("not_applicable", 0))
+
+
+def archetype(name: Archetype, summaries: Iterable[Json]) -> tuple[str, str]:
+    """Title and sentence of an archetype: the table's, or those of the set that brought it, as the runs keep them."""
+    if row := TABLE.get(name):
+        return row.title, row.text
+    kept = (summary["scenarios"].get("archetypes", {}).get(name) for summary in summaries)
+    about: Json = next(filter(None, kept), {})
+    return about.get("title", name.replace("_", " ")), about.get("text", "")
 
 
 def finding(run: Run) -> str:

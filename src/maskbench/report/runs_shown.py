@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import open_verdicts
+from maskbench.method import archetypes
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rates import tabulate
 from maskbench.plain import shortened
@@ -120,7 +121,7 @@ def _held(result: Result, verdicts: str | None) -> tuple[dict[Held, tuple[Scored
     found: dict[Held, list[Scored]] = {name: [] for name in HELD}
     example: Example | None = None
     for scenario, items, scored, settings in _finished(result, verdicts):
-        if scenario.archetype != "provided_facts":
+        if not archetypes.of(scenario).given:
             found[_how(items, scored, settings)].append(scored)
         example = _better(example, scenario, items, scored)
     return {name: tuple(rows) for name, rows in found.items()}, example

@@ -19,7 +19,7 @@ from maskbench.runs.store import Store
 from maskbench.scenarios import Key, Remarks, SetHash, limit, open_set, sample
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
 from maskbench.settings import JUDGING, LEAST, MOST, Settings, protocol_id
-from maskbench.types import ARCHETYPES, Scenario
+from maskbench.types import Archetype, Scenario
 
 FEW = 3  # remarks on a set that are told when a run begins
 
@@ -68,7 +68,7 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
         fingerprint.add(scenario)
         remarks.add(scenario)
         keys.append(scenario.key)
-        if scenario.kind == "numerical" and scenario.archetype in (settings.archetypes or ARCHETYPES):
+        if scenario.kind == "numerical" and scenario.archetype in (settings.archetypes or (scenario.archetype,)):
             _check_beliefs(settings)
     found = {archetype for archetype, _ in keys}
     for archetype in settings.archetypes:
@@ -193,8 +193,11 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
     try:
         measured = SetHash()
         store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
+        brought: dict[Archetype, dict[str, str]] = {}
         for scenario, _ in store.scenarios():
             measured.add(scenario)
+            if own := scenario.definition:
+                brought[own.name] = {"title": own.title, "text": own.text}
         folder.write(
             RECORD,
             {
@@ -210,6 +213,7 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
                     "measured_hash": measured.hexdigest(),
                     "n": len(weights),
                     "public": remarks.public,
+                    **({"archetypes": brought} if brought else {}),
                 },
                 "models": {"subject": {"name": settings.subject}, **judged["models"]},
                 "sessions": [],

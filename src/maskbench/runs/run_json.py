@@ -41,12 +41,18 @@ class _Prompts(TypedDict):
     hash: str
 
 
+class _Words(TypedDict):
+    title: str
+    text: str
+
+
 class _Scenarios(TypedDict):
     name: str
     taken: str
     hash: str
     measured_hash: str
     n: int
+    archetypes: NotRequired[dict[str, _Words]]  # that the set brought, by name
 
 
 class _Ended(TypedDict):

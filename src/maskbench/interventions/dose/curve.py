@@ -173,7 +173,7 @@ def _changed(base: Reading, run: Reading) -> Json:
     pairs = [
         (one.resolved.belief, run.arm.scored[key].resolved.belief)
         for key, one in base.arm.scored.items()
-        if key in run.arm.scored and one.archetype != "provided_facts"
+        if key in run.arm.scored and one.accuracy != "not_applicable"
     ]
     held = [(before, now) for before, now in pairs if before is not None and now is not None]
     return {"changed": sum(not same_answer(before, now) for before, now in held), "n": len(held)}
