@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 import maskbench
 from maskbench.cli import app
 from maskbench.errors import RunUnreadable, ScenarioError
+from maskbench.judges.exam.papers import simulated
+from maskbench.judges.exam.questions import written
 from maskbench.method.archetypes import PROMPTS, TABLE, in_order, number_of
 from maskbench.method.judge_ask import LONGEST, ask_about, length_of, load_prompts
 from maskbench.runs.store import Store
@@ -214,6 +216,12 @@ def test_the_six_are_what_they_were() -> None:
     assert unpack(pack(scenario)) == scenario
 
 
+def test_papers_of_exams_keep_their_hashes() -> None:
+    """An exam that was begun before archetypes were open is the same exam."""
+    assert written().hash == "b727ac6488ef3982222735f2cb965eee2c8580177605f1bb70d831f29756361b"
+    assert simulated().hash == "f4624749327741332da953bae27433b4f03bfe43e44312a890d2899a65096d18"
+
+
 def test_it_is_packed_whole(tmp_path: Path) -> None:
     """A scenario in a store has its archetype with it."""
     scenario = load(str(own_set(tmp_path)))[-1]
@@ -290,7 +298,9 @@ def test_it_is_compared_and_ranked(runs: tuple[Path, Path]) -> None:
     """Two runs are paired on it, and a leaderboard takes both."""
     found = json.loads(command("compare", *runs, "--json"))["others"][0]
     assert found["shared"]["scenarios"] == 7
-    assert command("leaderboard", *runs).count("sim/lie") == 2
+    board = command("leaderboard", *runs)
+    assert "7 private scenarios" in board
+    assert all(f"sim/lie={lie}" in board for lie in ("0.7", "0.2"))
 
 
 def test_it_is_exported(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -355,3 +365,17 @@ def test_a_set_hash_takes_the_definition_in(tmp_path: Path) -> None:
         fingerprint.add(scenario)
         hashes.append(fingerprint.hexdigest())
     assert hashes[0] != hashes[1]
+
+
+def test_scenarios_of_a_dose_bring_it_along(tmp_path: Path) -> None:
+    """The scenario files that a dose curve writes have the definitions beside them, each part's and those before it."""
+    from maskbench.interventions.dose.dose_folder import DoseFolder
+
+    first = load(str(own_set(tmp_path / "first")))
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / FILE).write_text(toml("tall_tale", judge=JUDGE + '- \x7f "Ä" \\n'), encoding="utf-8")
+    write_csv(tmp_path / "second" / "tall_tale.csv", talks(2, "tall_tale"))
+    second = load(str(tmp_path / "second"))
+    folder = DoseFolder(tmp_path / "dose")
+    paths = [folder.scenarios(name, rows) for name, rows in (("train", first), ("test", second))]
+    assert [load(str(path)) for path in paths] == [first, second]

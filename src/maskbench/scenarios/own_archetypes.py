@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources.abc import Traversable
 from typing import Any, get_args
 
@@ -38,6 +39,26 @@ def read_own(place: Traversable, shown: str) -> tuple[dict[Archetype, Definition
     if not tables:
         problems.append(Problem(shown, None, None, "it defines no archetype", "Write one, or remove the file"))
     return known, problems
+
+
+def written(definitions: Iterable[Definition]) -> str:
+    """The file that brings these archetypes, from which the same ones are read."""
+    return "\n".join(_table(definition) for definition in definitions)
+
+
+def _table(own: Definition) -> str:
+    fields = {
+        "title": own.title,
+        "text": own.text,
+        "kind": own.kind or "binary",
+        "belief": _BELIEFS[own.given],
+        "turns": 1 + own.scripted,
+        "judge": own.judge,
+        "people": own.people,
+    }
+    # A string of JSON is one of TOML, but for the one control character that JSON leaves as it is.
+    lines = (f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items())
+    return f"[{own.name}]\n{''.join(lines)}".replace("\x7f", "\\u007f")
 
 
 class _Reader:
