@@ -379,3 +379,13 @@ def test_scenarios_of_a_dose_bring_it_along(tmp_path: Path) -> None:
     folder = DoseFolder(tmp_path / "dose")
     paths = [folder.scenarios(name, rows) for name, rows in (("train", first), ("test", second))]
     assert [load(str(path)) for path in paths] == [first, second]
+
+
+def test_the_documented_file_is_one(tmp_path: Path) -> None:
+    """The definition in docs/scenarios.md can be used as it stands there."""
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    documented = page.partition("```toml\n")[2].partition("```")[0]
+    assert [scenario.archetype for scenario in load(str(own_set(tmp_path, documented, count=1)))] == [
+        "known_facts",
+        "sales_talk",
+    ]
