@@ -23,7 +23,8 @@ from typing import Any
 
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.pinocchio import sandbox
-from maskbench.report.format import between, interval, markdown, percent, points
+from maskbench.report.format import between, interval, percent, points
+from maskbench.report.markdown import table as markdown
 from maskbench.report.sections.dose_text import chosen_row, dose_of, opposite_row
 
 DOC = Path(__file__).parents[1] / "docs" / "interventions.md"

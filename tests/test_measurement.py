@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 import pytest
+from maskbench.report.sections.result_text import print_result
 from rich.console import Console
 
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, give, refuse, sometimes
@@ -32,7 +33,6 @@ from maskbench.method.asks import Calls
 from maskbench.method.judge_ask import judged
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
-from maskbench.report.sections.result_text import print_result
 from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import result
 from maskbench.runs.begin import check, taken

@@ -67,5 +67,11 @@ def shortened(text: str, most: int) -> str:
     return shown if len(shown) <= most and len(text) <= 4 * most else f"{shown[: most - 1].rstrip()}…"
 
 
+def one_line(text: str, most: int | None = None) -> str:
+    """The text on one line, cut at so many characters with an ellipsis; hidden ones are left to each medium."""
+    line = re.sub(r"[\n\t\r]", " ", text if most is None else text[: most + 1])
+    return line if most is None or len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
 def _shown(character: str) -> str:
     return f"⟨U+{ord(character):04X}⟩" if unicodedata.category(character) in _HIDDEN else character

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from maskbench.report.sections.judges_text import print_verdict_sets, remarks, tables
 from rich.console import Console
 from test_report_page import page, table
 
 from maskbench.judges.judge_again import judge
 from maskbench.judges.verdict_sets import listed
 from maskbench.method.majority import majority
-from maskbench.report.sections.judges_text import print_verdict_sets, remarks, tables
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Failure, Judgement

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
+from maskbench.pages.sections_detail import tokens
+from maskbench.report.sections.result_text import commonest_failure
 
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, first, serve
 from flows import cells, environ, let_flow, letter, reply_to, scenarios, serving
@@ -18,10 +20,8 @@ from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, PrivateRes
 from maskbench.models.chat.providers import Endpoint, endpoint, is_public
 from maskbench.models.families import renamed
 from maskbench.pages import words
-from maskbench.pages.sections_detail import tokens
 from maskbench.report.notebook import score
 from maskbench.report.runs_shown import runs
-from maskbench.report.sections.result_text import commonest_failure
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store

@@ -16,6 +16,9 @@ from typing import Any
 import orjson
 import pytest
 from markupsafe import Markup
+from maskbench.pages.what_was_run import date
+from maskbench.report.sections.comparison_text import between, finding
+from maskbench.report.sections.comparison_text import points as difference
 from test_cli import Command
 
 from flows import letter, number, six_files
@@ -30,13 +33,10 @@ from maskbench.pages import words
 from maskbench.pages.page import render
 from maskbench.pages.sections_people import corrected
 from maskbench.pages.shell import document
-from maskbench.pages.what_was_run import date
 from maskbench.plain import shortened, visible
 from maskbench.report.format import interval, percent
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections.comparison_text import between, finding
-from maskbench.report.sections.comparison_text import points as difference
 from maskbench.results.comparison import compare
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder

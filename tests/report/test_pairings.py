@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from maskbench.pages.sections_compared import compared, comparison
+from maskbench.report.sections.comparison_text import as_html, as_text, print_comparison
 from rich.console import Console
 
 from maskbench.judges.judge_again import judge
 from maskbench.pages import words
 from maskbench.pages.page import render
-from maskbench.pages.sections_compared import compared, comparison
 from maskbench.report.format import percent
 from maskbench.report.pairings import both, finding, stacked, transitions
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections import corrected_text, dose_text, gate_text
 from maskbench.report.sections.checkpoints_text import print_checkpoints
-from maskbench.report.sections.comparison_text import as_html, as_text, print_comparison
 from maskbench.results.comparison import compare
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score

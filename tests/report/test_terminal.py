@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from maskbench.report.sections.controls_text import lines
+from maskbench.report.sections.result_text import finding, print_result
 from rich.console import Console
 
 from flows import scenario, scenarios
@@ -15,8 +17,6 @@ from maskbench.method.judge_ask import load_prompts
 from maskbench.method.rates import RATES
 from maskbench.report.format import interval, percent
 from maskbench.report.sections.before_run_text import print_plan, print_scenario, print_sets
-from maskbench.report.sections.controls_text import lines
-from maskbench.report.sections.result_text import finding, print_result
 from maskbench.runs.forecast import plan
 from maskbench.scenarios import known_sets
 from maskbench.types import ARCHETYPES, Json

@@ -11,12 +11,12 @@ from typing import Any
 import orjson
 import pytest
 import typer
+from maskbench.report.sections.comparison_text import as_html, as_text, finding
 from typer.testing import CliRunner
 
 from maskbench.cli import compare as commands
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.report import notebook
-from maskbench.report.sections.comparison_text import as_html, as_text, finding
 from maskbench.results.comparison import compare
 from maskbench.types import OUTCOMES
 from measured_runs import change, edit, run

@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 import pytest
+from maskbench.report.rate_names import RATES, heading
+from maskbench.report.sections.comparison_text import NAMES
 from rich.console import Console
 
 from maskbench.cli.boards import leaderboard
@@ -17,9 +19,7 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.pages import words
 from maskbench.pages.board import SCORES
-from maskbench.report.rate_names import RATES, heading
 from maskbench.report.sections.board_text import as_text
-from maskbench.report.sections.comparison_text import NAMES
 from maskbench.results.comparison import RATES as COMPARED
 from maskbench.results.comparison import compare
 from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked, unpaired

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from maskbench.report.sections.result_text import print_result
 from rich.console import Console
 
 from flows import PROMPTS, Recorder, letter, number, says, scenario, verdict_a
@@ -31,7 +32,6 @@ from maskbench.method.controls import (
 )
 from maskbench.method.judge_ask import options, replies_in
 from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.report.sections.result_text import print_result
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan

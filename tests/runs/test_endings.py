@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from maskbench.report.sections.result_text import print_result
 from rich.console import Console
 
 from flows import says, verdict_a
@@ -16,7 +17,6 @@ from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
 from maskbench.report.sections.board_text import as_markdown
-from maskbench.report.sections.result_text import print_result
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import score

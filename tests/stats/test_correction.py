@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from maskbench.report.sections.corrected_text import without
+from maskbench.report.sections.result_text import print_result
 from numpy.typing import NDArray
 from rich.console import Console
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
-from maskbench.report.sections.corrected_text import without
-from maskbench.report.sections.result_text import print_result
 from maskbench.results.comparison import compare
 from maskbench.results.corrected import ASSUMPTION, Key, carried, corrected, corrected_difference, sample
 from maskbench.results.scored import result, score

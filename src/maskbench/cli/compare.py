@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from maskbench.cli import options
-from maskbench.cli.console import print_json, stdout
+from maskbench.cli.console import check_form, print_blocks, print_json, stdout
 from maskbench.errors import UsageError
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
@@ -32,6 +32,7 @@ def compare(
         float | None,
         typer.Option(metavar="X", help="Test that nothing got worse by this or more, such as 0.03."),
     ] = None,
+    format: options.Format = "text",
     json: Annotated[
         bool, typer.Option("--json", help="Print everything as JSON, all changed scenarios named.")
     ] = False,
@@ -42,15 +43,16 @@ def compare(
     """
     from maskbench.results.comparison import compare as compared
 
+    check_form(format, json=json)
     if not runs:
         raise UsageError("Which runs? Give two or more: maskbench compare RUN RUN.")
     made = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
     if json:
         print_json(made)
     else:
-        from maskbench.report.sections.comparison_text import print_comparison
+        from maskbench.report.sections.compared import comparison
 
-        print_comparison(made, stdout())
+        print_blocks(list(comparison(made)), format)
     if non_inferiority is not None:
         shown = [pairing["non_inferiority"]["all_shown"] for pairing in made["others"]]
         if not all(shown):
@@ -88,6 +90,6 @@ def plan(
     if json:
         print_json(made)
     else:
-        from maskbench.report.sections.comparison_text import print_plan
+        from maskbench.report.sections.sample_size_text import print_plan
 
         print_plan(made, stdout())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,9 +18,11 @@ from maskbench.runs.disk import PRIVATE, SHARED, inherited, make_folder
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from maskbench.report.blocks import Block, Section
     from maskbench.types import Json
 
 OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
+Form = Literal["text", "markdown", "latex"]
 Rules = Literal["reference", "published", "strict", "inspect"]
 
 
@@ -89,11 +91,33 @@ def stdout() -> Console:
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
-def print_summary(summary: Json) -> None:
+def print_summary(summary: Json, form: Form = "text") -> None:
     """Print a result."""
-    from maskbench.report.sections.result_text import print_result
+    from maskbench.report.of_one_run import result
 
-    print_result(summary, stdout())
+    print_blocks(result(summary), form)
+
+
+def check_form(form: Form, *, json: bool) -> None:
+    """Refuse two forms of output at once, before anything is read."""
+    if json and form != "text":
+        raise UsageError(f"--json and --format {form} are two forms of one output. Give one of them.")
+
+
+def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None:
+    """Print what sections made: for a terminal, or as Markdown or LaTeX to paste."""
+    if form == "text":
+        from maskbench.report.terminal import show
+
+        show(blocks, stdout())
+    elif form == "markdown":
+        from maskbench.report import markdown
+
+        typer.echo(markdown.render(blocks), nl=False)
+    else:
+        from maskbench.report import latex
+
+        typer.echo(latex.render(blocks), nl=False)
 
 
 def print_json(data: Any) -> None:

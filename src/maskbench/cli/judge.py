@@ -227,6 +227,7 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
 
 def _list(folder: RunFolder) -> None:
     from maskbench.judges.verdict_sets import listed
-    from maskbench.report.sections.judges_text import print_verdict_sets
+    from maskbench.report.sections.other_judges import verdict_sets
+    from maskbench.report.terminal import show
 
-    print_verdict_sets(listed(folder), stdout())
+    show(list(verdict_sets(listed(folder))), stdout())

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from maskbench.cli.console import Rules
+from maskbench.cli.console import Form, Rules
 from maskbench.method.archetypes import TABLE
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.settings import Filtered, Truncation
@@ -27,6 +27,9 @@ Verdicts = Annotated[
         help="A verdict set that `maskbench judge` made, or majority (of all), or majority:A,B,C.",
         show_default="the run's own",
     ),
+]
+Format = Annotated[
+    Form, typer.Option(metavar="FORM", help="text, or markdown or latex (with booktabs) to paste into a paper.")
 ]
 RulesOfRun = Annotated[
     Rules | None, typer.Option(metavar="NAME", help="Another rule set.", show_default="the run's own")

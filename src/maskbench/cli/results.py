@@ -10,6 +10,7 @@ import typer
 from maskbench.cli import options
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
+    check_form,
     print_json,
     print_summary,
     resume_line,
@@ -31,11 +32,13 @@ def score(
             show_default="the run's own labels, if any",
         ),
     ] = None,
+    format: options.Format = "text",
     json: Annotated[bool, typer.Option("--json", help="Print summary.json for these rules.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
     from maskbench.results.scored import result
 
+    check_form(format, json=json)
     if labels_from and labels_from.resolve() == folder.resolve():
         raise UsageError(
             f"--labels-from {labels_from} is the run itself, whose own labels are taken anyway. Leave it out."
@@ -44,7 +47,7 @@ def score(
     if json:
         print_json(summary)
     else:
-        print_summary(summary)
+        print_summary(summary, format)
     if summary["withheld"]:
         raise typer.Exit(TOO_MANY_ERRORS)
 

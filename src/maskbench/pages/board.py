@@ -10,7 +10,7 @@ from maskbench.method.rules import named
 from maskbench.pages.server.shelf import Known, Shown
 from maskbench.plain import shortened
 from maskbench.report.format import between, interval, percent, points
-from maskbench.report.rate_names import RATES
+from maskbench.report.words import RATES
 from maskbench.results.leaderboard import ALPHA, Board, Gap, Ranked, Unranked
 from maskbench.results.leaderboard_data import ends, rows
 from maskbench.stats.intervals import Estimate

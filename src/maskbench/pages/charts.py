@@ -6,107 +6,20 @@ comes in two widths, of which page.css shows the one that fits, so that text kee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Sequence
 from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
 from maskbench.pages.drawing import COLOURS, LETTER, PERCENT, QUARTERS, Scale, Sheet, Span
-from maskbench.report.format import interval, percent
+from maskbench.report.blocks import Mix, Part, Row
+from maskbench.report.format import between, interval, percent, shown, span
+from maskbench.report.format import points as written
+from maskbench.report.of_runs import run_colour
 from maskbench.stats.intervals import Estimate
-from maskbench.types import OutcomeName
 
-ORDER: tuple[OutcomeName, ...] = (
-    "lie",
-    "evasive",
-    "no_belief",
-    "honest",
-)  # lies grow from the left, honesty from the right
 WIDE, NARROW, PANEL = 704, 342, 336  # pixels
-RUN_COLOURS = ("run-1", "run-2", "run-3", "run-4", "run-5")
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of text: the first `texts` columns are names, and the last where it explains; the others are figures."""
-
-    kind: ClassVar[str] = "table"
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    caption: str = ""
-    texts: int = 1
-    last_text: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A chart, which says in words what it shows, with its title and the table behind it."""
-
-    kind: ClassVar[str] = "figure"
-    svg: Markup
-    title: str
-    table: Table
-    key: tuple[tuple[str, str], ...] = ()  # colours by name in page.css, and what they stand for
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One rate on a line of its own; `truth` is what a simulated subject was told to do, `reach` are bounds."""
-
-    label: str
-    estimate: Estimate
-    colour: str = "ink"
-    truth: float | None = None
-    reach: Span | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a bar: what it is, its colour by name in page.css, its share."""
-
-    name: str
-    colour: str
-    share: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """A bar: parts that add up to 1."""
-
-    label: str
-    parts: tuple[Part, ...]
-
-
-def outcomes(label: str, shares: Mapping[OutcomeName, Estimate]) -> Mix:
-    """The bar of a run's outcomes, or of a part of it: lies grow from the left, honesty from the right."""
-    return Mix(label, tuple(Part(name.replace("_", " "), colour_of(name), shares[name]) for name in ORDER))
-
-
-def colour_of(outcome: str) -> str:
-    """The name of an outcome's colour in page.css."""
-    return outcome.replace("_", "-")
-
-
-def shown(estimate: Estimate) -> str:
-    """A rate with its interval, as in the text: `62.5 % (55.8–68.8)`; without one, of how many it is."""
-    if estimate.value is None:
-        return "–"
-    ends = span(estimate)
-    return f"{percent(estimate.value)} ({interval(ends)})" if ends else f"{percent(estimate.value)} of {estimate.n:,}"
-
-
-def cell(estimate: Estimate) -> str:
-    """The same for a table, where the interval stands below."""
-    return shown(estimate).replace(" (", "\n(")
-
-
-def span(estimate: Estimate) -> Span | None:
-    """Both ends of an interval, or None."""
-    return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
 
 
 def both(draw: Callable[[float, str], Markup]) -> Markup:
@@ -116,7 +29,7 @@ def both(draw: Callable[[float, str], Markup]) -> Markup:
 
 def run_mark(place: int) -> tuple[str, str]:
     """Colour and shape of a run's points, by its place; together they repeat after 35 runs."""
-    return RUN_COLOURS[place % len(RUN_COLOURS)], _SHAPES[place % len(_SHAPES)]
+    return run_colour(place), _SHAPES[place % len(_SHAPES)]
 
 
 # Bars
@@ -251,12 +164,8 @@ _POINTS = "datum.value == 0 ? '0' : replace(format(100 * datum.value, '+d'), '-'
 
 
 def _points_of(estimate: Estimate) -> str:
-    from maskbench.report.sections.comparison_text import between, points
-
-    said = points(estimate.value)
-    return (
-        said if estimate.low is None or estimate.high is None else f"{said} ({between((estimate.low, estimate.high))})"
-    )
+    ends = span(estimate)
+    return f"{written(estimate.value)} ({between(ends)})" if ends else written(estimate.value)
 
 
 def _sheet(width: float, height: float, across: Span, title: str) -> Sheet:

@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from maskbench.pages.charts import shown
 from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
-from maskbench.pages.parts import RATE_OF, estimate
+from maskbench.report.format import estimate, shown
+from maskbench.report.outcome_bars import RATE_OF
 from maskbench.report.sections.dose_text import chosen_row
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName

@@ -9,12 +9,12 @@ from typing import Any
 from markupsafe import Markup
 
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.pages.charts import ORDER, Figure, Row, Table, bars, both, differences, outcomes, shown
-from maskbench.pages.dose_curves import DAMAGE, damage_curve, outcome_curve
-from maskbench.pages.parts import KEY, RATE_OF, WHISKERS, Content, Facts, Section, Warn, estimate
+from maskbench.pages.dose_curves import DAMAGE
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.plain import visible
-from maskbench.report.format import CAVEAT, between, percent, points
+from maskbench.report.blocks import Bars, Block, Differences, Facts, Figure, OverDose, Row, Section, Table, Warn
+from maskbench.report.format import CAVEAT, between, estimate, percent, points, shown
+from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, outcomes
 from maskbench.report.sections.dose_text import (
     DISPLAY,
     became,
@@ -86,9 +86,9 @@ def _sections(data: Json) -> Iterator[Section]:
 # The curve
 
 
-def _curves(data: Json, rows: Sequence[Json]) -> Iterator[Content]:
+def _curves(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
     yield Figure(
-        both(lambda width, variant: outcome_curve(data, rows, width, variant)),
+        (OverDose("outcomes", data, tuple(rows)),),
         "Outcomes by dose",
         _values(data, rows),
         KEY,
@@ -96,7 +96,7 @@ def _curves(data: Json, rows: Sequence[Json]) -> Iterator[Content]:
     )
     yield from _controls(data)
     yield Figure(
-        both(lambda width, variant: damage_curve(data, rows, width, variant)),
+        (OverDose("damage", data, tuple(rows)),),
         "Damage by dose",
         _damage_table(data, rows),
         tuple((colour, said) for _, colour, said in DAMAGE),
@@ -114,7 +114,7 @@ def _band_note(data: Json) -> str:
     )
 
 
-def _controls(data: Json) -> Iterator[Content]:
+def _controls(data: Json) -> Iterator[Block]:
     opposite, controls = opposite_row(data), data["controls"]
     rows = []
     if controls and controls["differences"]:
@@ -135,11 +135,11 @@ def _controls(data: Json) -> Iterator[Content]:
 # Side by side
 
 
-def _side_by_side(data: Json, rows: Sequence[Json]) -> Iterator[Content]:
+def _side_by_side(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
     mixes = [
         outcomes(_label(data, row), {name: estimate(row["values"][RATE_OF[name]]) for name in ORDER}) for row in rows
     ]
-    yield Figure(bars(mixes), "Outcomes by dose, as bars", _values(data, rows), KEY, WHISKERS)
+    yield Figure((Bars(tuple(mixes)),), "Outcomes by dose, as bars", _values(data, rows), KEY, WHISKERS)
     drawn = [Row(_label(data, row), _difference(row["rates"]["p_lie"]), "lie") for row in rows if "rates" in row]
     if any(row.estimate.value is not None for row in drawn):
         table = Table(
@@ -156,7 +156,7 @@ def _side_by_side(data: Json, rows: Sequence[Json]) -> Iterator[Content]:
             last_text=True,
         )
         yield Figure(
-            differences(drawn),
+            (Differences(tuple(drawn)),),
             "P(lie) against dose 0, scenario by scenario",
             table,
             (),
@@ -178,7 +178,7 @@ def _values(data: Json, rows: Sequence[Json]) -> Table:
 # Damage
 
 
-def _damage(data: Json, rows: Sequence[Json]) -> Iterator[Content]:
+def _damage(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
     yield (
         "Beliefs are elicited again at every dose. P(lie) is also given against the beliefs of dose 0: an intervention "
         "that moves beliefs instead of statements shows there. A reply is malformed where the judge calls it garbled, "
@@ -217,16 +217,13 @@ def _moved(row: Json) -> str:
 
 
 def _transitions(data: Json) -> Table:
-    return Table(
-        *became(data),
-        "Scenarios by the outcome of their first statement: at dose 0 (rows) and at the chosen dose (columns)",
-    )
+    return became(data)
 
 
 # The choice
 
 
-def _choice(data: Json) -> Iterator[Content]:
+def _choice(data: Json) -> Iterator[Block]:
     split, plan = data["split"], data["plan"]
     rows = [
         (

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import vl_convert
 from markupsafe import Markup
 
+from maskbench.plain import visible
+
 # Every colour by its name in page.css, which has a value for light and for dark; here the light one, for an SVG alone.
 COLOURS = {
     "ink": "#1d1c1a",
@@ -108,7 +110,7 @@ class Sheet:
 
     def texts(self, rows: Iterable[tuple[float, float, str, str]], align: str = "left", **mark: Any) -> None:
         """Lines of text around their middle: x, y, text, colour."""
-        found = [{"x": x, "y": y, "text": text, "colour": colour} for x, y, text, colour in rows]
+        found = [{"x": x, "y": y, "text": visible(text), "colour": colour} for x, y, text, colour in rows]
         made = {"align": align, "baseline": "middle", "fontSize": SIZE, "limit": 0} | mark
         self._add(found, "text", {"text": {"field": "text", "type": "nominal"}, "color": _COLOUR}, **made)
 
@@ -122,7 +124,7 @@ class Sheet:
             "layer": self._layers,
             "config": _LOOK,
         }
-        return _cleaned(vl_convert.vegalite_to_svg(spec), label, variant)
+        return _cleaned(vl_convert.vegalite_to_svg(spec), visible(label), variant)
 
     def _add(self, rows: Sequence[Json], kind: str, encoding: Json, **mark: Any) -> None:
         """Marks of one sort share a layer, since every layer takes time; only a line is one of its own."""

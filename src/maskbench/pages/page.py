@@ -8,26 +8,21 @@ from pathlib import Path
 from markupsafe import Markup
 
 from maskbench.method.judge_ask import options
-from maskbench.pages import (
-    sections,
-    sections_checks,
-    sections_compared,
-    sections_detail,
-    sections_judged,
-    sections_people,
-    words,
-)
+from maskbench.pages import opening, sections_people
 from maskbench.pages.explorer import embeddable, explorer
-from maskbench.pages.parts import Section, has_rates, pair, unit
-from maskbench.pages.sections_compared import Compared, compared
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.pages.story import story
-from maskbench.pages.what_was_run import identities
 from maskbench.plain import shortened, visible
+from maskbench.report import of_one_run
+from maskbench.report.against_first import Compared, compared
+from maskbench.report.blocks import Section
+from maskbench.report.of_runs import has_rates, unit
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections.controls_text import floor
-from maskbench.report.sections.corrected_text import beside
+from maskbench.report.sections import headline
+from maskbench.report.sections.audits import audits
+from maskbench.report.sections.compared import accuracy_and_honesty, comparison
+from maskbench.report.sections.what_was_run import identities
 from maskbench.types import Reply
 
 _LONGEST = 300  # characters of one text in the example
@@ -56,76 +51,55 @@ def render(
             sections=_sections(shown, found, include_text),
             example=_example(shown[0], include_text),
             explorer=explored.html,
-            limits=words.LIMITS,
+            limits=opening.LIMITS,
         )
     )
-    title = f"{words.question(shown)} – maskbench"
+    title = f"{opening.question(shown)} – maskbench"
     styles = (static("report.css"), *explored.styles)
     return document(title, Markup(body), styles, explored.scripts, kind="report")  # noqa: S704  # ours, escaped
 
 
 def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
     """What stands above the sections: the finding, the protocol line, the outcome bar."""
-    first = runs[0].summary
-    noise = floor(first["checks"]) if first.get("checks") else None
+    able = any(map(has_rates, runs))
     return {
-        "question": words.question(runs),
-        "method": words.method(runs),
-        "headline": _headline(runs[0]) if len(runs) == 1 else None,
-        "beside": [said for said in (beside(first.get("corrected")), noise) if said],
+        "question": opening.question(runs),
+        "method": opening.method(runs),
+        "headline": headline.rate(runs[0]) if len(runs) == 1 else None,
+        "beside": headline.beside(runs[0]),
         "of": unit(runs),
-        "each": [words.finding(run) for run in runs],
+        "each": [headline.finding(run) for run in runs],
         "findings": found.findings if found else (),
-        "told": tuple(words.told(runs)),
+        "told": tuple(headline.told(runs)),
         "identities": tuple(identities(runs)),
-        "bar": sections.headline(runs),
-        "hangs_on": words.hangs_on(runs) if any(has_rates(run) for run in runs) else "",
-        "evader": words.EVADER if any(has_rates(run) for run in runs) else "",
+        "bar": headline.outcomes(runs),
+        "hangs_on": headline.hangs_on(runs) if able else "",
+        "evader": headline.EVADER if able else "",
     }
-
-
-def _headline(run: Run) -> tuple[str, str] | None:
-    """The one figure with its interval."""
-    lie = run.result.rates["p_lie"]
-    return None if lie.value is None else pair(lie)
 
 
 def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -> list[Section]:
     """Every section of the report but the explorer and the limits, in order."""
-    one, detail, many = sections, sections_detail, sections_compared
-    ways = len({name for run in runs for name in run.summary["by_archetype"]})
-    pressing = "Six ways of pressing" if ways == 6 else "Ways of pressing"
-    made = [
-        Section("rates", "All the rates", "rates", tuple(one.rates(runs))),
-        Section("archetypes", pressing, "ways of pressing", tuple(one.archetypes(runs))),
-        Section("outright", "Asked outright, or not", "asked outright", tuple(one.outright(runs))),
-        Section("lying-at-k", "Asked again and again", "Lying@k", tuple(one.lying_at_k(runs))),
-        Section("beliefs", "What it believes", "beliefs", tuple(detail.beliefs(runs))),
-        Section("evasions", "How it evades", "evasion", tuple(detail.evasions(runs))),
-        Section("failures", "What failed, and what was cut", "failures", tuple(detail.failures(runs))),
-        Section("denials", "Denying both", "denying both", tuple(detail.denials(runs))),
-    ]
-    made += [section for section in _on_judge_and_subject(runs, include_text) if section.parts]
+    made = [*of_one_run.on_rates(runs), *_looked_closer(runs, include_text)]
     if found is not None:
-        plane = tuple(many.accuracy_and_honesty(runs))
+        pairings = tuple(comparison(found.data, found.refused))
         made += [
-            Section("comparison", "Held against the first", "comparison", tuple(many.comparison(found))),
-            Section("plane", "Accuracy and honesty", "accuracy and honesty", plane),
+            Section("comparison", "Held against the first", "comparison", pairings),
+            Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
         ]
-    return [*made, Section("tokens", "What it took", "tokens", tuple(detail.tokens(runs)))]
+    return [*made, of_one_run.on_cost(runs)]
 
 
-def _on_judge_and_subject(runs: Sequence[Run], include_text: bool) -> list[Section]:
+def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
     """What is there only where somebody looked closer at the judge or the subject."""
-    judged, people = sections_judged, sections_people
-    held = tuple(people.people(runs, include_text=include_text))
-    return [
-        Section("judges", "Through other judges", "other judges", tuple(judged.judges(runs))),
-        Section("audits", "The judge asked again", "audits", tuple(judged.audits(runs))),
+    held = tuple(sections_people.people(runs, include_text=include_text))
+    sections = (
+        of_one_run.on_judge(runs),
+        Section("audits", "The judge asked again", "audits", tuple(audits(runs))),
         Section("people", "Judge against people", "judge and people", held),
-        Section("corrected", "Corrected by people's labels", "people's labels", tuple(people.corrected(runs))),
-        Section("checks", "Checks on the subject", "checks", tuple(sections_checks.checks(runs))),
-    ]
+        *of_one_run.on_labels_and_subject(runs),
+    )
+    return [section for section in sections if section.parts]
 
 
 def _example(run: Run, include_text: bool) -> dict[str, str] | None:

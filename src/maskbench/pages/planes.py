@@ -5,26 +5,16 @@ A run keeps its colour, its shape and its number from one chart to the next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from maskbench.pages.charts import PANEL, both, run_mark, shown, span
-from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet, Span
-from maskbench.stats.intervals import Estimate
+from maskbench.pages.charts import PANEL, both, run_mark
+from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
+from maskbench.report.blocks import Line, Point
+from maskbench.report.format import shown, span
 
 # A curve
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A run's rate at each k, with its interval and the bounds that failures imply; `place` is the run's."""
-
-    label: str
-    place: int
-    points: Mapping[int, Estimate]
-    bounds: Mapping[int, Span]
 
 
 def curve(lines: Sequence[Line]) -> Markup:
@@ -66,15 +56,6 @@ def _line(sheet: Sheet, line: Line, aside: float) -> None:
 
 
 # The plane
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A run, by its place, in the plane of accuracy and honesty."""
-
-    place: int
-    across: Estimate
-    up: Estimate
 
 
 def plane(dots: Sequence[Point], across: str, up: str) -> Markup:

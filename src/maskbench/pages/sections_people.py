@@ -12,18 +12,16 @@ from maskbench.errors import UsageError
 from maskbench.judges.people.labels import LabelStore
 from maskbench.method.rules import named as rules_named
 from maskbench.method.verdict import from_json
-from maskbench.pages.charts import Figure, Row, Table, cell, points
 from maskbench.pages.explorer import embeddable
-from maskbench.pages.parts import Case, Content, Folded, Heading, Json, Warn, estimate, kappa, named, pair
 from maskbench.pages.story import verdict_words
-from maskbench.pages.words import archetype, times
 from maskbench.plain import shortened, visible
-from maskbench.report.format import percent
+from maskbench.report.blocks import Block, Case, Figure, Folded, Heading, Json, Points, Row, Table, Warn
+from maskbench.report.format import between, cell, estimate, kappa, percent, times
+from maskbench.report.format import points as difference
+from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
-from maskbench.report.sections.comparison_text import between
-from maskbench.report.sections.comparison_text import points as difference
-from maskbench.report.sections.corrected_text import COVERS, without
 from maskbench.report.sections.people_text import labelled, left_out, left_out_lies, mostly_missing
+from maskbench.report.words import archetype
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OUTCOMES
@@ -36,7 +34,7 @@ _CALLS = {"direct": "direct answers", "consistency": "consistency answers", "sta
 # Judge against people
 
 
-def people(runs: Sequence[Run], *, include_text: bool = False) -> Iterator[Content]:
+def people(runs: Sequence[Run], *, include_text: bool = False) -> Iterator[Block]:
     """How far the judge agrees with people and raters with each other; nothing where nobody has labelled.
 
     Raters are numbered in the order of their names, for a page may be passed on.
@@ -48,7 +46,7 @@ def people(runs: Sequence[Run], *, include_text: bool = False) -> Iterator[Conte
             yield from _held(run, include_text or embeddable(run.result.settings), several=len(runs) > 1)
 
 
-def _held(run: Run, embeds: bool, several: bool) -> Iterator[Content]:
+def _held(run: Run, embeds: bool, several: bool) -> Iterator[Block]:
     try:
         found = _measured(run)
     except ImportError as error:
@@ -138,8 +136,8 @@ def _alike(found: Json) -> Figure:
                 cells.append((f"{title}: {name}", f"{part['n']:,}", cell(share), *_coefficients(part)))
     cells += _all_raters(found)
     head = ("who, on what", "n", "alike", "κ", "α")
-    drawn = points(rows, title="share that is alike, of replies or of scenarios")
-    return Figure(drawn, "Verdicts and outcomes alike", Table(head, tuple(cells)), note=_note(found))
+    chart = Points(tuple(rows), "share that is alike, of replies or of scenarios")
+    return Figure((chart,), "Verdicts and outcomes alike", Table(head, tuple(cells)), note=_note(found))
 
 
 def _groups(found: Json) -> Iterator[tuple[str, Json]]:
@@ -203,7 +201,7 @@ def _table(names: Sequence[str], counts: dict[tuple[str, ...], int], caption: st
 def _kinds(parts: Sequence[Json], run: Run) -> Table:
     rows = tuple(
         (
-            archetype(part["archetype"], [run.summary])[0],
+            archetype(part["archetype"], [run.summary]),
             part["call"],
             f"{part['n']:,}",
             cell(_share(part)),
@@ -232,7 +230,7 @@ def _case(one: Json, place: int | None, embeds: bool, run: Run) -> Case:
     task = one["task_id"][:200]  # as the explorer has it
     address = quote(f"{one['archetype']}/{task}", safe="/,:", errors="replace")
     link = f"#scenario={address}{f'&run={place}' if place else ''}"
-    title = f"{archetype(one['archetype'], [run.summary])[0]}, {shortened(task, 60)}"
+    title = f"{archetype(one['archetype'], [run.summary])}, {shortened(task, 60)}"
     if not embeds:
         return Case(title, link, said)
     letters = "AB" if len(one["claims"]) > 1 else ("How much?",)
@@ -250,52 +248,3 @@ def _texts(one: Json) -> Iterator[tuple[str, str]]:
 
 def _cut(text: str) -> str:
     return visible(text, lines=True) if len(text) <= _LONGEST else shortened(text, _LONGEST)
-
-
-# Corrected rates
-
-_CORRECTED = (
-    ("p_lie", "P(lie)", "lie"),
-    ("p_honest", "P(honest)", "honest"),
-    ("p_evasive", "P(evasive)", "evasive"),
-    ("p_no_belief", "P(no belief)", "no-belief"),
-    ("honesty_score_normalized", "honesty score, normalised", "ink"),
-    ("conditional_lie_rate", "conditional lie rate", "lie"),
-)
-
-
-def corrected(runs: Sequence[Run]) -> Iterator[Content]:
-    """Rates corrected by people's labels, or why there are none."""
-    for run in runs:
-        if found := run.summary.get("corrected"):
-            yield from map(Heading, named(runs, run))
-            if found.get("assumption"):
-                yield Warn(shortened(str(found["assumption"]), 500))
-            if found["withheld"]:
-                yield Warn(f"Not corrected for the judge's error: {shortened(str(found['withheld']), 500)}")
-            else:
-                yield "People read some of the replies, too. Where they and the judge differ, these rates follow them."
-                rows = [Row(label, estimate(found["metrics"][name]), colour) for name, label, colour in _CORRECTED]
-                title = "Rates corrected for the judge's error"
-                drawn = points(rows, title="share (of what, “All the rates” says)")
-                yield Figure(drawn, title, _corrections(run, found), note=f"95 % intervals: {COVERS}.")
-                yield _rests_on(found)
-
-
-def _corrections(run: Run, found: Json) -> Table:
-    rows = []
-    for name, label, _ in _CORRECTED:
-        rate = found["metrics"][name]
-        share = rate["from_calibration"]
-        part = "–" if share is None else f"{share:.0%}".replace("%", " %")
-        judged = percent(run.result.rates[name].value)
-        rows.append((label, judged, *pair(estimate(rate)), difference(rate["added"]), part))
-    head = ("rate", "by the judge", "corrected", "95 %", "points", "judge's part")
-    return Table(head, tuple(rows), "The judge's part is the share of the variance that comes from the judge's error.")
-
-
-def _rests_on(found: Json) -> str:
-    whose = "scenarios of another run" if found.get("assumption") else f"of {times(found['scenarios'], 'scenario')}"
-    said = f"{found['settled']:,} {whose} have a human outcome"
-    differ = f"people differ from the judge on {found['disagreements']:,}"
-    return f"{'; '.join((said, differ, *without(found)))}."

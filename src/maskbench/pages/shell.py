@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from maskbench.plain import visible
+from maskbench.report.blocks import Inline, Words, seen, text_of
+from maskbench.report.stacking import stacked
 
 _CLOSES = re.compile(r"</|<!--")
 
@@ -83,7 +86,23 @@ def environment() -> Environment:
     )
     made.filters["visible"] = visible
     made.filters["joined"] = joined
+    made.filters["words"] = words
+    made.filters["drawn"] = _drawn
+    made.filters["seen"] = seen
     return made
+
+
+def words(text: Inline, letters: int | None = None) -> str:
+    """The words with hidden characters shown; a run's name above figures over lines of so many letters."""
+    if letters and isinstance(text, Words) and text.how == "name":
+        return stacked(visible(text.text), letters)
+    return visible(text_of(text), lines=True)
+
+
+def _drawn(charts: Any, *, panel: bool = False) -> Markup:
+    from maskbench.pages.figures import drawn  # what draws is slow to load, and not every page has charts
+
+    return drawn(charts, panel=panel)
 
 
 @lru_cache

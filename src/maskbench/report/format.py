@@ -1,10 +1,13 @@
-"""How figures are written, in every medium: rates, intervals, points, and tables of Markdown."""
+"""How figures are written, in every medium: rates, intervals, points, and what agrees beyond chance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from maskbench.plain import literal
+from maskbench.stats.intervals import Estimate
+
+Json = Mapping[str, Any]
 
 CAVEAT = "sampling error only; the judge's error is not in it"
 
@@ -36,8 +39,40 @@ def between(ends: Sequence[float] | None) -> str:
     return "–" if ends is None else f"{points(ends[0])} to {points(ends[1])}"
 
 
-def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:
-    """The same as a Markdown table; cells are shown as they are, whatever is in them."""
-    marks = ["---"] * texts + ["---:"] * (len(columns) - texts)
-    lines = [columns, marks, *([literal(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def kappa(value: float | None) -> str:
+    """Cohen's kappa as people write it; a dash where there is none."""
+    return "–" if value is None else f"{value:.2f}".replace("-", "−")
+
+
+def estimate(rate: Json) -> Estimate:
+    """A rate as summary.json has it."""
+    low, high = rate["ci95"] or (None, None)
+    return Estimate(rate["value"], low, high, rate["n"])
+
+
+def span(rate: Estimate) -> tuple[float, float] | None:
+    """Both ends of an interval, or None."""
+    return None if rate.low is None or rate.high is None else (rate.low, rate.high)
+
+
+def pair(rate: Estimate) -> tuple[str, str]:
+    """A rate and its interval as two cells."""
+    return percent(rate.value), interval(span(rate))
+
+
+def shown(rate: Estimate) -> str:
+    """A rate with its interval, as in the text: `62.5 % (55.8–68.8)`; without one, of how many it is."""
+    if rate.value is None:
+        return "–"
+    ends = span(rate)
+    return f"{percent(rate.value)} ({interval(ends)})" if ends else f"{percent(rate.value)} of {rate.n:,}"
+
+
+def cell(rate: Estimate) -> str:
+    """A rate with its interval below it, as in a narrow column."""
+    return shown(rate).replace(" (", "\n(")
+
+
+def times(count: int, what: str) -> str:
+    """A number of things: `1 scenario`, `2,000 scenarios`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

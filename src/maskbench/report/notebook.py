@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import fields
 from html import escape
@@ -11,10 +10,12 @@ from pathlib import Path
 
 from maskbench.plain import plain
 from maskbench.report.format import interval, percent
+from maskbench.report.of_one_run import result
+from maskbench.report.of_runs import Alone
 from maskbench.report.pairings import finding as comparison_finding
-from maskbench.report.sections.comparison_text import as_html, as_text
-from maskbench.report.sections.result_text import finding, print_result
-from maskbench.report.terminal import paper
+from maskbench.report.sections.compared import comparison as blocks
+from maskbench.report.sections.headline import finding
+from maskbench.report.terminal import text
 from maskbench.results import comparison, scored
 from maskbench.results.comparison import Comparison, Labels
 from maskbench.results.scored import Result
@@ -28,9 +29,7 @@ class ShownResult(Result):
     """A scored run whose repr is what `maskbench score` prints."""
 
     def __repr__(self) -> str:
-        text = io.StringIO()
-        print_result(self.summary, paper(text, 100))
-        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+        return text(result(self.summary), 100).rstrip("\n")
 
     def _repr_html_(self) -> str:
         """The finding and the main rates; everything that is not ours is escaped."""
@@ -47,7 +46,7 @@ class ShownResult(Result):
             + ("" if self.verdicts == "default" else f", verdicts {escape(plain(self.verdicts))}"),
             *([] if summary["complete"] else ["<b>Not complete.</b>"]),
             *(["<b>A smoke run: it measures nothing.</b>"] if summary["smoke"] else []),
-            escape(f"The headline is withheld: {self.withheld}" if self.withheld else finding(summary)),
+            escape(f"The headline is withheld: {self.withheld}" if self.withheld else plain(finding(Alone(summary)))),
         ]
         counts = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in self.counts.items())
         head = "<tr><th>rate</th><th>value</th><th>95 %</th><th>n</th></tr>"
@@ -58,13 +57,13 @@ class ShownComparison(Comparison):
     """A comparison whose `str()` is what `maskbench compare` prints, and whose repr is its findings."""
 
     def __str__(self) -> str:
-        return as_text(self.data)
+        return text(list(blocks(self.data)), 100)
 
     def __repr__(self) -> str:
-        return "\n".join(comparison_finding(self.data, pairing) for pairing in self.data["others"])
+        return "\n".join(plain(comparison_finding(self.data, pairing)) for pairing in self.data["others"])
 
     def _repr_html_(self) -> str:
-        return as_html(self.data)
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def score(
@@ -75,8 +74,8 @@ def score(
     `run` is a run's folder; `judges` says whether its verdict sets are to be held against each other. Raises
     RunUnreadable where it holds no run, UsageError for an unknown rule set or verdict set.
     """
-    result = scored.score(run, rules, verdicts, judges=judges)
-    return ShownResult(**{field.name: getattr(result, field.name) for field in fields(result)})
+    read = scored.score(run, rules, verdicts, judges=judges)
+    return ShownResult(**{field.name: getattr(read, field.name) for field in fields(read)})
 
 
 def compare(

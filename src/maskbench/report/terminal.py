@@ -1,16 +1,31 @@
-"""Tables of text and figures for a terminal and for Markdown."""
+"""Blocks for a terminal: tables that fit its width, sentences, labels with what is to say on them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from io import StringIO
 from typing import IO, Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as Grid
 from rich.text import Text
 
 from maskbench.plain import plain
+from maskbench.report.blocks import Block, Facts, Heading, Inline, Listed, Section, Sentence, Table, Warn, Words, seen
+from maskbench.report.stacking import stacked
+
+_TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
+_STYLES = {
+    "strong": "bold",
+    "honest": "green",
+    "lie": "red",
+    "evasive": "yellow",
+    "no_belief": "blue",
+    "error": "magenta",
+    "disputed": "cyan",
+}
+_TEXT = 26  # columns that a text has before a table is parted for want of room
 
 
 def paper(text: IO[str], width: int, *, record: bool = False) -> Console:
@@ -20,9 +35,124 @@ def paper(text: IO[str], width: int, *, record: bool = False) -> Console:
     return Console(file=text, width=width, record=record, color_system=None, **plainly, **surroundings)
 
 
-def figures(*columns: str | Text, texts: Collection[int] = (0,), gap: int = 2) -> Table:
+def show(blocks: Sequence[Block | Section], console: Console) -> None:
+    """Print the blocks, and sections under their titles, as wide as the console is."""
+    console.print(Group(*parts(blocks, console.width)))
+
+
+def text(blocks: Sequence[Block | Section], width: int) -> str:
+    """The blocks as plain text of this width, without colours."""
+    out = StringIO()
+    show(blocks, paper(out, width))
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def parts(blocks: Sequence[Block | Section], width: int) -> Iterator[RenderableType]:
+    """What rich prints of the blocks: an empty line between them, none before what a table is commented with."""
+    last = None
+    for block in _flat(blocks):
+        beside = isinstance(block, Sentence | Warn) and block.tone != "plain" and last is not None
+        if last is not None and not (beside or type(last) is type(block) is Facts or isinstance(last, Heading)):
+            yield Text()
+        yield from _shown(block, width)
+        last = block
+
+
+def _flat(blocks: Sequence[Block | Section]) -> Iterator[Any]:
+    for block in blocks:
+        if isinstance(block, Section):
+            if within := list(seen(block.parts, "text")):
+                yield from (Heading(block.title), *within)
+        else:
+            yield from seen((block,), "text")
+
+
+def _shown(block: Any, width: int) -> Iterator[RenderableType]:
+    match block:
+        case str():
+            yield Text(plain(block))
+        case Sentence():
+            yield Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
+        case Warn():
+            yield Text(plain(block.text), style=_TONES[block.tone])
+        case Heading():
+            yield Text(plain(block.text), style="bold")
+        case Listed():
+            yield from (Text(plain(f"- {item}")) for item in block.items)
+        case Facts():
+            yield _facts(block)
+        case Table():
+            yield from _tables(block, width)
+
+
+def _words(words: Inline) -> Text:
+    if isinstance(words, Words):
+        return Text(plain(words.text, lines=True), style=_STYLES.get(words.how, ""))
+    return Text(plain(words, lines=True))
+
+
+def _facts(block: Facts) -> Grid:
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, said in block.rows:
+        grid.add_row(Text(plain(label), style="bold"), Text(plain(said, lines=True)))
+    return grid
+
+
+# Tables
+
+
+def _tables(table: Table, width: int) -> Iterator[RenderableType]:
+    """The table, in as many as it takes to show every figure; its first columns stand in each of them."""
+    if table.caption:
+        yield Text(plain(table.caption), style="dim")
+    gap = next((gap for gap in (2, 1) if _needs(table, range(len(table.head)), gap) <= width), 1)
+    for place, columns in enumerate(_parted(table, width, gap)):
+        if place:
+            yield Text()
+        heads = [_head(table, column) for column in columns]
+        texts = [at for at, column in enumerate(columns) if table.kinds[column] == "text"]
+        grid = figures(*heads, texts=texts, gap=gap)
+        for row in table.rows:
+            grid.add_row(*(_words(row[column]) for column in columns))
+        yield grid
+
+
+def _parted(table: Table, width: int, gap: int) -> Iterator[list[int]]:
+    """The columns of each table, as many as fit beside the first ones."""
+    first, rest = list(range(table.texts)), list(range(table.texts, len(table.head)))
+    while rest:
+        count = len(rest)
+        while count > 1 and _needs(table, [*first, *rest[:count]], gap) > width:
+            count -= 1
+        yield [*first, *rest[:count]]
+        rest = rest[count:]
+    if len(table.head) <= table.texts:
+        yield first
+
+
+def _needs(table: Table, columns: Iterable[int], gap: int) -> int:
+    """How wide these columns are: figures as they are, texts up to where they may as well fold."""
+    wide = 0
+    for column in columns:
+        lines = [_head(table, column), *(_words(row[column]) for row in table.rows)]
+        most = max(line.cell_len for cell in lines for line in cell.split("\n"))
+        wide += gap + (min(most, _TEXT) if table.kinds[column] == "text" else most)
+    return wide - gap
+
+
+def _head(table: Table, column: int) -> Text:
+    """The head of a column; a run's name stands over several lines above its figures."""
+    head = table.head[column]
+    if isinstance(head, Words) and head.how == "name" and table.kinds[column] == "figure":
+        return Text(stacked(plain(head.text)))
+    return _words(head)
+
+
+def figures(*columns: str | Text, texts: Collection[int] = (0,), gap: int = 2) -> Grid:
     """A table whose columns at `texts` are text, which folds, and whose others are figures, which do not."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
+    table = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, gap, 0, 0))
     for place, column in enumerate(columns):
         if place in texts:
             table.add_column(column, overflow="fold", min_width=9)
@@ -31,6 +161,6 @@ def figures(*columns: str | Text, texts: Collection[int] = (0,), gap: int = 2) -
     return table
 
 
-def add(table: Table, *cells: str | Text) -> None:
+def add(table: Grid, *cells: str | Text) -> None:
     """Add a row; a bare string would be read as markup, and names are not ours."""
     table.add_row(*(Text(plain(cell)) if isinstance(cell, str) else cell for cell in cells))

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from maskbench.method.rules import named
 from maskbench.plain import literal, plain
-from maskbench.report.format import between, interval, markdown, percent, points, signed
+from maskbench.report.format import between, interval, percent, points, signed
+from maskbench.report.markdown import table as markdown
 from maskbench.report.terminal import add, figures, paper
 from maskbench.results.leaderboard import ALPHA, Board, Gap, Ranked
 from maskbench.results.leaderboard_data import Page, Row, ends, rows

@@ -9,8 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from maskbench.report.format import CAVEAT, between, percent, points
-from maskbench.report.sections.comparison_text import NAMES
 from maskbench.report.terminal import add, figures
+from maskbench.report.words import RATES as NAMES
 from maskbench.results.comparison import RATES, compare
 from maskbench.types import Json
 

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from maskbench.pinocchio.rule_judge import NAME as SANDBOX_JUDGE
 from maskbench.plain import plain
+from maskbench.report.blocks import Table
 from maskbench.report.format import CAVEAT, between, percent, points
-from maskbench.report.pairings import Grid, transitions
-from maskbench.report.terminal import add, figures
+from maskbench.report.sections.compared import transitions
+from maskbench.report.terminal import add, figures, parts
 from maskbench.types import EVASIONS
 
 Json = Mapping[str, Any]
@@ -211,7 +212,7 @@ def _controls(data: Json) -> Iterator[RenderableType]:
         )
 
 
-def became(data: Json) -> Grid:
+def became(data: Json) -> Table:
     """What became of each outcome between dose 0 and the chosen dose; no rows where none was chosen."""
     chosen = chosen_row(data)
     return transitions(chosen["transitions"] if chosen else {}, "dose 0", "chosen")
@@ -221,13 +222,8 @@ def _transitions(data: Json) -> Iterator[RenderableType]:
     chosen = chosen_row(data)
     if chosen is None:
         return
-    head, rows = became(data)
-    table = figures(*head)
-    for row in rows:
-        add(table, *row)
     yield Text()
-    yield table
-    yield Text("What became of each outcome, by first statements.", style="dim")
+    yield from parts((became(data),), 80)
 
 
 def _choice(data: Json) -> Iterator[RenderableType]:

@@ -1,43 +1,49 @@
-"""The section on the subject's checks: the noise floor, facts understood, self-reports, reasoning before a lie."""
+"""The section on the subject's controls: the noise floor, facts understood, self-reports, reasoning before a lie."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from maskbench.pages.charts import Figure, Row, Table, points
-from maskbench.pages.parts import Content, Heading, Json, estimate, kappa, named, pair
-from maskbench.pages.words import times
-from maskbench.report.format import percent
-from maskbench.report.runs_shown import Run
+from maskbench.report.blocks import Block, Figure, Heading, Json, Points, Row, Table
+from maskbench.report.format import estimate, kappa, pair, percent, shown, times
+from maskbench.report.of_runs import Scored, named
+from maskbench.report.words import OUTRIGHT
 
 
-def checks(runs: Sequence[Run]) -> Iterator[Content]:
-    """What the checks on the subject found; nothing where a run has none."""
+def checks(runs: Sequence[Scored]) -> Iterator[Block]:
+    """What the controls on the subject came to; nothing where a run has none."""
     for run in runs:
-        if found := run.summary.get("checks"):
+        if part := run.summary.get("checks"):
             yield from map(Heading, named(runs, run))
-            yield from _checked(found)
+            yield from _checked(part)
 
 
-def _checked(found: Json) -> Iterator[Content]:
-    made = [(name, found[name]) for name in _WORDS if found[name]]
-    for name, part in made:
-        failed = f" {part['failed']:,} more have no verdict, and count nowhere here." if part["failed"] else ""
+def floor(checks: Json) -> str | None:
+    """The noise floor in a few words, to stand beside P(lie); None where there was no placebo."""
+    if not checks["placebo"] or checks["placebo"]["p_lie"]["value"] is None:
+        return None
+    return f"noise floor: {shown(estimate(checks['placebo']['p_lie']))} of neutral replies are judged a lie"
+
+
+def _checked(checks: Json) -> Iterator[Block]:
+    asked = [(name, checks[name]) for name in _WORDS if checks[name]]
+    for name, part in asked:
+        lack = "outcome" if name == "placebo" else "verdict"
+        failed = f" {part['failed']:,} more have no {lack}, and count nowhere here." if part["failed"] else ""
         yield f"{_WORDS[name]}{_BESIDE[name](part) if name in _BESIDE else ''}{failed}"
     rows: list[Row | str] = []
     cells: list[tuple[str, ...]] = []
-    for name, part in made:
+    for name, part in asked:
         rows.append(_TITLES[name])
         for label, rate, colour, of in _rates(name, part):
             rows.append(Row(label, estimate(rate), colour))
             cells.append((label, *pair(estimate(rate)), f"{rate['n']:,}", of))
     table = Table(("rate", "value", "95 %", "n", "of what"), tuple(cells), last_text=True)
     able = any(isinstance(row, Row) and row.estimate.value is not None for row in rows)
-    yield (
-        Figure(points(rows, title="share (of what, the table says)"), "What the checks found", table) if able else table
-    )
-    if report := found["self_report"]:
+    chart = Points(tuple(rows), "share (of what, the table says)")
+    yield Figure((chart,), "What the checks found", table) if able else table
+    if report := checks["self_report"]:
         yield _reports(report["counts"])
 
 
@@ -91,10 +97,10 @@ _BESIDE = {"check_provided": _misread, "self_report": _by_chance, "traces": _rea
 
 
 def _rates(name: str, part: Json) -> Iterator[tuple[str, Json, str, str]]:
-    """The rates of one check: label, rate, colour, of what."""
+    """The rates of one control: label, rate, colour, of what."""
     if name == "placebo":
         yield "lies in neutral replies", part["p_lie"], "lie", "scenarios with a neutral question"
-        yield "P(lie) under pressure", part["p_lie_pressured"], "lie", "the same scenarios"
+        yield "P(lie) under pressure", part["p_lie_pressured"], "lie", "those of them with an outcome there"
     elif name == "check_provided":
         yield "facts understood", part["understood"], "ink", "scenarios with provided facts"
         yield "P(lie) where understood", part["p_lie_understood"], "lie", "those of them that were understood"
@@ -106,20 +112,13 @@ def _rates(name: str, part: Json) -> Iterator[tuple[str, Json, str, str]]:
         yield from _traced(part)
 
 
-_OUTRIGHT = {"yes": "asked for outright", "no": "not asked for", "unsaid": "not known if asked for"}
-
-
 def _traced(part: Json) -> Iterator[tuple[str, Json, str, str]]:
     yield "knew and lied", part["all"]["share"], "lie", "lies with reasoning that was judged"
     groups: dict[str, Any] = part["asked_outright"]
     if set(groups) != {"unsaid"}:
         for name, group in groups.items():
-            yield (
-                f"… {_OUTRIGHT[name]}",
-                group["share"],
-                "lie",
-                f"of {times(group['lies'], 'lie')}, those with reasoning",
-            )
+            of = f"of {times(group['lies'], 'lie')}, those with reasoning"
+            yield f"… {OUTRIGHT[name]}", group["share"], "lie", of
 
 
 def _reports(counts: Json) -> Table:

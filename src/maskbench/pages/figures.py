@@ -1,0 +1,34 @@
+"""The charts of a figure, drawn: each kind of data by the one function that draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from maskbench.pages.charts import bars, both, differences, points
+from maskbench.pages.dose_curves import damage_curve, outcome_curve
+from maskbench.pages.planes import curve, plane
+from maskbench.report.blocks import Bars, Chart, Curve, Differences, OverDose, Plane, Points
+
+
+def drawn(charts: Sequence[Chart], *, panel: bool = False) -> Markup:
+    """These charts, one below the other, in the widths that a page has, or in that of one panel of several."""
+    return Markup().join(_draw(chart, panel=panel) for chart in charts)
+
+
+def _draw(chart: Chart, *, panel: bool) -> Markup:
+    match chart:
+        case Bars():
+            return bars(chart.mixes, thick=chart.thick, of=chart.of, panel=panel)
+        case Points():
+            return points(chart.rows, title=chart.axis, panel=panel)
+        case Differences():
+            return differences(chart.rows)
+        case Curve():
+            return curve(chart.lines)
+        case Plane():
+            return plane(chart.points, chart.across, chart.up)
+        case OverDose():
+            draw = outcome_curve if chart.shows == "outcomes" else damage_curve
+            return both(lambda width, variant: draw(chart.data, chart.rows, width, variant))

@@ -1,0 +1,51 @@
+"""The runs of a page held against the first of them, and why some could not be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from maskbench.errors import UsageError
+from maskbench.plain import one_line
+from maskbench.report.blocks import Json
+from maskbench.report.pairings import finding
+from maskbench.report.runs_shown import Run
+from maskbench.results.comparison import compare
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Runs held against the first one: what `maskbench compare --json` has, and why some could not be."""
+
+    data: Json | None
+    refused: tuple[str, ...]
+
+    @property
+    def findings(self) -> list[str]:
+        """A sentence or two on each pairing."""
+        return [] if self.data is None else [finding(self.data, pairing) for pairing in self.data["others"]]
+
+
+def compared(runs: Sequence[Run], rules: str, verdicts: str | None) -> Compared:
+    """The first run against every other, one test for all; runs that share no scenario with it are left out."""
+    first, *others = runs
+    try:
+        return Compared(_compare(first, others, rules, verdicts), ())
+    except UsageError:
+        able, refused = [], []
+        for run in others:
+            try:
+                _compare(first, [run], rules, verdicts)
+                able.append(run)
+            except UsageError as error:
+                refused.append(f"{run.name} is not held against {first.name}: {one_line(str(error), 400)}")
+        return Compared(_compare(first, able, rules, verdicts) if able else None, tuple(refused))
+
+
+def _compare(first: Run, others: Sequence[Run], rules: str, verdicts: str | None) -> Any:
+    paths = [run.result.path for run in (first, *others)]
+    data = compare(*paths, rules=rules, verdicts=verdicts).data
+    for about, run in zip((data["first"], *data["others"]), (first, *others), strict=True):
+        about["subject"] = run.label
+    return data

@@ -1,0 +1,309 @@
+"""What a report is made of, before any medium: sentences, tables, facts, figures as data, warnings, in sections.
+
+A section is one file of `report/sections` that makes these blocks. `terminal.py`, `markdown.py`, `latex.py` and the
+templates of `pages` show them: how a block looks is theirs, what it says is the section's. Blocks hold texts of models
+and endpoints as they are (on one line, see `plain.one_line`); each medium makes them harmless in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from maskbench.stats.intervals import Estimate
+
+Medium = Literal["page", "text"]  # text: terminal, Markdown and LaTeX
+How = Literal["strong", "code", "name", "honest", "lie", "evasive", "no_belief", "error", "disputed"]
+Tone = Literal["plain", "note", "caution", "bad", "good"]
+Ends = tuple[float, float]
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words that stand out: strong ones, a command, an outcome in its colour, a run's name that may be broken."""
+
+    text: str
+    how: How = "strong"
+
+
+Inline = str | Words
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence or several; a bare string is one, too."""
+
+    kind: ClassVar[str] = "sentence"
+    parts: tuple[Inline, ...]
+    tone: Tone = "plain"
+
+    @property
+    def text(self) -> str:
+        """The sentence without emphasis."""
+        return "".join(map(text_of, self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """A sentence that must not be overlooked; `bad` where it takes the result away, else a caution."""
+
+    kind: ClassVar[str] = "warning"
+    text: str
+    tone: Tone = "caution"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A title inside a section."""
+
+    kind: ClassVar[str] = "heading"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Sentences, one below the other."""
+
+    kind: ClassVar[str] = "list"
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Labels with what is to say on each; a text may have several lines."""
+
+    kind: ClassVar[str] = "facts"
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: the first `texts` columns are text, and the last where it explains; the others are figures.
+
+    A line break in a cell parts a figure from its interval.
+    """
+
+    kind: ClassVar[str] = "table"
+    head: tuple[Inline, ...]
+    rows: tuple[tuple[Inline, ...], ...]
+    caption: str = ""
+    texts: int = 1
+    last_text: bool = False
+
+    @property
+    def kinds(self) -> tuple[Literal["text", "figure"], ...]:
+        """What each column holds."""
+        last = len(self.head) - 1
+        return tuple(
+            "text" if place < self.texts or (self.last_text and place == last) else "figure"
+            for place in range(len(self.head))
+        )
+
+
+# Figures as data
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One rate on a line of its own; `truth` is what a simulated subject was told to do, `reach` are bounds."""
+
+    label: str
+    estimate: Estimate
+    colour: str = "ink"
+    truth: float | None = None
+    reach: Ends | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a bar: what it is, its colour by name in page.css, its share."""
+
+    name: str
+    colour: str
+    share: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """A bar: parts that add up to 1."""
+
+    label: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A run's rate at each k, with its interval and the bounds that failures imply; `place` is the run's."""
+
+    label: str
+    place: int
+    points: Mapping[int, Estimate]
+    bounds: Mapping[int, Ends]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A run, by its place, in the plane of accuracy and honesty."""
+
+    place: int
+    across: Estimate
+    up: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars of parts, one a row; `of` is what the shares are of."""
+
+    mixes: tuple[Mix, ...]
+    of: str = "scenarios"
+    thick: float = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Rates with their intervals, one a line; a string is a heading between them."""
+
+    rows: tuple[Row | str, ...]
+    axis: str = "share of scenarios"
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Differences with their intervals, around zero."""
+
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Lying@k over k, a line a run."""
+
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Runs between two rates, each of which has an axis with a name."""
+
+    points: tuple[Point, ...]
+    across: str
+    up: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverDose:
+    """The outcomes, or the damage, of a dose curve's rows over the dose; `data` is what dose.json holds."""
+
+    shows: Literal["outcomes", "damage"]
+    data: Json
+    rows: tuple[Json, ...]
+
+
+Chart = Bars | Points | Differences | Curve | Plane | OverDose
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Charts with a title and the table behind them, which is all that a medium without charts shows."""
+
+    kind: ClassVar[str] = "figure"
+    charts: tuple[Chart, ...]
+    title: str
+    table: Table
+    key: tuple[tuple[str, str], ...] = ()  # colours by name in page.css, and what they stand for
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A small chart beside others; none where it has no rates."""
+
+    title: str
+    charts: tuple[Chart, ...]
+    text: str = ""
+    count: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Small charts of one kind, with one table behind them all."""
+
+    kind: ClassVar[str] = "panels"
+    title: str
+    panels: tuple[Panel, ...]
+    table: Table
+    key: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+
+
+# What only some media show
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One reply to read: a link to its scenario on the same page, what is said of it, its claims by letter, and texts.
+
+    Without claims and texts where these may not stand on the page.
+    """
+
+    kind: ClassVar[str] = "case"
+    title: str
+    link: str
+    text: str
+    claims: tuple[tuple[str, str], ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What a page shows when one asks for it, and no other medium."""
+
+    kind: ClassVar[str] = "folded"
+    title: str
+    parts: tuple[Table | Case, ...]
+
+
+Shown = str | Sentence | Warn | Heading | Listed | Facts | Table | Figure | Panels | Case | Folded
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """A block for one medium: what explains a section at length, or a list that is too long, is for the page."""
+
+    kind: ClassVar[str] = "only"
+    medium: Medium
+    block: Shown
+
+
+Block = Shown | Only
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section: `anchor` is its address on a page, `short` its name in the list of contents."""
+
+    anchor: str
+    title: str
+    short: str
+    parts: tuple[Block, ...]
+
+
+def text_of(words: Inline) -> str:
+    """The words without emphasis."""
+    return words.text if isinstance(words, Words) else words
+
+
+def seen(blocks: Sequence[Block], medium: Medium) -> Iterator[Shown]:
+    """The blocks that this medium shows; where it has no charts, the tables behind them."""
+    for block in blocks:
+        if isinstance(block, Only):
+            if block.medium == medium:
+                yield from seen((block.block,), medium)
+        elif medium == "page" or isinstance(block, str):
+            yield block
+        elif isinstance(block, (Figure, Panels)):
+            yield block.table
+        elif not isinstance(block, (Case, Folded)):
+            yield block

@@ -1,0 +1,66 @@
+"""A report on runs from its sections, in their order: the one list that terminal, page, Markdown and LaTeX share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.report.blocks import Block, Facts, Section
+from maskbench.report.of_runs import Alone, Json, Scored
+from maskbench.report.sections.all_rates import rates
+from maskbench.report.sections.asked_outright import outright
+from maskbench.report.sections.beliefs import beliefs
+from maskbench.report.sections.control_answers import checks
+from maskbench.report.sections.corrected_rates import corrected
+from maskbench.report.sections.denials import denials
+from maskbench.report.sections.headline import headline, outcomes
+from maskbench.report.sections.kinds_of_evasion import evasions
+from maskbench.report.sections.lying_at_k import lying_at_k
+from maskbench.report.sections.other_judges import judges
+from maskbench.report.sections.ways_of_pressing import archetypes
+from maskbench.report.sections.ways_of_pressing import title as pressing
+from maskbench.report.sections.what_failed import failures
+from maskbench.report.sections.what_it_took import tokens
+from maskbench.report.sections.what_was_run import identity
+
+
+def on_rates(runs: Sequence[Scored]) -> Iterator[Section]:
+    """What every run has."""
+    yield Section("rates", "All the rates", "rates", tuple(rates(runs)))
+    yield Section("archetypes", pressing(runs), "ways of pressing", tuple(archetypes(runs)))
+    yield Section("outright", "Asked outright, or not", "asked outright", tuple(outright(runs)))
+    yield Section("lying-at-k", "Asked again and again", "Lying@k", tuple(lying_at_k(runs)))
+    yield Section("beliefs", "What it believes", "beliefs", tuple(beliefs(runs)))
+    yield Section("evasions", "How it evades", "evasion", tuple(evasions(runs)))
+    yield Section("failures", "What failed, and what was cut", "failures", tuple(failures(runs)))
+    yield Section("denials", "Denying both", "denying both", tuple(denials(runs)))
+
+
+def on_judge(runs: Sequence[Scored]) -> Section:
+    """What other judges say."""
+    return Section("judges", "Through other judges", "other judges", tuple(judges(runs)))
+
+
+def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
+    """What people's labels and the subject's controls say."""
+    yield Section("corrected", "Corrected by people's labels", "people's labels", tuple(corrected(runs)))
+    yield Section("checks", "Checks on the subject", "checks", tuple(checks(runs)))
+
+
+def on_cost(runs: Sequence[Scored]) -> Section:
+    """What it took."""
+    return Section("tokens", "What it took", "tokens", tuple(tokens(runs)))
+
+
+def result(summary: Json) -> list[Block | Section]:
+    """The whole result of one run as text, from its summary: what `maskbench score` prints."""
+    run = Alone(summary)
+    runs = (run,)
+    return [
+        *headline(run),
+        outcomes(runs),
+        *on_rates(runs),
+        on_judge(runs),
+        *on_labels_and_subject(runs),
+        on_cost(runs),
+        Section("run", "What was run", "run", (Facts(tuple(identity(run))),)),
+    ]

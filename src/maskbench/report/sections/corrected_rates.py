@@ -1,0 +1,108 @@
+"""The section on rates that are corrected for the judge's error by people's labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.plain import one_line
+from maskbench.report.blocks import Block, Figure, Heading, Json, Points, Row, Table, Warn, Words
+from maskbench.report.format import between, estimate, interval, pair, percent, points, times
+from maskbench.report.of_runs import Scored, named
+from maskbench.report.words import RATES
+
+COVERS = "sampling error and the judge's error are both in the interval; people are taken to be right"
+_COLOURS = {
+    "p_lie": "lie",
+    "p_honest": "honest",
+    "p_evasive": "evasive",
+    "p_no_belief": "no-belief",
+    "honesty_score_normalized": "ink",
+    "conditional_lie_rate": "lie",
+}
+
+
+def beside(corrected: Json | None) -> str | None:
+    """Corrected P(lie) in a few words, to stand beside the judge's; None where nothing carries it."""
+    if not corrected or corrected["withheld"]:
+        return None
+    lie = corrected["metrics"]["p_lie"]
+    whose = "carried over from another run, see there" if corrected.get("assumption") else "people's labels"
+    return f"corrected for the judge's error ({whose}): {percent(lie['value'])} ({interval(lie['ci95'])})"
+
+
+def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
+    """Rates corrected by people's labels with what they rest on, or why there are none.
+
+    Never without the assumption that they rest on, where the labels are another run's.
+    """
+    for run in runs:
+        if part := run.summary.get("corrected"):
+            yield from map(Heading, named(runs, run))
+            yield from _of_run(run, part)
+
+
+def _of_run(run: Scored, part: Json) -> Iterator[Block]:
+    if part.get("assumption"):
+        yield Warn(one_line(str(part["assumption"]), 500))
+    if part["withheld"]:
+        yield Warn(_withheld(part))
+        return
+    yield "People read some of the replies, too. Where they and the judge differ, these rates follow them."
+    rows = tuple(Row(RATES[name], estimate(part["metrics"][name]), colour) for name, colour in _COLOURS.items())
+    chart = Points(rows, "share (of what, “All the rates” says)")
+    title, note = "Rates corrected for the judge's error", f"95 % intervals: {COVERS}."
+    yield Figure((chart,), title, _table(run, part), note=note)
+    yield _rests_on(part)
+
+
+def _withheld(part: Json) -> str:
+    return f"Not corrected for the judge's error: {one_line(str(part['withheld']), 500)}"
+
+
+def _table(run: Scored, part: Json) -> Table:
+    rows = []
+    for name in _COLOURS:
+        rate = part["metrics"][name]
+        share = rate["from_calibration"]
+        judge = "–" if share is None else f"{share:.0%}".replace("%", " %")
+        judged = percent(run.summary["metrics"][name]["value"])
+        rows.append((RATES[name], judged, *pair(estimate(rate)), points(rate["added"]), judge))
+    head = ("rate", "by the judge", "corrected", "95 %", "points", "judge's part")
+    return Table(head, tuple(rows), "The judge's part is the share of the variance that comes from the judge's error.")
+
+
+def _rests_on(part: Json) -> str:
+    whose = "scenarios of another run" if part.get("assumption") else f"of {times(part['scenarios'], 'scenario')}"
+    settled = f"{part['settled']:,} {whose} have a human outcome"
+    differ = f"people differ from the judge on {part['disagreements']:,}"
+    return f"{'; '.join((settled, differ, *without(part)))}. In these rates {COVERS}."
+
+
+def without(part: Json) -> Iterator[str]:
+    """Which labelled scenarios do not count, and why."""
+    if part["undecided"]:
+        yield f"raters differ on {part['undecided']:,} more, which nobody has decided"
+    if part["without_replies"]:
+        yield f"{part['without_replies']:,} more lack replies of the subject, so that no label can settle them"
+    if part["without_judged_outcome"]:
+        yield f"{part['without_judged_outcome']:,} of them are left out, having no outcome by the judge"
+
+
+def difference(part: Json, first: str, other: str) -> Iterator[Block]:
+    """The corrected difference of two runs, or why there is none."""
+    if part["withheld"]:
+        yield Warn(_withheld(part))
+        return
+    rows = tuple(
+        (
+            RATES[name],
+            *(percent(rate["first"]), percent(rate["other"])),
+            *(points(rate["difference"]), between(rate["ci95"])),
+        )
+        for name, rate in part["rates"].items()
+    )
+    yield Table(("corrected by people's labels", Words(first, "name"), Words(other, "name"), "points", "95 %"), rows)
+    labelled = " and ".join(
+        f"{count:,} of {name}" for count, name in zip(part["labelled"], (first, other), strict=True)
+    )
+    yield f"Scenarios labelled: {labelled}, each run by labels of its own; {COVERS}."

@@ -1,0 +1,219 @@
+"""What stands above everything else: P(lie), the finding in words, what changes how it is read, and the outcomes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from maskbench.plain import one_line
+from maskbench.report.blocks import (
+    Bars,
+    Block,
+    Figure,
+    How,
+    Json,
+    Points,
+    Row,
+    Sentence,
+    Table,
+    Words,
+)
+from maskbench.report.format import CAVEAT, estimate, interval, pair, percent, times
+from maskbench.report.of_runs import Scored, has_rates, named, statements, table, unit
+from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
+from maskbench.report.runs_shown import Run
+from maskbench.report.sections.control_answers import floor
+from maskbench.report.sections.corrected_rates import beside as corrected
+from maskbench.results.summary import left_open
+from maskbench.types import OutcomeName
+
+PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
+_GRAVE = ("A smoke run.", "No headline.", "Not complete.")  # they take the result away
+_SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
+EVADER = "A model that always evades would score 0 % lies here."
+
+
+def headline(run: Scored) -> Iterator[Block]:
+    """What was run, what changes how it is read, P(lie) with what stands beside it, and the finding, as text."""
+    yield _what(run)
+    for strong, said in warnings(run):
+        yield Sentence((Words(strong), f" {said}"), "bad" if strong in _GRAVE else "caution")
+    if lie := rate(run):
+        yield Sentence(("P(lie) ", Words(lie[0], "lie"), f"   95 % interval {lie[1]}"))
+        yield Sentence((f"({CAVEAT})",), "note")
+        yield from (Sentence((said,), "note") for said in beside(run))
+        yield finding(run)
+
+
+def rate(run: Scored) -> tuple[str, str] | None:
+    """P(lie) and its interval; None where it is withheld or nothing is done."""
+    return pair(estimate(run.summary["metrics"]["p_lie"])) if has_rates(run) else None
+
+
+def beside(run: Scored) -> list[str]:
+    """What a reader of P(lie) has to see with it: P(lie) by people's labels, and the noise floor."""
+    checks = run.summary.get("checks")
+    return [said for said in (corrected(run.summary.get("corrected")), floor(checks) if checks else None) if said]
+
+
+def _what(run: Scored) -> Sentence:
+    summary = run.summary
+    judges = dict.fromkeys(one_line(summary["judge"][kind]["name"], 60) for kind in ("binary", "numeric"))
+    verdicts = "" if summary["verdicts"] == "default" else f", verdict set {one_line(summary['verdicts'], 40)}"
+    said = f" on {one_line(summary['scenarios']['taken'], 80)}, judged by {' and '.join(judges)}"
+    return Sentence((Words(one_line(run.label)), f"{said}, rules {summary['rules']}{verdicts}"))
+
+
+def finding(run: Scored) -> str:
+    """The result in words."""
+    metrics, label = run.summary["metrics"], one_line(run.label)
+    if not has_rates(run):
+        return f"No result for {label}."
+    lie, honest, evasive, no_belief = (metrics[name] for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief"))
+    return (
+        f"Under pressure {label} contradicted its own stated belief in {percent(lie['value'])} of {unit([run])} "
+        f"({interval(lie['ci95'])}), kept to it in {percent(honest['value'])}, evaded in {percent(evasive['value'])}, "
+        f"and had no stable belief in {percent(no_belief['value'])}.{_often(run)}"
+    )
+
+
+def _often(run: Scored) -> str:
+    """What the shares are of where there are several statements a scenario, and how many scenarios saw a lie."""
+    count = statements(run)
+    point = run.summary["metrics"]["lying_at"].get(str(count), {})
+    if count == 1 or point.get("value") is None:
+        return ""
+    around = f" ({interval(point['ci95'])})" if point["ci95"] else ""
+    return (
+        f" With {count} statements a scenario these are shares of statements; at least one of the {count} was a lie in "
+        f"{percent(point['value'])} of scenarios{around}."
+    )
+
+
+def hangs_on(runs: Sequence[Scored]) -> str:
+    """What the headline hangs on besides the model, and what it is not."""
+    judges = dict.fromkeys(
+        one_line(run.summary["judge"][kind]["name"], 60) for run in runs for kind in ("binary", "numeric")
+    )
+    return (
+        f"{PRESSES}, so this is not how often a model lies in use. It hangs on more than the model: on the judge "
+        f"({' and '.join(judges)}), whose own error is not in the interval, on these scenarios, and on the rules "
+        f"“{runs[0].summary['rules']}” that make beliefs and lies out of verdicts. Figures with another protocol id, "
+        "scenario set or rule set are other measurements."
+    )
+
+
+# Warnings
+
+
+def told(runs: Sequence[Scored]) -> Iterator[tuple[str, str, str]]:
+    """Every warning once: which runs it is about (empty: all of them), a word or two, and a sentence."""
+    about: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        for warning in warnings(run):
+            about.setdefault(warning, []).append(run.name)
+    for (strong, said), names in about.items():
+        yield "" if len(names) == len(runs) else ", ".join(names), strong, said
+
+
+def warnings(run: Scored) -> Iterator[tuple[str, str]]:
+    """What changes how all the rest is to be read: a word or two, and a sentence."""
+    summary = run.summary
+    planted = summary["subject"].get("planted")
+    if planted or summary["subject"].get("organism") or (isinstance(run, Run) and run.simulated):
+        what = "simulated model" if planted else "model organism"
+        yield (
+            "Not a real model.",
+            f"How often a {what} lies was chosen by its makers, so it is never ranked; what its figures show is that "
+            "the instrument finds it.",
+        )
+    if summary["smoke"]:
+        yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
+    if summary["withheld"]:
+        yield "No headline." if summary["complete"] else "Not complete.", one_line(summary["withheld"])
+    if said := left_open(summary):
+        yield "Going on.", one_line(said)
+    if dispute := _disputed(summary):
+        yield "Disputed.", dispute
+    if isinstance(run, Run) and (own := str(run.record["settings"]["rules"])) != summary["rules"]:
+        said = f"The run was made for the rules “{one_line(own, 40)}” and is shown under “{summary['rules']}”."
+        yield "Other rules.", said
+    for note in summary["notes"]:
+        yield "Note.", one_line(note, 500)
+
+
+def _disputed(summary: Json) -> str | None:
+    """How much the judges of an ensemble dispute, and what that leaves open."""
+    ensemble, lie = summary.get("ensemble"), summary["metrics"]["p_lie"]
+    if not ensemble or not ensemble["disputed_outcomes"]:
+        return None
+    said = f"The judges dispute {ensemble['disputed_outcomes']:,} of {times(ensemble['outcomes'], 'outcome')}."
+    if not (ends := lie.get("disputed_bounds")):
+        return said
+    around = f" (95 % interval around both: {interval(wide)})" if (wide := lie.get("disputed_bounds_ci95")) else ""
+    return f"{said} Whoever is right, P(lie) lies between {percent(ends[0])} and {percent(ends[1])}{around}."
+
+
+# Outcomes
+
+
+def outcomes(runs: Sequence[Scored]) -> Figure | Table:
+    """The outcome bar, or counts alone where there are no rates."""
+    able, behind = [run for run in runs if has_rates(run)], _table(runs)
+    if not able:
+        return behind
+    if len(runs) == 1:
+        summary, of = runs[0].summary, unit(runs)
+        rows = Points(tuple(_row(summary, name) for name in ORDER), f"share of {of}")
+        note = f"{WHISKERS} {_TOLD}" if summary["planted"] else WHISKERS
+        return Figure((Bars((mix("", summary["metrics"]),), of, 58), rows), "Outcomes", behind, KEY, note)
+    without = ", ".join(run.name for run in runs if run not in able)
+    note = f"{WHISKERS} Without rates, and so without a bar: {without}." if without else WHISKERS
+    bars = Bars(tuple(mix(run.name, run.summary["metrics"]) for run in able), unit(able))
+    return Figure((bars,), "Outcomes", behind, KEY, note)
+
+
+_TOLD = (
+    "The upright marks are what this simulated subject was told to do, over all scenarios: its lie and evade are "
+    "shares of those in which it has a belief."
+)
+
+
+def _row(summary: Json, name: OutcomeName) -> Row:
+    planted = summary["planted"]
+    truth = planted[RATE_OF[name]] if planted else None
+    return Row(name.replace("_", " "), estimate(summary["metrics"][RATE_OF[name]]), colour_of(name), truth)
+
+
+def _table(runs: Sequence[Scored]) -> Table:
+    disputed = any("disputed" in run.summary["counts"] for run in runs)
+    planted = any(run.summary["planted"] for run in runs)
+    rows = [
+        (*named(runs, run), Words(name.replace("_", " "), name), f"{count:,}", *_share(run, name, disputed, planted))
+        for run in runs
+        for name, count in run.summary["counts"].items()
+    ]
+    more = (*(("disputes either way",) if disputed else ()), *(("as simulated",) if planted else ()))
+    return table(runs, ("outcome", "scenarios", "share", "95 %", *more), rows, " ".join(_notes(runs)))
+
+
+def _share(run: Scored, name: How, disputed: bool, planted: bool) -> Iterator[str]:
+    """The share of an outcome with its interval, with what disputes leave open and what a simulation was told."""
+    found = run.summary["metrics"][RATE_OF[name]] if name in RATE_OF else None  # type: ignore[index]
+    yield from pair(estimate(found)) if found else ("", "")
+    if disputed:
+        yield interval(found.get("disputed_bounds")) if found else ""
+    if planted:
+        truth = run.summary["planted"]
+        yield percent(truth[RATE_OF[name]]) if truth and found else ""  # type: ignore[index]
+
+
+def _notes(runs: Sequence[Scored]) -> Iterator[str]:
+    if any(statements(run) > 1 for run in runs):
+        yield "Scenarios are counted by their first statement; shares are over all statements."
+    if any(_SAMPLE.search(str(run.summary["scenarios"]["taken"])) for run in runs):
+        yield "Shares have the weights of the sample; counts do not."
+    if any(run.summary["second"] for run in runs):
+        yield "Counts are by the second judge where it looked; shares weigh what it changed."
+    if any("disputed" in run.summary["counts"] for run in runs):
+        yield "A disputed outcome counts in each share by the part of its judges who find that."

@@ -1,0 +1,187 @@
+"""The section on other judges of the same replies: every verdict set, their majority, second looks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from maskbench.plain import one_line
+from maskbench.report.blocks import Block, Facts, Figure, Heading, Json, Points, Row, Sentence, Table, Warn, Words
+from maskbench.report.format import between, cell, estimate, interval, kappa, pair, percent, points, shown, times
+from maskbench.report.of_runs import Scored, named, unit
+from maskbench.report.runs_shown import Run
+from maskbench.stats.intervals import Estimate
+from maskbench.types import OUTCOMES
+
+_KINDS = ("direct", "consistency", "statement", "numerical")
+
+
+def judges(runs: Sequence[Scored]) -> Iterator[Block]:
+    """Every verdict set of a run, their majority, and how far they agree; how a second look was done."""
+    for run in runs:
+        held, second = run.summary.get("judges"), run.summary.get("second")
+        others = tuple(_others(run)) if isinstance(run, Run) else ()
+        if held or second or others:
+            yield from map(Heading, named(runs, run))
+        if second:
+            yield from _second(second, estimate(run.summary["metrics"]["p_lie"]), f"share of {unit([run])}")
+        if held:
+            yield from several(held, f"share of {unit([run])}")
+        yield from others
+
+
+def verdict_sets(sets: Sequence[Json]) -> Iterator[Block]:
+    """The verdict sets of a run: each name with its judge, and below it what there is."""
+    for about in sets:
+        yield Sentence((Words(one_line(about["name"])), f"  {_judge(about)}"))
+        counts = f"{about['verdicts']:,} verdicts, {about['failed']:,} failed"
+        begun = about["created"].partition("+")[0].replace("T", " ")
+        said = f"  {counts}, protocol {one_line(about['protocol'])}, begun {one_line(begun)}"
+        yield Sentence((said,), "note")
+
+
+def _others(run: Run) -> Iterator[Sentence]:
+    """What the run has that this page is not about, with the command that shows it."""
+    here, sets = str(run.summary["verdicts"]), run.record.get("verdict_sets", {})
+    if run.summary.get("judges"):
+        said = f"This page is by the verdict set {one_line(here, 80)}. By another one: "
+        yield Sentence((said, _command(run, "NAME")))
+    for name in sorted(name for name, about in sets.items() if "second" in about and name != here):
+        judge = one_line(str(sets[name]["settings"]["judge"]), 60)
+        said = f"{judge} had a second look at some of the scenarios, which is not in the figures here. To see it: "
+        yield Sentence((said, _command(run, name)))
+
+
+def _command(run: Run, verdicts: str) -> Words:
+    command = shlex.join(["maskbench", "report", str(run.result.path), "--verdicts", verdicts])
+    return Words(one_line(command, 1000), "code")
+
+
+def several(held: Json, axis: str) -> Iterator[Block]:
+    """P(lie) by each set, what a reader has to know of them, their outcomes, and every two of them side by side."""
+    yield (
+        "The very same replies were read by several judges. How far apart their figures are shows how much hangs on "
+        "the judge; that judges agree does not show that they are right."
+    )
+    ensemble = held["ensemble"]
+    every = [*held["sets"], *([ensemble] if ensemble else [])]
+    rows = tuple(Row(_name(about), estimate(about["p_lie"]), "lie", reach=_reach(about)) for about in every)
+    cells = tuple((_name(about), _judge(about), *_lie(about)) for about in every)
+    lies = Table(("verdict set", "judge", "P(lie)", "95 %", "n"), cells, texts=2)
+    if any(row.estimate.value is not None for row in rows):
+        key = (("unknown", "whatever the disputed outcomes are"),) if any(row.reach for row in rows) else ()
+        together = "both together" if ensemble and len(ensemble["members"]) == 2 else "their majority"
+        yield Figure((Points(rows, axis),), f"P(lie) by each verdict set, and by {together}", lies, key)
+    else:
+        yield lies
+    if said := " ".join(one_line(each, 300) for each in remarks(held)):
+        yield Warn(said)
+    yield _counts(every)
+    if ensemble and not ensemble["withheld"]:
+        yield _majority(ensemble)
+    yield from _pairs(held["pairs"])
+
+
+def remarks(held: Json) -> Iterator[str]:
+    """What a reader of these figures has to know: sets without P(lie), sets in no majority, one judge twice."""
+    ensemble = held["ensemble"]
+    members = ensemble["members"] if ensemble else []
+    for about in (*held["sets"], *([ensemble] if ensemble else [])):
+        if about["withheld"]:
+            alone = members and about is not ensemble and about["name"] not in members
+            left = ", so it is not in the majority" if alone else ""
+            yield f"{about['name']} has no P(lie): {about['withheld']}{left}."
+    for names in held["alike"]:
+        twice = sum(name in members for name in names) > 1
+        counted = " The majority counts that judge more than once." if twice else ""
+        yield f"{' and '.join(names)} are by the very same judge, asked in the same way.{counted}"
+
+
+def _name(about: Json) -> str:
+    return one_line(str(about["name"]), 30)
+
+
+def _judge(about: Json) -> str:
+    """Who judged: one judge, one for each kind of scenario, or of whom the majority is one."""
+    if "members" in about:
+        *names, last = (one_line(name, 30) for name in about["members"])
+        return f"both {names[0]} and {last}" if len(names) == 1 else f"the majority of {', '.join(names)} and {last}"
+    return " and ".join(dict.fromkeys(one_line(str(about[kind]), 40) for kind in ("judge", "numeric_judge")))
+
+
+def _lie(about: Json) -> tuple[str, str, str]:
+    return *pair(estimate(about["p_lie"])), f"{about['n']:,}"
+
+
+def _reach(about: Json) -> tuple[float, float] | None:
+    ends = about["p_lie"].get("disputed_bounds")
+    return (ends[0], ends[1]) if ends else None
+
+
+def _counts(every: Sequence[Json]) -> Table:
+    names = [name for name in (*OUTCOMES, "disputed") if any(name in about["counts"] for about in every)]
+    rows = tuple((_name(about), *(f"{about['counts'].get(name, 0):,}" for name in names)) for about in every)
+    caption = "Scenarios by outcome, of the first statement."
+    return Table(("verdict set", *(name.replace("_", " ") for name in names)), rows, caption)
+
+
+def _majority(ensemble: Json) -> str:
+    lie, count = shown(estimate(ensemble["p_lie"])), len(ensemble["members"])
+    who = "both judges" if count == 2 else f"the majority of {count:,}"
+    said = f"By {who}, verdict by verdict, P(lie) is {lie}."
+    disputed = ensemble["counts"].get("disputed", 0)
+    if not disputed:
+        return f"{said} No outcome is disputed."
+    are = "outcome is" if disputed == 1 else "outcomes are"
+    said += f" {disputed:,} {are} disputed, and counted in each share by the part of the judges that find it"
+    ends = _reach(ensemble)
+    return f"{said}; whoever is right, P(lie) lies in {interval(ends)} %." if ends else f"{said}."
+
+
+def _pairs(pairs: Sequence[Json]) -> Iterator[Table]:
+    """How far every two judges agree on outcomes and on verdicts, and what that does to P(lie)."""
+    moved, alike = [], []
+    for two in pairs:
+        first, other = (one_line(str(two[side]), 30) for side in ("first", "other"))
+        lie, outcomes = two["p_lie"] or {}, two["outcomes"]
+        change = points(lie.get("difference")), between(lie.get("ci95"))
+        outcome = _outcomes(outcomes), kappa(outcomes["kappa"]), f"{outcomes['n']:,}"
+        moved.append((f"{other} − {first}", *change, *outcome))
+        alike.append((f"{other} and {first}", *(_alike(two["verdicts"][kind]) for kind in _KINDS)))
+    caption = "What the choice of judge does to P(lie), in points and paired, and how many outcomes are alike."
+    yield Table(("verdict sets", "P(lie), points", "95 %", "outcomes alike", "κ", "n"), tuple(moved), caption)
+    caption = (
+        "Verdicts alike by kind, with Cohen's κ, the agreement beyond chance. Numbers are alike where they agree "
+        "within 5 %."
+    )
+    yield Table(("verdict sets", "direct", "consistency", "statement", "numbers"), tuple(alike), caption)
+
+
+def _outcomes(part: Json) -> str:
+    return cell(estimate({"value": part["agree"], "ci95": part["ci95"], "n": part["n"]}))
+
+
+def _alike(part: Json) -> str:
+    beyond = "" if part["kappa"] is None else f"κ {kappa(part['kappa'])}, "
+    return f"{percent(part['agree'])}\n({beyond}n {part['n']:,})"
+
+
+def _second(look: Json, lie: Estimate, axis: str) -> Iterator[Block]:
+    """How a second judge looked at a part, what it changed, and P(lie) without it."""
+    yield (
+        "A second judge looked at every scenario that the first was unsure of, and at a random share of the others. "
+        "The rates here weigh what it changed by how scenarios were chosen."
+    )
+    rows = (Row("first judge alone", estimate(look["p_lie_first"]), "lie"), Row("with the second look", lie, "lie"))
+    cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
+    table = Table(("P(lie)", "value", "95 %", "n"), cells)
+    able = any(row.estimate.value is not None for row in rows)
+    yield Figure((Points(rows, axis),), "P(lie) with and without the second look", table) if able else table
+    drawn = f"{look['drawn']:,} of the other {look['sure']:,}"
+    yield Facts(
+        (
+            ("first judge", f"verdict set {one_line(str(look['first']), 30)}"),
+            ("unsure", f"all {times(look['unsure'], 'scenario')}: {look['changed_unsure']:,} changed"),
+            ("drawn", f"{drawn}, each standing for {look['stands_for']:.3g}: {look['changed_drawn']:,} changed"),
+        )
+    )

@@ -1,0 +1,114 @@
+"""The section on archetypes: the outcomes under each way of pressing, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from maskbench.method.archetypes import in_order
+from maskbench.report.blocks import Bars, Block, Chart, Only, Panel, Panels, Points, Row, Table, Warn
+from maskbench.report.format import cell, estimate
+from maskbench.report.of_runs import Scored, named, unit
+from maskbench.report.outcome_bars import KEY, NAMES, ORDER, RATE_OF, WHISKERS, colour_of, mix
+from maskbench.report.words import archetype as titled
+from maskbench.report.words import pressing
+from maskbench.types import OUTCOMES
+
+Parts = list[tuple[Scored, Any]]
+
+
+def title(runs: Sequence[Scored]) -> str:
+    """What the section is called."""
+    return "Six ways of pressing" if len(_all(runs)) == 6 else "Ways of pressing"
+
+
+def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
+    """Small charts of the archetypes, side by side."""
+    names = _all(runs)
+    if not names:
+        yield "No scenario is done yet."
+        return
+    if len(names) == 1:
+        way = _title(runs, names[0]).lower()
+        yield f"All scenarios here press in one way, {way}; the figures above are about nothing else."
+    else:
+        mixed = "A model can withstand one way of pressing and give in to another; the overall figure is their mixture."
+        yield Only("page", mixed)
+    panels = tuple(_panel(runs, name) for name in names)
+    note = WHISKERS if len(runs) > 1 else ""
+    yield Panels("Archetypes side by side", panels, _shares(runs, names), KEY, note)
+    yield Only("text", _counts(runs, names))
+    yield from (Only("text", Warn(said)) for said in _withheld(runs, names))
+
+
+def _all(runs: Sequence[Scored]) -> list[str]:
+    """The archetypes of these runs, ours first and in our order."""
+    return in_order(name for run in runs for name in run.summary["by_archetype"])
+
+
+def _title(runs: Sequence[Scored], name: str) -> str:
+    return titled(name, (run.summary for run in runs))
+
+
+def _parts(runs: Sequence[Scored], name: str) -> Parts:
+    return [(run, run.summary["by_archetype"][name]) for run in runs if name in run.summary["by_archetype"]]
+
+
+def _panel(runs: Sequence[Scored], name: str) -> Panel:
+    parts = _parts(runs, name)
+    held = " ".join(
+        f"{': '.join((*named(runs, run), 'withheld:'))} {part['withheld']}" for run, part in parts if part["withheld"]
+    )
+    text = pressing(name, (run.summary for run in runs))
+    count = " / ".join(dict.fromkeys(f"{sum(part['counts'].values()):,}" for _, part in parts))
+    return Panel(_title(runs, name), tuple(_chart(runs, parts)), f"{text} {held}".strip(), f"{count} scenarios")
+
+
+def _chart(runs: Sequence[Scored], parts: Parts) -> Iterator[Chart]:
+    able = [(run, part["metrics"]) for run, part in parts if part["metrics"]["p_lie"]["value"] is not None]
+    if len(runs) == 1 and able:
+        metrics = able[0][1]
+        rows = (
+            Row(label, estimate(metrics[RATE_OF[outcome]]), colour_of(outcome))
+            for outcome, label in zip(ORDER, NAMES, strict=True)
+        )
+        yield Points(tuple(rows), f"share of {unit(runs)}")
+    elif able:
+        yield Bars(tuple(mix(run.name, metrics) for run, metrics in able), unit(runs), 22)
+
+
+def _shares(runs: Sequence[Scored], names: Sequence[str]) -> Table:
+    rows = []
+    for name in names:
+        for run, part in _parts(runs, name):
+            cells = [cell(estimate(part["metrics"][RATE_OF[outcome]])) for outcome in ORDER]
+            cells += [cell(estimate(part["metrics"]["accuracy"])), f"{sum(part['counts'].values()):,}"]
+            rows.append((_title(runs, name), *named(runs, run), *cells))
+    return _table(runs, (*NAMES, "accuracy", "scenarios"), rows)
+
+
+def _counts(runs: Sequence[Scored], names: Sequence[str]) -> Table:
+    """How many scenarios had which outcome, for media in which nobody can filter the list of all scenarios."""
+    disputed = any("disputed" in part["counts"] for name in names for _, part in _parts(runs, name))
+    outcomes = (*OUTCOMES, "disputed") if disputed else OUTCOMES
+    rows = [
+        (_title(runs, name), *named(runs, run), *(f"{part['counts'].get(outcome, 0):,}" for outcome in outcomes))
+        for name in names
+        for run, part in _parts(runs, name)
+    ]
+    return _table(runs, tuple(outcome.replace("_", " ") for outcome in outcomes), rows)
+
+
+def _table(runs: Sequence[Scored], head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    several = len(runs) > 1
+    return Table(("archetype", *(("run",) if several else ()), *head), tuple(rows), "", 2 if several else 1)
+
+
+def _withheld(runs: Sequence[Scored], names: Sequence[str]) -> Iterator[str]:
+    """Every reason once, with the archetypes that it is about."""
+    held: dict[str, list[str]] = {}
+    for name in names:
+        for run, part in _parts(runs, name):
+            if part["withheld"]:
+                held.setdefault(part["withheld"], []).append(": ".join((*named(runs, run), _title(runs, name))))
+    yield from (f"Withheld: {', '.join(where)}. {why}" for why, where in held.items())
