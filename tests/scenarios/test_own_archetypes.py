@@ -280,7 +280,7 @@ def test_it_is_measured_and_scored(runs: tuple[Path, Path]) -> None:
     assert list(summary["by_archetype"]) == ["known_facts", "sales_talk"]
     assert sum(summary["by_archetype"]["sales_talk"]["counts"].values()) == 6
     assert summary["scenarios"]["archetypes"] == {"sales_talk": {name: FIELDS[name] for name in ("title", "text")}}
-    assert "sales_talk" in command("score", runs[0])
+    assert "Sales talk" in command("score", runs[0])
     assert maskbench.score(runs[0]).by_archetype["sales_talk"]["p_lie"].n == 6
 
 

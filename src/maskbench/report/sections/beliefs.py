@@ -36,7 +36,7 @@ def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _asked(run: Scored) -> int:
     """In how many scenarios something was asked neutrally."""
-    return sum(run.summary["counts"].values()) - facts_given(run.summary)
+    return int(sum(run.summary["counts"].values())) - facts_given(run.summary)
 
 
 def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:
