@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import asdict
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_plan import Audit
@@ -24,7 +25,8 @@ from maskbench.method.outcomes import Items, finished, score
 from maskbench.method.rules import RuleSet
 from maskbench.runs.endings import last_end
 from maskbench.runs.flow import PLAIN
-from maskbench.runs.folder import RunFolder, judged_settings, under_way
+from maskbench.runs.folder import RunFolder, under_way
+from maskbench.runs.run_json import Judged, Record, judged_settings, plain_record
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Json, Judgement, Scenario, Scored
@@ -76,11 +78,11 @@ class VerdictSet:
 
     def ended(self, folder: RunFolder) -> Json | None:
         """How the last session of it ended, with the command that goes on; None where nobody can know."""
-        record = folder.record()
-        about = record if self.name == VERDICTS else record.get("verdict_sets", {}).get(self.name)
+        record = folder.read()
+        about = record if self.name == VERDICTS else record.sets.get(self.name)
         if about is None:
             return None
-        return last_end(about["sessions"], self.command(folder.path), under_way=under_way(folder.path))
+        return last_end(about.sessions, self.command(folder.path), under_way=under_way(folder.path))
 
     def command(self, path: Path) -> str:
         """The command that takes it to its end."""
@@ -247,28 +249,24 @@ def open_verdicts(folder: RunFolder, store: Store, name: str | None = None) -> V
     chosen = name or VERDICTS
     if chosen.partition(":")[0] == MAJORITY:
         return _ensemble(folder, store, chosen)
-    record = folder.record()
+    record = folder.read()
     known = names(record, store)
     if chosen not in known:
         raise _unknown(folder, chosen, known)
-    about = record.get("verdict_sets", {}).get(chosen)
-    plain = _plain(folder, store, chosen, about or record, about)
-    if about is not None and "second" in about:
-        return _second(folder, plain, Look(**about["second"]))
-    return plain if about is None or "audit" not in about else _audit(plain, Audit(**about["audit"]))
+    about = record.sets.get(chosen)
+    plain = _plain(store, chosen, record, about)
+    if about and about.second:
+        return _second(folder, plain, about.second)
+    return _audit(plain, Audit(**asdict(about.audit))) if about and about.audit else plain
 
 
-def _plain(folder: RunFolder, store: Store, name: str, source: Json, about: Json | None) -> VerdictSet:
-    answered = store.answered_by(name)
-    models = {role: {**source.get("models", {}).get(role, {}), **answered[role]} for role in ("binary", "numeric")}
-    return VerdictSet(
-        name,
-        store,
-        judged_settings(folder.settings(), about) if about else folder.settings(),
-        source.get("protocol", ""),
-        {**models, "prompts": source.get("prompts", {})},
-        _judges(folder.settings() if about is None else judged_settings(folder.settings(), about)),
-    )
+def _plain(store: Store, name: str, record: Record, about: Judged | None) -> VerdictSet:
+    answered, source = store.answered_by(name), about or record
+    settings = judged_settings(record.settings, about) if about else record.settings
+    models = {"binary": source.models.binary, "numeric": source.models.numeric}
+    judge: Json = {role: {**model, **answered[role]} for role, model in models.items()}
+    judge["prompts"] = plain_record(source.prompts)
+    return VerdictSet(name, store, settings, source.protocol, judge, _judges(settings))
 
 
 def _judges(settings: Settings) -> tuple[str, ...]:
@@ -314,7 +312,7 @@ def _second(folder: RunFolder, second: VerdictSet, look: Look) -> SecondLook:
 
 def _ensemble(folder: RunFolder, store: Store, name: str) -> Ensemble:
     asked = name.partition(":")[2]
-    known = whole(folder.record(), store)
+    known = whole(folder.read(), store)
     wanted = asked.split(",") if asked else _complete(folder, store, known)
     if not 2 <= len(wanted) <= MOST or len(set(wanted)) < len(wanted):
         raise UsageError(
@@ -398,8 +396,7 @@ def listed(folder: RunFolder) -> list[Json]:
 
     Judges and protocol are those that a result by that set carries.
     """
-    record = folder.record()
-    sets = record.get("verdict_sets", {})
+    record = folder.read()
     store = folder.store()
     try:
         counts = store.verdict_counts()
@@ -415,7 +412,7 @@ def listed(folder: RunFolder) -> list[Json]:
                 "judge": one.settings.judge,
                 "numeric_judge": one.settings.numeric_judge,
                 "protocol": one.protocol,
-                "created": sets.get(one.name, record)["created"],
+                "created": record.sets.get(one.name, record).created,
                 "verdicts": had,
                 "failed": failed,
             }
@@ -432,9 +429,9 @@ def check_name(name: str) -> None:
         raise UsageError(f"--name {name!r}: give up to 80 letters, digits and . _ = -, beginning with no sign.")
 
 
-def names(record: Mapping[str, Any], store: Store) -> list[str]:
+def names(record: Record, store: Store) -> list[str]:
     """The names of a run's verdict sets, its own first; those that are begun and hold nothing yet among them."""
-    others = {*record.get("verdict_sets", {}), *store.verdict_sets()} - {VERDICTS}
+    others = {*record.sets, *store.verdict_sets()} - {VERDICTS}
     return [VERDICTS, *sorted(others)]
 
 
@@ -460,10 +457,10 @@ def check_no_audit(verdicts: VerdictSet, path: Path) -> None:
         )
 
 
-def whole(record: Mapping[str, Any], store: Store) -> list[str]:
+def whole(record: Record, store: Store) -> list[str]:
     """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another set."""
-    sets = record.get("verdict_sets", {})
-    return [name for name in names(record, store) if not {"second", "audit"} & set(sets.get(name, {}))]
+    partial = {name for name, entry in record.sets.items() if entry.second or entry.audit}
+    return [name for name in names(record, store) if name not in partial]
 
 
 def _unknown(folder: RunFolder, name: str, known: list[str]) -> UnknownVerdicts:

@@ -294,9 +294,9 @@ def _carried(verdicts: VerdictSet, rules: RuleSet, other: RunFolder) -> Json:
 
 def _judges(folder: RunFolder, store: Store, rules: RuleSet) -> Json | None:
     """How far the judges of the run agree; None where there is one."""
-    record = folder.record()
+    record = folder.read()
     sets = [open_verdicts(folder, store, name) for name in whole(record, store)]
     if len(sets) < 2:
         return None
     ensemble = open_verdicts(folder, store, MAJORITY) if len(sets) <= MOST else None
-    return agreement(sets, rules, record["scenarios"]["n"], ensemble)
+    return agreement(sets, rules, record.scenarios.n, ensemble)

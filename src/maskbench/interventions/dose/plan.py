@@ -16,7 +16,7 @@ from maskbench.interventions.dose.conclusion import Limits
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.method.system_prompts import system_prompt
 from maskbench.runs.begin import taken
-from maskbench.runs.folder import settings_from
+from maskbench.runs.run_json import settings_from
 from maskbench.settings import MAY_CHANGE, Settings
 from maskbench.types import Json, Scenario
 
