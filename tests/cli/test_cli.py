@@ -437,7 +437,7 @@ SOUND = ("--judge", "sim-judge", "--scenarios", "starter")
         (("run", "openai/gpt-4o", *SOUND), "OPENAI_API_KEY"),
         (("run", "scripted/none.json", *SOUND), "Give scripted/FILE.json"),
         (("run", "sim", "--scenarios", "none"), "Give starter, sandbox, cais/MASK, a folder"),
-        (("run", "sim", "--archetype", "lies"), "'--archetype': 'lies' is not one of 'known_facts', 'provided_facts'"),
+        (("run", "sim", "--archetype", "lies"), "--archetype lies: starter has only continuations, disinformation,"),
         (("run", "sim", "--archetype", "known_fact"), "'disinformation'. Did you mean known_facts?"),
         (("run", "sim", "--sample", 3, "--limit", 3), "Give one of them"),
         (("run", "sim", "--sample", 0), "greater than or equal to 1"),
