@@ -438,7 +438,7 @@ SOUND = ("--judge", "sim-judge", "--scenarios", "starter")
         (("run", "scripted/none.json", *SOUND), "Give scripted/FILE.json"),
         (("run", "sim", "--scenarios", "none"), "Give starter, sandbox, cais/MASK, a folder"),
         (("run", "sim", "--archetype", "lies"), "--archetype lies: starter has only continuations, disinformation,"),
-        (("run", "sim", "--archetype", "known_fact"), "'disinformation'. Did you mean known_facts?"),
+        (("run", "sim", "--archetype", "known_fact"), "statistics. Did you mean known_facts?"),
         (("run", "sim", "--sample", 3, "--limit", 3), "Give one of them"),
         (("run", "sim", "--sample", 0), "greater than or equal to 1"),
         (("run", "sim", "--statements", "many"), "--statements"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -73,7 +74,7 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
     found = {archetype for archetype, _ in keys}
     for archetype in settings.archetypes:
         if archetype not in found:
-            raise UsageError(f"--archetype {archetype}: {settings.scenarios} has only {', '.join(sorted(found))}.")
+            raise UsageError(_not_there(archetype, settings.scenarios, sorted(found)))
     keys = [key for key in keys if not settings.archetypes or key[0] in settings.archetypes]
     if settings.sample is not None:
         weights = sample(keys, settings.sample, settings.seed)
@@ -83,6 +84,13 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
         weights = dict.fromkeys(keys, 1.0)
     scenarios = (scenario for scenario in source if scenario.key in weights)
     return Taken(weights, fingerprint.hexdigest(), scenarios, remarks)
+
+
+def _not_there(archetype: Archetype, source: str, there: list[Archetype]) -> str:
+    """That a set does not have an archetype, what it has, and which of these may be meant."""
+    close = get_close_matches(archetype, there, 1)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return f"--archetype {archetype}: {source} has only {', '.join(there)}.{meant}"
 
 
 def _check_beliefs(settings: Settings) -> None:
