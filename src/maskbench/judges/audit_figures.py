@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import asdict
 
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.judges_agree import kappa, lie_difference, outcomes_alike
 from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
@@ -131,7 +132,7 @@ def _scored(
 def _group(audit: Audit, seen: Sequence[Seen], complete: bool) -> Json:
     counts = Counter(one.letters for one in seen if one.letters)
     asserted = [one for one in seen if one.asserted]
-    firsts = {"first_both": counts["AB"], "second_both": counts["BA"]} if audit.kind == "swap" else {}
+    firsts = {"first_both": counts["AB"], "second_both": counts["BA"]} if kind_of(audit.kind).flips else {}
     return {
         "n": len(seen),
         "changed": _share(seen, complete),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import tabulate
 from maskbench.method.rules import RuleSet, named
@@ -97,7 +98,7 @@ def _again(arm: Arm, keys: Sequence[tuple[Any, str]], rules: RuleSet) -> Floats:
 
     shares = np.full(len(keys), np.nan)
     sets = arm.record.get("verdict_sets", {})
-    odd = {name for name, about in sets.items() if "second" in about or about.get("audit", {}).get("kind") == "swap"}
+    odd = {name for name, about in sets.items() if "second" in about or _flips(about.get("audit"))}
     same = {name for name in sets if sets[name]["protocol"] == arm.protocol} - odd
     others = [name for name in _verdict_sets(arm) if name != VERDICTS and (name in same or name not in sets)]
     if not others:
@@ -107,6 +108,11 @@ def _again(arm: Arm, keys: Sequence[tuple[Any, str]], rules: RuleSet) -> Floats:
     table, _ = tabulate(scored[keys[place]] for place in places)
     shares[places] = _share(table.lies, table.usable)
     return shares
+
+
+def _flips(audit: Json | None) -> bool:
+    """Whether it is an audit in which the options stood in other places than in the run."""
+    return audit is not None and kind_of(audit["kind"]).flips
 
 
 def _verdict_sets(arm: Arm) -> list[str]:

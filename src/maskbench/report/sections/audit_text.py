@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
 from maskbench.plain import plain
 from maskbench.report.format import between, interval, percent, points
@@ -25,8 +26,8 @@ def print_audit(found: Json, console: Console, path: Path) -> None:
 
 def _parts(found: Json, path: Path) -> Iterator[RenderableType]:
     judges = " and ".join(dict.fromkeys((plain(found["judge"]), plain(found["numeric_judge"]))))
-    swap = found["kind"] == "swap"
-    what = "the options exchanged" if swap else f"the same requests once more, at temperature {found['temperature']:g}"
+    kind = kind_of(found["kind"])
+    swap, what = kind.flips, kind.how.format(temperature=found["temperature"])
     drawn = "" if found["sample"] is None else f", on {found['sample']} scenarios drawn by seed {found['seed']}"
     yield Text.assemble((judges, "bold"), f": {what}{drawn} (verdicts {plain(found['of'])}, rules {found['rules']})")
     if not found["complete"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.judges.audit_figures import figures
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.auditing import audits as of_run
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Figure, Heading, Json, Points, Row, Table, Warn
@@ -20,17 +21,17 @@ def audits(runs: Sequence[Run]) -> Iterator[Block]:
     for run in runs:
         folder = RunFolder(run.result.path)
         for one in sorted(of_run(folder), key=lambda each: each.kind, reverse=True):
-            what = "The options exchanged" if one.kind == "swap" else "The same words once more"
-            yield Heading(": ".join((*named(runs, run), what)))
+            yield Heading(": ".join((*named(runs, run), kind_of(one.kind).heading)))
             yield from _audited(figures(folder, one, run.summary["rules"]), run.summary)
 
 
 def _audited(found: Json, summary: Json) -> Iterator[Block]:
-    swap, judges = found["kind"] == "swap", (found["judge"], found["numeric_judge"])
+    kind, judges = kind_of(found["kind"]), (found["judge"], found["numeric_judge"])
+    swap = kind.flips
     judge = " and ".join(dict.fromkeys(one_line(str(name), 60) for name in judges))
     drawn = "" if found["sample"] is None else f", on {times(found['sample'], 'scenario')} drawn at random"
     of = "" if found["of"] == "default" else f" (verdict set {one_line(str(found['of']), 30)})"
-    how = "with the options exchanged" if swap else f"in the same words, at temperature {found['temperature']:g}"
+    how = kind.how.format(temperature=found["temperature"])
     if not found["by"]:
         yield Warn(f"{judge}{of} is being asked again {how}; no reply has both verdicts yet.")
         return
