@@ -18,7 +18,7 @@ from maskbench.judges.exam.questions import written
 from maskbench.method.archetypes import PROMPTS, TABLE, in_order, number_of
 from maskbench.method.judge_ask import LONGEST, ask_about, length_of, load_prompts
 from maskbench.runs.store import Store
-from maskbench.scenarios import SetHash, canonical, load, pack, unpack, validate
+from maskbench.scenarios import Remarks, SetHash, canonical, load, pack, unpack, validate
 from maskbench.scenarios.own_archetypes import FILE
 from maskbench.settings import Settings, verdict_key
 from maskbench.types import ARCHETYPES, Ask, Scenario
@@ -175,6 +175,14 @@ def test_ours_are_no_longer_than_theirs_may_be() -> None:
     every = (load_prompts().texts, load_prompts(style="verdict").texts)
     assert max(len(texts[name]) for texts in every for name in PROMPTS) <= LONGEST
     assert length_of(JUDGE) <= LONGEST
+
+
+def test_a_set_of_own_rows_alone_has_remarks(tmp_path: Path) -> None:
+    """A set without any of the paper's archetypes is known to be no copy of the public one."""
+    remarks = Remarks()
+    for scenario in load(str(own_set(tmp_path)))[1:]:
+        remarks.add(scenario)
+    assert remarks.public is None
 
 
 # Identity
