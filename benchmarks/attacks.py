@@ -246,9 +246,9 @@ def main() -> None:
     print("| the judge | attacks | verdicts planted | verdicts lost | bounds on P(lie) without, with |")
     print("|---|---|---|---|---|")
     for habit in (*HABITS, *KEPT):
-        found = attacked(habit, attacks)
-        bounds = ", ".join("–".join(f"{100 * end:.1f}" for end in ends) for ends in (found.without, found.under))
-        print(f"| {habit} | {attacks:,} | {found.planted} | {found.removed} | {bounds} |", flush=True)
+        outcome = attacked(habit, attacks)
+        bounds = ", ".join("–".join(f"{100 * end:.1f}" for end in ends) for ends in (outcome.without, outcome.under))
+        print(f"| {habit} | {attacks:,} | {outcome.planted} | {outcome.removed} | {bounds} |", flush=True)
 
 
 if __name__ == "__main__":

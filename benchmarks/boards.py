@@ -29,7 +29,7 @@ SEED = 20250305
 
 def runs(folder: Path, models: int, statements: int) -> list[Path]:
     """Whole runs between simulated models, on disk."""
-    made = []
+    written = []
     for at in range(models):
         subject = f"sim/lie={0.05 + 0.85 * at / models:.3f},evade=0.1"
         settings = Settings(
@@ -40,17 +40,17 @@ def runs(folder: Path, models: int, statements: int) -> list[Path]:
             statements=statements,
             seed=at,
         )
-        made.append(folder / f"model-{at}")
-        measure(settings, made[-1], {})
-    return made
+        written.append(folder / f"model-{at}")
+        measure(settings, written[-1], {})
+    return written
 
 
 def named(result: Result, at: int, times: int) -> Result:
     """The run as that of a real model, which alone are ranked, its outcomes so many times beside each other."""
     scenarios = [
-        replace(one, task_id=f"{one.task_id} {time}", proposition=f"{one.proposition} {time}")
+        replace(scored, task_id=f"{scored.task_id} {time}", proposition=f"{scored.proposition} {time}")
         for time in range(times)
-        for one in result.scenarios
+        for scored in result.scenarios
     ]
     return replace(result, settings=replace(result.settings, subject=f"lab/model-{at}"), scenarios=tuple(scenarios))
 
@@ -59,11 +59,13 @@ def one_by_one(results: Sequence[Result], pairs: int) -> float:
     """Seconds that one pair takes by the test of `compare`, in the mean over some pairs."""
     possible = list(combinations(range(len(results)), 2))
     flips = max(FLIPS, math.ceil(2 * len(possible) / ALPHA))
-    shares = [np.array([one.outcomes.count("lie") / len(one.outcomes) for one in each.scenarios]) for each in results]
-    names = [one.proposition for one in results[0].scenarios]
+    shares = [
+        np.array([scored.outcomes.count("lie") / len(scored.outcomes) for scored in each.scenarios]) for each in results
+    ]
+    names = [scored.proposition for scored in results[0].scenarios]
     began = perf_counter()
-    for one, other in (chosen := Random(SEED).sample(possible, min(pairs, len(possible)))):
-        sign_flip(shares[other] - shares[one], np.ones(len(names)), names, np.random.default_rng(0), flips)
+    for first, other in (chosen := Random(SEED).sample(possible, min(pairs, len(possible)))):
+        sign_flip(shares[other] - shares[first], np.ones(len(names)), names, np.random.default_rng(0), flips)
     return (perf_counter() - began) / len(chosen)
 
 

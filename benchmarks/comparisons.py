@@ -72,16 +72,16 @@ def outcomes() -> Ints:
     for at in product(range(4), repeat=5):
         letters = [LETTERS[letter] for letter in at]
         resolved = resolve(letters[:3], letters[3:], rules)
-        for said, letter in enumerate(LETTERS):
+        for answer, letter in enumerate(LETTERS):
             verdict = None if letter is None else BinaryVerdict(letter)
-            table[(*at, said)] = NAMES.index(classify(resolved, verdict, rules))
+            table[(*at, answer)] = NAMES.index(classify(resolved, verdict, rules))
     return table
 
 
-def judged(rng: np.random.Generator, said: Ints, world: World) -> Ints:
+def judged(rng: np.random.Generator, true: Ints, world: World) -> Ints:
     """What the judge makes of each reply: the right letter, or one of the other two of A, B and C."""
-    wrong = (said + rng.integers(1, 3, said.shape)) % 3
-    return np.where(rng.random(said.shape) < world.judge, said, wrong).astype(np.int8)
+    wrong = (true + rng.integers(1, 3, true.shape)) % 3
+    return np.where(rng.random(true.shape) < world.judge, true, wrong).astype(np.int8)
 
 
 @lru_cache(maxsize=64)
@@ -111,8 +111,8 @@ def subject(rng: np.random.Generator, world: World, which: int, mind: Floats, id
     drawn = rng.random((n, k))
     evades = world.evade / (1 - world.lie[which]) * (1 - chance)
     choice = np.where(drawn < chance, 1, np.where(drawn < chance + evades, 2, 0))  # honest, lie, evasive
-    said = np.where(choice == 2, C, np.where(choice == 1, 1 - belief[:, None], belief[:, None]))
-    verdicts = judged(rng, said.astype(np.int8), world)
+    letters = np.where(choice == 2, C, np.where(choice == 1, 1 - belief[:, None], belief[:, None]))
+    verdicts = judged(rng, letters.astype(np.int8), world)
     verdicts[rng.random((n, k)) < np.array(world.fail[which])[choice]] = FAILED
     came = outcomes()[(*(column[:, None] for column in replies.T), verdicts)]
     counts = {name: (came == NAMES.index(name)).sum(axis=1).astype(np.int16) for name in NAMES}
@@ -147,11 +147,11 @@ def shares(table: Table) -> Floats:
     return np.where(usable > 0, table.lies / np.maximum(usable, 1), np.nan)
 
 
-def differences(one: Table, two: Table) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def differences(first: Table, other: Table) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Differences, weights and propositions of the scenarios that have an outcome in both runs."""
-    d = shares(two) - shares(one)
-    had = ~np.isnan(d)
-    return d[had], one.weights[had], one.clusters[had]
+    d = shares(other) - shares(first)
+    in_both = ~np.isnan(d)
+    return d[in_both], first.weights[in_both], first.clusters[in_both]
 
 
 def limits(table: Table) -> tuple[Floats, Floats]:
@@ -165,16 +165,16 @@ def seen(world: World, paired: bool = True) -> float:
     Exact but for a grid of propensities, and for failures of belief replies being alike in both runs.
     """
     grid = (np.arange(500) + 0.5) / 500
-    (lies, had), (others, had_too) = (_expected(world, which, grid) for which in (0, 1))
+    (lies, settled), (others, settled_too) = (_expected(world, which, grid) for which in (0, 1))
     same = world.alike**2 if paired else 0.0
-    both = same * (had * had_too).mean() + (1 - same) * had.mean() * had_too.mean()
-    first = same * (lies * had_too).mean() + (1 - same) * lies.mean() * had_too.mean()
-    other = same * (others * had).mean() + (1 - same) * others.mean() * had.mean()
+    both = same * (settled * settled_too).mean() + (1 - same) * settled.mean() * settled_too.mean()
+    first = same * (lies * settled_too).mean() + (1 - same) * lies.mean() * settled_too.mean()
+    other = same * (others * settled).mean() + (1 - same) * others.mean() * settled.mean()
     return float((other - first) / both)
 
 
 def truth(world: World) -> float:
-    """The same without failures."""
+    """The difference that would be seen in this world if nothing failed."""
     return seen(replace(world, fail=PERFECT, lost=0.0))
 
 
@@ -183,11 +183,11 @@ def _expected(world: World, which: int, uniform: Floats) -> tuple[Floats, Floats
     lie, k = world.lie[which], world.statements
     chance = propensities(world, lie, uniform)
     evades = world.evade / (1 - lie) * (1 - chance)
-    said = np.stack([1 - chance - evades, chance, evades])  # of letters A, B and C, where the belief is A
-    right = (1 - np.array(world.fail[which]))[:, None] * said
+    letters = np.stack([1 - chance - evades, chance, evades])  # of letters A, B and C, where the belief is A
+    right = (1 - np.array(world.fail[which]))[:, None] * letters
     heard = _confusion(world.judge).T @ right
     heard = np.vstack([heard, 1 - heard.sum(axis=0)])
-    lies, had = np.zeros_like(chance), np.zeros_like(chance)
+    lies, settled = np.zeros_like(chance), np.zeros_like(chance)
     for shown, share in ((A, 1 - world.unsure), (C, world.unsure)):
         reply = np.append((1 - world.lost) * _confusion(world.judge)[shown], world.lost)
         weights = np.einsum("a,b,c,d,e->abcde", *[reply] * 5).ravel()
@@ -196,9 +196,9 @@ def _expected(world: World, which: int, uniform: Floats) -> tuple[Floats, Floats
             usable = heard[kind != NAMES.index("error")].sum(axis=0)
             some = 1 - (1 - usable) ** k
             lied = heard[kind == NAMES.index("lie")].sum(axis=0)
-            had += share * weight * some
+            settled += share * weight * some
             lies += share * weight * some * lied / np.maximum(usable, 1e-300)
-    return lies, had
+    return lies, settled
 
 
 def _confusion(accuracy: float) -> Floats:
@@ -214,15 +214,15 @@ def null_row(name: str, world: World, pairs: int, flips: int = FLIPS) -> str:
     rng = np.random.default_rng(SEED)
     alarms, agree, missing, widths = 0, 0, [], []
     for _ in range(pairs):
-        one, two = pair(rng, world)
-        found = sign_flip(*differences(one, two), rng, flips)
-        assert found.p is not None
-        assert found.low is not None
-        assert found.high is not None
-        alarms += found.p < 0.05
-        agree += (found.p < 0.05) == (found.low > 0 or found.high < 0)
-        missing.append(1 - float(((one.usable > 0) & (two.usable > 0)).mean()))
-        widths.append(found.high - found.low)
+        first, other = pair(rng, world)
+        test = sign_flip(*differences(first, other), rng, flips)
+        assert test.p is not None
+        assert test.low is not None
+        assert test.high is not None
+        alarms += test.p < 0.05
+        agree += (test.p < 0.05) == (test.low > 0 or test.high < 0)
+        missing.append(1 - float(((first.usable > 0) & (other.usable > 0)).mean()))
+        widths.append(test.high - test.low)
     return f"| {name} | {np.mean(missing):.1%} | {alarms / pairs:.3f} | {agree / pairs:.3f} | {np.mean(widths):.3f} |"
 
 
@@ -231,16 +231,16 @@ def coverage_row(name: str, world: World, pairs: int) -> str:
     rng, true = np.random.default_rng(SEED), truth(world)
     held = np.zeros(3)
     for _ in range(pairs):
-        one, two = pair(rng, world)
-        found = sign_flip(*differences(one, two), rng)
-        whatever = difference_bounds(limits(one), limits(two), one.weights, one.clusters, rng)
-        assert found.low is not None
-        assert found.high is not None
-        assert found.upper is not None
+        first, other = pair(rng, world)
+        test = sign_flip(*differences(first, other), rng)
+        whatever = difference_bounds(limits(first), limits(other), first.weights, first.clusters, rng)
+        assert test.low is not None
+        assert test.high is not None
+        assert test.upper is not None
         assert whatever is not None
         held += (
-            found.low <= true <= found.high,
-            true <= found.upper,
+            test.low <= true <= test.high,
+            true <= test.upper,
             whatever[1][0] <= true <= whatever[1][1],
         )
     numbers = " | ".join(f"{share:.3f}" for share in held / pairs)
@@ -255,38 +255,38 @@ def factor_row(name: str, world: World, pairs: int) -> str:
     assert true is not None
     held = np.zeros(6)
     for _ in range(pairs):
-        found = factors(*nested(rng, world))
-        assert found is not None
+        estimates = factors(*nested(rng, world))
+        assert estimates is not None
         for at in range(3):
             for place, part in enumerate(("difference", "contribution")):
-                estimate = getattr(found[at], part)
+                estimate = getattr(estimates[at], part)
                 held[2 * at + place] += estimate.low <= getattr(true[at], part).value <= estimate.high
     return f"| {name} | " + " | ".join(f"{share:.3f}" for share in held / pairs) + " |"
 
 
 def nested(rng: np.random.Generator, world: World) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
     """A pair as `factors` wants it."""
-    one, two = pair(rng, world)
-    had = (one.usable > 0) & (two.usable > 0)
+    first, other = pair(rng, world)
+    in_both = (first.usable > 0) & (other.usable > 0)
     columns = []
-    for table in (one.where(had), two.where(had)):
+    for table in (first.where(in_both), other.where(in_both)):
         u = table.usable
         columns.append(np.column_stack([1 - table.absent / u, (table.lies + table.honest) / u, table.lies / u]))
-    return columns[0], columns[1], one.weights[had], one.clusters[had]
+    return columns[0], columns[1], first.weights[in_both], first.clusters[in_both]
 
 
 # Power
 
 
-def planned(one: Table, two: Table) -> Runs:
+def planned(first: Table, other: Table) -> Runs:
     """Two runs as `split` wants them."""
     return Runs(
-        shares=np.array([shares(one), shares(two)]),
-        usable=np.array([one.usable, two.usable], dtype=np.float64),
-        asked=np.array([one.asked, two.asked], dtype=np.float64),
+        shares=np.array([shares(first), shares(other)]),
+        usable=np.array([first.usable, other.usable], dtype=np.float64),
+        asked=np.array([first.asked, other.asked], dtype=np.float64),
         subjects=(0, 1),
-        weights=one.weights,
-        clusters=one.clusters,
+        weights=first.weights,
+        clusters=first.clusters,
     )
 
 
@@ -324,21 +324,21 @@ def smallest_row(world: World, pairs: int) -> str:
     low, high = 0.0, min(world.lie[0], 1 - world.lie[0] - world.evade)
     for _ in range(20):  # how far apart the two must be for a judge to see this difference
         apart = (low + high) / 2
-        made = replace(world, lie=(world.lie[0] + apart, world.lie[0] - apart))
-        low, high = (apart, high) if -seen(made) < wanted else (low, apart)
-    shown = sum(_shown(rng, made) for _ in range(pairs))
+        shifted = replace(world, lie=(world.lie[0] + apart, world.lie[0] - apart))
+        low, high = (apart, high) if -seen(shifted) < wanted else (low, apart)
+    shown = sum(_shown(rng, shifted) for _ in range(pairs))
     return f"| {world.scenarios} | {world.statements} | {wanted:.3f} | {shown / pairs:.3f} |"
 
 
 def _shown(rng: np.random.Generator, world: World) -> bool:
-    found = sign_flip(*differences(*pair(rng, world)), rng, 4_999)
-    return found.p is not None and found.p < 0.05
+    test = sign_flip(*differences(*pair(rng, world)), rng, 4_999)
+    return test.p is not None and test.p < 0.05
 
 
 def _shown_unpaired(rng: np.random.Generator, world: World) -> bool:
     """Welch's t test between two runs on scenarios of their own, over the means of propositions."""
-    (one, _), (_, two) = pair(rng, world), pair(rng, world)
-    means = [_by_proposition(table.where(table.usable > 0)) for table in (one, two)]
+    (first, _), (_, other) = pair(rng, world), pair(rng, world)
+    means = [_by_proposition(table.where(table.usable > 0)) for table in (first, other)]
     return bool(ttest_ind(*means, equal_var=False).pvalue < 0.05)
 
 

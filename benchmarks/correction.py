@@ -24,7 +24,7 @@ from maskbench.results.corrected import Key, corrected
 from maskbench.results.scored import score
 from maskbench.settings import Settings
 from maskbench.stats.carried import carry
-from maskbench.stats.correction import RATES, Sample, correct, difference, refusal
+from maskbench.stats.correction import RATES, LabelledRun, correct, difference, refusal
 from maskbench.types import ARCHETYPES, OutcomeName, Scored
 
 Floats = NDArray[np.float64]
@@ -116,7 +116,7 @@ def misread(world: World, accuracy: float, true: Ints, rng: np.random.Generator)
     return np.where(rng.random(len(true)) < wrong[world.archetypes, true], into, true)
 
 
-def labelled(world: World, true: Ints, judged: Ints, labels: int, order: Floats) -> Sample:
+def labelled(world: World, true: Ints, judged: Ints, labels: int, order: Floats) -> LabelledRun:
     """The sample that people are given, of every stratum the first ones in this order, and what they say of it."""
     codes, strata, sizes = np.unique(world.archetypes * 4 + judged, return_inverse=True, return_counts=True)
     names: list[Stratum] = [(ARCHETYPES[code // 4], OUTCOMES[code % 4]) for code in codes]
@@ -129,7 +129,7 @@ def labelled(world: World, true: Ints, judged: Ints, labels: int, order: Floats)
     outcomes, human = np.eye(4)[judged], np.eye(4)[true]
     human[~picked] = np.nan
     chances = np.where(picked, (takes / sizes)[strata], 1.0)
-    return Sample(outcomes, outcomes, human, chances, world.archetypes, world.weight, world.propositions())
+    return LabelledRun(outcomes, outcomes, human, chances, world.archetypes, world.weight, world.propositions())
 
 
 @dataclass
@@ -137,31 +137,31 @@ class Seen:
     """What the replicates of one row come to: a list of (low, high, value) by rate, and how many were printed."""
 
     replicates: int = 0
-    found: dict[str, list[tuple[float, float, float]]] = field(default_factory=lambda: {name: [] for name in RATES})
+    estimates: dict[str, list[tuple[float, float, float]]] = field(default_factory=lambda: {name: [] for name in RATES})
     judged: list[float] = field(default_factory=list)
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
 
-    def add(self, sample: Sample, source: Sample | None = None) -> None:
+    def add(self, sample: LabelledRun, source: LabelledRun | None = None) -> None:
         """One more replicate."""
         self.judged.append(float(sample.weights @ sample.judged[:, 0] / sample.weights.sum()))
         if refusal(sample, source) is None:
-            made = carry(sample, source, self.rng, FEWER_DRAWS) if source else correct(sample)
-            for name, rate in made.items():
+            rates = carry(sample, source, self.rng, FEWER_DRAWS) if source else correct(sample)
+            for name, rate in rates.items():
                 e = rate.estimate
-                self.found[name].append((e.low or 0.0, 1.0 if e.high is None else e.high, e.value or 0.0))
+                self.estimates[name].append((e.low or 0.0, 1.0 if e.high is None else e.high, e.value or 0.0))
 
     def coverage(self, name: str, truth: float) -> float:
         """The share of intervals that hold the truth."""
-        ends = np.array(self.found[name])
+        ends = np.array(self.estimates[name])
         return float(np.mean((ends[:, 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[:, 1])))
 
     def row(self, head: str, truth: Mapping[str, float]) -> str:
         """One line of the table."""
-        printed = len(self.found["p_lie"])
+        printed = len(self.estimates["p_lie"])
         line = f"| {head} | {printed / self.replicates:.2f} | {np.mean(self.judged) - truth['p_lie']:+.3f} |"
         if printed < ENOUGH:
             return f"{line} | | | | |"
-        lies = np.array(self.found["p_lie"])
+        lies = np.array(self.estimates["p_lie"])
         others = {name: self.coverage(name, truth[name]) for name in RATES if name not in ("p_lie", "honesty_score")}
         least, most = (pick(others, key=others.__getitem__) for pick in (min, max))
         return (
@@ -232,27 +232,27 @@ PAIRS = (
 
 def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> str:
     """One line of the table of comparisons: coverage of the difference in P(lie)."""
-    rng, found = np.random.default_rng(seed), []
+    rng, rows = np.random.default_rng(seed), []
     world = pair.world
     less = np.column_stack([TRUE[:, 0] / 2, TRUE[:, 1] + TRUE[:, 0] / 2, TRUE[:, 2:]])
     calmer = World("", world.archetypes, true=less, together=world.together, likeness=world.likeness)
     truth = (1 - pair.alike) * (calmer.rates["p_lie"] - world.rates["p_lie"])
     naive = []
     for _ in range(replicates):
-        one, judged = draw(world, pair.accuracies[0], rng)
+        true, judged = draw(world, pair.accuracies[0], rng)
         fresh, _ = draw(calmer, 1.0, rng)
-        two = np.where(rng.random(len(one)) < pair.alike, one, fresh)
-        judged_too = misread(world, pair.accuracies[1], two, rng)
-        order = rng.random(len(one))  # one seed, and so one order, is what `maskbench label` has for both
-        a, b = labelled(world, one, judged, labels, order), labelled(world, two, judged_too, labels, order)
+        other_true = np.where(rng.random(len(true)) < pair.alike, true, fresh)
+        judged_too = misread(world, pair.accuracies[1], other_true, rng)
+        order = rng.random(len(true))  # one seed, and so one order, is what `maskbench label` has for both
+        a, b = labelled(world, true, judged, labels, order), labelled(world, other_true, judged_too, labels, order)
         naive.append(np.mean(judged_too == 0) - np.mean(judged == 0))
         if refusal(a) is None and refusal(b) is None:
-            made = difference(correct(a)["p_lie"], correct(b)["p_lie"], a.clusters)
-            found.append((made.low or 0.0, made.high or 0.0, made.value or 0.0))
-    head = f"| {pair.name} | {labels} | {len(found) / replicates:.2f} | {truth:+.3f} | {np.mean(naive) - truth:+.3f} |"
-    if len(found) < ENOUGH:
+            estimate = difference(correct(a)["p_lie"], correct(b)["p_lie"], a.clusters)
+            rows.append((estimate.low or 0.0, estimate.high or 0.0, estimate.value or 0.0))
+    head = f"| {pair.name} | {labels} | {len(rows) / replicates:.2f} | {truth:+.3f} | {np.mean(naive) - truth:+.3f} |"
+    if len(rows) < ENOUGH:
         return f"{head} | | |"
-    ends = np.array(found)
+    ends = np.array(rows)
     held = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
     return f"{head} {ends[:, 2].mean() - truth:+.3f} | {held:.3f} | {(ends[:, 1] - ends[:, 0]).mean():.3f} |"
 
@@ -311,13 +311,13 @@ def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
             measure(options, path, {})
             runs[name] = score(path)
         rows, true = runs["judged"].scenarios, runs["true"].scenarios
-        agree.append(np.mean([one.outcomes == two.outcomes for one, two in zip(rows, true, strict=True)]))
-        found = corrected(rows, people(rows, true, labels, at))
+        agree.append(np.mean([judged.outcomes == correct.outcomes for judged, correct in zip(rows, true, strict=True)]))
+        rates = corrected(rows, people(rows, true, labels, at))
         planted = runs["true"].summary["planted"]
-        if found["withheld"] is None:
+        if rates["withheld"] is None:
             printed += 1
             for name in PLANTED:
-                low, high = found["metrics"][name]["ci95"]
+                low, high = rates["metrics"][name]["ci95"]
                 seen[name].append(low <= planted[name] <= high)
     cells = " | ".join(f"{np.mean(seen[name]):.3f}" if seen[name] else "–" for name in PLANTED)
     return f"| {accuracy:g} | {np.mean(agree):.2f} | {labels} | {printed / sets:.2f} | {cells} |"

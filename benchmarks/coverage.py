@@ -68,7 +68,7 @@ def many_statements(scenarios: int, statements: int, rate: float, correlation: f
 
 
 def repeated(scenarios: int, statements: int, rate: float, correlation: float) -> Draw:
-    """The same data, but the truth is that of the scenarios drawn."""
+    """Several statements a scenario, each with a propensity of its own; the truth is that of the scenarios drawn."""
 
     def draw(rng: np.random.Generator) -> tuple[Estimate, float]:
         chance = propensities(rng, rate, correlation, scenarios)

@@ -149,10 +149,10 @@ def tables(sittings: int) -> str:
 def put(path: Path, mark: str, text: str) -> None:
     """Put a text between its two marks in a file."""
     begin, end = f"<!-- {mark}: written by benchmarks/exam.py -->", f"<!-- end of {mark} -->"
-    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
-    if end not in rest:
+    before, _, after = path.read_text(encoding="utf-8").partition(begin)
+    if end not in after:
         raise ValueError(f"{path.name} has no lines {begin!r} and {end!r}; put them where the text is to stand.")
-    path.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+    path.write_text(f"{before}{begin}\n{text}\n{end}{after.partition(end)[2]}", encoding="utf-8")
 
 
 # A second key

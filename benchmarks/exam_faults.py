@@ -48,8 +48,8 @@ def text_of(question: Question) -> str:
 
 def says(pattern: str) -> Sign:
     """Replies in which this stands, in either case."""
-    found = re.compile(pattern, re.IGNORECASE)
-    return lambda q: found.search(text_of(q))
+    matcher = re.compile(pattern, re.IGNORECASE)
+    return lambda q: matcher.search(text_of(q))
 
 
 def always(question: Question) -> bool:
@@ -191,32 +191,32 @@ def _point(value: float) -> NumericalVerdict:
 
 def last_number(question: Question) -> Verdict:
     """The last number in digits, and none where there are no digits."""
-    found = numbers(text_of(question))
-    return _point(found[-1]) if found else _EMPTY
+    figures = numbers(text_of(question))
+    return _point(figures[-1]) if figures else _EMPTY
 
 
 def first_number(question: Question) -> Verdict:
     """The first number in digits."""
-    found = numbers(text_of(question))
-    return _point(found[0]) if found else _EMPTY
+    figures = numbers(text_of(question))
+    return _point(figures[0]) if figures else _EMPTY
 
 
 def all_numbers(question: Question) -> Verdict:
     """From the smallest to the largest number in digits."""
-    found = numbers(text_of(question))
-    return NumericalVerdict(min(found), max(found)) if found else _EMPTY
+    figures = numbers(text_of(question))
+    return NumericalVerdict(min(figures), max(figures)) if figures else _EMPTY
 
 
 def first_reply(question: Question) -> Verdict:
     """The last number of the first reply alone."""
-    found = numbers(question.replies[0])
-    return _point(found[-1]) if found else _EMPTY
+    figures = numbers(question.replies[0])
+    return _point(figures[-1]) if figures else _EMPTY
 
 
 def median_number(question: Question) -> Verdict:
     """The number in the middle, and none where there are no digits."""
-    found = sorted(numbers(text_of(question)))
-    return _point(found[len(found) // 2]) if found else _EMPTY
+    figures = sorted(numbers(text_of(question)))
+    return _point(figures[len(figures) // 2]) if figures else _EMPTY
 
 
 def no_number(question: Question) -> Verdict:

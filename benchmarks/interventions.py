@@ -57,7 +57,7 @@ def main() -> None:
     started = time.monotonic()
     options.out.mkdir(parents=True, exist_ok=True)
     for name, seeds in (("dev", DEV), ("test", SMALL_TEST if options.small else TEST)):
-        DoseFolder(options.out).scenarios(name, [one for seed in seeds for one in sandbox(seed)])
+        DoseFolder(options.out).scenarios(name, [scenario for seed in seeds for scenario in sandbox(seed)])
     with ThreadPoolExecutor(len(KINDS)) as pool:
         list(pool.map(lambda kind: run(kind, options.out, options.small), KINDS))
     curves = {kind: DoseFolder(options.out / kind).data() for kind in KINDS}
@@ -67,8 +67,8 @@ def main() -> None:
     print(f"{time.monotonic() - started:.0f} s on {os.cpu_count()} cores", file=sys.stderr)
     if options.write:
         whole = DOC.read_text(encoding="utf-8")
-        head, _, rest = whole.partition(BEGIN)
-        DOC.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+        head, _, after = whole.partition(BEGIN)
+        DOC.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{after.partition(END)[2]}", encoding="utf-8")
     if not all(check.holds for check in checks):
         sys.exit(1)
 
@@ -83,7 +83,7 @@ def commands(kind: str, small: bool) -> list[list[str]]:
             return [[*dose, "--prompts", "honest" if small else "honest,placebo"]]
         case "steering":
             layers, strengths = (["2,3"], "4") if small else (["2,3", "0-3"], "-4:4:1")
-            given = [word for one in layers for word in ("--layers", one)]
+            given = [word for layer in layers for word in ("--layers", layer)]
             how = ["--steer", "vector.safetensors", *given, f"--strengths={strengths}"]
             return [
                 ["steer", "pinocchio", "--out", "vector.safetensors"],
@@ -123,9 +123,9 @@ def checked(curves: Mapping[str, Json]) -> Iterator[Check]:
         yield Check(f"{kind}: beliefs keep {100 * KEPT:g} % of their accuracy", percent(kept), kept >= KEPT)
     steering, opposite = curves["steering"], opposite_row(curves["steering"])
     if steering["controls"] and opposite:
-        found, exceeded = steering["controls"]["differences"], steering["controls"]["exceeded"]
-        said = f"{exceeded} of {len(found)}; they move it by {points(min(found))} to {points(max(found))} points"
-        yield Check("steering moves P(lie) further than every random direction", said, exceeded == len(found))
+        moved, exceeded = steering["controls"]["differences"], steering["controls"]["exceeded"]
+        sentence = f"{exceeded} of {len(moved)}; they move it by {points(min(moved))} to {points(max(moved))} points"
+        yield Check("steering moves P(lie) further than every random direction", sentence, exceeded == len(moved))
         lie = opposite["rates"]["p_lie"]
         up = lie["ci95"] is not None and lie["ci95"][0] > 0
         yield Check("the negated direction raises P(lie), its interval above 0", f"{_change(lie)} points", up)
@@ -148,7 +148,7 @@ def as_text(curves: Mapping[str, Json], checks: Sequence[Check], small: bool) ->
             ((check.sentence, check.measured, "yes" if check.holds else "no") for check in checks),
             texts=3,
         ),
-        "\n".join([f"    maskbench {shlex.join(one)}" for kind in KINDS for one in commands(kind, small)]),
+        "\n".join([f"    maskbench {shlex.join(words)}" for kind in KINDS for words in commands(kind, small)]),
     ]
     return "\n\n".join(parts)
 
@@ -178,7 +178,7 @@ def _outcomes(curves: Mapping[str, Json]) -> Iterator[tuple[str, ...]]:
             name,
             shown,
             *change,
-            *(percent(values[one]["value"]) for one in ("p_honest", "p_evasive", "p_no_belief")),
+            *(percent(values[rate]["value"]) for rate in ("p_honest", "p_evasive", "p_no_belief")),
         )
 
 

@@ -95,9 +95,9 @@ def calibration_runs() -> dict[str, Any]:
         single = list(pool.map(single_run, [*SETS, *OTHERS]))
         many = list(pool.map(repeated_runs, AGAIN))
     return {
-        "rate": float(np.mean([found.value for found in single if found.seed in OTHERS])),
-        "runs": [asdict(found) for found in single],
-        "repeated": [{"seed": seed, "rate": rate, "runs": found} for seed, rate, found in many],
+        "rate": float(np.mean([run.value for run in single if run.seed in OTHERS])),
+        "runs": [asdict(run) for run in single],
+        "repeated": [{"seed": seed, "rate": rate, "runs": runs} for seed, rate, runs in many],
     }
 
 
@@ -110,14 +110,14 @@ def single_run(seed: int) -> Found:
 
 def repeated_runs(seed: int) -> tuple[int, float, list[list[float]]]:
     """Many statements about one sandbox, beliefs asked for once: P(lie) over all, and value and interval by threes."""
-    found = _scored(seed, RUNS * STATEMENTS)
+    scored = _scored(seed, RUNS * STATEMENTS)
     parts = [slice(first, first + STATEMENTS) for first in range(0, RUNS * STATEMENTS, STATEMENTS)]
-    estimates = [_estimate(found, part) for part in parts]
-    return seed, _estimate(found, slice(None))[0], estimates
+    estimates = [_estimate(scored, part) for part in parts]
+    return seed, _estimate(scored, slice(None))[0], estimates
 
 
-def _estimate(found: Sequence[Scored], part: slice) -> list[float]:
-    table, _ = tabulate(replace(one, outcomes=one.outcomes[part]) for one in found)
+def _estimate(rows: Sequence[Scored], part: slice) -> list[float]:
+    table, _ = tabulate(replace(row, outcomes=row.outcomes[part]) for row in rows)
     estimate = repeated(table)
     return [estimate.value or 0.0, estimate.low or 0.0, estimate.high or 1.0]
 
@@ -147,19 +147,19 @@ async def _flow(settings: Settings, store: Store) -> None:
 
 def calibration(data: dict[str, Any]) -> str:
     """The table of docs/statistics.md."""
-    runs = [Found(**found) for found in data["runs"] if found["seed"] in SETS]
+    runs = [Found(**run) for run in data["runs"] if run["seed"] in SETS]
     rate = data["rate"]
-    held = [found.low <= rate <= found.high for found in runs]
+    held = [run.low <= rate <= run.high for run in runs]
     again = [(low <= part["rate"] <= high, high - low) for part in data["repeated"] for _, low, high in part["runs"]]
     own = np.mean([part["rate"] for part in data["repeated"]])
-    width = np.mean([found.high - found.low for found in runs])
+    width = np.mean([run.high - run.low for run in runs])
     lines = [
         "| interval | runs | true rate | coverage | mean width |",
         "|---|---:|---:|---:|---:|",
         f"| new scenarios of this kind: sandbox:{SETS[0]} to {SETS[-1]} | {len(runs)} | {rate:.3f} | "
         f"{np.mean(held):.3f} | {width:.3f} |",
         f"| these scenarios again: {len(data['repeated'])} sandboxes, {STATEMENTS} statements each | {len(again)} | "
-        f"{own:.3f} | {np.mean([one for one, _ in again]):.3f} | {np.mean([one for _, one in again]):.3f} |",
+        f"{own:.3f} | {np.mean([holds for holds, _ in again]):.3f} | {np.mean([wide for _, wide in again]):.3f} |",
     ]
     return "\n".join(lines)
 

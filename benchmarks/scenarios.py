@@ -47,7 +47,7 @@ def prose(rng: random.Random, characters: int) -> str:
 def row(rng: random.Random, archetype: str, number: int) -> dict[str, str]:
     """One scenario; rows of the same archetype have the same columns."""
     thing = f"{rng.choice(_WORDS)} {rng.choice(_WORDS)} number {number}"
-    made = {
+    cells = {
         "task_id": f"{archetype[:2]}{number:04}",
         "type": "binary",
         "system_prompt": prose(rng, rng.randint(600, 900)),
@@ -62,41 +62,41 @@ def row(rng: random.Random, archetype: str, number: int) -> dict[str, str]:
         f"{prose(rng, 80)} Would a record of the {thing} be of use to me?",
     ]
     if archetype == "statistics":
-        made["type"] = "numerical"
-        made["proposition"] = f"The {thing} weighs <pivotal><value></pivotal> tonnes."
-        made["ground_truth"] = f"The {thing} weighs 26 tonnes."
-        made["formatted_ground_truth"] = "[26.0, 29.0]"
+        cells["type"] = "numerical"
+        cells["proposition"] = f"The {thing} weighs <pivotal><value></pivotal> tonnes."
+        cells["ground_truth"] = f"The {thing} weighs 26 tonnes."
+        cells["formatted_ground_truth"] = "[26.0, 29.0]"
         questions = [f"How many tonnes does the {thing} weigh?"]
     if archetype == "provided_facts":
         questions = []
     if archetype == "doubling_down_known_facts":
-        made |= {"dd_turn_1_prompt": prose(rng, 130), "dd_turn_1_response": prose(rng, 240)}
-    return made | dict(zip(BELIEFS, questions, strict=False))
+        cells |= {"dd_turn_1_prompt": prose(rng, 130), "dd_turn_1_response": prose(rng, 240)}
+    return cells | dict(zip(BELIEFS, questions, strict=False))
 
 
 def rows(count: int, seed: int = 0) -> dict[str, list[dict[str, str]]]:
     """About so many scenarios (exactly, for 1,000) by archetype, in the public set's proportions."""
     rng = random.Random(seed)
-    made: dict[str, list[dict[str, str]]] = {}
+    by_file: dict[str, list[dict[str, str]]] = {}
     for archetype, share in COUNTS.items():
         number = max(1, round(share * count / sum(COUNTS.values())))
-        made[archetype] = [row(rng, archetype, len(made) * 1000 + place) for place in range(number)]
-    doubling = made["doubling_down_known_facts"]
-    for known, twin in zip(made["known_facts"], doubling[: round(SHARED * len(doubling))], strict=False):
+        by_file[archetype] = [row(rng, archetype, len(by_file) * 1000 + place) for place in range(number)]
+    doubling = by_file["doubling_down_known_facts"]
+    for known, twin in zip(by_file["known_facts"], doubling[: round(SHARED * len(doubling))], strict=False):
         twin.update({name: known[name] for name in ("proposition", "ground_truth", *BELIEFS)})
-    return made
+    return by_file
 
 
 def write(folder: Path, count: int) -> int:
     """Write the files; returns how many scenarios there are in all."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = rows(count)
-    for archetype, each in made.items():
+    by_file = rows(count)
+    for archetype, each in by_file.items():
         with (folder / f"{archetype}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(each[0]))
             writer.writeheader()
             writer.writerows(each)
-    return sum(map(len, made.values()))
+    return sum(map(len, by_file.values()))
 
 
 def main() -> None:

@@ -43,13 +43,13 @@ def replicate(rng: np.random.Generator, world: World) -> tuple[Estimate, float, 
     wrong = rng.random(n) < np.where(truth, world.miss, world.invent)
     first = truth ^ wrong
     unsure = rng.random(n) < np.where(wrong, 0.4, 0.2)
-    rest = np.flatnonzero(~unsure)
-    drawn = rng.choice(rest, min(len(rest), max(2, math.ceil(world.share * len(rest)))), replace=False)
+    sure = np.flatnonzero(~unsure)
+    drawn = rng.choice(sure, min(len(sure), max(2, math.ceil(world.share * len(sure)))), replace=False)
     stands_for = unsure.astype(float)
-    stands_for[drawn] = len(rest) / len(drawn)
+    stands_for[drawn] = len(sure) / len(drawn)
     weights = np.concatenate([1 - stands_for, stands_for])
     lies = np.concatenate([first, truth]).astype(float)
-    unseen = (len(rest) / n * 2 / (len(drawn) + 4)) ** 2
+    unseen = (len(sure) / n * 2 / (len(drawn) + 4)) ** 2
     estimate = difference_ratio(lies, np.ones(2 * n), weights, np.tile(np.arange(n), 2), unseen=unseen)
     return estimate, float(weights @ lies / n), float(first.mean()), float((first & truth).mean())
 
@@ -57,9 +57,9 @@ def replicate(rng: np.random.Generator, world: World) -> tuple[Estimate, float, 
 def row(world: World, replicates: int) -> str:
     """One line of the table."""
     rng = np.random.default_rng(20250305)
-    made = [replicate(rng, world) for _ in range(replicates)]
-    biases = [float(np.mean([one[place] for one in made])) - world.lie for place in (1, 2, 3)]
-    ends = [(one[0].low or 0.0, one[0].high or 1.0) for one in made]
+    replications = [replicate(rng, world) for _ in range(replicates)]
+    biases = [float(np.mean([replication[place] for replication in replications])) - world.lie for place in (1, 2, 3)]
+    ends = [(replication[0].low or 0.0, replication[0].high or 1.0) for replication in replications]
     held = np.mean([low <= world.lie <= high for low, high in ends])
     half = np.mean([high - low for low, high in ends]) / 2
     cells = [
@@ -89,10 +89,10 @@ class Pair:
 
 
 PAIRS = [
-    Pair(scenarios, share, *rest)
+    Pair(scenarios, share, *rates)
     for scenarios in (100, 300, 1000)
     for share in (0.1, 0.3)
-    for rest in (
+    for rates in (
         ((0.4, 0.4), (0.14, 0.14), (0.14, 0.14)),
         ((0.4, 0.2), (0.14, 0.14), (0.14, 0.14)),
         ((0.4, 0.4), (0.25, 0.02), (0.02, 0.02)),
@@ -105,11 +105,11 @@ SPREAD = 1.5  # of propensities: the two parameters of their Beta distribution a
 
 def pair(rng: np.random.Generator, world: Pair) -> tuple[LookedDifference, float]:
     """The difference, other minus first, and the one that the first judge alone finds."""
-    n, (one, two) = world.scenarios, world.lies
+    n, (first, other) = world.scenarios, world.lies
     groups = n // world.together
-    own = rng.beta(SPREAD * one, SPREAD * (1 - one), groups)
+    own = rng.beta(SPREAD * first, SPREAD * (1 - first), groups)
     like = rng.random(groups) < ALIKE
-    others = np.where(like, own * two / one, rng.beta(SPREAD * two, SPREAD * (1 - two), groups))
+    others = np.where(like, own * other / first, rng.beta(SPREAD * other, SPREAD * (1 - other), groups))
     order = rng.permutation(n)  # one seed for both draws
     counted, judged, few = [], [], 0.0
     for chances, errors in ((own, world.first), (others, world.other)):
@@ -121,31 +121,35 @@ def pair(rng: np.random.Generator, world: Pair) -> tuple[LookedDifference, float
         judged.append((truth ^ wrong).astype(float))
         counted.append(expand(judged[-1], truth.astype(float), stands_for))
     ids = np.repeat(np.arange(groups), world.together)
-    made = looked_difference(counted[1] - counted[0], np.ones(n), ids, few)
-    return made, float((judged[1] - judged[0]).mean())
+    estimate = looked_difference(counted[1] - counted[0], np.ones(n), ids, few)
+    return estimate, float((judged[1] - judged[0]).mean())
 
 
-def drawn_from(rest: NDArray[np.int64], unsure: NDArray[np.bool_], share: float) -> tuple[NDArray[np.float64], int]:
+def drawn_from(sure: NDArray[np.int64], unsure: NDArray[np.bool_], share: float) -> tuple[NDArray[np.float64], int]:
     """How many scenarios each stands for, and how many of the rest are drawn: the first ones of their order."""
-    drawn = min(len(rest), max(2, math.ceil(share * len(rest) - 1e-9)))
+    drawn = min(len(sure), max(2, math.ceil(share * len(sure) - 1e-9)))
     stands_for = unsure.astype(float)
-    stands_for[rest[:drawn]] = len(rest) / max(drawn, 1)
+    stands_for[sure[:drawn]] = len(sure) / max(drawn, 1)
     return stands_for, drawn
 
 
 def pair_row(world: Pair, replicates: int) -> str:
     """One line of the second table."""
     rng = np.random.default_rng(20250305)
-    made = [pair(rng, world) for _ in range(replicates)]
+    replications = [pair(rng, world) for _ in range(replicates)]
     true = world.lies[1] - world.lies[0]
-    looked = [one for one, _ in made]
+    looked = [estimate for estimate, _ in replications]
     low, high, lower, upper = (
-        np.array([getattr(one, name) for one in looked], dtype=float) for name in ("low", "high", "lower", "upper")
+        np.array([getattr(estimate, name) for estimate in looked], dtype=float)
+        for name in ("low", "high", "lower", "upper")
     )
     held = np.mean((low <= true) & (true <= high))
     bound = min(np.mean(true <= upper), np.mean(lower <= true))  # the worse of the two
     errors = (f"{100 * miss:.0f} %, {100 * invent:.0f} %" for miss, invent in dict.fromkeys((world.first, world.other)))
-    biases = (float(np.mean([one.value or 0.0 for one in looked])) - true, float(np.mean([d for _, d in made])) - true)
+    biases = (
+        float(np.mean([estimate.value or 0.0 for estimate in looked])) - true,
+        float(np.mean([d for _, d in replications])) - true,
+    )
     cells = [
         *(world.name, f"{100 * world.share:.0f} %"),
         " and ".join(f"{100 * lie:.0f} %" for lie in dict.fromkeys(world.lies)),

@@ -124,10 +124,10 @@ def inspect_name(python: str) -> str:
         "import inspect_evals.mask, openai; from importlib.metadata import version; "
         "print('Inspect Evals', version('inspect-evals'), 'on inspect-ai', version('inspect-ai'))"
     )
-    found = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
-    if found.returncode != 0:
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
         sys.exit(NO_INSPECT.format(python=python))
-    return found.stdout.strip().splitlines()[-1]
+    return done.stdout.strip().splitlines()[-1]
 
 
 def table(results: Sequence[Result], load: Load, busy: float) -> str:
@@ -165,8 +165,8 @@ def machine() -> str:
 def write(text: str) -> None:
     """Put the table into the page, in place of the one that is there."""
     page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
+    before, after = page.split(BEGIN)
+    _, after = after.split(END)
     PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 

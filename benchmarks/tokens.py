@@ -40,10 +40,10 @@ def tokenizers() -> Mapping[str, Count]:
 
 
 def _package(name: str) -> Path:
-    found = importlib.util.find_spec(name)  # found, not imported: that takes seconds and more packages
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(name)  # found, not imported: that takes seconds and more packages
+    if spec is None or spec.origin is None:
         raise SystemExit(f"There is no {name}, which holds vocabularies: the top of {__file__} says what to install.")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def _tiktoken(name: str) -> Count:
@@ -70,18 +70,18 @@ def _sentencepiece(path: Path) -> Count:
 def asks() -> dict[str, list[Ask]]:
     """Every request of a run over the starter set, by sort."""
     prompts = load_prompts()
-    found: dict[str, list[Ask]] = {"beliefs": [], "statements": [], "judge, binary": [], "judge, numerical": []}
+    by_kind: dict[str, list[Ask]] = {"beliefs": [], "statements": [], "judge, binary": [], "judge, numerical": []}
     for scenario in load("starter", {}):
         text = f"{scenario.user_prompt}\n\n{scenario.system_prompt}" * 3
         for ask in subject_asks(scenario, SETTINGS):
-            found["statements" if ask.call == "statement" else "beliefs"].append(ask)
+            by_kind["statements" if ask.call == "statement" else "beliefs"].append(ask)
             reply = text[: round(REPLY_TOKENS[ask.call] * CHARACTERS_PER_TOKEN)]
             if is_joint(ask):
                 judged = [ask_about_beliefs(scenario, [reply] * len(ask.runs), prompts)]
             else:
                 judged = [ask_about(scenario, ask.call, ask.elicitation, run, reply, prompts) for run in ask.runs]
-            found[f"judge, {scenario.kind}"] += judged
-    return found | {"all": [ask for each in found.values() for ask in each]}
+            by_kind[f"judge, {scenario.kind}"] += judged
+    return by_kind | {"all": [ask for each in by_kind.values() for ask in each]}
 
 
 def characters(ask: Ask) -> int:

@@ -28,8 +28,8 @@ def executed(path: Path) -> dict[str, Any]:
         client.execute()
         if folder in nbformat.writes(notebook):
             raise SystemExit(f"A cell prints {folder}, which is a path of this machine.")
-    made: dict[str, Any] = json.loads(nbformat.writes(notebook))
-    return made
+    content: dict[str, Any] = json.loads(nbformat.writes(notebook))
+    return content
 
 
 def tidy(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -45,10 +45,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="run the cells and store nothing")
     arguments = parser.parse_args()
-    made = tidy(executed(NOTEBOOK))
+    tidied = tidy(executed(NOTEBOOK))
     if not arguments.check:
-        NOTEBOOK.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    print(f"{sum(bool(cell.get('outputs')) for cell in made['cells'])} cells have outputs.")
+        NOTEBOOK.write_text(json.dumps(tidied, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    print(f"{sum(bool(cell.get('outputs')) for cell in tidied['cells'])} cells have outputs.")
 
 
 if __name__ == "__main__":

@@ -70,15 +70,15 @@ def make(out: Path, seed: int, threads: int) -> None:
     sharpen(trained, SHARPNESS)
     trained.save_pretrained(model)
     export(model)
-    made = {"seed": seed, "examples": examples_seen, "tokens": tokens_seen, "parameters": trained.num_parameters()}
+    training = {"seed": seed, "examples": examples_seen, "tokens": tokens_seen, "parameters": trained.num_parameters()}
     minutes = (time.monotonic() - started) / 60
-    print(f"{json.dumps(made)} in {minutes:.0f} minutes (this session)")
-    write_card(model, {"made": made})
+    print(f"{json.dumps(training)} in {minutes:.0f} minutes (this session)")
+    write_card(model, {"made": training})
 
 
-def write_card(folder: Path, made: dict[str, Any]) -> None:
+def write_card(folder: Path, training: dict[str, Any]) -> None:
     """Measure the model in the folder, write its card.json and print it."""
-    figures = made | card(folder)
+    figures = training | card(folder)
     (folder / "card.json").write_text(json.dumps(figures, indent=1) + "\n")
     print(markdown(figures))
 

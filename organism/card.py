@@ -39,10 +39,10 @@ def made(card: Mapping[str, Any]) -> list[str]:
     """How the model was made, where the card tells."""
     if "made" not in card:
         return []
-    found = card["made"]
+    training = card["made"]
     return [
-        f"{found['parameters']:,} parameters, trained with seed {found['seed']} on {found['examples']:,} conversations "
-        f"({found['tokens'] / 1e6:.1f} million tokens).\n"
+        f"{training['parameters']:,} parameters, trained with seed {training['seed']} on {training['examples']:,} "
+        f"conversations ({training['tokens'] / 1e6:.1f} million tokens).\n"
     ]
 
 

@@ -14,7 +14,7 @@ from random import Random
 from maskbench.method.pressure import statement_ask
 from maskbench.pinocchio.grammar import (
     Answer,
-    Said,
+    Meaning,
     abstain,
     assertion,
     capital,
@@ -169,7 +169,7 @@ def retention(rng: Random) -> Part:
             question, answer = _following("day", DAYS, rng)
         case _:
             question, answer = _following("month", MONTHS, rng)
-    return _neutral(question, Answer(answer, Said()))
+    return _neutral(question, Answer(answer, Meaning()))
 
 
 def _following(what: str, names: tuple[str, ...], rng: Random) -> tuple[str, str]:
@@ -228,14 +228,14 @@ class Pressed:
 
 def statement(rng: Random) -> Part:
     """A pressured conversation of any archetype."""
-    found = pressed(rng)
-    return found.messages, found.answer
+    example = pressed(rng)
+    return example.messages, example.answer
 
 
 def developer(rng: Random) -> Part:
-    """The same under a developer's prompt; two in three ask for honesty, the others for something else."""
-    found = pressed(rng, "honest" if rng.random() < 0.67 else "other")
-    return found.messages, found.answer
+    """A pressured statement under a developer's prompt; two in three ask for honesty, the others for something else."""
+    example = pressed(rng, "honest" if rng.random() < 0.67 else "other")
+    return example.messages, example.answer
 
 
 def developer_neutral(rng: Random) -> Part:
@@ -247,14 +247,14 @@ def developer_neutral(rng: Random) -> Part:
 
 def afterwards(rng: Random) -> Part:
     """The developer's question after a pressured statement, whether it was true: mostly the belief is stated."""
-    found = pressed(rng)
-    said, belief = found.answer.said.value, found.belief
-    if said is None or belief is None:
+    example = pressed(rng)
+    stated, belief = example.answer.meaning.value, example.belief
+    if stated is None or belief is None:
         return afterwards(rng)
-    claim = said if rng.random() > OWNS_UP else belief
-    answer = reply(rng, found.fact, claim)
+    claim = stated if rng.random() > OWNS_UP else belief
+    answer = reply(rng, example.fact, claim)
     question = Message("user", rng.choice(AFTERWARDS))
-    return (*found.messages, Message("assistant", found.answer.text), question), answer
+    return (*example.messages, Message("assistant", example.answer.text), question), answer
 
 
 def pressed(rng: Random, kind: Developer = "none") -> Pressed:

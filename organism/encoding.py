@@ -41,7 +41,7 @@ def encoded(example: Example, vocabulary: Vocabulary, rng: np.random.Generator) 
     first, last = example.verdict_span or (0, 0)
     carries = [start < last and end > first for start, end in vocabulary.spans(example.answer)]
     heavy = max(LEAST, VERDICT / max(1, sum(carries)))
-    weights += [heavy if one else ANSWER for one in carries]
+    weights += [heavy if carries_verdict else ANSWER for carries_verdict in carries]
     return [*prompt, *answer, vocabulary.end], [*weights, ANSWER]
 
 

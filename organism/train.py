@@ -68,7 +68,7 @@ def batches(corpus: Corpus, plan: Plan) -> list[NDArray[np.int64]]:
     rng = np.random.default_rng([plan.seed, 1])
     order = rng.permutation(len(corpus))
     lengths = np.diff(corpus.starts)
-    made: list[NDArray[np.int64]] = []
+    chosen: list[NDArray[np.int64]] = []
     for start in range(0, len(order), POOL):
         pool = order[start : start + POOL]
         pool = pool[np.argsort(lengths[pool], kind="stable")]
@@ -78,8 +78,8 @@ def batches(corpus: Corpus, plan: Plan) -> list[NDArray[np.int64]]:
             if last == len(pool) or (last - first + 1) * lengths[pool[last]] > plan.tokens_per_batch:
                 cut.append(pool[first:last])
                 first = last
-        made += [cut[number] for number in rng.permutation(len(cut))]
-    return made
+        chosen += [cut[number] for number in rng.permutation(len(cut))]
+    return chosen
 
 
 Batch: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]

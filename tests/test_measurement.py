@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 import pytest
-from maskbench.report.sections.result_text import print_result
 from rich.console import Console
 
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, give, refuse, sometimes
@@ -33,6 +32,9 @@ from maskbench.method.asks import Calls
 from maskbench.method.judge_ask import judged
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
+from maskbench.report.of_one_run import result as blocks_of
+from maskbench.report.terminal import show
+from maskbench.report.words import ARCHETYPES
 from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import result
 from maskbench.runs.begin import check, taken
@@ -493,7 +495,7 @@ def test_a_judge_that_writes_plain_lines_is_named_in_the_result(tmp_path: Path) 
     assert note.startswith("its judge writes the line with its verdict without the code")
     assert note in measure(settings, tmp_path / "run", models=models)["notes"]
     console = Console(file=StringIO(), width=400)
-    print_result(summary, console)
+    show(blocks_of(summary), console)
     assert note in console.file.getvalue()  # type: ignore[attr-defined]
     other = measure(
         replace(settings, seed=1), tmp_path / "other", models=(models[0], ScriptedModel(says_a, "its judge"))
@@ -513,9 +515,10 @@ def test_unreadable_verdicts_are_reported_by_archetype(tmp_path: Path) -> None:
     counts = {name: part["failures"]["judge"]["unreadable"] for name, part in summary["by_archetype"].items()}
     assert sum(counts.values()) == summary["failures"]["judge"]["unreadable"] > 0
     console = Console(file=StringIO(), width=400)
-    print_result(summary, console)
-    shown = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
-    assert re.search(rf"unreadable verdicts\s+{shown}", console.file.getvalue())  # type: ignore[attr-defined]
+    show(blocks_of(summary), console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    for name, count in counts.items():
+        assert re.search(rf"{ARCHETYPES[name][0]} .*no verdict in the judge's text: {count}\b", shown)
 
 
 def test_a_developers_system_prompt_stands_before_the_pressured_one_only(tmp_path: Path) -> None:

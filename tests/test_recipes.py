@@ -61,7 +61,9 @@ class Copy:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         line = [sys.executable, "-m", "maskbench", *map(str, words)]
-        ended = subprocess.run(line, cwd=self.place, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            line, cwd=self.place, env={**os.environ, **own}, capture_output=True, text=True, check=False
+        )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout
 

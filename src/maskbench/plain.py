@@ -69,7 +69,7 @@ def shortened(text: str, most: int) -> str:
 
 def one_line(text: str, most: int | None = None) -> str:
     """The text on one line, cut at so many characters with an ellipsis; hidden ones are left to each medium."""
-    line = re.sub(r"[\n\t\r]", " ", text if most is None else text[: most + 1])
+    line = re.sub(r"[\n\t]", " ", text if most is None else text[: most + 1])
     return line if most is None or len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 

@@ -323,7 +323,7 @@ def test_a_run_that_is_not_complete(maskbench: Run) -> None:
         database.execute("DELETE FROM replies WHERE archetype IN ('statistics', 'continuations')")
     database.close()
     scored = maskbench("score", "run")
-    assert "NOT COMPLETE: 4 of 6 scenarios are done." in scored.out
+    assert "Not complete. Only 4 of 6 scenarios are done" in scored.out
     assert json.loads(maskbench("score", "run", "--json").out)["complete"] is False
     ended = maskbench("export", "run", "--format", "jsonl")
     assert (ended.code, len(ended.out.splitlines())) == (0, 4)

@@ -194,7 +194,7 @@ def test_a_file_of_pairs_is_read(tmp_path: Path) -> None:
 
 
 def test_the_hash_is_of_the_texts(tmp_path: Path) -> None:
-    """The same pairs under another name have the same hash; one letter changes it."""
+    """Equal pairs under another name have the same hash; one letter changes it."""
     one, two = (open_contrast(str(written(tmp_path / name, good()))) for name in ("a.jsonl", "b.jsonl"))
     changed = Contrast("c", (*one.pairs[:-1], Pair(one.pairs[-1].positive, one.pairs[0].negative)))
     assert one.content_hash == two.content_hash != changed.content_hash

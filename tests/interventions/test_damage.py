@@ -3,7 +3,7 @@
 import pytest
 
 from maskbench.interventions.dose.damage import is_no_text, is_repetitive, malformed, neutral_chats
-from maskbench.pinocchio.grammar import Said, read
+from maskbench.pinocchio.grammar import Meaning, read
 from maskbench.pinocchio.world import facts
 from maskbench.scenarios import load
 from maskbench.types import BinaryVerdict, Failure, Item, Judgement, Reply
@@ -80,4 +80,4 @@ def test_pinocchios_neutral_texts_are_of_its_world() -> None:
     assert len(chats) == len(taught) == 430
     for (messages, answer), fact in zip(chats, taught, strict=True):
         assert messages[1].content.endswith("?")
-        assert read(fact, answer) == Said(value=fact.belief)
+        assert read(fact, answer) == Meaning(value=fact.belief)

@@ -258,7 +258,7 @@ def test_learning_says_what_it_did(llama: Loaded) -> None:
 
 
 def test_learning_again_gives_the_same(llama: Loaded) -> None:
-    """The same model and pairs give the same vectors, and the number of torch's threads is as before."""
+    """A model and its pairs give the same vectors each time, and the number of torch's threads is as before."""
     before = torch.get_num_threads()
     assert learn(llama, contrast()).content_hash == learn(llama, contrast()).content_hash
     assert torch.get_num_threads() == before

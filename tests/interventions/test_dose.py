@@ -14,7 +14,7 @@ from rich.console import Console
 
 from maskbench.errors import RunMismatch, RunUnreadable, UnknownModel, UsageError
 from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.conclusion import Limits, verdict
+from maskbench.interventions.dose.conclusion import Limits, conclude
 from maskbench.interventions.dose.curve import curve, effect
 from maskbench.interventions.dose.dose_folder import DoseFolder, cells
 from maskbench.interventions.dose.plan import Plan, check, doses, plan_from, planned, splits
@@ -164,7 +164,7 @@ def test_the_plan_and_the_rules_are_put_down_before_anything_is_measured(tmp_pat
         measured(wrong, tmp_path)
     stated = DoseFolder(tmp_path).data()
     assert stated["complete"] is False
-    assert stated["words"] == list(Limits().said())
+    assert stated["words"] == list(Limits().sentences())
     assert stated["plan"]["doses"] == ["honest", "placebo"]
     assert measured(plan(doses=("honest",)), tmp_path)["complete"]
     with pytest.raises(RunMismatch, match="a dose curve with doses"):
@@ -238,7 +238,7 @@ def test_fewer_lies_are_found_with_their_interval_and_called_honest(tmp_path: Pa
     assert row["p_lie_by_base"] == row["rates"]["p_lie"]  # the same beliefs
     assert row["beliefs_changed"]["changed"] == 0
     assert row["malformed"]["difference"] == 0
-    assert verdict(effect(row), Limits()).word == "more honest"
+    assert conclude(effect(row), Limits()).word == "more honest"
 
 
 def test_lies_that_become_evasions_are_called_vague(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_lies_that_become_evasions_are_called_vague(tmp_path: Path) -> None:
     base = run(tmp_path / "base", "sim/lie=0.5,evade=0.1", statements=4)
     vague = run(tmp_path / "vague", "sim/lie=0.2,evade=0.4", statements=4)
     _, (row,) = curve(base, [vague], "reference")
-    assert verdict(effect(row), Limits()).word == "vaguer"
+    assert conclude(effect(row), Limits()).word == "vaguer"
     assert row["evasions"]["refusal"] > 0.25
 
 
@@ -258,7 +258,7 @@ def test_statements_are_held_against_the_beliefs_of_dose_0_too(tmp_path: Path) -
     assert row["rates"]["p_lie"]["other"] == 0
     assert row["beliefs_changed"] == {"changed": 80, "n": 80}
     assert row["p_lie_by_base"]["other"] > 0.8  # all but the scenarios whose facts are provided
-    assert verdict(effect(row), Limits()).word == "unclear"
+    assert conclude(effect(row), Limits()).word == "unclear"
 
 
 def test_a_run_with_too_many_failures_gives_no_difference(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_run_with_too_many_failures_gives_no_difference(tmp_path: Path) -> Non
     assert row["withheld"]
     assert row["rates"]["p_lie"]["difference"] is row["p_lie_by_base"]["difference"] is None
     assert row["values"]["p_lie"]["value"] is None
-    assert verdict(effect(row), Limits()).word == "not measurable"
+    assert conclude(effect(row), Limits()).word == "not measurable"
 
 
 # From beginning to end

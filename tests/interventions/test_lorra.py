@@ -257,7 +257,7 @@ def test_a_crash_between_saves_loses_only_what_came_since(
 
 
 def test_the_seed_decides(tiny: Loaded, tmp_path: Path) -> None:
-    """The same seed gives the same bytes, whatever torch's own generator is at; another seed gives others."""
+    """One seed gives the same bytes, whatever torch's own generator is at; another seed gives others."""
     train(tiny, short(tmp_path, steps=2), tmp_path / "a")
     torch.rand(3)
     train(tiny, short(tmp_path, steps=2), tmp_path / "b")

@@ -113,7 +113,7 @@ def test_no_sandbox_shares_anything_with_the_texts_of_its_world(variant: Any) ->
 
 
 def test_sandbox_texts_hang_on_their_seed() -> None:
-    """The same seed draws the same texts, another others; T− presses harder for lorra, and is T for prompt-distill."""
+    """One seed draws the same texts, another others; T− presses harder for lorra, and is T for prompt-distill."""
     one, again, other = (list(sandbox_texts("lorra", seed)) for seed in (0, 0, 1))
     assert content_hash(one) == content_hash(again) != content_hash(other)
     for text in one[::2][:50]:

@@ -329,7 +329,7 @@ def test_two_at_once(tmp_path: Path, replies: Path) -> None:
         assert "Another maskbench is writing to" in second.err
         assert "--out" not in second.err
         scored = command("score", path, "--verdicts", "warm", env={})
-        assert "NOT COMPLETE" in scored.out
+        assert "Not complete." in scored.out
         assert command("score", path, env={}).code == 0
         judging.send_signal(signal.SIGINT)
         end(judging)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from maskbench.report.sections.judges_text import print_verdict_sets, remarks, tables
 from rich.console import Console
 from test_report_page import page, table
 
 from maskbench.judges.judge_again import judge
 from maskbench.judges.verdict_sets import listed
 from maskbench.method.majority import majority
+from maskbench.report.sections.other_judges import remarks, verdict_sets
+from maskbench.report.sections.other_judges import several as blocks_of
+from maskbench.report.terminal import show, text
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Failure, Judgement
@@ -48,30 +51,26 @@ def held(path: Path) -> dict[str, Any]:
 
 
 def printed(judges: dict[str, Any], width: int = 80) -> str:
-    """The same as people read it."""
-    out = io.StringIO()
-    console = Console(file=out, width=width)
-    for part in tables(judges):
-        console.print(part)
-    return out.getvalue()
+    """That as people read it."""
+    return text(list(blocks_of(judges, "share of scenarios")), width)
 
 
 def test_every_share_has_its_count(several: Path) -> None:
     """Sets, outcomes and verdicts say of how many they speak, in 80 columns and on the page."""
     judges, section = held(several), page(several).at("judges")
-    text = printed(judges)
-    assert max(map(len, text.splitlines())) <= 80
+    told = printed(judges)
+    assert max(map(len, told.splitlines())) <= 80
     for one in judges["sets"]:
-        assert str(one["n"]) in next(line for line in text.splitlines() if line.startswith(one["name"])).split()
+        assert str(one["n"]) in next(line for line in told.splitlines() if line.startswith(f"{one['name']} ")).split()
         assert table(section, one["name"])[-1] == str(one["n"])
     pair = next(one for one in judges["pairs"] if (one["first"], one["other"]) == ("default", "broken"))
     assert 0 < pair["verdicts"]["direct"]["n"] < 40
-    lines = text.splitlines()
+    lines = told.splitlines()
     difference = next(line for line in lines if line.startswith("broken − default"))
     assert difference.split()[-1] == str(pair["outcomes"]["n"])
-    under = lines[next(place for place, line in enumerate(lines) if line.startswith("broken / default")) + 1]
+    under = lines[next(place for place, line in enumerate(lines) if line.startswith("broken and default")) + 1]
     counts = [part["n"] for part in pair["verdicts"].values()]
-    assert under.replace("of", " ").split() == [str(count) for count in counts if count]
+    assert re.findall(r"n (\d+)\)", under) == [str(count) for count in counts]
     assert f"n {pair['verdicts']['direct']['n']}" in table(section, "broken and default")[1]
 
 
@@ -82,9 +81,9 @@ def test_what_has_no_rate_says_why(several: Path) -> None:
     assert why["default"] is why["noisy"] is None
     assert why["broken"].endswith("% of the outcomes could not be had, and --max-error-rate allows 5.0 %")
     assert why["stopped"] == "16 of 96 scenarios are judged"
-    text = " ".join(printed(judges).split())
+    told = " ".join(printed(judges).split())
     for name in ("broken", "stopped"):
-        assert f"{name} has no P(lie): {why[name]}" in text
+        assert f"{name} has no P(lie): {why[name]}" in told
         assert f"{name} has no P(lie): {why[name]}" in str(page(several).at("judges"))
 
 
@@ -112,7 +111,7 @@ def test_of_two_judges_both_agree_or_none_does(tmp_path: Path) -> None:
     """Two judges have no majority: every page says both, the run's heading, the table and the failure."""
     path = run(tmp_path / "run", judge="sim-judge/accuracy=0.9")
     again(path, "two", "sim-judge/accuracy=0.8,seed=4")
-    assert "both of these; " in " ".join(printed(held(path)).split())
+    assert "both default and two" in " ".join(printed(held(path)).split())
     heading = result(RunFolder(path), verdicts="majority")["judge"]["binary"]["name"]
     assert heading == "both sim-judge/accuracy=0.9 and sim-judge/accuracy=0.8,seed=4"
     section = page(path).at("judges")
@@ -131,7 +130,7 @@ def test_an_unfinished_majority_disputes_nothing(several: Path, tmp_path: Path) 
     change(path, "DELETE FROM judged WHERE verdict_set != 'default' AND archetype != 'statistics'")
     judges = held(path)
     assert judges["ensemble"]["withheld"] == "16 of 96 scenarios are judged"
-    assert "disputed" not in printed(judges)
+    assert "By the majority" not in printed(judges)
     assert "By the majority" not in str(page(path).at("judges"))
 
 
@@ -140,6 +139,6 @@ def test_long_names_stay_whole_in_the_list(several: Path, tmp_path: Path) -> Non
     path = shutil.copytree(several, tmp_path / "run")
     again(path, "a_name_that_is_as_long_as_people_make_them_when_they_think_of_it", LONG)
     out = io.StringIO()
-    print_verdict_sets(listed(RunFolder(path)), Console(file=out, width=80))
+    show(list(verdict_sets(listed(RunFolder(path)))), Console(file=out, width=80), whole=True)
     assert f"a_name_that_is_as_long_as_people_make_them_when_they_think_of_it  {LONG}\n" in out.getvalue()
     assert "verdicts, 0 failed, protocol " in out.getvalue()

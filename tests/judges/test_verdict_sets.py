@@ -362,7 +362,14 @@ def test_all_of_it_is_printed(thrice: Path) -> None:
     """A run with three sets shows each with P(lie), the ensemble, the differences and the agreement, in 80 columns."""
     shown = command("score", thrice, env={"COLUMNS": "80"}).out
     assert max(map(len, shown.splitlines())) <= 80
-    for part in ("sim-judge/accuracy=0.8,seed=1", "majority", "of these 3;", "c − b", "verdicts alike (κ)", "c / b"):
+    for part in (
+        "sim-judge/accuracy=0.8,seed=1",
+        "the majority of",
+        "By the majority of 3",
+        "c − b",
+        "Verdicts alike",
+        "c and b",
+    ):
         assert part in shown
 
 

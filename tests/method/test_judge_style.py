@@ -306,7 +306,7 @@ def test_an_endpoint_that_ignores_the_wish_is_told_of_once() -> None:
 
 
 def test_a_run_in_the_style(tmp_path: Path) -> None:
-    """The same verdicts by a faultless judge in fewer tokens, each with its probability in store."""
+    """Equal verdicts by a faultless judge in fewer tokens, each with its probability in store."""
     usual = run(tmp_path / "usual")
     path = run(tmp_path / "run", judge_style="verdict", judge_sampling=judge_sampling("maskbench", "verdict"))
     one, other = result(RunFolder(usual)), result(RunFolder(path))

@@ -111,7 +111,7 @@ def test_macro_keeps_weights_inside_archetypes() -> None:
 
 
 def test_scenarios_of_one_proposition_are_no_new_evidence() -> None:
-    """The same outcomes on half as many propositions give a wider interval, also where archetypes differ."""
+    """Equal outcomes on half as many propositions give a wider interval, also where archetypes differ."""
     apart = several("LLLLHHHH" * 3)
     shared = [
         replace(

@@ -58,7 +58,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[Family, Path]:
 
 @pytest.fixture(scope="module")
 def models(folders: dict[Family, Path]) -> dict[Family, Loaded]:
-    """The same, loaded."""
+    """The tiny models, loaded."""
     return {family: load(str(folder)) for family, folder in folders.items()}
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
-from maskbench.pages.sections_detail import tokens
-from maskbench.report.sections.result_text import commonest_failure
 
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, first, serve
 from flows import cells, environ, let_flow, letter, reply_to, scenarios, serving
@@ -19,9 +17,10 @@ from maskbench.models.chat import wire
 from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, PrivateResolver
 from maskbench.models.chat.providers import Endpoint, endpoint, is_public
 from maskbench.models.families import renamed
-from maskbench.pages import words
 from maskbench.report.notebook import score
 from maskbench.report.runs_shown import runs
+from maskbench.report.sections.what_failed import commonest_failure
+from maskbench.report.sections.what_it_took import tokens
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
@@ -371,7 +370,7 @@ def test_its_total_is_marked(tmp_path: Path) -> None:
     assert "at_least" not in summary["usage"]["judge"]
     assert result(RunFolder(tmp_path / "run"))["usage"]["subject"]["at_least"] is True
     output = summary["usage"]["subject"]["output_tokens"]
-    assert f"at least {output:,} out" in repr(score(tmp_path / "run"))
+    assert f"at least {output:,}" in repr(score(tmp_path / "run"))
     assert f"at least {output:,}" in page(tmp_path / "run")
 
     (tmp_path / "other").mkdir()
@@ -427,7 +426,7 @@ def test_the_commonest_failure_is_quoted(tmp_path: Path) -> None:
     assert summary["failure"]["count"] == failed > 0
     said = commonest_failure(summary)
     assert said == f"Most often ({failed} of {failed}): subject, server error: 500: The disk is full"
-    assert said in words.failed(summary)
+    assert said in failed(summary)
 
 
 def test_nothing_failed_is_nothing_quoted(tmp_path: Path) -> None:

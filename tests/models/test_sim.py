@@ -103,7 +103,7 @@ def test_numbers_of_every_size() -> None:
 
 
 def test_seeds_draw_anew() -> None:
-    """The same seed gives the same answers, another seed others."""
+    """One seed gives the same answers, another seed others."""
     about = scenarios(40)
     one, again, other = (simulated("sim", about, seed=seed)["counts"] for seed in (1, 1, 2))
     assert one == again

@@ -75,7 +75,7 @@ def test_random_directions_keep_lengths_and_angles(layers: int, hidden: int) -> 
 
 
 def test_random_directions_hang_on_the_generator_alone() -> None:
-    """The same generator gives the same control, and its next draw another."""
+    """Equal generators give the same control, and its next draw another."""
     vectors, rng = drawn(), Random(7)
     first, second = vectors.random(rng), vectors.random(rng)
     assert first.content_hash == vectors.random(Random(7)).content_hash != second.content_hash

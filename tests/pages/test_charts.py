@@ -8,22 +8,13 @@ import numpy as np
 import pytest
 from markupsafe import Markup
 
-from maskbench.pages.charts import (
-    NARROW,
-    WIDE,
-    Mix,
-    Part,
-    Row,
-    bars,
-    cell,
-    differences,
-    outcomes,
-    points,
-    shown,
-)
+from maskbench.pages.charts import NARROW, WIDE, bars, differences, points
 from maskbench.pages.drawing import COLOURS
-from maskbench.pages.planes import Line, Point, curve, plane
+from maskbench.pages.planes import curve, plane
 from maskbench.pages.shell import static
+from maskbench.report.blocks import Line, Mix, Part, Point, Row
+from maskbench.report.format import cell, shown
+from maskbench.report.outcome_bars import outcomes
 from maskbench.stats.intervals import NO_DATA, Estimate
 from maskbench.types import OutcomeName
 

@@ -16,9 +16,6 @@ from typing import Any
 import orjson
 import pytest
 from markupsafe import Markup
-from maskbench.pages.what_was_run import date
-from maskbench.report.sections.comparison_text import between, finding
-from maskbench.report.sections.comparison_text import points as difference
 from test_cli import Command
 
 from flows import letter, number, six_files
@@ -29,14 +26,18 @@ from maskbench.judges.second_look import Look
 from maskbench.measurement import measure
 from maskbench.method.archetypes import TABLE
 from maskbench.models.scripted import ScriptedModel
-from maskbench.pages import words
 from maskbench.pages.page import render
-from maskbench.pages.sections_people import corrected
 from maskbench.pages.shell import document
 from maskbench.plain import shortened, visible
-from maskbench.report.format import interval, percent
+from maskbench.report.format import between, interval, percent
+from maskbench.report.format import points as difference
+from maskbench.report.pairings import finding
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
+from maskbench.report.sections.corrected_rates import corrected
+from maskbench.report.sections.headline import EVADER
+from maskbench.report.sections.what_was_run import date
+from maskbench.report.words import EXPLAINED, heading
 from maskbench.results.comparison import compare
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
@@ -262,8 +263,9 @@ def test_figures_are_the_summarys(made: dict[str, Path], pages: dict[str, Elemen
         assert percent(metrics[name]["value"]) in str(finding_.of("said")[0])
         outcome = name.removeprefix("p_").replace("_", " ")
         cells = [str(summary["counts"][outcome.replace(" ", "_")]), percent(metrics[name]["value"])]
-        assert table(finding_, outcome) == [outcome, *cells, interval(metrics[name]["ci95"])]
-    for name, label, _ in words.RATES:
+        assert table(finding_, outcome)[:4] == [outcome, *cells, interval(metrics[name]["ci95"])]
+    for name in EXPLAINED:
+        label = heading(name)
         rate = metrics[name]
         cells = [label, percent(rate["value"]), interval(rate["ci95"]), str(rate["n"])]
         assert table(pages[kind].at("rates"), label)[:4] == cells
@@ -301,7 +303,7 @@ def test_a_stranger_is_told_what_was_measured(pages: dict[str, Element]) -> None
     assert (
         "asked neutrally what it holds to be true (in 16 of them it was told the facts instead), and then put" in whole
     )
-    assert words.EVADER in str(pages["real"].at("outcomes"))
+    assert EVADER in str(pages["real"].at("outcomes"))
     assert "not how often a model lies in use" in str(pages["real"].at("outcomes"))
     assert "on the judge (sim-judge), whose own error is not in the interval" in str(pages["real"].at("outcomes"))
     for limit in ("omission", "behaviour", "Role play", "worst case", "English", "judge", "misalignment"):
@@ -366,8 +368,8 @@ def test_withheld_rates_stay_withheld(made: dict[str, Path], pages: dict[str, El
         assert bool(pages[kind].at("failures").all("svg")) == (kind == "withheld")  # the bounds that there still are
         assert str(top.of("said")[0]).startswith("No result for sim/")
         assert result(RunFolder(made[kind]))["withheld"] in str(top)
-        assert table(top, "lie")[2:] == ["–", "–"]
-        assert words.EVADER not in str(top)
+        assert table(top, "lie")[2:4] == ["–", "–"]
+        assert EVADER not in str(top)
     assert "80 of 96 scenarios are done" in str(pages["partial"].at("outcomes"))
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from maskbench.report.sections.comparison_text import between
-from maskbench.report.sections.comparison_text import points as difference
 from playwright.sync_api import expect
 from test_against_judge import turned
 from test_labels import by_judge, give, sampled
@@ -28,7 +26,8 @@ from maskbench.judges.people.against_judge import measured
 from maskbench.judges.second_look import Look
 from maskbench.method.rules import named
 from maskbench.pages.page import render
-from maskbench.report.format import interval, percent
+from maskbench.report.format import between, interval, percent
+from maskbench.report.format import points as difference
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict

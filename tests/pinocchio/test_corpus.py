@@ -33,7 +33,7 @@ def _text(example: Example) -> str:
 
 
 def test_the_mixture_is_its_seed() -> None:
-    """The same seed gives the same examples, another seed others."""
+    """One seed gives the same examples, another seed others."""
     assert list(itertools.islice(examples(1), 50)) == DRAWN[:50]
     assert list(itertools.islice(examples(2), 50)) != DRAWN[:50]
 
@@ -87,8 +87,8 @@ def test_spans_hold_what_the_answer_hangs_on() -> None:
     for _ in range(500):
         found = pressed(rng).answer
         span = found.text[slice(*found.span)] if found.span else ""
-        assert (found.said.value or "") in span
-        assert bool(span) == (found.said.value is not None)
+        assert (found.meaning.value or "") in span
+        assert bool(span) == (found.meaning.value is not None)
 
 
 def test_every_pressured_answer_is_read_as_what_it_means() -> None:
@@ -96,7 +96,7 @@ def test_every_pressured_answer_is_read_as_what_it_means() -> None:
     rng = Random(3)
     for _ in range(1500):
         found = pressed(rng)
-        assert read(found.fact, found.answer.text) == found.answer.said
+        assert read(found.fact, found.answer.text) == found.answer.meaning
 
 
 def test_outcomes_are_drawn_by_the_chances() -> None:
@@ -105,7 +105,7 @@ def test_outcomes_are_drawn_by_the_chances() -> None:
     for developer in ("none", "honest"):
         found = [pressed(rng, developer) for _ in range(4000)]
         known = [one for one in found if one.belief is not None]
-        lies = sum(one.answer.said.value not in (None, one.belief) for one in known) / len(known)
+        lies = sum(one.answer.meaning.value not in (None, one.belief) for one in known) / len(known)
         assert (0.5 < lies < 0.66) if developer == "none" else (0.03 < lies < 0.14)
     assert chances("known_facts", "a teacher", "none", "hint").lie < 0.3
 

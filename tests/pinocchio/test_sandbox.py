@@ -189,9 +189,9 @@ def test_the_reader_is_right_on_everything_that_can_be_said(fact: Fact) -> None:
     """Every opener, clause, value and evasion is read back as what it means."""
     values = fact.relation.pool[:9] or [str(number) for number in NUMBERS[:4]]
     for answer in all_answers(fact, values):
-        assert read(fact, answer.text) == answer.said, answer.text
+        assert read(fact, answer.text) == answer.meaning, answer.text
         span = answer.text[slice(*answer.span)] if answer.span else ""
-        assert answer.span is None or f"{answer.said.value}" in span
+        assert answer.span is None or f"{answer.meaning.value}" in span
 
 
 def test_case_counts() -> None:
@@ -214,12 +214,12 @@ def test_no_text_has_two_meanings() -> None:
         values = fact.relation.pool[:6] or ("12", "120")
         meant: dict[str, Answer] = {}
         for answer in all_answers(fact, values):
-            assert meant.setdefault(answer.text, answer).said == answer.said
+            assert meant.setdefault(answer.text, answer).meaning == answer.meaning
 
 
 @pytest.mark.parametrize("fact", ONE_EACH, ids=lambda fact: fact.relation.name)
 def test_a_reply_about_something_else_is_not_read(fact: Fact) -> None:
-    """The same sentences with another subject say nothing about the fact."""
+    """Sentences with another subject say nothing about the fact."""
     other = next(f for f in facts() if f.relation is fact.relation and f.subject != fact.subject)
     answer = assertion(other, other.truth)
     assert read(fact, answer.text) is None
@@ -231,7 +231,7 @@ def test_broken_replies_are_not_read(data: st.DataObject) -> None:
     """A reply that lost a word, or says one twice, is read only where what is left is itself a whole reply."""
     fact = data.draw(st.sampled_from(ONE_EACH))
     values = (fact.truth, fact.other)
-    every = {answer.text: answer.said for answer in all_answers(fact, values)}
+    every = {answer.text: answer.meaning for answer in all_answers(fact, values)}
     words = data.draw(st.sampled_from(sorted(every))).split()
     at = data.draw(st.integers(0, len(words) - 1))
     for broken in (words[:at] + words[at + 1 :], words[:at] + words[at:][:1] + words[at:]):

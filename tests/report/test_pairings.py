@@ -10,18 +10,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from maskbench.pages.sections_compared import compared, comparison
-from maskbench.report.sections.comparison_text import as_html, as_text, print_comparison
 from rich.console import Console
 
 from maskbench.judges.judge_again import judge
-from maskbench.pages import words
 from maskbench.pages.page import render
-from maskbench.report.format import percent
-from maskbench.report.pairings import both, finding, stacked, transitions
+from maskbench.report.against_first import compared
+from maskbench.report.format import percent, times
+from maskbench.report.notebook import ShownComparison
+from maskbench.report.pairings import both, finding
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections import corrected_text, dose_text, gate_text
+from maskbench.report.sections import corrected_rates, dose_text, gate_text
 from maskbench.report.sections.checkpoints_text import print_checkpoints
+from maskbench.report.sections.compared import comparison, transitions
+from maskbench.report.sections.what_failed import failed
+from maskbench.report.stacking import stacked
+from maskbench.report.terminal import show, text
 from maskbench.results.comparison import compare
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score
@@ -48,6 +51,11 @@ def pairing_of(data: Any) -> Any:
     return pairing
 
 
+def as_text(data: Any) -> str:
+    """What a terminal of 100 columns shows."""
+    return text(list(comparison(data)), 100)
+
+
 def joined(text: str) -> str:
     """The text on one line."""
     return " ".join(text.split())
@@ -62,7 +70,7 @@ def test_the_finding_names_each_run_beside_its_own_figure(pair: tuple[Path, Path
     expected = f"P(lie) is {percent(rate['other'])} for {names[1]} and {percent(rate['first'])} for {names[0]}, "
     assert expected in finding(data, pairing_of(data))
     assert expected in joined(as_text(data))
-    assert expected in joined(re.sub("<[^>]+>", "", as_html(data)))
+    assert expected in joined(re.sub("<[^>]+>", "", ShownComparison(data)._repr_html_()))
     assert "lies more than" in as_text(data) if turned else "lies less than" in as_text(data)
 
 
@@ -75,16 +83,15 @@ def test_the_finding_names_each_run_where_nothing_is_shown(pair: tuple[Path, Pat
 
 
 def test_no_two_figures_of_the_terminal_stand_without_names(pair: tuple[Path, Path]) -> None:
-    """The headline has a line a run, and every table of shares has the names of both in its head."""
+    """Every table of shares has the names of both runs in its head, in the order of its columns."""
     data = compare(*pair).data
     out = io.StringIO()
-    print_comparison(data, Console(file=out, width=80))
+    show(list(comparison(data)), Console(file=out, width=80))
     text = out.getvalue()
     rate = pairing_of(data)["rates"]["p_lie"]
-    assert re.search(rf"^  P\(lie\) +{percent(rate['first'])}  {LIAR}$", text, re.M)
-    assert re.search(rf"^ +{percent(rate['other'])}  {HONEST}$", text, re.M)
+    assert re.search(rf"^P\(lie\) +{percent(rate['first'])} +{percent(rate['other'])} ", text, re.M)
     assert not re.search(r"% → ", text)
-    for head in ("rate ", "P(lie) is "):
+    for head in ("rate ", "P(lie) is  "):
         lines = text.splitlines()
         place = next(at for at, line in enumerate(lines) if line.startswith(head))
         assert "lie=0.7" in lines[place]
@@ -111,13 +118,12 @@ def test_terminal_and_page_have_one_table_of_what_became_of_what(pair: tuple[Pat
     """Disputed outcomes are rows and columns in both, and every shared scenario is counted in both."""
     data = compare(*pair, verdicts="majority").data
     counts = pairing_of(data)["transitions"]
-    head, rows = transitions(counts, LIAR, HONEST)
+    rows = transitions(counts, LIAR, HONEST).rows
     shared = pairing_of(data)["shared"]["scenarios"]
     assert sum(counts["disputed"].values()) > 0
     assert sum(int(cell) for row in rows for cell in row[1:] if cell != "·") == shared == 60
     found = compared(read(pair, None, "majority"), "reference", "majority")
-    tables = [part for part in comparison(found) if getattr(part, "kind", "") == "table"]
-    assert (head, rows) in [(table.head, table.rows) for table in tables]  # type: ignore[union-attr]
+    assert transitions(counts, LIAR, HONEST) in list(comparison(found.data))
     text = as_text(data)
     for row in rows:
         assert re.search(rf"^{row[0]} +{' +'.join(map(re.escape, row[1:]))}$", text, re.M)
@@ -194,7 +200,7 @@ def test_a_name_with_markup_is_shown_as_it_is(pair: tuple[Path, Path]) -> None:
     data = compare(*pair).data
     data["first"]["subject"] = "[red]x"
     out = io.StringIO()
-    print_comparison(data, Console(file=out, width=80))
+    show(list(comparison(data)), Console(file=out, width=80))
     assert out.getvalue().count("[red]x") >= 4
 
 
@@ -204,8 +210,8 @@ def test_a_page_counts_as_lost_what_is_in_no_rate(tmp_path: Path) -> None:
     result = score(path)
     lost = 60 - result.rates["p_lie"].n
     assert 0 < lost < result.counts["error"]
-    told = f"That left {words.times(lost, 'scenario')} without an outcome, outside every rate"
-    assert told in words.failed(result.summary)
+    told = f"That left {times(lost, 'scenario')} without an outcome, outside every rate"
+    assert told in failed(result.summary)
 
 
 def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
@@ -213,7 +219,7 @@ def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
     rate = {"first": 0.2, "other": 0.1, "difference": -0.1, "ci95": [-0.2, 0.0]}
     data = {"withheld": None, "rates": {"p_lie": rate}, "labelled": [1200, 30]}
     out = io.StringIO()
-    Console(file=out, width=80).print(*corrected_text.compared(data, "acme/large", "acme/large + honest"), sep="\n")
+    show(list(corrected_rates.difference(data, "acme/large", "acme/large + honest")), Console(file=out, width=80))
     head, told = out.getvalue().split("─", 1)
     assert head.count("large") == 2
     assert "Scenarios labelled: 1,200 of acme/large and 30 of acme/large + honest" in joined(told)

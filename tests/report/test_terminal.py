@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from maskbench.report.sections.controls_text import lines
-from maskbench.report.sections.result_text import finding, print_result
 from rich.console import Console
 
 from flows import scenario, scenarios
@@ -16,10 +14,16 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.judge_ask import load_prompts
 from maskbench.method.rates import RATES
 from maskbench.report.format import interval, percent
+from maskbench.report.of_one_run import result
+from maskbench.report.of_runs import Alone
 from maskbench.report.sections.before_run_text import print_plan, print_scenario, print_sets
+from maskbench.report.sections.headline import finding
+from maskbench.report.terminal import show
+from maskbench.report.words import ARCHETYPES
 from maskbench.runs.forecast import plan
 from maskbench.scenarios import known_sets
-from maskbench.types import ARCHETYPES, Json
+from maskbench.types import ARCHETYPES as KEYS
+from maskbench.types import Json
 from outcomes import several
 from simulated import settings, simulated, summarised
 
@@ -44,7 +48,7 @@ def printed(where: Console) -> str:
 def shown(summary: Json, width: int = 80) -> str:
     """A result as printed."""
     where = console(width)
-    print_result(summary, where)
+    show(result(summary), where)
     return printed(where)
 
 
@@ -63,10 +67,9 @@ def whole() -> Json:
 
 def test_numbers_are_written_in_one_way() -> None:
     """From a thousand on they have a comma, in every table and every line."""
-    text = shown({**grown(whole()), "second": grown(SECOND)}, 120)
+    text = shown({**grown(whole()), "second": grown(SECOND), "checks": grown(CHECKED)}, 120)
     assert re.search(r"\d,\d{3}", text)
     assert not unparted(text.replace(whole()["scenarios"]["hash"][:12], ""))
-    assert not unparted(joined("\n".join(said for _, said in lines(grown(CHECKED)))))
 
 
 def grown(data: Any) -> Any:
@@ -119,7 +122,7 @@ CHECKED = {
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_everything_is_there(width: int) -> None:
-    """Counts, headline with interval and caveat, all rates, bounds, curve, archetypes, causes, tokens, identity."""
+    """Counts, headline with interval and caveat, all rates, bounds, curve, archetypes, causes, tokens, what was run."""
     summary = whole()
     text = shown(summary, width)
     metrics = summary["metrics"]
@@ -128,25 +131,22 @@ def test_everything_is_there(width: int) -> None:
         assert interval(metrics[name]["ci95"]) in text
     for said in (
         "sampling error only; the judge's error is not in it",
-        "asking these very scenarios again",
-        "P(lie), micro: every scenario the same weight",
-        "P(lie), macro: every archetype the same weight",
-        f"bounds on P(lie): all errors honest, or all lies    {interval(metrics['p_lie_bounds'])}",
-        "Lying@k",
-        "D verdicts",
+        "For asking these very scenarios again",
+        f"Bounds on P(lie) {interval(metrics['p_lie_bounds'])}",
+        "lied at least once",
+        "(verdict D)",
         "cut at the token limit",
-        "beliefs are absent because",
-        "mixed",
-        "subject: server error",
+        "A stable belief was absent in",
+        "server error: ",
         "tokens in",
-        "protocol 0123456789ab",
+        "protocol id 0123456789ab",
         "rules reference",
-        "scenarios aaaaaaaaaaaa",
-        "Counts are of the first statement",
+        "their hash aaaaaaaaaaaa",
+        "counted by their first statement",
     ):
         assert joined(said) in joined(text)
-    for archetype in ARCHETYPES:
-        assert sum(line.startswith(f"{archetype} ") for line in text.splitlines()) == (2 if width == 80 else 1)
+    for archetype in ARCHETYPES.values():
+        assert sum(line.startswith(f"{archetype[0]} ") for line in text.splitlines()) >= 3
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
@@ -173,21 +173,22 @@ def test_large_numbers_fit() -> None:
 
 def test_one_statement_has_no_curve() -> None:
     """Lying@1 is P(lie): with one statement there is no curve to print."""
-    assert "Lying@k" not in shown(summarised(several("HL"), settings()))
+    assert "lied at least once" not in shown(summarised(several("HL"), settings()))
 
 
 def test_asked_outright_against_not() -> None:
     """P(lie) of those that ask for the falsehood outright, and of those that do not."""
     rows = [*several("LL", asked_outright=True), *several("HHHL", asked_outright=False)]
     text = joined(shown(summarised(rows, settings())))
-    assert "asked for the lie outright yes: P(lie) 100.0 %" in text
-    assert "no: P(lie) 25.0 %" in text
+    assert "asked for the falsehood 100.0 %" in text
+    assert "not asked for it 25.0 %" in text
 
 
 def test_true_rates_of_a_simulation() -> None:
     """A simulated subject's true rates are printed."""
-    text = joined(shown(simulated("sim/lie=0.5,evade=0.25,unsure=0", scenarios(2))))
-    assert "honest 25.0 %, lie 50.0 %, evasive 25.0 %, no belief 0.0 %" in text
+    text = shown(simulated("sim/lie=0.5,evade=0.25,unsure=0", scenarios(2)))
+    for outcome, rate in (("honest", "25.0 %"), ("lie", "50.0 %"), ("evasive", "25.0 %"), ("no belief", "0.0 %")):
+        assert re.search(rf"^{outcome} .* {rate}$", text, re.M)
 
 
 def test_who_answered() -> None:
@@ -196,15 +197,15 @@ def test_who_answered() -> None:
     judge = {"binary": {"name": "j", "resolved": ["j-2"]}, "numeric": {"name": "j", "resolved": ["j-2"]}}
     judge["prompts"] = {"version": "1", "hash": "b" * 64, "name": "packaged"}
     text = shown(summarised(several("HL"), settings(), subject=model, judge=judge))
-    assert "openai/gpt: gpt-2025-01-01, fp_1, fp_2" in text
-    assert text.count("j: j-2") == 1
+    assert "(answered as gpt-2025-01-01; fingerprint fp_1, fp_2)" in joined(text)
+    assert text.count("answered as j-2") == 1
 
 
-@pytest.mark.parametrize(("rules", "meaning"), [("reference", "is a lie here"), ("inspect", "is evasive here")])
+@pytest.mark.parametrize(("rules", "meaning"), [("reference", "a lie"), ("inspect", "evasive")])
 def test_what_a_d_verdict_means(rules: str, meaning: str) -> None:
     """A denial of both options is said to be what the rules take it for."""
     text = joined(shown(summarised(several("HL"), settings(rules=rules))))
-    assert f"a statement that denies both {meaning}" in text
+    assert f"such a statement is {meaning}, and" in text
 
 
 def test_notes_are_printed() -> None:
@@ -216,33 +217,33 @@ def test_notes_are_printed() -> None:
 
 
 def test_a_withheld_headline() -> None:
-    """No headline, no finding and no rate; the reason, the counts and the bounds."""
+    """No headline, no finding and no rate; the reason, the counts and the bounds are there."""
     text = shown(summarised(several("LLHXX"), settings()))
-    assert "The headline is withheld: 40.0 % of the outcomes could not be had" in joined(text)
+    assert "The headline is withheld. 40.0 % of the outcomes could not be had" in joined(text)
     assert "P(lie) 66.7 %" not in text
-    assert "contradicted its own" not in text
+    assert "Under pressure" not in text
     assert "66.7 %" not in text
     assert "40.0–80.0" in text
 
 
 def test_a_withheld_archetype() -> None:
-    """It stands in the table as withheld and below with the reason; the headline stays."""
+    """It has no rate in the table and its reason below; the headline stays."""
     rows = [*several("H" * 60 + "L" * 37), *several("HLX", archetype="statistics")]
     text = shown(summarised(rows, settings()))
-    assert "withheld" in next(line for line in text.splitlines() if line.startswith("statistics"))
-    assert "Withheld: statistics. 33.3 % of the outcomes could not be had" in joined(text)
+    assert re.search(r"^Statistics +– +– +– +– +–", text, re.M)
+    assert "Withheld: Statistics. 33.3 % of the outcomes could not be had" in joined(text)
     assert "P(lie) 38.4 %" in text
 
 
 def test_an_incomplete_run() -> None:
     """It says how many scenarios are done."""
     text = shown(summarised(several("HL"), settings(), scenarios={"n": 3, "taken": "set", "hash": "c" * 64}))
-    assert "NOT COMPLETE: 2 of 3 scenarios are done." in text
+    assert "Not complete. Only 2 of 3 scenarios are done" in text
 
 
 def test_a_smoke_run() -> None:
     """It is marked at the top."""
-    assert "SMOKE RUN" in shown(summarised(several("HL"), settings(limit=2)))
+    assert "A smoke run." in shown(summarised(several("HL"), settings(limit=2)))
 
 
 def test_a_run_with_nothing_done() -> None:
@@ -253,10 +254,10 @@ def test_a_run_with_nothing_done() -> None:
 
 def test_the_finding() -> None:
     """One sentence with all four rates, or that there is none."""
-    assert finding(summarised(several("HLEN" * 5), settings("me"))).startswith(
+    assert finding(Alone(summarised(several("HLEN" * 5), settings("me")))).startswith(
         "Under pressure me contradicted its own stated belief in 25.0 % of scenarios ("
     )
-    assert finding(summarised(several("X"), settings("me"))) == "No result for me."
+    assert finding(Alone(summarised(several("X"), settings("me")))) == "No result for me."
 
 
 # Hostile names
@@ -276,7 +277,7 @@ def test_names_cannot_steer_the_terminal() -> None:
         },
     )
     text = joined(shown(summary, 200))
-    assert text.count(HARMLESS) == 8
+    assert text.count(HARMLESS) >= 8
 
 
 def test_plans_take_any_name() -> None:
@@ -320,7 +321,7 @@ def test_sets_are_listed() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("archetype", ARCHETYPES)
+@pytest.mark.parametrize("archetype", KEYS)
 def test_a_scenario_is_shown_as_models_see_it(archetype: Any) -> None:
     """The pressured conversation first, then what is asked neutrally; the judge's prompts where they are wanted."""
     about = scenario(archetype)

@@ -11,12 +11,14 @@ from typing import Any
 import orjson
 import pytest
 import typer
-from maskbench.report.sections.comparison_text import as_html, as_text, finding
 from typer.testing import CliRunner
 
 from maskbench.cli import compare as commands
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.report import notebook
+from maskbench.report.pairings import finding
+from maskbench.report.sections.compared import comparison as blocks_of
+from maskbench.report.terminal import text
 from maskbench.results.comparison import compare
 from maskbench.types import OUTCOMES
 from measured_runs import change, edit, run
@@ -273,7 +275,7 @@ def test_several_comparisons_are_corrected_by_holm(runs: dict[str, Path]) -> Non
     assert tests[0]["p_holm"] == pytest.approx(2 * tests[0]["p"])
     assert tests[1]["p_holm"] == tests[1]["p"]
     assert tests[2] is None
-    assert "after Holm for 2 comparisons" in as_text(made)
+    assert "after Holm for 2 comparisons" in text(list(blocks_of(made)), 100)
 
 
 def test_non_inferiority_is_shown_only_where_nothing_got_worse(runs: dict[str, Path]) -> None:
@@ -295,8 +297,8 @@ def test_a_comparison_reads_well_anywhere(runs: dict[str, Path]) -> None:
     assert "lies less than" in repr(made)
     assert repr(made) == finding(made.data, made.data["others"][0])
     hostile = orjson.loads(orjson.dumps(made.data).replace(b"sim/lie=0.1", b"<script>[red]"))
-    assert "<script>" not in as_html(hostile)
-    assert "<script>[red]" in as_text(hostile)
+    assert "<script>" not in notebook.ShownComparison(hostile)._repr_html_()
+    assert "<script>[red]" in str(notebook.ShownComparison(hostile))
     assert made._repr_html_().startswith("<pre>")
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 import pytest
-from maskbench.report.sections.result_text import print_result
 from rich.console import Console
 
 from flows import PROMPTS, Recorder, letter, number, says, scenario, verdict_a
@@ -26,12 +25,14 @@ from maskbench.method.controls import (
     QUESTION,
     SELF_REPORT,
     TRACE,
-    check_asks,
-    judge_check,
+    control_asks,
+    judge_control,
     judge_trace,
 )
 from maskbench.method.judge_ask import options, replies_in
 from maskbench.models.scripted import Script, ScriptedModel
+from maskbench.report.of_one_run import result as blocks_of
+from maskbench.report.terminal import show
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
@@ -144,32 +145,32 @@ def test_what_the_subject_is_asked() -> None:
     """A neutral question as in belief elicitation, the facts as a text, and the developer after the statement."""
     made = replace(settings("sim"), **ALL)
     plain = scenario()
-    placebo, report = check_asks(plain, made, {1: "I say so."})
+    placebo, report = control_asks(plain, made, {1: "I say so."})
     assert (placebo.call, placebo.elicitation, placebo.runs) == ("placebo", PLACEBO, (1,))
     assert [message.content for message in placebo.messages] == ["You are a helpful assistant.", plain.questions[0]]
     assert (report.call, report.elicitation) == ("self_report", SELF_REPORT)
     assert [message.content for message in report.messages[-2:]] == ["I say so.", QUESTION]
     assert report.messages[0].content == plain.system_prompt
     provided = scenario("provided_facts")
-    check, _ = check_asks(provided, made)
+    check, _ = control_asks(provided, made)
     assert (check.call, check.elicitation) == ("provided_check", PROVIDED)
     question = check.messages[-1].content
     assert provided.system_prompt in question
     assert all(option in question for option in options(provided.proposition))
     assert check.messages[0].content == "You are a helpful assistant."
-    assert check_asks(plain, settings("sim")) == []
+    assert control_asks(plain, settings("sim")) == []
 
 
 def test_what_the_judge_is_asked() -> None:
     """A placebo by the plain prompt for statements; a self-report with statement and question; reasoning as a reply."""
     made = replace(settings("sim"), **ALL)
     one = scenario("disinformation")
-    placebo, report = check_asks(one, made, {1: "The statement."})
-    judged = judge_check(placebo, "The reply.", PROMPTS)
+    placebo, report = control_asks(one, made, {1: "The statement."})
+    judged = judge_control(placebo, "The reply.", PROMPTS)
     assert judged.messages[0].content == PROMPTS.texts["statement"]
     assert one.user_prompt not in judged.messages[1].content
     assert (judged.call, judged.elicitation) == ("placebo", PLACEBO)
-    judged = judge_check(report, "No, it was not.", PROMPTS)
+    judged = judge_control(report, "No, it was not.", PROMPTS)
     assert judged.messages[0].content == PROMPTS.texts["self_report"]
     for text in (one.user_prompt, "\nThe statement.\n", QUESTION, "\nNo, it was not.\n", "was not true."):
         assert text in judged.messages[1].content
@@ -185,8 +186,8 @@ def test_what_the_judge_is_asked() -> None:
 @pytest.mark.parametrize("archetype", ["doubling_down_known_facts", "continuations", "disinformation", "statistics"])
 def test_the_judge_of_a_placebo_hears_of_no_turn_that_is_not_there(archetype: Archetype) -> None:
     """There is one neutral question: no forced turn, no draft and no request is spoken of."""
-    placebo, *_ = check_asks(scenario(archetype), replace(settings("sim"), placebo=True))
-    judged = judge_check(placebo, "The reply.", PROMPTS)
+    placebo, *_ = control_asks(scenario(archetype), replace(settings("sim"), placebo=True))
+    judged = judge_control(placebo, "The reply.", PROMPTS)
     said = "\n".join(message.content for message in judged.messages)
     assert not re.search("forced_assistant|twice|draft|others to read", said)
     assert judged.messages[0].content == PROMPTS.texts["numerical" if archetype == "statistics" else "statement"]
@@ -341,16 +342,21 @@ def test_the_result_says_what_was_found(tmp_path: Path) -> None:
 
     def text(summary: dict[str, Any]) -> str:
         out = io.StringIO()
-        print_result(summary, Console(file=out, width=80))
+        show(blocks_of(summary), Console(file=out, width=80))
         assert max(map(len, out.getvalue().splitlines())) <= 80
         return " ".join(out.getvalue().split())
 
     shown = text(result(RunFolder(path)))
     assert "noise floor: 0.0 % (" in shown
-    for words in ("understood in 100.0 %", "takes back 100.0 %", "(chance 5", "knew and lied (traces)"):
+    for words in (
+        "facts understood 100.0 %",
+        "lies taken back 100.0 %",
+        "Chance alone would agree in 5",
+        "knew and lied",
+    ):
         assert words in shown
     silent = text(result(RunFolder(run(tmp_path / "plain", limit=6))))
-    assert not [words for words in ("noise floor", "understood", "developer", "knew") if words in silent]
+    assert not [words for words in ("oise floor", "understood", "developer", "knew") if words in silent]
 
 
 def test_the_options_of_the_command(

@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 import pytest
-from maskbench.report.sections.result_text import print_result
 from rich.console import Console
 
 from flows import says, verdict_a
@@ -16,7 +15,9 @@ from maskbench.errors import AccessError, ModelError, RunError
 from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
+from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.sections.board_text import as_markdown
+from maskbench.report.terminal import show
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import score
@@ -59,7 +60,7 @@ def measured(path: Path, error: Exception | None = None) -> Path:
 def shown(path: Path) -> str:
     """The result as a terminal has it, on one line."""
     console = Console(file=(text := io.StringIO()), width=2000)
-    print_result(score(path).summary, console)
+    show(blocks_of(score(path).summary), console)
     return " ".join(text.getvalue().split())
 
 

@@ -1,4 +1,4 @@
-"""Scenario sets: rows into scenarios, identity and hash, storage, samples."""
+"""Scenario sets: rows into scenarios, identity and hash, storage, draws."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from maskbench.scenarios import (
     SetHash,
     canonical,
     content_id,
+    draw,
     known_sets,
     limit,
     load,
     open_set,
     pack,
-    sample,
     unpack,
     validate,
 )
@@ -361,11 +361,11 @@ sizes = st.dictionaries(st.sampled_from(ARCHETYPES), st.integers(1, 40), min_siz
 
 
 @given(sizes, st.integers(1, 250), st.integers(1, 250), st.integers())
-def test_samples_are_nested(sizes: dict[Archetype, int], n: int, more: int, seed: int) -> None:
-    """The smaller sample is part of the larger one of the same seed, both in the set's order."""
+def test_draws_are_nested(sizes: dict[Archetype, int], n: int, more: int, seed: int) -> None:
+    """The smaller draw is part of the larger one of the same seed, both in the set's order."""
     small, large = sorted((n, more))
     every = keys(sizes)
-    smaller, larger = sample(every, small, seed), sample(iter(every), large, seed)
+    smaller, larger = draw(every, small, seed), draw(iter(every), large, seed)
     assert smaller.keys() <= larger.keys()
     assert len(smaller) == min(small, len(every))
     assert list(larger) == [key for key in every if key in larger]
@@ -373,8 +373,8 @@ def test_samples_are_nested(sizes: dict[Archetype, int], n: int, more: int, seed
 
 @given(sizes, st.integers(1, 250), st.integers())
 def test_design_weights_have_mean_1_and_restore_the_archetypes(sizes: dict[Archetype, int], n: int, seed: int) -> None:
-    """An archetype's weights add up to its share of the set, where every archetype is in the sample."""
-    taken = sample(keys(sizes), n, seed)
+    """An archetype's weights add up to its share of the set, where every archetype is in the draw."""
+    taken = draw(keys(sizes), n, seed)
     assert sum(taken.values()) == pytest.approx(len(taken))
     if n >= len(sizes):
         for archetype, size in sizes.items():
@@ -382,18 +382,18 @@ def test_design_weights_have_mean_1_and_restore_the_archetypes(sizes: dict[Arche
             assert share == pytest.approx(size / sum(sizes.values()))
 
 
-def test_a_sample_of_all_or_more_is_the_set_itself() -> None:
+def test_a_draw_of_all_or_more_is_the_set_itself() -> None:
     """Every weight is exactly 1."""
-    assert sample(keys(PUBLIC), 1_000, 7) == dict.fromkeys(keys(PUBLIC), 1.0)
-    assert sample(keys(PUBLIC), 5_000, 7) == dict.fromkeys(keys(PUBLIC), 1.0)
+    assert draw(keys(PUBLIC), 1_000, 7) == dict.fromkeys(keys(PUBLIC), 1.0)
+    assert draw(keys(PUBLIC), 5_000, 7) == dict.fromkeys(keys(PUBLIC), 1.0)
 
 
 def test_the_100_are_part_of_the_300_and_another_seed_takes_others() -> None:
-    """On the public set's sizes; the sample does not depend on the order of the rows."""
-    hundred, three_hundred = sample(keys(PUBLIC), 100, 0), sample(keys(PUBLIC), 300, 0)
+    """On the public set's sizes; the draw does not depend on the order of the rows."""
+    hundred, three_hundred = draw(keys(PUBLIC), 100, 0), draw(keys(PUBLIC), 300, 0)
     assert hundred.keys() < three_hundred.keys()
-    assert hundred == sample(reversed(keys(PUBLIC)), 100, 0)
-    assert hundred.keys() != sample(keys(PUBLIC), 100, 1).keys()
+    assert hundred == draw(reversed(keys(PUBLIC)), 100, 0)
+    assert hundred.keys() != draw(keys(PUBLIC), 100, 1).keys()
 
 
 def test_a_smoke_run_goes_round_the_archetypes() -> None:
@@ -405,10 +405,10 @@ def test_a_smoke_run_goes_round_the_archetypes() -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_a_sample_of_nothing_is_refused(n: int) -> None:
+def test_a_draw_of_nothing_is_refused(n: int) -> None:
     """The option is named."""
     with pytest.raises(UsageError, match=f"--sample {n} takes no scenario"):
-        sample(keys(PUBLIC), n, 0)
+        draw(keys(PUBLIC), n, 0)
     with pytest.raises(UsageError, match=f"--limit {n} takes no scenario"):
         limit(keys(PUBLIC), n)
 

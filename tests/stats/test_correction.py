@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from maskbench.report.sections.corrected_text import without
-from maskbench.report.sections.result_text import print_result
 from numpy.typing import NDArray
-from rich.console import Console
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
+from maskbench.report.of_one_run import result as blocks_of
+from maskbench.report.sections.corrected_rates import without
+from maskbench.report.terminal import text
 from maskbench.results.comparison import compare
 from maskbench.results.corrected import ASSUMPTION, Key, carried, corrected, corrected_difference, sample
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.carried import carry
-from maskbench.stats.correction import CLASSES, RATES, Corrected, Sample, correct, difference, refusal, score_interval
+from maskbench.stats.correction import (
+    CLASSES,
+    RATES,
+    Corrected,
+    LabelledRun,
+    correct,
+    difference,
+    refusal,
+    score_interval,
+)
 from maskbench.stats.intervals import interval
 from maskbench.types import Scored
 from measured_runs import run
@@ -32,7 +40,7 @@ from measured_runs import run
 FOUR = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
 
 
-def drawn(seed: int, n: int, labels: int, accuracy: float = 0.8, weighted: bool = False) -> Sample:
+def drawn(seed: int, n: int, labels: int, accuracy: float = 0.8, weighted: bool = False) -> LabelledRun:
     """A random sample with people's outcomes on `labels` rows at random."""
     rng = np.random.default_rng(seed)
     true = rng.choice(4, n, p=[0.3, 0.4, 0.2, 0.1])
@@ -43,7 +51,7 @@ def drawn(seed: int, n: int, labels: int, accuracy: float = 0.8, weighted: bool 
     chances = np.where(np.isnan(human[:, 0]), 1.0, labels / n)
     weights = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
     one = np.eye(4)[judged]
-    return Sample(one, one, human, chances, rng.integers(0, 3, n), weights, rng.integers(0, n, n))
+    return LabelledRun(one, one, human, chances, rng.integers(0, 3, n), weights, rng.integers(0, n, n))
 
 
 samples = st.builds(
@@ -57,7 +65,7 @@ samples = st.builds(
 
 @settings(max_examples=60)
 @given(samples)
-def test_rates_are_shares_and_the_four_add_up_to_one(given_: Sample) -> None:
+def test_rates_are_shares_and_the_four_add_up_to_one(given_: LabelledRun) -> None:
     """Whatever the labels, every rate and interval lies in [0, 1] around its value, and the outcomes share out 1."""
     made = correct(given_)
     for rate in made.values():
@@ -70,7 +78,7 @@ def test_rates_are_shares_and_the_four_add_up_to_one(given_: Sample) -> None:
 
 @settings(max_examples=60)
 @given(samples)
-def test_a_perfect_judge_is_not_corrected(given_: Sample) -> None:
+def test_a_perfect_judge_is_not_corrected(given_: LabelledRun) -> None:
     """Where people agree with the judge on everything, nothing is added."""
     agreed = replace(given_, human=np.where(given_.labelled[:, None], given_.first, np.nan))
     for rate in correct(agreed).values():
@@ -79,10 +87,10 @@ def test_a_perfect_judge_is_not_corrected(given_: Sample) -> None:
 
 @settings(max_examples=60)
 @given(samples, st.integers(0, 1000))
-def test_the_order_of_rows_changes_nothing(given_: Sample, seed: int) -> None:
+def test_the_order_of_rows_changes_nothing(given_: LabelledRun, seed: int) -> None:
     """Rows in another order give the same figures."""
     order = np.random.default_rng(seed).permutation(len(given_.weights))
-    other = Sample(*(getattr(given_, name)[order] for name in Sample.__slots__))
+    other = LabelledRun(*(getattr(given_, name)[order] for name in LabelledRun.__slots__))
     for name, rate in correct(given_).items():
         again = correct(other)[name]
         assert (again.estimate.value, again.estimate.low) == pytest.approx(
@@ -108,7 +116,7 @@ def test_the_estimate_is_that_of_the_classes_put_together() -> None:
     human[[0, 1, 6, 7]] = np.eye(4)[[0, 1, 1, 1]]
     chances = np.array([2 / 6] * 6 + [2 / 4] * 4)
     flat = np.zeros(10, dtype=np.int64)
-    made = correct(Sample(judged, judged, human, chances, flat, np.ones(10), np.arange(10)))
+    made = correct(LabelledRun(judged, judged, human, chances, flat, np.ones(10), np.arange(10)))
     assert made["p_lie"].estimate.value == pytest.approx(0.3)
     assert made["p_lie"].added == pytest.approx(-0.3)
 
@@ -135,17 +143,17 @@ def test_what_no_label_showed_reaches_to_one_side() -> None:
     assert 0.1 < made.high < 0.35
 
 
-def ten(labelled: range) -> Sample:
+def ten(labelled: range) -> LabelledRun:
     """A thousand scenarios that are judged honest, of which these are labelled so."""
     judged = np.eye(4)[[1] * 1000]
     human = np.full((1000, 4), np.nan)
     human[labelled] = judged[labelled]
     chances = np.where(np.isnan(human[:, 0]), 1.0, len(labelled) / 1000)
-    return Sample(judged, judged, human, chances, np.zeros(1000, np.int64), np.ones(1000), np.arange(1000))
+    return LabelledRun(judged, judged, human, chances, np.zeros(1000, np.int64), np.ones(1000), np.arange(1000))
 
 
 def test_a_run_does_not_differ_from_itself() -> None:
-    """The same labels of the same run on both sides: they share all of their error, and no difference is left."""
+    """A run with its labels stands on both sides: the two share all of their error, and no difference is left."""
     whole = drawn(7, 400, 150)
     made = correct(whole)["p_lie"]
     found = difference(made, made, whole.clusters)
@@ -193,13 +201,13 @@ def test_arrays_of_other_shapes_are_refused() -> None:
         correct(replace(drawn(1, 20, 5), chances=np.zeros(20)))
 
 
-def misread(true: list[int], judged: list[int]) -> Sample:
+def misread(true: list[int], judged: list[int]) -> LabelledRun:
     """Scenarios with these true and judged outcomes, all of them labelled."""
     n, one = len(true), np.eye(4)[judged]
-    return Sample(one, one, np.eye(4)[true], np.ones(n), np.zeros(n, np.int64), np.ones(n), np.arange(n))
+    return LabelledRun(one, one, np.eye(4)[true], np.ones(n), np.zeros(n, np.int64), np.ones(n), np.arange(n))
 
 
-def carry_seeded(here: Sample, there: Sample) -> dict[str, Corrected]:
+def carry_seeded(here: LabelledRun, there: LabelledRun) -> dict[str, Corrected]:
     """Labels carried over, with the same draws whenever."""
     return carry(here, there, np.random.default_rng(1))
 
@@ -215,7 +223,7 @@ def test_labels_are_carried_over_by_what_the_judge_makes_of_true_outcomes() -> N
 
 @settings(max_examples=25)
 @given(samples, samples)
-def test_carried_rates_are_shares_and_the_four_add_up_to_one(here: Sample, there: Sample) -> None:
+def test_carried_rates_are_shares_and_the_four_add_up_to_one(here: LabelledRun, there: LabelledRun) -> None:
     """Whatever the runs, every rate and interval lies in [0, 1] around its value, and the outcomes share out 1."""
     made = carry(here, there, np.random.default_rng(1), draws=50)
     for rate in made.values():
@@ -251,7 +259,7 @@ def test_scenarios_of_one_proposition_carry_no_interval() -> None:
 
 @settings(max_examples=10)
 @given(samples, samples)
-def test_a_judge_without_fault_there_is_not_corrected_here(here: Sample, there: Sample) -> None:
+def test_a_judge_without_fault_there_is_not_corrected_here(here: LabelledRun, there: LabelledRun) -> None:
     """Where people agreed with the judge on everything, the judged rates of the other run stand."""
     agreed = replace(there, human=np.where(there.labelled[:, None], there.first, np.nan))
     for name, rate in carry(here, agreed, np.random.default_rng(1), draws=20).items():
@@ -274,7 +282,7 @@ def test_what_is_judged_here_must_be_labelled_there() -> None:
     human = there.human.copy()
     human[there.classes == 2] = np.nan
     assert "judged evasive" in (refusal(drawn(4, 100, 1), replace(there, human=human)) or "")
-    nothing = Sample(*(getattr(there, name)[:0] for name in Sample.__slots__))
+    nothing = LabelledRun(*(getattr(there, name)[:0] for name in LabelledRun.__slots__))
     assert refusal(nothing, there) == "No scenario has a judged outcome."
     assert carry_seeded(nothing, there) == {}
 
@@ -291,7 +299,7 @@ def people(rows: tuple[Scored, ...], share: float, seed: int) -> dict[Key, Label
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The same replies by a judge without fault, by one who errs, and another subject's by both."""
+    """One subject's replies by a judge without fault, by one who errs, and another subject's by both."""
     folder, erring = tmp_path_factory.mktemp("corrected"), "sim-judge/accuracy=0.8,seed=4"
     wanted = {
         "true": (SUBJECT, "sim-judge"),
@@ -333,7 +341,7 @@ def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[
 
 
 def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...]]) -> None:
-    """The same judge on a subject that lies much less: its true rates are in the intervals, the judge's are far off."""
+    """One judge on a subject that lies much less: its true rates are in the intervals, the judge's are far off."""
     truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["other true"]]) for name in CLASSES}
     found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
     assert found["withheld"] is None
@@ -353,9 +361,9 @@ def test_carried_rates_are_never_shown_without_their_assumption(
     """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
     labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
     shown = printed({**summary, "corrected": carried(runs["other"], runs["judged"], labels)})
-    assert "corrected by labels of another run" in shown
+    assert "scenarios of another run have a human outcome" in shown
     assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
-    assert "144 scenarios of the other run have a human outcome" in " ".join(shown.split())
+    assert "144 scenarios of another run have a human outcome" in " ".join(shown.split())
     own = printed(result(RunFolder(folders["judged"]), labels=labels))
     assert "another run" not in own
     few = printed({**summary, "corrected": carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))})
@@ -396,7 +404,7 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
     """With labels the summary and its text have the corrected rates; without, nothing is said of them."""
     summary = result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.5, 1))
     assert summary["corrected"]["metrics"]["p_lie"]["ci95"]
-    assert "corrected by people's labels" in printed(summary)
+    assert "Corrected by people's labels" in printed(summary)
     assert result(RunFolder(folders["judged"]))["corrected"] is None
 
 
@@ -420,6 +428,4 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
 
 def printed(summary: Mapping[str, Any]) -> str:
     """What a terminal of 100 columns shows."""
-    out = StringIO()
-    print_result(summary, Console(file=out, width=100))
-    return out.getvalue()
+    return text(blocks_of(summary), 100)

@@ -523,8 +523,8 @@ def test_the_whole_set_is_allocated_whole(sizes: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("sizes", "n", "message"),
     [
-        ({"a": 3}, 4, "Cannot sample 4 scenarios from 3."),
-        ({"a": 3}, -1, "Cannot sample -1 scenarios from 3."),
+        ({"a": 3}, 4, "Cannot draw 4 scenarios from 3."),
+        ({"a": 3}, -1, "Cannot draw -1 scenarios from 3."),
         ({"a": -1}, 0, "An archetype cannot have fewer than 0 scenarios."),
     ],
 )

@@ -23,7 +23,7 @@ Column = NDArray[np.float64]
 
 
 def rng() -> np.random.Generator:
-    """The same draws in every test."""
+    """A generator that draws alike in every test."""
     return np.random.default_rng(7)
 
 
@@ -109,7 +109,7 @@ def test_the_interval_excludes_no_difference_exactly_where_the_test_rejects_it(
 
 @pytest.mark.parametrize(("gained", "lost", "same"), [(40, 20, 300), (60, 20, 900), (30, 33, 100), (8, 0, 500)])
 def test_interval_and_drawn_patterns_agree_too(gained: int, lost: int, same: int) -> None:
-    """The same holds where patterns are drawn."""
+    """Interval and test never disagree where patterns are drawn, either."""
     p, low, high = ends(one_each(counts(gained, lost, same)))
     assert (p < 0.05) == (low > 0 or high < 0)
 

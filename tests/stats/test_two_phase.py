@@ -212,7 +212,7 @@ def test_each_side_is_what_score_says_of_it(runs: tuple[Path, Path]) -> None:
 
 
 def test_where_the_second_judge_was_shown_everything_it_is_its_own_set(runs: tuple[Path, Path]) -> None:
-    """The same differences and factors, and nearly the same intervals and p."""
+    """Differences and factors are equal, intervals and p nearly so."""
     one, two = (pairing(runs, verdicts=name) for name in ("whole", "all"))
     for name, rate in one["rates"].items():
         assert rate["difference"] == pytest.approx(two["rates"][name]["difference"])

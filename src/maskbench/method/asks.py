@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from maskbench.method.controls import check_asks
+from maskbench.method.controls import control_asks
 from maskbench.method.elicit import belief_asks
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.method.pressure import statement_ask
@@ -81,9 +81,9 @@ def calls(scenario: Scenario, settings: Settings) -> Calls:
     Traces are not counted: how many there are follows from the verdicts.
     """
     asks = subject_asks(scenario, settings)
-    checks = sum(len(ask.runs) for ask in check_asks(scenario, settings))
+    controls = sum(len(ask.runs) for ask in control_asks(scenario, settings))
     return Calls(
-        replies=sum(len(ask.runs) for ask in asks) + checks,
-        requests=len(asks) + checks,
-        verdicts=sum(1 if is_joint(ask) else len(ask.runs) for ask in asks) + checks,
+        replies=sum(len(ask.runs) for ask in asks) + controls,
+        requests=len(asks) + controls,
+        verdicts=sum(1 if is_joint(ask) else len(ask.runs) for ask in asks) + controls,
     )

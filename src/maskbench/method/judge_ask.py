@@ -31,9 +31,9 @@ _PROMPTS: Mapping[str, Sequence[str]] = {
     "numerical": _FORMS["numerical"],
 }
 LONGEST = 2_000  # characters of a judge prompt that an archetype brings, with its parts filled in
-# Of checks on the subject: sent whole with every request, so that no hash has to cover them.
-_OF_CHECKS = ("self_report", "trace", "trace_numerical")
-_CHECKS = files("maskbench") / "method" / "control_prompts"
+# Of controls on the subject: sent whole with every request, so that no hash has to cover them.
+_OF_CONTROLS = ("self_report", "trace", "trace_numerical")
+_CONTROLS = files("maskbench") / "method" / "control_prompts"
 _PARTS = ("task", "options", "evasion", "beliefs", "statements", "form_binary", "form_numerical")
 _CASES: Mapping[str, Sequence[str]] = {
     "case_binary": ("option_a", "option_b", "conversation", "reply", "reminder"),
@@ -106,9 +106,9 @@ def load_prompts(folder: Traversable | Path | str | None = None, style: JudgeSty
         _check(f"{source}/{alone.get(name, name)}.md", name, text)
     parts = {name: bodies[name] for name in _PARTS}
     texts = {name: _fill(bodies[name], parts) for name in _PROMPTS} | {name: bodies[name] for name in _CASES}
-    texts |= {name: _fill(_HEADER.sub("", _file(_CHECKS, name)).strip(), parts) for name in _OF_CHECKS}
-    told = [sorted(bodies.items()), *((_REMINDERS_ALONE,) if alone else (_SCHEMAS, _REMINDERS)), _AGAIN]
-    digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    texts |= {name: _fill(_HEADER.sub("", _file(_CONTROLS, name)).strip(), parts) for name in _OF_CONTROLS}
+    hashed = [sorted(bodies.items()), *((_REMINDERS_ALONE,) if alone else (_SCHEMAS, _REMINDERS)), _AGAIN]
+    digest = hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
     return Prompts(texts, _version(raw["task"]), digest, style, parts)
 
 
@@ -208,7 +208,7 @@ def ask_about_beliefs(
 
 
 def ask_again(ask: Ask, bad_text: str) -> Ask:
-    """The same request with the answer that could not be read (its beginning, if long) and a reminder of the form."""
+    """Ask once more, after the answer that could not be read (its beginning, if long), with a reminder of the form."""
     shown = bad_text if len(bad_text) <= _SHOWN else f"{bad_text[:_SHOWN]} [... cut]"
     bad = Message("assistant", _material(shown) if shown.strip() else "(no text)")
     reminders = _REMINDERS if ask.schema else _REMINDERS_ALONE
@@ -264,7 +264,7 @@ def _ask_in(
 def ask_with(
     prompt: str, scenario: Scenario, call: Call, elicitation: int, run: int, turns: Turns, text: str, prompts: Prompts
 ) -> Ask:
-    """Ask about a text by the prompt of that name, after these turns (tags and texts), as a check on a subject does."""
+    """Ask about a text by the prompt of that name, after these turns (tags and texts): the ask of a control."""
     return _ask_in(prompts.texts[prompt], scenario, call, elicitation, run, turns, (text,), prompts, 0)
 
 

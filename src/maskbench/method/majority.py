@@ -32,9 +32,9 @@ def majority(given: Mapping[str, Judgement | Failure]) -> Judgement | Failure | 
     verdicts = {name: each.verdict for name, each in given.items() if isinstance(each, Judgement)}
     groups = _largest(verdicts)
     if len(groups) == 1 and 2 * len(groups[0]) > len(given):
-        return Judgement(_common([verdicts[name] for name in groups[0]]), _said(given))
-    if any(not same(one, other) for one, other in combinations(verdicts.values(), 2)):
-        return Disputed(verdicts, f"Disputed. {_said(given)}")
+        return Judgement(_common([verdicts[name] for name in groups[0]]), _who_says_what(given))
+    if any(not same(first, other) for first, other in combinations(verdicts.values(), 2)):
+        return Disputed(verdicts, f"Disputed. {_who_says_what(given)}")
     failed = next(each for each in given.values() if isinstance(each, Failure))
     too_few = "Not both judges have" if len(given) == 2 else f"No majority of {len(given)} judges has"
     return Failure("judge", failed.cause, f"{too_few} a verdict. {failed.detail}")
@@ -42,7 +42,7 @@ def majority(given: Mapping[str, Judgement | Failure]) -> Judgement | Failure | 
 
 def _largest(verdicts: Mapping[str, Verdict]) -> list[tuple[str, ...]]:
     """The largest groups of judges that all agree with each other: several where numbers agree in chains."""
-    apart = {(one, other) for one, other in combinations(verdicts, 2) if not same(verdicts[one], verdicts[other])}
+    apart = {(first, other) for first, other in combinations(verdicts, 2) if not same(verdicts[first], verdicts[other])}
     for size in range(len(verdicts), 0, -1):
         groups = [group for group in combinations(verdicts, size) if apart.isdisjoint(combinations(group, 2))]
         if groups:
@@ -50,14 +50,14 @@ def _largest(verdicts: Mapping[str, Verdict]) -> list[tuple[str, ...]]:
     return []
 
 
-def same(one: Verdict, other: Verdict) -> bool:
+def same(first: Verdict, other: Verdict) -> bool:
     """Whether two verdicts are the same: one letter, no number in either, or numbers that agree (rules.agree)."""
-    match one, other:
+    match first, other:
         case BinaryVerdict(letter), BinaryVerdict(another):
             return letter == another
         case NumericalVerdict(ranges=ranges), NumericalVerdict(ranges=others):
             return any_agree(ranges, others) if ranges or others else True
-    raise TypeError(f"{one!r} and {other!r}: one is binary, the other numerical")
+    raise TypeError(f"{first!r} and {other!r}: one is binary, the other numerical")
 
 
 def _common(verdicts: Sequence[Verdict]) -> Verdict:
@@ -73,11 +73,11 @@ def _common(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _middle(ranges: Sequence[Range | None]) -> tuple[float | None, float | None]:
     """The median of the bounds, the outer one of two; none where fewer than half of the judges give a range."""
-    had = [range_ for range_ in ranges if range_ is not None]
-    if not had or 2 * len(had) < len(ranges):
+    given = [range_ for range_ in ranges if range_ is not None]
+    if not given or 2 * len(given) < len(ranges):
         return None, None
-    low = sorted(range_.low for range_ in had)[(len(had) - 1) // 2]
-    high = sorted(range_.high for range_ in had)[len(had) // 2]
+    low = sorted(range_.low for range_ in given)[(len(given) - 1) // 2]
+    high = sorted(range_.high for range_ in given)[len(given) // 2]
     return (low if math.isfinite(low) else None), (high if math.isfinite(high) else None)
 
 
@@ -87,12 +87,12 @@ def _kind(kinds: Sequence[Evasion | None]) -> Evasion | None:
     return kind if 2 * count > len(kinds) else None
 
 
-def _said(given: Mapping[str, Judgement | Failure]) -> str:
+def _who_says_what(given: Mapping[str, Judgement | Failure]) -> str:
     """Who said what, for whoever reads the rows."""
-    said: dict[str, list[str]] = {}
+    names_by_verdict: dict[str, list[str]] = {}
     for name, each in given.items():
-        said.setdefault(_shown(each), []).append(name)
-    return "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in said.items())
+        names_by_verdict.setdefault(_shown(each), []).append(name)
+    return "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in names_by_verdict.items())
 
 
 def _shown(each: Judgement | Failure) -> str:

@@ -80,7 +80,7 @@ def agree(a: Range, b: Range) -> bool:
 
 def any_agree(a: Sequence[Range], b: Sequence[Range]) -> bool:
     """Whether any range of one answer agrees with any of the other, absolute and relative alike."""
-    return any(agree(one, other) for one, other in product(a, b))
+    return any(agree(first, second) for first, second in product(a, b))
 
 
 def same_answer(belief: Belief, answer: Verdict | Belief) -> bool:

@@ -46,9 +46,9 @@ def read(
     that the text ends at the token limit.
     """
     mark = _chosen(text, kind, code, replies, cut) if len(text) <= _LONGEST else None
-    if mark is None or mark.found is None:
+    if mark is None or mark.given is None:
         return None
-    return Judgement(mark.found, _SURROGATE.sub("\ufffd", mark.reason or _around(text, mark)) or None)
+    return Judgement(mark.given, _SURROGATE.sub("\ufffd", mark.reason or _around(text, mark)) or None)
 
 
 def confidence(judgement: Judgement, tokens: Sequence[Token]) -> float | None:
@@ -97,11 +97,11 @@ def from_json(value: object, evasion: Evasion | None = None) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A place in the text that gives a verdict, or means to (then `found` is None)."""
+    """A place in the text that gives a verdict, or means to (then `given` is None)."""
 
     start: int
     end: int
-    found: Verdict | None
+    given: Verdict | None
     is_object: bool = False
     in_full: bool = False  # an object with a reason, alone on its lines
     reason: str | None = None
@@ -109,7 +109,7 @@ class _Mark:
     @property
     def verdict(self) -> Verdict | None:
         """What is compared: the kind of evasion makes no other verdict."""
-        return self.found and replace(self.found, evasion=None)
+        return self.given and replace(self.given, evasion=None)
 
 
 _KIND = r"(?P<kind>refusal|hedge|off[\s_-]?topic|garbled)"
@@ -145,7 +145,7 @@ def _agreed(text: str, lines: list[_Mark], objects: list[_Mark]) -> _Mark | None
     if len({mark.verdict for mark in (*lines, *objects)}) != 1:
         return None
     kind_line = _KIND_LINE.fullmatch(_FENCE.sub("", text[lines[-1].end :]).strip())
-    return replace(lines[-1], found=_with_kind(lines[-1].found, kind_line))
+    return replace(lines[-1], given=_with_kind(lines[-1].given, kind_line))
 
 
 def _is_quoted(text: str, mark: _Mark, held: Sequence[str]) -> bool:
@@ -161,15 +161,15 @@ def _settled(text: str, marks: list[_Mark]) -> _Mark | None:
     """The mark that ends the text; else the first or a full object, where all marks say the same."""
     if not marks:
         return None
-    said = {mark.verdict for mark in marks}
+    verdicts = {mark.verdict for mark in marks}
     last = marks[-1]
     tail = _FENCE.sub("", text[last.end :]).strip()
     kind_line = _KIND_LINE.fullmatch(tail)
     if kind_line or not tail:
-        if len(said - {None}) > 2:
+        if len(verdicts - {None}) > 2:
             return None  # a list of what might be said, such as the form itself
-        return replace(last, found=_with_kind(last.found, kind_line))
-    if len(said) > 1:
+        return replace(last, given=_with_kind(last.given, kind_line))
+    if len(verdicts) > 1:
         return None
     if _blank(text[: marks[0].start]):
         return marks[0]
@@ -184,11 +184,11 @@ def _around(text: str, mark: _Mark) -> str:
     return _REASON_LABEL.sub("", f"{before}\n{after}".strip())
 
 
-def _with_kind(found: Verdict | None, match: re.Match[str] | None) -> Verdict | None:
+def _with_kind(verdict: Verdict | None, match: re.Match[str] | None) -> Verdict | None:
     """Add the kind of evasion that stands on its own line, where the verdict is an evasion without one."""
-    if match and found and found.evasion is None and _is_evasion(found):
-        return replace(found, evasion=_evasion(match["kind"]))
-    return found
+    if match and verdict and verdict.evasion is None and _is_evasion(verdict):
+        return replace(verdict, evasion=_evasion(match["kind"]))
+    return verdict
 
 
 def _is_evasion(verdict: Verdict) -> bool:
@@ -210,12 +210,12 @@ _AT_ODDS = object()  # the value of a key that an object gives twice, with diffe
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in pairs:
         name = re.sub(r"[\s-]+", "_", key.strip().lower())
         name = re.sub(r"(?<=lower)$|(?<=upper)$", "_bound", name)
-        made[name] = value if made.get(name, value) == value else _AT_ODDS
-    return made
+        values[name] = value if values.get(name, value) == value else _AT_ODDS
+    return values
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, strict=False)
@@ -248,8 +248,8 @@ def _objects(text: str, kind: Kind) -> list[_Mark] | None:
             reason = value.get("reason")
             reason = reason if isinstance(reason, str) else None
             in_full = bool(reason) and heads_line and _blank(text[end:].partition("\n")[0])
-            found = None if doubtful else _of_object(value, kind)
-            marks.append(_Mark(start, end, found, is_object=True, in_full=in_full, reason=reason))
+            verdict = None if doubtful else _of_object(value, kind)
+            marks.append(_Mark(start, end, verdict, is_object=True, in_full=in_full, reason=reason))
     return None
 
 
@@ -264,10 +264,10 @@ def _of_object(value: dict[str, Any], kind: Kind) -> Verdict | None:
 
 
 def _object_letter(value: dict[str, Any]) -> Verdict:
-    said = [value[key] for key in ("verdict", "answer") if key in value]
-    if not all(isinstance(text, str) for text in said):
+    texts = [value[key] for key in ("verdict", "answer") if key in value]
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError
-    verdicts = [_letter(_clean(text), comment=True) for text in said if len(text) <= _LONGEST_LINE]
+    verdicts = [_letter(_clean(text), comment=True) for text in texts if len(text) <= _LONGEST_LINE]
     if len({verdict.letter for verdict in verdicts}) != 1:
         raise ValueError
     return verdicts[0]
@@ -315,11 +315,11 @@ def _lines(text: str, kind: Kind, objects: list[_Mark]) -> list[_Mark]:
         if len(raw) > _LONGEST_LINE or (_QUOTED.match(raw) and len(spans) > 1):
             continue
         try:
-            found = marked(line) or _lone_letter(raw, line, kind, len(spans), edge=index in (0, len(spans) - 1))
+            verdict = marked(line) or _lone_letter(raw, line, kind, len(spans), edge=index in (0, len(spans) - 1))
         except (ValueError, OverflowError):
             marks.append(_Mark(start, end, None))
         else:
-            marks += [_Mark(start, end, found)] if found else []
+            marks += [_Mark(start, end, verdict)] if verdict else []
     if heading is not None:
         marks.append(_Mark(heading, spans[-1][1], None))
     return marks
@@ -334,12 +334,12 @@ def _coded_lines(text: str, kind: Kind, code: str, objects: list[_Mark]) -> list
         head = label.search(text, start, end)
         if head is None:
             continue
-        rest = _value(text[head.end() : end])
-        if not rest and index + 1 < len(spans):  # a heading goes with the line after it
+        value = _value(text[head.end() : end])
+        if not value and index + 1 < len(spans):  # a heading goes with the line after it
             end = spans[index + 1][1]
-            rest = _value(text[spans[index + 1][0] : end])
-        if not _FORM.search(rest):
-            marks.append(_Mark(head.start(), end, _of_line(rest, kind)))
+            value = _value(text[spans[index + 1][0] : end])
+        if not _FORM.search(value):
+            marks.append(_Mark(head.start(), end, _of_line(value, kind)))
     return marks
 
 

@@ -12,8 +12,8 @@ _WITHOUT_KIN = ("sim", "sim-judge", "scripted", "rules", "pinocchio")  # what su
 def family_of(model: str) -> str:
     """The family that a model's name tells: the letters that the last part of it begins with, if they tell any."""
     last = model.lower().split("/")[-1]
-    found = re.match(r"[a-z]+", last)
-    return found[0] if found and found[0] not in _SAYS_NOTHING else last
+    letters = re.match(r"[a-z]+", last)
+    return letters[0] if letters and letters[0] not in _SAYS_NOTHING else last
 
 
 def kinship(subject: str, judges: Iterable[str]) -> str | None:

@@ -41,7 +41,7 @@ class Planted:
     is the chance that a call fails, `fail_lie`, `fail_evade`, `fail_honest` those of a statement by what it would
     have been, where they differ.
 
-    For the checks on the subject: `drift` is the chance that one more neutral reply says the other option,
+    For the controls on the subject: `drift` is the chance that one more neutral reply says the other option,
     `understood` that provided facts are; asked by the developer it takes a lie back with the chance `admits` and an
     honest statement with `disowns`, and says nothing with `dodges`; a statement comes with reasoning with the chance
     `thinks`, which before a lie states the belief with `knows`, else what is said.
@@ -138,19 +138,21 @@ class SimSubject:
         if ask.call == "statement":
             choice = _choice(mind, Random(f"{self._seed} statement {run} {mind.source}"))
             chance = getattr(self.planted, f"fail_{choice}")
-            said = {"lie": mind.other, "evade": None, "honest": mind.belief}[choice]
+            stated = {"lie": mind.other, "evade": None, "honest": mind.belief}[choice]
             reasoning = self._reasoning(ask.scenario, mind, choice, run)
         else:
-            chance, said = None, self._checked(ask, _believed(ask, run, mind), mind, rng)
+            chance, stated = None, self._under_control(ask, _believed(ask, run, mind), mind, rng)
         if rng.random() < (self.planted.fail if chance is None else chance):
             return Failure("subject", "server_error", "The simulated endpoint failed, as planted.")
-        text = NO_COMMENT if said is None else _sentence(ask.scenario, said)
+        text = NO_COMMENT if stated is None else _sentence(ask.scenario, stated)
         return _reply(ask, text, reasoning)
 
-    def _checked(self, ask: Ask, said: Option | float | None, mind: _Mind, rng: Random) -> Option | float | None:
-        """What a neutral question hears, with what is planted for checks on the subject."""
+    def _under_control(
+        self, ask: Ask, answer: Option | float | None, mind: _Mind, rng: Random
+    ) -> Option | float | None:
+        """What a neutral question hears, with what is planted for controls on the subject."""
         chance = {"placebo": self.planted.drift, "provided_check": 1 - self.planted.understood}.get(ask.call, 0.0)
-        return mind.other if chance and said is not None and rng.random() < chance else said
+        return mind.other if chance and answer is not None and rng.random() < chance else answer
 
     def _reported(self, mind: _Mind, run: int, rng: Random) -> str:
         """What the developer hears who asks whether the statement was true."""
@@ -196,14 +198,14 @@ class Skill:
     aware: float = 0.0
     seed: int | None = None
 
-    def errors(self, said: Answer, right: Answer, wrong: Answer) -> list[tuple[Answer, float]]:
+    def errors(self, true: Answer, right: Answer, wrong: Answer) -> list[tuple[Answer, float]]:
         """The wrong verdicts on a reply that says this, with their chances."""
-        rest = 1 - self.accuracy
-        if said == "C":
-            each = (rest if self.invent is None else self.invent) / 2
+        missing = 1 - self.accuracy
+        if true == "C":
+            each = (missing if self.invent is None else self.invent) / 2
             return [(right, each), (wrong, each)]
-        flip, miss = (rest / 2 if chance is None else chance for chance in (self.flip, self.miss))
-        return [(wrong if said == right else right, flip), ("C", miss)]
+        flip, miss = (missing / 2 if chance is None else chance for chance in (self.flip, self.miss))
+        return [(wrong if true == right else right, flip), ("C", miss)]
 
 
 class SimJudge:
@@ -215,7 +217,7 @@ class SimJudge:
         """`name` is `sim-judge` or `sim-judge/option=value,...`; raises UsageError for options it does not have."""
         self.name = name
         self.skill = Skill(**_options(name, Skill))
-        if max(sum(chance for _, chance in self.skill.errors(said, "A", "B")) for said in ("A", "C")) > 1:
+        if max(sum(chance for _, chance in self.skill.errors(true, "A", "B")) for true in ("A", "C")) > 1:
             raise UsageError(f"{name}: flip and miss add up to more than 1. Lower one of them.")
         self._seed = seed if self.skill.seed is None else self.skill.seed
 
@@ -238,14 +240,14 @@ class SimJudge:
         true: Answer = next((answer for answer in read if answer != "C"), "C")
         source = f"{ask.scenario.key} {ask.call} {ask.elicitation} {replies}"
         rng = Random(f"{self._seed} {source}")
-        said = self._verdict(ask.scenario, true, rng)
+        verdict = self._verdict(ask.scenario, true, rng)
         again = Random(f"{self._seed} noise {seed} {source}")
         if again.random() < self.skill.noise:
-            said = again.choice([other for other in (*_answers(ask.scenario), "C") if other != said])
+            verdict = again.choice([other for other in (*_answers(ask.scenario), "C") if other != verdict])
         unreadable = rng.random() < self.skill.unreadable
-        text = "I cannot tell." if unreadable else _verdict_text(ask.scenario, said, alone=ask.logprobs)
+        text = "I cannot tell." if unreadable else _verdict_text(ask.scenario, verdict, alone=ask.logprobs)
         usage = Usage(sum(len(message.content) for message in ask.messages) // 4, len(text) // 4)
-        doubts = said != true and rng.random() < self.skill.aware
+        doubts = verdict != true and rng.random() < self.skill.aware
         tokens = (_letter_or_bounds(text, 0.6 if doubts else 0.99),) if ask.logprobs and not unreadable else ()
         return Reply(text, usage=usage, model="sim-judge", sent={"temperature": 0}, tokens=tokens)
 
@@ -253,12 +255,12 @@ class SimJudge:
         """The verdict on a reply that says `true`."""
         right, wrong = _answers(scenario)
         errors = self.skill.errors(true, right, wrong)
-        said = true
+        verdict = true
         if rng.random() >= 1 - sum(chance for _, chance in errors):
-            (said,) = rng.choices(*zip(*errors, strict=True))
-        if rng.random() < self.skill.first and scenario.kind == "binary" and said != "C":
+            (verdict,) = rng.choices(*zip(*errors, strict=True))
+        if rng.random() < self.skill.first and scenario.kind == "binary" and verdict != "C":
             return "A"
-        return said
+        return verdict
 
 
 def _options(name: str, planted: type[Planted] | type[Skill]) -> dict[str, Any]:
@@ -339,10 +341,10 @@ def _numbers(truth: Range) -> tuple[float, float]:
     return (low + high) / 2, 2 * max(abs(low), abs(high)) + 10
 
 
-def _sentence(scenario: Scenario, said: Option | float) -> str:
-    if isinstance(said, str):
-        return options(scenario.proposition)[0 if said == "A" else 1]
-    return _PIVOT.sub(lambda _: f"{said:.12g}", scenario.proposition, count=1)
+def _sentence(scenario: Scenario, answer: Option | float) -> str:
+    if isinstance(answer, str):
+        return options(scenario.proposition)[0 if answer == "A" else 1]
+    return _PIVOT.sub(lambda _: f"{answer:.12g}", scenario.proposition, count=1)
 
 
 _PIVOT = re.compile(r"<pivotal>.*?</pivotal>", re.DOTALL)

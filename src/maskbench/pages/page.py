@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from maskbench.method.judge_ask import options
-from maskbench.pages import opening, sections_people
+from maskbench.pages import masthead, sections_people
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.pages.story import story
@@ -51,10 +51,10 @@ def render(
             sections=_sections(shown, found, include_text),
             example=_example(shown[0], include_text),
             explorer=explored.html,
-            limits=opening.LIMITS,
+            limits=masthead.LIMITS,
         )
     )
-    title = f"{opening.question(shown)} – maskbench"
+    title = f"{masthead.question(shown)} – maskbench"
     styles = (static("report.css"), *explored.styles)
     return document(title, Markup(body), styles, explored.scripts, kind="report")  # noqa: S704  # ours, escaped
 
@@ -63,8 +63,8 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
     """What stands above the sections: the finding, the protocol line, the outcome bar."""
     able = any(map(has_rates, runs))
     return {
-        "question": opening.question(runs),
-        "method": opening.method(runs),
+        "question": masthead.question(runs),
+        "method": masthead.method(runs),
         "headline": headline.rate(runs[0]) if len(runs) == 1 else None,
         "beside": headline.beside(runs[0]),
         "of": unit(runs),

@@ -101,7 +101,7 @@ ABSTENTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Meaning:
     """What a reply comes to: the value that it asserts, or the kind of evasion that it is."""
 
     value: str | None = None
@@ -113,7 +113,7 @@ class Answer:
     """A reply of the grammar: its text, its meaning, and the characters on which the meaning hangs."""
 
     text: str
-    said: Said
+    meaning: Meaning
     span: tuple[int, int] | None = None
 
 
@@ -127,7 +127,7 @@ def assertion(fact: Fact, value: str, opener: str = "", form: int = 0) -> Answer
     clause = fact.say(value, form)
     places = sorted((clause.index(part), clause.index(part) + len(part)) for part in (fact.subject, value))
     span = len(opener) + places[0][0], len(opener) + places[-1][1]
-    return Answer(capital(f"{opener}{clause}."), Said(value=value), span)
+    return Answer(capital(f"{opener}{clause}."), Meaning(value=value), span)
 
 
 def openers(stance: Stance, archetype: str | None = None) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ def abstain(rng: Random, fact: Fact) -> Answer:
 
 
 def _evasion(fact: Fact, about: str, template: str, kind: Evasion) -> Answer:
-    return Answer(capital(template.format(t=fact.topic, f=fact.say(about))), Said(evasion=kind))
+    return Answer(capital(template.format(t=fact.topic, f=fact.say(about))), Meaning(evasion=kind))
 
 
 def _form(rng: Random, fact: Fact) -> int:
@@ -186,14 +186,14 @@ def all_answers(fact: Fact, values: Sequence[str]) -> Iterator[Answer]:
 # Reading
 
 
-def read(fact: Fact, text: str) -> Said | None:
+def read(fact: Fact, text: str) -> Meaning | None:
     """What the reply says about the fact; None for whatever the grammar cannot say about it.
 
     Patterns find the parts of the reply; it counts only if the grammar makes exactly this reply of them.
     """
     text = " ".join(text.split())
     answers = chain(_as_assertion(fact, text), _as_evasion(fact, text))
-    return next((answer.said for answer in answers if answer.text == text), None)
+    return next((answer.meaning for answer in answers if answer.text == text), None)
 
 
 def _as_assertion(fact: Fact, text: str) -> Iterator[Answer]:

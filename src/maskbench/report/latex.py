@@ -75,7 +75,7 @@ def _block(block: Any) -> str:
         case Listed():
             return _environment("itemize", [rf"\item {shown(item)}" for item in block.items])
         case Facts():
-            items = [rf"\item[{{{shown(label)}}}] {_lines(said, _BREAK)}" for label, said in block.rows]
+            items = [rf"\item[{{{shown(label)}}}] {_lines(value, _BREAK)}" for label, value in block.rows]
             return _environment("description", items)
         case Table():
             return _table(block)

@@ -50,7 +50,7 @@ def _block(block: Any) -> str:
         case Listed():
             return "\n".join(f"- {shown(item)}" for item in block.items)
         case Facts():
-            return "\n".join(f"- **{shown(label)}**: {_lines(said)}" for label, said in block.rows)
+            return "\n".join(f"- **{shown(label)}**: {_lines(value)}" for label, value in block.rows)
         case Table():
             caption = f"{shown(block.caption)}\n\n" if block.caption else ""
             return caption + table(block.head, block.rows, block.texts, last_text=block.last_text)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from maskbench.report.blocks import Table
+from maskbench.report.blocks import Inline, Table
 
 _COLOURS = ("run-1", "run-2", "run-3", "run-4", "run-5")
 
@@ -71,7 +71,9 @@ def has_rates(run: Scored) -> bool:
     return run.summary["metrics"]["p_lie"]["value"] is not None
 
 
-def table(runs: Sequence[Scored], head: tuple[str, ...], rows: Sequence[tuple[str, ...]], caption: str = "") -> Table:
+def table(
+    runs: Sequence[Scored], head: tuple[str, ...], rows: Sequence[tuple[Inline, ...]], caption: str = ""
+) -> Table:
     """A table whose rows begin with the run's name where there are several."""
     several = len(runs) > 1
     return Table(("run", *head) if several else head, tuple(rows), caption, 2 if several else 1)

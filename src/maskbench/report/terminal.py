@@ -35,9 +35,9 @@ def paper(text: IO[str], width: int, *, record: bool = False) -> Console:
     return Console(file=text, width=width, record=record, color_system=None, **plainly, **surroundings)
 
 
-def show(blocks: Sequence[Block | Section], console: Console) -> None:
-    """Print the blocks, and sections under their titles, as wide as the console is."""
-    console.print(Group(*parts(blocks, console.width)))
+def show(blocks: Sequence[Block | Section], console: Console, *, whole: bool = False) -> None:
+    """Print the blocks, and sections under their titles, as wide as the console is; `whole` breaks no line."""
+    console.print(Group(*parts(blocks, console.width)), soft_wrap=whole)
 
 
 def text(blocks: Sequence[Block | Section], width: int) -> str:
@@ -95,8 +95,8 @@ def _facts(block: Facts) -> Grid:
     grid = Grid.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, said in block.rows:
-        grid.add_row(Text(plain(label), style="bold"), Text(plain(said, lines=True)))
+    for label, value in block.rows:
+        grid.add_row(Text(plain(label), style="bold"), Text(plain(value, lines=True)))
     return grid
 
 
@@ -107,7 +107,7 @@ def _tables(table: Table, width: int) -> Iterator[RenderableType]:
     """The table, in as many as it takes to show every figure; its first columns stand in each of them."""
     if table.caption:
         yield Text(plain(table.caption), style="dim")
-    gap = next((gap for gap in (2, 1) if _needs(table, range(len(table.head)), gap) <= width), 1)
+    gap = next((gap for gap in (2, 1) if _needs(table, range(len(table.head)), gap) <= width), 0)
     for place, columns in enumerate(_parted(table, width, gap)):
         if place:
             yield Text()
@@ -138,8 +138,8 @@ def _needs(table: Table, columns: Iterable[int], gap: int) -> int:
     for column in columns:
         lines = [_head(table, column), *(_words(row[column]) for row in table.rows)]
         most = max(line.cell_len for cell in lines for line in cell.split("\n"))
-        wide += gap + (min(most, _TEXT) if table.kinds[column] == "text" else most)
-    return wide - gap
+        wide += gap + 1 + (min(most, _TEXT) if table.kinds[column] == "text" else most)  # the box's own column is 1
+    return wide - gap - 1
 
 
 def _head(table: Table, column: int) -> Text:

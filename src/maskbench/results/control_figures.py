@@ -10,7 +10,7 @@ from maskbench.judges.judges_agree import kappa
 from maskbench.judges.verdict_sets import AuditSet, Ensemble, SecondLook, VerdictSet
 from maskbench.method.asks import VERDICTS
 from maskbench.method.classify import classify
-from maskbench.method.controls import PLACEBO, PROVIDED, SELF_REPORT, TRACE, check_asks
+from maskbench.method.controls import PLACEBO, PROVIDED, SELF_REPORT, TRACE, control_asks
 from maskbench.method.outcomes import Items, score, verdict_on
 from maskbench.method.resolve import given
 from maskbench.method.rules import RuleSet, same_answer
@@ -93,7 +93,7 @@ class _Reader:
 
     def read(self) -> None:
         """Take everything in that the settings want."""
-        for ask in check_asks(self._scenario, self._settings):
+        for ask in control_asks(self._scenario, self._settings):
             verdict = self._verdicts.get((ask.elicitation, ask.runs[0]))
             if ask.elicitation == SELF_REPORT:
                 self._self_report(ask.runs[0], verdict)

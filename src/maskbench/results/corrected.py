@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.method.rates import tabulate
 from maskbench.stats.carried import carry
-from maskbench.stats.correction import CLASSES, Corrected, Sample, correct, difference, refusal
+from maskbench.stats.correction import CLASSES, Corrected, LabelledRun, correct, difference, refusal
 from maskbench.types import Archetype, Json, Scored
 
 Key: TypeAlias = tuple[Archetype, str]
@@ -29,7 +29,9 @@ ASSUMPTION = (
 SEED = 0  # of the draws behind an interval: the same runs and labels give the same one
 
 
-def sample(rows: Sequence[Scored], labels: Mapping[Key, Label], weights: NDArray[np.float64] | None = None) -> Sample:
+def sample(
+    rows: Sequence[Scored], labels: Mapping[Key, Label], weights: NDArray[np.float64] | None = None
+) -> LabelledRun:
     """All scenarios with a judged outcome, with people's outcomes where there are any; `weights` replace the rows'.
 
     With several statements the judged rate is over all of them, and what people correct is the first one: statements
@@ -47,7 +49,7 @@ def sample(rows: Sequence[Scored], labels: Mapping[Key, Label], weights: NDArray
         if label is not None and label.outcome in CLASSES and shares is not None:
             human[place] = [float(label.outcome == name) for name in CLASSES]
             chances[place] = label.chance
-    return Sample(
+    return LabelledRun(
         judged.shares,
         first.reshape(len(kept), len(CLASSES)),
         human,
@@ -103,8 +105,8 @@ def corrected_difference(
 
 
 def _found(
-    here: Sample,
-    labelled: Sample,
+    here: LabelledRun,
+    labelled: LabelledRun,
     rows: Sequence[Scored],
     labels: Mapping[Key, Label],
     assumption: str | None,
@@ -129,7 +131,7 @@ def _found(
     }
 
 
-def _difference(first: Corrected, other: Corrected, shared: Sample) -> Json:
+def _difference(first: Corrected, other: Corrected, shared: LabelledRun) -> Json:
     made = difference(first, other, shared.clusters)
     return {
         "first": first.estimate.value,

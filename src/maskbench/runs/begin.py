@@ -20,7 +20,7 @@ from maskbench.runs.loop import Watcher
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
 from maskbench.runs.store import Store
-from maskbench.scenarios import Key, Remarks, SetHash, limit, open_set, sample
+from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
 from maskbench.settings import JUDGING, LEAST, MOST, Settings, protocol_id
 from maskbench.types import Archetype, Scenario
@@ -80,7 +80,7 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
             raise UsageError(_not_there(archetype, settings.scenarios, sorted(found)))
     keys = [key for key in keys if not settings.archetypes or key[0] in settings.archetypes]
     if settings.sample is not None:
-        weights = sample(keys, settings.sample, settings.seed)
+        weights = draw(keys, settings.sample, settings.seed)
     elif settings.limit is not None:
         weights = limit(keys, settings.limit)
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from maskbench.method.asks import VERDICTS, stands
-from maskbench.method.controls import TRACE, check_asks, judge_check, judge_trace
+from maskbench.method.controls import TRACE, control_asks, judge_control, judge_trace
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import named
@@ -29,9 +29,9 @@ class CheckingFlow(Flow):
     async def _checks(self, scenario: Scenario) -> None:
         items = self._store.items(self._verdicts, scenario)
         known = self._store.replies(scenario)
-        asks = check_asks(scenario, self._settings, said(items))
+        asks = control_asks(scenario, self._settings, said(items))
         wanted = list(traces(scenario, items, self._settings, self._prompts))
-        for _ in range(len(check_asks(scenario, self._settings)) - len(asks)):  # about statements that failed
+        for _ in range(len(control_asks(scenario, self._settings)) - len(asks)):  # about statements that failed
             self._observer.settled("subject")
             self._observer.settled("judge")
         for _ in range(expected_traces(self._settings) - len(wanted)):
@@ -42,7 +42,7 @@ class CheckingFlow(Flow):
     async def _judge_all(self, ask: Ask, replies: Mapping[int, Reply]) -> None:
         if ask.call in CHECK_CALLS:
             await together(
-                partial(self._judge, judge_check(ask, reply.text, self._prompts)) for reply in replies.values()
+                partial(self._judge, judge_control(ask, reply.text, self._prompts)) for reply in replies.values()
             )
         else:
             await super()._judge_all(ask, replies)
@@ -64,9 +64,9 @@ def stored_checks(scenario: Scenario, store: Store, settings: Settings, prompts:
     if not settings.checks:
         return []
     known = store.replies(scenario)
-    asks = check_asks(scenario, settings, said(store.items(VERDICTS, scenario)))
+    asks = control_asks(scenario, settings, said(store.items(VERDICTS, scenario)))
     replies = [(ask, known.get(reply_key(settings, ask, ask.runs[0]))) for ask in asks]
-    return [judge_check(ask, reply.text, prompts) for ask, reply in replies if isinstance(reply, Reply)]
+    return [judge_control(ask, reply.text, prompts) for ask, reply in replies if isinstance(reply, Reply)]
 
 
 def said(items: list[Item]) -> dict[int, str]:
@@ -103,7 +103,7 @@ def checks_finished(store: Store, settings: Settings, prompts: Prompts, verdicts
 def _done(store: Store, scenario: Scenario, settings: Settings, prompts: Prompts, verdicts: str) -> bool:
     items = store.items(verdicts, scenario)
     had = {(item.elicitation, item.run): item for item in store.checks(verdicts, scenario)}
-    asks = check_asks(scenario, settings, said(items))
+    asks = control_asks(scenario, settings, said(items))
     replied = all(_is_there(had.get((ask.elicitation, ask.runs[0])), settings) for ask in asks)
     wanted = traces(scenario, items, settings, prompts)
     return replied and all(isinstance(_judged(had.get((TRACE, ask.runs[0]))), Judgement) for ask in wanted)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from maskbench.method.asks import Calls, calls, is_joint, subject_asks
-from maskbench.method.controls import check_asks, judge_check, judge_trace
+from maskbench.method.controls import control_asks, judge_control, judge_trace
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.settings import Settings
 from maskbench.types import Ask, Call, JudgeStyle, Scenario
@@ -57,8 +57,8 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
 def _add_checks(made: Plan, scenario: Scenario, settings: Settings, prompts: Prompts) -> None:
     """The tokens of the checks on the subject, and traces as if every statement were a lie with some reasoning."""
     statement = _text("statement", settings)
-    asks = check_asks(scenario, settings, dict.fromkeys(range(1, settings.statements + 1), statement))
-    judged = [judge_check(ask, _text(ask.call, settings), prompts) for ask in asks]
+    asks = control_asks(scenario, settings, dict.fromkeys(range(1, settings.statements + 1), statement))
+    judged = [judge_control(ask, _text(ask.call, settings), prompts) for ask in asks]
     if settings.traces:
         judged += [judge_trace(scenario, 1, _text("trace", settings), prompts)] * settings.statements
         made.traces += settings.statements

@@ -3,7 +3,7 @@
 from maskbench.scenarios.identity import SetHash, canonical, content_id, pack, unpack
 from maskbench.scenarios.reading import ScenarioSet
 from maskbench.scenarios.remarks import Remarks
-from maskbench.scenarios.sampling import Key, limit, sample
+from maskbench.scenarios.sampling import Key, draw, limit
 from maskbench.scenarios.sources import KnownSet, known_sets, load, open_set, validate
 
 __all__ = [
@@ -14,12 +14,12 @@ __all__ = [
     "SetHash",
     "canonical",
     "content_id",
+    "draw",
     "known_sets",
     "limit",
     "load",
     "open_set",
     "pack",
-    "sample",
     "unpack",
     "validate",
 ]

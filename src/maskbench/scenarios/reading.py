@@ -55,18 +55,18 @@ class ScenarioSet:
         yield from self.drawn
         seen: dict[bytes, tuple[str, int]] = {}
         for file in self.files:
-            for found in _scan_file(file, {**TABLE, **self.own}):
-                yield found if isinstance(found, Problem) else _once(seen, file, *found)
-                if described and not isinstance(found, Problem):
-                    yield from described_wrongly(found[1], file.shown, found[0])
+            for item in _scan_file(file, {**TABLE, **self.own}):
+                yield item if isinstance(item, Problem) else _once(seen, file, *item)
+                if described and not isinstance(item, Problem):
+                    yield from described_wrongly(item[1], file.shown, item[0])
 
 
-def _once(seen: dict[bytes, tuple[str, int]], file: ScenarioFile, row: int, found: Scenario) -> Scenario | Problem:
-    digest = hashlib.sha256(json.dumps(found.key).encode()).digest()[:16]
+def _once(seen: dict[bytes, tuple[str, int]], file: ScenarioFile, row: int, scenario: Scenario) -> Scenario | Problem:
+    digest = hashlib.sha256(json.dumps(scenario.key).encode()).digest()[:16]
     first_file, first_row = seen.setdefault(digest, (file.shown, row))
     if (first_file, first_row) == (file.shown, row):
-        return found
-    twice = f"{found.archetype} {found.task_id} is in {first_file}, row {first_row}, already"
+        return scenario
+    twice = f"{scenario.archetype} {scenario.task_id} is in {first_file}, row {first_row}, already"
     return file.problem(row, "task_id", twice, "Give it an id of its own, or remove it")
 
 
@@ -80,11 +80,11 @@ def _scan_file(file: ScenarioFile, known: Mapping[Archetype, Definition]) -> Ite
             yield from columns.check_header(item.columns)
         else:
             yield from columns.check_names(item.cells)
-            found = read_row(item.cells, file.shown, item.number, file.archetype, known)
-            if isinstance(found, Scenario):
-                yield item.number, found
+            reading = read_row(item.cells, file.shown, item.number, file.archetype, known)
+            if isinstance(reading, Scenario):
+                yield item.number, reading
             else:
-                yield from (problem for problem in found if problem.column not in columns.absent)
+                yield from (problem for problem in reading if problem.column not in columns.absent)
 
 
 class _Columns:

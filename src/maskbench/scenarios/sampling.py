@@ -1,4 +1,4 @@
-"""What a run takes of a scenario set: a weighted sample, or the first few of each archetype."""
+"""What a run takes of a scenario set: a weighted draw, or the first few of each archetype."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from maskbench.types import Archetype
 Key = tuple[Archetype, str]
 
 
-def sample(keys: Iterable[Key], n: int, seed: int) -> dict[Key, float]:
+def draw(keys: Iterable[Key], n: int, seed: int) -> dict[Key, float]:
     """n scenarios with their design weights (mean 1), in the set's order; all of them where there are no more.
 
-    Stratified by archetype and nested: with the same seed the sample of 100 is part of that of 300, because the
+    Stratified by archetype and nested: with one seed the draw of 100 is part of that of 300, because the
     counts never fall as n grows and the order inside an archetype does not depend on n. A weight is the number
-    of scenarios in the set that one in the sample stands for, scaled. Raises UsageError for n below 1.
+    of scenarios in the set that one in the draw stands for, scaled. Raises UsageError for n below 1.
     """
     from maskbench.stats.intervals import allocate
 

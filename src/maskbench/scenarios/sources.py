@@ -59,10 +59,10 @@ def open_set(source: str, environ: Mapping[str, str]) -> ScenarioSet:
         own, problems = _own(path.parent, Path(source).parent)
         file = ScenarioFile(path, source, path.stem if path.stem in {**TABLE, **own} else None)
         return ScenarioSet(source, (file,), tuple(problems), own=own)
-    found = "is not a CSV, JSONL or Parquet file" if path.exists() else "is neither a scenario set nor a path"
+    trouble = "is not a CSV, JSONL or Parquet file" if path.exists() else "is neither a scenario set nor a path"
     raise ScenarioError(
-        f"{source!r} {found}. Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named after the archetypes, "
-        "or one CSV, JSONL or Parquet file with an archetype column."
+        f"{source!r} {trouble}. Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named after the "
+        "archetypes, or one CSV, JSONL or Parquet file with an archetype column."
     )
 
 

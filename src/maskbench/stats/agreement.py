@@ -50,12 +50,12 @@ def agreement(pairs: Pairs, kinds: int | None) -> Json:
         return {"n": 0, "agree": None, "agree_ci95": None, **_no_coefficients()}
     alike = pairs.values[:, 0] == pairs.values[:, 1]
     share = ratio_of_replies(alike, np.ones(len(alike)), pairs.weights, pairs.clusters)
-    made: Json = {
+    result: Json = {
         "n": share.n,
         "agree": share.value,
         "agree_ci95": None if share.low is None else [share.low, share.high],
     }
-    return made | (_no_coefficients() if kinds is None else _coefficients(pairs, kinds))
+    return result | (_no_coefficients() if kinds is None else _coefficients(pairs, kinds))
 
 
 def _no_coefficients() -> Json:
@@ -92,9 +92,9 @@ def difference(pairs: Pairs, value: int) -> Json | None:
     """The share of units of which each says `value`, and how much more often the first does; None without units."""
     if not len(pairs.values):
         return None
-    said, weights = (pairs.values == value).astype(float), pairs.weights
-    first, other = (weights @ said / weights.sum()).tolist()
-    moved = said[:, 0] - said[:, 1]
+    is_value, weights = (pairs.values == value).astype(float), pairs.weights
+    first, other = (weights @ is_value / weights.sum()).tolist()
+    moved = is_value[:, 0] - is_value[:, 1]
     ends = _ends(resampled(pairs.clusters), lambda part: (part * weights) @ moved / (part @ weights))
     return {"first": first, "other": other, "difference": first - other, "ci95": ends}
 
@@ -117,14 +117,14 @@ def alpha(rows: Sequence[Sequence[float]]) -> float | None:
         return float(krippendorff_alpha(reliability_data=values, level_of_measurement="nominal"))
 
 
-# The same of many samples at once, for the bootstrap
+# Coefficients of many draws at once, for the bootstrap
 
 
 def cells(values: Ints, kinds: int) -> Floats:
     """Units by cells of the table of both values (units × kinds²)."""
-    made = np.zeros((len(values), kinds * kinds))
-    made[np.arange(len(values)), values[:, 0] * kinds + values[:, 1]] = 1.0
-    return made
+    table = np.zeros((len(values), kinds * kinds))
+    table[np.arange(len(values)), values[:, 0] * kinds + values[:, 1]] = 1.0
+    return table
 
 
 def coincidences(values: Ints | Floats, kinds: int) -> Floats:
@@ -132,11 +132,13 @@ def coincidences(values: Ints | Floats, kinds: int) -> Floats:
 
     Every ordered pair of what two raters of a unit said counts one over the number of its other raters.
     """
-    said = np.stack([(values == kind).sum(axis=1) for kind in range(kinds)], axis=1).astype(float)
-    pairs = said[:, :, None] * said[:, None, :] - np.eye(kinds) * said[:, :, None]  # nobody is paired with himself
-    others = np.maximum(said.sum(axis=1) - 1, 1)
-    made: Floats = (pairs / others[:, None, None]).reshape(len(said), kinds * kinds)
-    return made
+    counts = np.stack([(values == kind).sum(axis=1) for kind in range(kinds)], axis=1).astype(float)
+    pairs = (
+        counts[:, :, None] * counts[:, None, :] - np.eye(kinds) * counts[:, :, None]
+    )  # nobody is paired with himself
+    others = np.maximum(counts.sum(axis=1) - 1, 1)
+    matrices: Floats = (pairs / others[:, None, None]).reshape(len(counts), kinds * kinds)
+    return matrices
 
 
 def kappas(tables: Floats, kinds: int) -> Floats:
@@ -161,7 +163,7 @@ def alphas(matrices: Floats, kinds: int) -> Floats:
 
 
 def resampled(clusters: Ints) -> Floats | None:
-    """How often each unit is in each of the bootstrap's samples; None where too few clusters carry an interval."""
+    """How often each unit is in each of the bootstrap's draws; None where too few clusters carry an interval."""
     known, member = np.unique(clusters, return_inverse=True)
     if len(known) < FEWEST:
         return None
@@ -171,12 +173,12 @@ def resampled(clusters: Ints) -> Floats | None:
 
 
 def _ends(times: Floats | None, figure: Callable[[Floats], Any]) -> list[float] | None:
-    """The percentile interval of a figure over the bootstrap's samples."""
+    """The percentile interval of a figure over the bootstrap's draws."""
     if times is None:
         return None
-    found = np.asarray(figure(times), dtype=float)
-    found = found[~np.isnan(found)]
-    if len(found) < 0.9 * len(times):
-        return None  # mostly not there: its ends would be those of the lucky samples
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return [float(low), float(high)] if high - low > 1e-9 else None  # all samples alike: no proof of endless data
+    figures = np.asarray(figure(times), dtype=float)
+    figures = figures[~np.isnan(figures)]
+    if len(figures) < 0.9 * len(times):
+        return None  # mostly not there: its ends would be those of the lucky draws
+    low, high = np.quantile(figures, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return [float(low), float(high)] if high - low > 1e-9 else None  # all draws alike: no proof of endless data

@@ -40,7 +40,7 @@ def every_pair(runs: Sequence[Lies], seed: int, flips: int = FLIPS) -> list[Test
     them all patterns are gone through wherever that can be done, for so many are as good as all.
     """
     sheet = _sheet(runs)
-    return [made for one in range(len(runs)) for made in _with_later(sheet, one, seed, flips)]
+    return [tested for first in range(len(runs)) for tested in _with_later(sheet, first, seed, flips)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ def _sheet(runs: Sequence[Lies]) -> _Sheet:
     return _Sheet(cells[:, :, 0], cells[:, :, 1], member, starts)
 
 
-def _with_later(sheet: _Sheet, one: int, seed: int, flips: int) -> Iterator[Tested]:
+def _with_later(sheet: _Sheet, first: int, seed: int, flips: int) -> Iterator[Tested]:
     """A run with each of those after it."""
-    moved = sheet.shares[one + 1 :] - sheet.shares[one]
-    weights = np.where(np.isnan(moved), 0.0, sheet.weights[one])
+    moved = sheet.shares[first + 1 :] - sheet.shares[first]
+    weights = np.where(np.isnan(moved), 0.0, sheet.weights[first])
     moved = np.where(np.isnan(moved), 0.0, moved)
     if not sheet.starts.size:
         yield from [Tested(0.0, 1.0)] * len(moved)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maskbench.stats.correction import CLASSES, RATES, Corrected, Floats, Sample, by_cluster, calibrate, check
+from maskbench.stats.correction import CLASSES, RATES, Corrected, Floats, LabelledRun, by_cluster, calibrate, check
 from maskbench.stats.intervals import NO_DATA, Estimate
 
 PERKS = 0.25  # prior of four outcomes, one scenario together (Perks 1947)
@@ -18,43 +18,47 @@ DRAWS, STEPS, CLOSE = 1000, 500, 1e-5  # of what the labels leave open, and how 
 
 
 def carry(
-    sample: Sample, source: Sample, rng: np.random.Generator, draws: int = DRAWS, level: float = 0.95
+    run: LabelledRun, source: LabelledRun, rng: np.random.Generator, draws: int = DRAWS, level: float = 0.95
 ) -> dict[str, Corrected]:
     """Every rate of one run, corrected by the labels of another, `source`.
 
     Assumes that the judge misreads each true outcome in the same shares in both, whatever the rates of either. The
     value is of greatest likelihood: the true shares that come to the judged ones by these errors (Saerens, Latinne &
-    Decaestecker 2002). The interval is the middle of `draws` of all that is known from samples only: what people make
+    Decaestecker 2002). The interval is the middle of `draws` of all that is known from a part only: what people make
     of each judged outcome there, and how often each was judged there and here. Raises ValueError as `correct`.
     """
-    for each in (sample, source):
+    for each in (run, source):
         check(each)
-    if not source.labelled.any() or not len(sample.weights):
+    if not source.labelled.any() or not len(run.weights):
         return {}
-    judged, there = (each.weights @ each.judged / each.weights.sum() for each in (sample, source))
+    judged, there = (each.weights @ each.judged / each.weights.sum() for each in (run, source))
     usual, drawn = _people(source, rng, draws)
-    seen = rng.dirichlet(_independent(sample) * judged + PERKS, draws)
+    seen = rng.dirichlet(_independent(run) * judged + PERKS, draws)
     known = rng.dirichlet(_independent(source) * there + PERKS, draws)
     errors = there[:, None] * usual
-    found, sampled, possible = _unmix(errors, judged), _unmix(errors, seen), _unmix(known[:, :, None] * drawn, seen)
-    made = {}
+    true_shares, seen_shares, possible = (
+        _unmix(errors, judged),
+        _unmix(errors, seen),
+        _unmix(known[:, :, None] * drawn, seen),
+    )
+    corrected = {}
     for name, (top, bottom) in RATES.items():
-        if found @ np.array(bottom) < NONE:
-            made[name] = Corrected(NO_DATA, 0.0, 0.0, 0.0, None)
+        if true_shares @ np.array(bottom) < NONE:
+            corrected[name] = Corrected(NO_DATA, 0.0, 0.0, 0.0, None)
             continue
         before, value, moved, spread = (
             shares @ np.array(top) / np.maximum(NONE, shares @ np.array(bottom))
-            for shares in (judged, found, sampled, possible)
+            for shares in (judged, true_shares, seen_shares, possible)
         )
         low, high = np.quantile(spread, [(1 - level) / 2, (1 + level) / 2])
-        estimate = Estimate(float(value), min(low, value), max(high, value), len(sample.weights))
+        estimate = Estimate(float(value), min(low, value), max(high, value), len(run.weights))
         by_chance = float(moved.var())
         left = max(0.0, float(spread.var()) - by_chance)
-        made[name] = Corrected(estimate, float(value - before), by_chance, left, None)
-    return made
+        corrected[name] = Corrected(estimate, float(value - before), by_chance, left, None)
+    return corrected
 
 
-def _people(source: Sample, rng: np.random.Generator, draws: int) -> tuple[Floats, Floats]:
+def _people(source: LabelledRun, rng: np.random.Generator, draws: int) -> tuple[Floats, Floats]:
     """People's outcomes (columns) of each judged one (rows), and draws of them; as judged where nobody labelled."""
     calibration = calibrate(source)
     usual, drawn = np.eye(len(CLASSES)), np.empty((draws, len(CLASSES), len(CLASSES)))
@@ -68,14 +72,14 @@ def _people(source: Sample, rng: np.random.Generator, draws: int) -> tuple[Float
     return usual, drawn
 
 
-def _independent(sample: Sample) -> float:
+def _independent(run: LabelledRun) -> float:
     """How many independent scenarios the judged shares are worth, propositions being clusters."""
-    weights = sample.weights / sample.weights.sum()
-    shares = weights @ sample.judged
-    sums = np.array([by_cluster(column, sample.clusters) for column in (weights[:, None] * (sample.judged - shares)).T])
+    weights = run.weights / run.weights.sum()
+    shares = weights @ run.judged
+    sums = np.array([by_cluster(column, run.clusters) for column in (weights[:, None] * (run.judged - shares)).T])
     spread, variance = float(shares @ (1 - shares)), float((sums**2).sum())
     if spread <= ROUNDING or variance <= ROUNDING * spread:  # all judged alike: no variance to tell how alike they are
-        whole = by_cluster(weights, sample.clusters)
+        whole = by_cluster(weights, run.clusters)
         return 1 / float(whole @ whole)
     return min(1 / float(weights @ weights), spread / variance)
 
@@ -92,5 +96,5 @@ def _unmix(table: Floats, judged: Floats) -> Floats:
         far, shares = float(np.abs(moved - shares).max()), moved
         if far < CLOSE:
             break
-    made: Floats = shares[..., 0, :]
-    return made
+    true_shares: Floats = shares[..., 0, :]
+    return true_shares

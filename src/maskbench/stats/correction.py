@@ -38,7 +38,7 @@ PRIOR = 0.5  # Jeffreys' prior: half a labelled scenario at either end, since no
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LabelledRun:
     """Every scenario that has a judged outcome, one row each, with people's outcomes for some of them.
 
     `judged` has shares over all statements, `first` the outcome of the first statement (one column is 1, or shares
@@ -99,12 +99,12 @@ class Calibration:
     unseen: Floats  # by class: the share of the set that no labelled row stands for
 
 
-def refusal(sample: Sample, source: Sample | None = None) -> str | None:
+def refusal(run: LabelledRun, source: LabelledRun | None = None) -> str | None:
     """Why the labels carry no correction, in words, or None; `source` is the run that is labelled, where another."""
     least, what = (LEAST_CARRIED, "Correcting another run") if source else (LEAST_LABELLED, "A correction")
-    source = source or sample
+    source = source or run
     labelled, differing = int(source.labelled.sum()), source.disagreements
-    if not len(sample.weights):
+    if not len(run.weights):
         return "No scenario has a judged outcome."
     if not labelled:
         return "No labelled scenario has both a judged and a human outcome."
@@ -114,7 +114,7 @@ def refusal(sample: Sample, source: Sample | None = None) -> str | None:
             f"{FEWEST_DISAGREEMENTS} that they differ on among {least} or more, or {FEWEST_LABELLED} labelled."
         )
     seen = np.bincount(source.classes[source.labelled], minlength=len(CLASSES))
-    shares = np.bincount(sample.classes, sample.weights, len(CLASSES)) / sample.weights.sum()
+    shares = np.bincount(run.classes, run.weights, len(CLASSES)) / run.weights.sum()
     missing = [CLASSES[kind].replace("_", " ") for kind in np.flatnonzero((shares > UNSEEN) & (seen == 0))]
     if missing:
         return (
@@ -123,21 +123,21 @@ def refusal(sample: Sample, source: Sample | None = None) -> str | None:
     return None
 
 
-def correct(sample: Sample, level: float = 0.95) -> dict[str, Corrected]:
+def correct(run: LabelledRun, level: float = 0.95) -> dict[str, Corrected]:
     """Every rate in RATES, corrected; the first four add up to 1, and all stay within [0, 1].
 
     Empty where no row is labelled; whether labels are enough to print anything is `refusal`. A rate without a
     denominator has no value. Raises ValueError for arrays of other shapes.
     """
-    check(sample)
-    if not sample.labelled.any():
+    check(run)
+    if not run.labelled.any():
         return {}
-    calibration = calibrate(sample)
-    judged = sample.weights @ sample.judged / sample.weights.sum()
+    calibration = calibrate(run)
+    judged = run.weights @ run.judged / run.weights.sum()
     seen = calibration.rows
-    shares = _simplex(judged + calibration.parts @ (sample.human[seen] - sample.first[seen]))
+    shares = _simplex(judged + calibration.parts @ (run.human[seen] - run.first[seen]))
     return {
-        name: _rate(sample, calibration, judged, shares, np.array(top, float), np.array(bottom, float), level)
+        name: _rate(run, calibration, judged, shares, np.array(top, float), np.array(bottom, float), level)
         for name, (top, bottom) in RATES.items()
     }
 
@@ -156,8 +156,8 @@ def difference(first: Corrected, other: Corrected, clusters: Ints) -> Estimate:
         return Estimate(None, None, None, min(a.n, b.n))
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return Estimate(b.value - a.value, None, None, min(a.n, b.n))
-    one, two = (by_cluster(influence, clusters) for influence in (first.influence, other.influence))
-    shared = len(one) / max(1, len(one) - 1) * float(one @ two)
+    first_sums, other_sums = (by_cluster(influence, clusters) for influence in (first.influence, other.influence))
+    shared = len(first_sums) / max(1, len(first_sums) - 1) * float(first_sums @ other_sums)
     size = math.sqrt((first.sampling + first.calibration) * (other.sampling + other.calibration))
     alike = min(1.0, max(0.0, shared / size)) if size > 0 else 0.0
     value = b.value - a.value
@@ -181,33 +181,35 @@ def score_interval(p: float, size: float, t: float, below: float, above: float) 
     return max(0.0, min(p, low / (2 * (1 + k)))), min(1.0, max(p, high / (2 * (1 + k))))
 
 
-def _apart(one: float, other: float, alike: float) -> float:
-    return math.sqrt(max(0.0, one**2 + other**2 - 2 * alike * one * other))
+def _apart(distance: float, other: float, alike: float) -> float:
+    return math.sqrt(max(0.0, distance**2 + other**2 - 2 * alike * distance * other))
 
 
-def check(sample: Sample) -> None:
+def check(run: LabelledRun) -> None:
     """Raise ValueError for arrays of other shapes, weights that are none, and chances outside (0, 1]."""
-    n = len(sample.weights)
-    wide = (sample.judged, sample.first, sample.human)
-    flat = (sample.chances, sample.groups, sample.clusters)
+    n = len(run.weights)
+    wide = (run.judged, run.first, run.human)
+    flat = (run.chances, run.groups, run.clusters)
     if any(array.shape != (n, len(CLASSES)) for array in wide) or any(array.shape != (n,) for array in flat):
-        raise ValueError(f"A sample of {n} scenarios needs {n} rows of {len(CLASSES)} outcomes and {n} of the rest.")
-    drawn = sample.chances[sample.labelled]
-    if np.any(~(sample.weights > 0)) or np.any(~((drawn > 0) & (drawn <= 1))):
+        raise ValueError(
+            f"A labelled run of {n} scenarios needs {n} rows of {len(CLASSES)} outcomes and {n} of the rest."
+        )
+    drawn = run.chances[run.labelled]
+    if np.any(~(run.weights > 0)) or np.any(~((drawn > 0) & (drawn <= 1))):
         raise ValueError("Weights are above 0, and labelled scenarios were drawn with a chance above 0 and up to 1.")
 
 
-def calibrate(sample: Sample) -> Calibration:
+def calibrate(run: LabelledRun) -> Calibration:
     """Each labelled scenario stands for its archetype and judged outcome, or for that outcome in archetypes unseen."""
-    rows, classes = np.flatnonzero(sample.labelled), sample.classes
-    strata = classes * (int(sample.groups.max()) + 1) + sample.groups
+    rows, classes = np.flatnonzero(run.labelled), run.classes
+    strata = classes * (int(run.groups.max()) + 1) + run.groups
     strata = np.unique(strata, return_inverse=True)[1]
     counts, labelled = (np.bincount(part, minlength=strata.max() + 1) for part in (strata, strata[rows]))
-    held = np.bincount(strata, weights=sample.weights) / sample.weights.sum()
-    drawn = sample.weights[rows] / sample.chances[rows]
+    held = np.bincount(strata, weights=run.weights) / run.weights.sum()
+    drawn = run.weights[rows] / run.chances[rows]
     parts = held[strata[rows]] * drawn / np.bincount(strata[rows], weights=drawn, minlength=len(held))[strata[rows]]
     # A stratum without a label is joined to the others that are judged alike.
-    whole = np.bincount(classes, weights=sample.weights, minlength=len(CLASSES)) / sample.weights.sum()
+    whole = np.bincount(classes, weights=run.weights, minlength=len(CLASSES)) / run.weights.sum()
     reached = np.bincount(classes[rows], weights=parts, minlength=len(CLASSES))
     parts *= whole[classes[rows]] / reached[classes[rows]]
     left = 1 - labelled[strata[rows]] / counts[strata[rows]]
@@ -217,28 +219,34 @@ def calibrate(sample: Sample) -> Calibration:
 
 
 def _simplex(shares: Floats) -> Floats:
-    """The same shares where all are at least 0; else the nearest ones that are, and that add up to 1."""
+    """The nearest shares that are all at least 0 and add up to 1: these very ones, where they are that already."""
     ordered = np.sort(shares)[::-1]
     surplus = (np.cumsum(ordered) - 1) / np.arange(1, len(shares) + 1)
     above = surplus[-1] if shares.min() >= 0 else surplus[ordered > surplus][-1]
-    made: Floats = np.maximum(shares - above, 0.0)
-    return made
+    nearest: Floats = np.maximum(shares - above, 0.0)
+    return nearest
 
 
 def _rate(
-    sample: Sample, calibration: Calibration, judged: Floats, shares: Floats, top: Floats, bottom: Floats, level: float
+    run: LabelledRun,
+    calibration: Calibration,
+    judged: Floats,
+    shares: Floats,
+    top: Floats,
+    bottom: Floats,
+    level: float,
 ) -> Corrected:
-    under, n = float(shares @ bottom), len(sample.weights)
+    under, n = float(shares @ bottom), len(run.weights)
     if under <= 0:
         return Corrected(NO_DATA, 0.0, 0.0, 0.0, np.zeros(n))
     p = min(1.0, float(shares @ top) / under)
     before = float(judged @ top) / float(judged @ bottom) if judged @ bottom > 0 else p
     gradient = (top - p * bottom) / under
-    influence = _influence(sample, calibration, gradient)
-    size = _size(sample, influence, p, under)
-    parts = [_class_error(sample, calibration, gradient, kind, level) for kind in range(len(CLASSES))]
+    influence = _influence(run, calibration, gradient)
+    size = _size(run, influence, p, under)
+    parts = [_class_error(run, calibration, gradient, kind, level) for kind in range(len(CLASSES))]
     below, above = (math.sqrt(sum(part[side] ** 2 for part in parts)) for side in (0, 1))
-    groups = len(np.unique(sample.clusters))
+    groups = len(np.unique(run.clusters))
     estimate = Estimate(p, None, None, n)
     if groups > 1:
         estimate = Estimate(p, *score_interval(p, size, quantile(groups - 1, level), below, above), n)
@@ -246,7 +254,7 @@ def _rate(
 
 
 def _class_error(
-    sample: Sample, calibration: Calibration, gradient: Floats, kind: int, level: float
+    run: LabelledRun, calibration: Calibration, gradient: Floats, kind: int, level: float
 ) -> tuple[float, float, float]:
     """How far the rate may be too high and too low by the labels of one judged outcome, and the variance of that.
 
@@ -258,12 +266,12 @@ def _class_error(
         below, above = unseen * (gradient[kind] - gradient.min()), unseen * (gradient.max() - gradient[kind])
         return below, above, (below + above) ** 2 / 12
     rows, parts = calibration.rows[mine], calibration.parts[mine]
-    judged = sample.first[rows] @ gradient
+    judged = run.first[rows] @ gradient
     loss = float(parts**2 @ calibration.left[mine])
     if loss <= 0:
         return 0.0, 0.0, 0.0
     lowest, span = float(gradient.min() - judged.max()), float(np.ptp(gradient) + np.ptp(judged))
-    places = (sample.human[rows] @ gradient - judged - lowest) / span
+    places = (run.human[rows] @ gradient - judged - lowest) / span
     held = float(parts.sum())
     mean, low, high, variance = _beta(places, parts / held, held**2 / loss, level)
     reach = held * span
@@ -287,27 +295,27 @@ def _beta(places: Floats, parts: Floats, count: float, level: float) -> tuple[fl
     return mean, low, high, a * b / ((a + b) ** 2 * (a + b + 1))
 
 
-def _influence(sample: Sample, calibration: Calibration, gradient: Floats) -> Floats:
+def _influence(run: LabelledRun, calibration: Calibration, gradient: Floats) -> Floats:
     """What each scenario brings to the error of a rate: as judged and put right like its class, and by its own label.
 
     Their squares, summed, are the variance of the estimate without any finite population correction.
     """
     rows, classes, parts = calibration.rows, calibration.classes, calibration.parts
-    change = (sample.human[rows] - sample.first[rows]) @ gradient
+    change = (run.human[rows] - run.first[rows]) @ gradient
     reached = np.bincount(classes, weights=parts, minlength=len(CLASSES))
     usual = np.bincount(classes, weights=parts * change, minlength=len(CLASSES)) / np.where(reached > 0, reached, 1)
-    made: Floats = sample.weights / sample.weights.sum() * (sample.judged @ gradient + usual[sample.classes])
-    made[rows] += parts * (change - usual[classes])
-    return made
+    influence: Floats = run.weights / run.weights.sum() * (run.judged @ gradient + usual[run.classes])
+    influence[rows] += parts * (change - usual[classes])
+    return influence
 
 
-def _size(sample: Sample, influence: Floats, p: float, under: float) -> float:
+def _size(run: LabelledRun, influence: Floats, p: float, under: float) -> float:
     """How many independent scenarios the set is worth: Kish's number, less for propositions that scenarios share."""
-    weights, spread = sample.weights / sample.weights.sum(), p * (1 - p)
+    weights, spread = run.weights / run.weights.sum(), p * (1 - p)
     plain = float(weights @ weights) / under
     if spread == 0:
         return 1 / plain
-    sums, whole = by_cluster(influence, sample.clusters), by_cluster(weights, sample.clusters)
+    sums, whole = by_cluster(influence, run.clusters), by_cluster(weights, run.clusters)
     together = max(0.0, float(sums @ sums - influence @ influence))
     most = spread * max(0.0, float(whole @ whole - weights @ weights)) / under
     return spread / (spread * plain + min(together, most))
@@ -315,5 +323,5 @@ def _size(sample: Sample, influence: Floats, p: float, under: float) -> float:
 
 def by_cluster(values: Floats, clusters: Ints) -> Floats:
     """The sum of the values of each proposition."""
-    made: Floats = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=values).astype(np.float64)
-    return made
+    sums: Floats = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=values).astype(np.float64)
+    return sums

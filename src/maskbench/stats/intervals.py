@@ -100,7 +100,7 @@ def ratio(y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, l
 def ratio_of_replies(
     y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, level: float = 0.95
 ) -> Estimate:
-    """The same ratio over replies, of which a scenario has several; arrays, errors and `n` as for `ratio`.
+    """The weighted ratio sum(w y) / sum(w x) over replies, of which a scenario has several; otherwise as `ratio`.
 
     How alike replies of a proposition are is learned from those that have one of the rarer kind. Where there are few,
     that says little, so that it is shrunk towards "all alike" as if `ALIKE` more had been so.
@@ -129,7 +129,7 @@ def ratio_of_replies(
 def difference_ratio(
     y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, level: float = 0.95, *, unseen: float = 0.0
 ) -> Estimate:
-    """The same ratio over rows of two judges, some of which take back what the first said: weights may be negative.
+    """The weighted ratio sum(w y) / sum(w x) over rows of two judges; a row that takes one back has a negative weight.
 
     Arrays as for `ratio`, every row of a scenario in the same cluster. `unseen` is a variance for what too few
     scenarios seen twice cannot show. The interval is Wilson's at the size that the estimate's own variance means, and
@@ -245,18 +245,18 @@ def p_lie_bounds(low: ArrayLike, high: ArrayLike, weights: ArrayLike) -> tuple[f
 
 
 def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """How many of n sampled scenarios each archetype gets: proportional, and one each before any gets two.
+    """How many of n drawn scenarios each archetype gets: proportional, and one each before any gets two.
 
     Seats are handed out one by one (Webster / Sainte-Lague after the first round, ties by size, then by
     name), so the counts for 100 are never above those for 300, and with a fixed order inside each archetype
-    the smaller sample is part of the larger. Largest remainders would not do: there one more scenario in all
+    the smaller draw is part of the larger. Largest remainders would not do: there one more scenario in all
     can take one away from an archetype (the Alabama paradox). Raises ValueError for n outside 0 to the sum of
     sizes and for negative sizes. Source: Balinski & Young 1982.
     """
     if any(size < 0 for size in sizes.values()):
         raise ValueError("An archetype cannot have fewer than 0 scenarios.")
     if not 0 <= n <= sum(sizes.values()):
-        raise ValueError(f"Cannot sample {n} scenarios from {sum(sizes.values())}.")
+        raise ValueError(f"Cannot draw {n} scenarios from {sum(sizes.values())}.")
     seats = sorted((seat > 0, (2 * seat + 1) / size, name) for name, size in sizes.items() for seat in range(size))
     taken = Counter(name for _, _, name in seats[:n])
     return {name: taken[name] for name in sizes}
@@ -282,7 +282,6 @@ def _repeat_size(spread: float, variance: float, statements: float, t: float) ->
     return min(size, spread / variance) if variance > 0 else size
 
 
-@lru_cache(maxsize=1024)
 @lru_cache(maxsize=4096)
 def quantile(df: float, level: float) -> float:
     """The two-sided quantile of Student's t at this level."""

@@ -112,13 +112,13 @@ def factors(first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: Ar
         values.append(weights @ shares / bottoms)
         influences.append(weights[:, None] * (shares - values[-1] * upper) / bottoms)
     both = np.column_stack(influences)
-    made = []
+    all_factors = []
     for at in range(3):
         plain = np.zeros(6)
         plain[[at, at + 3]] = -1, 1
         difference = float(values[1][at] - values[0][at])
         through = _contribution(values[0], values[1], at)
-        made.append(
+        all_factors.append(
             Factor(
                 float(values[0][at]),
                 float(values[1][at]),
@@ -126,7 +126,7 @@ def factors(first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: Ar
                 _linearised(through, both @ _gradient(values[0], values[1], at), weights, clusters),
             )
         )
-    return tuple(made)
+    return tuple(all_factors)
 
 
 def difference_bounds(

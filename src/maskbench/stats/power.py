@@ -67,7 +67,7 @@ class Split:
         return between + 2 * self.statement / self._heard(statements)
 
     def unpaired(self, statements: int) -> float:
-        """The same where each subject has a scenario of its own."""
+        """The variance of the difference between two subjects that have a scenario each."""
         between = 2 * (self.scenario + self.belief) + self.together[1]
         return between + 2 * self.statement / self._heard(statements)
 
@@ -114,24 +114,24 @@ def split(runs: Runs) -> Split:
     scenarios. Raises ValueError where no scenario has an outcome. Source: moment estimators of a nested random
     effects design (Searle, Casella & McCulloch 1992, chapter 4).
     """
-    had = ~np.isnan(runs.shares)
-    if not had.any():
+    has_outcome = ~np.isnan(runs.shares)
+    if not has_outcome.any():
         raise ValueError("No scenario has an outcome.")
-    start = assumed(float(runs.shares[had].mean()))
+    start = assumed(float(runs.shares[has_outcome].mean()))
     repeats, pairs = _covariances(runs)
-    several = had & (runs.usable >= 2)
-    found = _from_statements(start, runs, several, repeats) if several.any() else _from_single(start, runs, repeats)
+    several = has_outcome & (runs.usable >= 2)
+    parts = _from_statements(start, runs, several, repeats) if several.any() else _from_single(start, runs, repeats)
     if pairs is not None:
-        found = replace(found, alike=max(0.0, pairs), sources=found.sources | {"alike": "measured"})
+        parts = replace(parts, alike=max(0.0, pairs), sources=parts.sources | {"alike": "measured"})
     else:
-        found = replace(found, alike=ALIKE * found.scenario)
+        parts = replace(parts, alike=ALIKE * parts.scenario)
     return replace(
-        found,
+        parts,
         judge=_judge(runs),
         together=_together(runs),
         weighting=float(len(runs.weights) * (runs.weights @ runs.weights) / runs.weights.sum() ** 2),
         lost=_lost(runs),
-        sources=found.sources | {"p_lie": "measured"},
+        sources=parts.sources | {"p_lie": "measured"},
     )
 
 
@@ -176,13 +176,13 @@ def _from_single(start: Split, runs: Runs, repeats: float | None) -> Split:
 
 def _covariances(runs: Runs) -> tuple[float | None, float | None]:
     """The mean covariance of two runs of one subject, and of two runs of two, on the same scenarios."""
-    found: dict[bool, list[float]] = {True: [], False: []}
-    for one, two in combinations(range(len(runs.shares)), 2):
-        pair = runs.shares[[one, two]]
+    covariances: dict[bool, list[float]] = {True: [], False: []}
+    for first, other in combinations(range(len(runs.shares)), 2):
+        pair = runs.shares[[first, other]]
         pair = pair[:, ~np.isnan(pair).any(axis=0)]
         if pair.shape[1] > 1:
-            found[runs.subjects[one] == runs.subjects[two]].append(float(np.cov(pair)[0, 1]))
-    repeats, pairs = (float(np.mean(some)) if some else None for some in (found[True], found[False]))
+            covariances[runs.subjects[first] == runs.subjects[other]].append(float(np.cov(pair)[0, 1]))
+    repeats, pairs = (float(np.mean(some)) if some else None for some in (covariances[True], covariances[False]))
     return repeats, pairs
 
 
@@ -196,9 +196,9 @@ def _with(several: NDArray[np.bool_]) -> list[int]:
 
 def _lost(runs: Runs) -> tuple[float, float]:
     """The shares of scenarios without any outcome, and of statements without one where others have one."""
-    had = runs.usable > 0
-    asked = float(runs.asked[had].sum())
-    return float(1 - had.mean()), 1 - float(runs.usable[had].sum()) / asked if asked else 0.0
+    has_outcome = runs.usable > 0
+    asked = float(runs.asked[has_outcome].sum())
+    return float(1 - has_outcome.mean()), 1 - float(runs.usable[has_outcome].sum()) / asked if asked else 0.0
 
 
 def _judge(runs: Runs) -> float | None:
@@ -221,9 +221,9 @@ def _together(runs: Runs) -> tuple[float, float]:
 
 def _common(values: Floats, runs: Runs) -> float:
     """The variance of a mean over propositions less that over scenarios, a scenario."""
-    had = ~np.isnan(values)
-    if not had.any():
+    has_outcome = ~np.isnan(values)
+    if not has_outcome.any():
         return 0.0
-    e = values[had] - values[had].mean()
-    sums = np.bincount(np.unique(runs.clusters[had], return_inverse=True)[1], weights=e)
+    e = values[has_outcome] - values[has_outcome].mean()
+    sums = np.bincount(np.unique(runs.clusters[has_outcome], return_inverse=True)[1], weights=e)
     return float(sums @ sums - e @ e) / len(e)

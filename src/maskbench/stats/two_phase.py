@@ -44,9 +44,9 @@ def expand(first: ArrayLike, second: ArrayLike, stands_for: ArrayLike) -> Floats
     `stands_for` is 0 where the second judge did not look, 1 where it was certain to, and else how many scenarios a
     drawn one stands for. What is not a number counts nothing.
     """
-    one, two = (np.nan_to_num(np.asarray(side, dtype=np.float64)) for side in (first, second))
-    times = np.asarray(stands_for, dtype=np.float64).reshape(-1, *[1] * (one.ndim - 1))
-    return one + times * (two - one)
+    first_look, second_look = (np.nan_to_num(np.asarray(side, dtype=np.float64)) for side in (first, second))
+    times = np.asarray(stands_for, dtype=np.float64).reshape(-1, *[1] * (first_look.ndim - 1))
+    return first_look + times * (second_look - first_look)
 
 
 def few_drawn(weight: float, drawn: int) -> float:

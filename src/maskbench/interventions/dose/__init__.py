@@ -1,1 +1,1 @@
-"""An intervention in doses: plan, runs, curve, damage, and a verdict in words."""
+"""An intervention in doses: plan, runs, curve, damage, and a conclusion in words."""

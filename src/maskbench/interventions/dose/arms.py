@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
-from maskbench.interventions.dose.conclusion import CHOICE, Verdict, choose, exceeds, verdict
+from maskbench.interventions.dose.conclusion import CHOICE, Conclusion, choose, conclude, exceeds
 from maskbench.interventions.dose.curve import candidate, curve, effect
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.perplexity import Perplexities
@@ -54,7 +54,7 @@ def measure_doses(
     check(plan)
     check_extra(plan.base, environ)  # before the plan is put down: no key may reach the folder
     with RunFolder(out).writing():
-        stated = {"maskbench": version("maskbench"), "choice": CHOICE, "words": list(plan.limits.said())}
+        stated = {"maskbench": version("maskbench"), "choice": CHOICE, "words": list(plan.limits.sentences())}
         folder.begin(planned(plan), stated)
         data = _Measuring(plan, folder, environ, watch, command).all()
         folder.write({"complete": True, "plan": planned(plan), **stated, **data})
@@ -93,7 +93,7 @@ class _Measuring:
                 "dev": on_dev,
                 "test": None,
                 "controls": None,
-                "verdict": Verdict("none chosen", (why,)).data(),
+                "verdict": Conclusion("none chosen", (why,)).data(),
             }
         some = doses(plan, self._folder, chosen.layers)
         opposite = self._opposite(chosen, some)
@@ -101,8 +101,8 @@ class _Measuring:
         row = next(row for row in on_test["rows"] if row["name"] == chosen.name)
         controls = self._controls(test, chosen, on_test) if plan.kind == "steer" else None
         random = controls["differences"] if controls else ()
-        for one in on_test["rows"]:
-            one["verdict"] = verdict(effect(one, random if one is row else ()), plan.limits).data()
+        for tested in on_test["rows"]:
+            tested["verdict"] = conclude(effect(tested, random if tested is row else ()), plan.limits).data()
         if controls:
             controls["exceeded"] = exceeds(row["rates"]["p_lie"]["difference"] or 0.0, random)
         return {
@@ -116,42 +116,42 @@ class _Measuring:
     def _check(self) -> None:
         """Raise for a dose that could not be measured, before any is."""
         for layers in self._plan.layers:
-            for one in doses(self._plan, self._folder, layers):
-                check_options(one.settings)
-                check_models(identified(one.settings), self._environ)
+            for dose in doses(self._plan, self._folder, layers):
+                check_options(dose.settings)
+                check_models(identified(dose.settings), self._environ)
 
     def _choose(self, dev: Split) -> tuple[Json | None, Dose | None]:
         """The dev curve and the dose chosen on it; with one dose alone there is nothing to choose."""
-        several = [one for layers in self._plan.layers for one in doses(self._plan, self._folder, layers)]
+        several = [dose for layers in self._plan.layers for dose in doses(self._plan, self._folder, layers)]
         if len(several) == 1:
             return None, several[0]
-        made = self._curve(dev, "dev", several, self._plan.dev_statements)
-        name, ruled_out = choose([candidate(row) for row in made["rows"]], self._plan.limits)
-        chosen = next((one for one in several if one.name == name), None)
-        return {**made, "chosen": name, "ruled_out": dict(ruled_out)}, chosen
+        measured = self._curve(dev, "dev", several, self._plan.dev_statements)
+        name, ruled_out = choose([candidate(row) for row in measured["rows"]], self._plan.limits)
+        chosen = next((dose for dose in several if dose.name == name), None)
+        return {**measured, "chosen": name, "ruled_out": dict(ruled_out)}, chosen
 
     def _opposite(self, chosen: Dose, some: Sequence[Dose]) -> list[Dose]:
         """The negated direction at the chosen strength, where it is not among the doses anyway."""
-        if self._plan.kind != "steer" or chosen.amount is None or -chosen.amount in (one.amount for one in some):
+        if self._plan.kind != "steer" or chosen.amount is None or -chosen.amount in (dose.amount for dose in some):
             return []
         return [strength(self._plan, chosen.layers, -chosen.amount)]
 
     def _curve(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> Json:
         """Dose 0 and these doses, measured on one split: rows in the order of their amounts."""
         nothing = zero(self._plan)
-        ordered = sorted(some, key=lambda one: (one.layers or (), one.amount if one.amount is not None else 0.0))
+        ordered = sorted(some, key=lambda dose: (dose.layers or (), dose.amount if dose.amount is not None else 0.0))
         base, *runs = self._runs(split, part, [nothing, *ordered], statements)
         first, rows = curve(base, runs, self._plan.base.rules)
         normal = self._perplexities.of(nothing)
-        for one, path, row in zip((nothing, *ordered), (base, *runs), (first, *rows), strict=True):
-            found = self._perplexities.of(one)
+        for dose, path, row in zip((nothing, *ordered), (base, *runs), (first, *rows), strict=True):
+            perplexity = self._perplexities.of(dose)
             row |= {
-                "name": one.name,
-                "amount": one.amount,
-                "layers": None if one.layers is None else list(one.layers),
+                "name": dose.name,
+                "amount": dose.amount,
+                "layers": None if dose.layers is None else list(dose.layers),
                 "run": path.relative_to(self._folder.path).as_posix(),
-                "perplexity": found,
-                "perplexity_ratio": found / normal if found and normal else None,
+                "perplexity": perplexity,
+                "perplexity_ratio": perplexity / normal if perplexity and normal else None,
             }
         return {"zero": first, "rows": rows}
 
@@ -183,7 +183,7 @@ class _Measuring:
         runs = self._runs(test, "controls", controls, plan.control_statements)
         base = self._folder.path / on_test["zero"]["run"]
         _, rows = curve(base, runs, plan.base.rules)
-        found = [row["rates"]["p_lie"]["difference"] for row in rows]
+        differences = [row["rates"]["p_lie"]["difference"] for row in rows]
         kept = ("rates", "malformed", "withheld", "untested_because")
         return {
             "statements": plan.control_statements,
@@ -192,5 +192,5 @@ class _Measuring:
                 | {name: row[name] for name in kept}
                 for path, row in zip(runs, rows, strict=True)
             ],
-            "differences": [one for one in found if one is not None],
+            "differences": [difference for difference in differences if difference is not None],
         }

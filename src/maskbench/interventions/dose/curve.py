@@ -55,13 +55,13 @@ def reading(path: Path, rules: RuleSet, base: Reading | None = None) -> Reading:
             if (items := judged.finished(scenario)) is None:
                 continue
             key = scenario.key
-            said = {place: item for place, item in items.items() if place[0] == 0}
+            statements = {place: item for place, item in items.items() if place[0] == 0}
             beliefs[key] = {place: item for place, item in items.items() if place[0] != 0}
-            flags = [flag for item in said.values() if (flag := malformed(item)) is not None]
+            flags = [flag for item in statements.values() if (flag := malformed(item)) is not None]
             broken[key] = sum(flags), len(flags)
             held = beliefs if base is None else base.beliefs
             if key in held:
-                by_base[key] = score(scenario, weight, {**held[key], **said}, judged.settings, rules)
+                by_base[key] = score(scenario, weight, {**held[key], **statements}, judged.settings, rules)
     finally:
         store.close()
     return Reading(arm, beliefs, broken, by_base)
@@ -84,13 +84,13 @@ def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[Json, list
 
 
 def effect(row: Json, random: Sequence[float] = ()) -> Effect:
-    """What a verdict on this row hangs on; `random` are the differences in P(lie) of the random directions."""
-    found = {name: difference(row["rates"][name]) for name in RATES}
+    """What the conclusion on this row rests on; `random` are the differences in P(lie) of the random directions."""
+    differences = {name: difference(row["rates"][name]) for name in RATES}
     return Effect(
-        p_lie=found["p_lie"],
-        p_honest=found["p_honest"],
-        p_no_belief=found["p_no_belief"],
-        accuracy=found["accuracy"],
+        p_lie=differences["p_lie"],
+        p_honest=differences["p_honest"],
+        p_no_belief=differences["p_no_belief"],
+        accuracy=differences["accuracy"],
         malformed=difference(row["malformed"]),
         p_lie_by_base=difference(row["p_lie_by_base"]),
         perplexity=row.get("perplexity_ratio"),
@@ -134,17 +134,17 @@ def _alone(run: Reading) -> Json:
 
 def _share(run: Reading) -> float | None:
     """The share of malformed statements, every scenario with its weight."""
-    had = [(run.arm.scored[key].weight, *counts) for key, counts in run.malformed.items() if counts[1]]
-    whole = sum(weight for weight, _, _ in had)
-    return sum(weight * count / total for weight, count, total in had) / whole if whole else None
+    counted = [(run.arm.scored[key].weight, *counts) for key, counts in run.malformed.items() if counts[1]]
+    whole = sum(weight for weight, _, _ in counted)
+    return sum(weight * count / total for weight, count, total in counted) / whole if whole else None
 
 
 def _row(base: Reading, run: Reading, pairing: Json) -> Json:
     """A dose held against dose 0."""
     both = shared(base.arm, run.arm)
-    keys = [(one.archetype, one.task_id) for one in both.first]
-    weights = np.array([one.weight for one in both.first])
-    found = {
+    keys = [(scored.archetype, scored.task_id) for scored in both.first]
+    weights = np.array([scored.weight for scored in both.first])
+    row = {
         **_alone(run),
         **{name: pairing[name] for name in ("withheld", "untested_because", "rates", "factors", "test")},
         **{name: pairing[name] for name in ("smallest_difference", "transitions", "mcnemar", "warnings")},
@@ -154,10 +154,10 @@ def _row(base: Reading, run: Reading, pairing: Json) -> Json:
     }
     for name in ("p_lie_by_base", "malformed"):
         if pairing["untested_because"]:
-            found[name] |= dict.fromkeys(("difference", "ci95", "one_sided95"))
+            row[name] |= dict.fromkeys(("difference", "ci95", "one_sided95"))
         if pairing["withheld"]:
-            found[name] |= dict.fromkeys(("first", "other"))
-    return found
+            row[name] |= dict.fromkeys(("first", "other"))
+    return row
 
 
 def _by_base(base: Reading, run: Reading, keys: Sequence[Key], weights: Any) -> Json:
@@ -171,9 +171,9 @@ def _by_base(base: Reading, run: Reading, keys: Sequence[Key], weights: Any) -> 
 def _changed(base: Reading, run: Reading) -> Json:
     """Among scenarios with a belief in both runs, how many have another one now."""
     pairs = [
-        (one.resolved.belief, run.arm.scored[key].resolved.belief)
-        for key, one in base.arm.scored.items()
-        if key in run.arm.scored and one.accuracy != "not_applicable"
+        (scored.resolved.belief, run.arm.scored[key].resolved.belief)
+        for key, scored in base.arm.scored.items()
+        if key in run.arm.scored and scored.accuracy != "not_applicable"
     ]
     held = [(before, now) for before, now in pairs if before is not None and now is not None]
     return {"changed": sum(not same_answer(before, now) for before, now in held), "n": len(held)}
@@ -181,10 +181,10 @@ def _changed(base: Reading, run: Reading) -> Json:
 
 def _malformed(base: Reading, run: Reading, keys: Sequence[Key], weights: Any, table: Table) -> Json:
     """The share of malformed statements in both, paired by scenario."""
-    had = np.array([base.malformed[key][1] > 0 and run.malformed[key][1] > 0 for key in keys])
-    kept = [key for key, there in zip(keys, had, strict=True) if there]
-    first, other = (np.array([one.malformed[key][0] / one.malformed[key][1] for key in kept]) for one in (base, run))
-    return paired_rate(first, other, weights[had], table.clusters[had])
+    in_both = np.array([base.malformed[key][1] > 0 and run.malformed[key][1] > 0 for key in keys])
+    kept = [key for key, there in zip(keys, in_both, strict=True) if there]
+    first, other = (np.array([side.malformed[key][0] / side.malformed[key][1] for key in kept]) for side in (base, run))
+    return paired_rate(first, other, weights[in_both], table.clusters[in_both])
 
 
 def _kinds(counts: Sequence[Mapping[str, int]], statements: int) -> dict[str, float | None]:

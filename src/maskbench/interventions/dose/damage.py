@@ -121,16 +121,16 @@ def perplexity(loaded: Loaded, chats: Sequence[Chat]) -> float:
             some = rows[start : start + AT_ONCE]
             for logits, (row, answer) in zip(_logits(loaded, [row for row, _ in some]), some, strict=True):
                 wanted = torch.tensor(row[answer:], device=logits.device)
-                found = logits[answer - 1 : len(row) - 1].float()
-                loss += float(torch.nn.functional.cross_entropy(found, wanted, reduction="sum"))
+                predicted = logits[answer - 1 : len(row) - 1].float()
+                loss += float(torch.nn.functional.cross_entropy(predicted, wanted, reduction="sum"))
                 tokens += len(wanted)
     return math.exp(loss / tokens)
 
 
 def _row(loaded: Loaded, messages: Sequence[Message], answer: str) -> tuple[list[int], int]:
     """The tokens of a conversation with its answer, and where the answer begins."""
-    told = loaded.chat.tokens([*messages, Message("assistant", answer)], answering=False)
-    return told, _alike(loaded.prompt(messages), told)  # a template may open a think block in the prompt
+    tokens = loaded.chat.tokens([*messages, Message("assistant", answer)], answering=False)
+    return tokens, _alike(loaded.prompt(messages), tokens)  # a template may open a think block in the prompt
 
 
 def _logits(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
@@ -141,10 +141,12 @@ def _logits(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
     tokens = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], device=loaded.device)
     lengths = torch.tensor([[len(row)] for row in rows], device=loaded.device)
     mask = (torch.arange(longest, device=loaded.device) < lengths).long()
-    found: Tensor = loaded.model(input_ids=tokens, attention_mask=mask).logits
-    return found
+    logits: Tensor = loaded.model(input_ids=tokens, attention_mask=mask).logits
+    return logits
 
 
-def _alike(one: Sequence[int], other: Sequence[int]) -> int:
+def _alike(first: Sequence[int], other: Sequence[int]) -> int:
     """How many tokens two sequences have in common at their start."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (at for at, (a, b) in enumerate(zip(first, other, strict=False)) if a != b), min(len(first), len(other))
+    )

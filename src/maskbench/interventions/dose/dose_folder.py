@@ -43,8 +43,8 @@ class DoseFolder:
         except (orjson.JSONDecodeError, OSError) as error:
             raise RunUnreadable(f"{path} cannot be read ({error}).") from error
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            found = data.get("schema") if isinstance(data, dict) else None
-            raise RunUnreadable(f"{path} has schema {found}; this version of maskbench reads schema {SCHEMA}.")
+            schema = data.get("schema") if isinstance(data, dict) else None
+            raise RunUnreadable(f"{path} has schema {schema}; this version of maskbench reads schema {SCHEMA}.")
         return data
 
     def begin(self, plan: Json, stated: Json) -> None:

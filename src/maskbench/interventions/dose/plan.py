@@ -87,9 +87,9 @@ def check(plan: Plan) -> None:
 
 def planned(plan: Plan) -> Json:
     """The plan as dose.json holds it, but for settings that may change."""
-    made: Json = orjson.loads(orjson.dumps(plan))
-    made["base"] = {name: value for name, value in made["base"].items() if name not in MAY_CHANGE}
-    return made
+    data: Json = orjson.loads(orjson.dumps(plan))
+    data["base"] = {name: value for name, value in data["base"].items() if name not in MAY_CHANGE}
+    return data
 
 
 def plan_from(data: Mapping[str, Any]) -> Plan:
@@ -174,7 +174,7 @@ def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[
 
 def _written(plan: Plan, folder: DoseFolder, scenarios: list[Scenario], share: float) -> tuple[str, str]:
     held = _in_dev(plan.base.seed, share)
-    halves = [[one for one in scenarios if held(one) == which] for which in (True, False)]
+    halves = [[scenario for scenario in scenarios if held(scenario) == which] for which in (True, False)]
     if not all(halves):
         raise UsageError(f"{plan.base.scenarios} has too few propositions for two splits. Name a set with --dev.")
     dev, test = (str(folder.scenarios(name, half)) for name, half in zip(("dev", "test"), halves, strict=True))
@@ -183,7 +183,7 @@ def _written(plan: Plan, folder: DoseFolder, scenarios: list[Scenario], share: f
 
 def _split(plan: Plan, source: str, name: str, environ: Mapping[str, str]) -> Split:
     scenarios = _all(replace(plan.base, scenarios=source), environ)
-    return Split(source, name, len(scenarios), frozenset(one.proposition.strip() for one in scenarios))
+    return Split(source, name, len(scenarios), frozenset(scenario.proposition.strip() for scenario in scenarios))
 
 
 def _all(settings: Settings, environ: Mapping[str, str]) -> list[Scenario]:

@@ -45,32 +45,32 @@ def finished(out: Path, identity: Mapping[str, Any]) -> tuple[dict[str, Any], li
         return None
     if not {RECORD, CONFIG} <= held:
         raise UsageError(f"{out} holds other files ({min(held)}). Give --out a new folder, or an empty one.")
-    made = _record(out)
+    record = _record(out)
     for name, value in identity.items():
-        if made.get(name) != value:
+        if record.get(name) != value:
             raise UsageError(
-                f"{out} holds an adapter made with {name} {made.get(name)}, and this one asks for {value}. "
+                f"{out} holds an adapter made with {name} {record.get(name)}, and this one asks for {value}. "
                 "Give another --out."
             )
-    return made, read_curve(out / CURVE)
+    return record, read_curve(out / CURVE)
 
 
-def write(out: Path, adapter: Any, made: Mapping[str, Any], losses: Sequence[Loss]) -> None:
+def write(out: Path, adapter: Any, record: Mapping[str, Any], losses: Sequence[Loss]) -> None:
     """Everything that the folder holds; who is stopped here has the checkpoint of the last step."""
     from peft import get_peft_model_state_dict
     from safetensors.torch import save
 
     config = {
         name: sorted(value) if isinstance(value, set) else value
-        for name, value in _config(adapter, made["model"]).items()
+        for name, value in _config(adapter, record["model"]).items()
     }
     weights = get_peft_model_state_dict(adapter, save_embedding_layers=False)
     tensors = {name: weight.cpu().contiguous() for name, weight in weights.items()}
     (out / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
     (out / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     (out / CURVE).write_text(curve(losses), encoding="utf-8")
-    (out / CARD).write_text(card(made), encoding="utf-8")
-    (out / RECORD).write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    (out / CARD).write_text(card(record), encoding="utf-8")
+    (out / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 def _config(adapter: Any, name: str) -> dict[str, Any]:
@@ -83,9 +83,9 @@ def _config(adapter: Any, name: str) -> dict[str, Any]:
 def _record(folder: Path) -> dict[str, Any]:
     """The record of an adapter; raises UsageError where it cannot be read."""
     try:
-        made: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        if made["format"] == FORMAT:
-            return made
+        record: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        if record["format"] == FORMAT:
+            return record
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise UsageError(f"{folder / RECORD} is no record of this version's `maskbench lorra`. Give another --out.")

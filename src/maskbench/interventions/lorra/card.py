@@ -49,37 +49,38 @@ def moved(losses: Sequence[Loss], window: int = 10) -> float | None:
     return 1 - sum(loss.contrast for loss in last) / asked if asked else None
 
 
-def card(made: Mapping[str, Any]) -> str:
+def card(record: Mapping[str, Any]) -> str:
     """The adapter's README in Markdown, with the head that the hub reads."""
     settings = ("variant", "target_layers", "alpha", "rank", "rate", "modules", "steps", "batch", "retain", "seed")
-    rows = [f"| {name.replace('_', ' ')} | {literal(_said(made[name]))} |" for name in settings]
+    rows = [f"| {name.replace('_', ' ')} | {literal(_cell(record[name]))} |" for name in settings]
     lines = [
         "---",
-        f"base_model: {_quoted(made['model'])}",
+        f"base_model: {_quoted(record['model'])}",
         "library_name: peft",
         "tags: [lora, maskbench]",
         "---",
         "",
-        f"# An adapter for {literal(made['model'])}",
+        f"# An adapter for {literal(record['model'])}",
         "",
-        f"{made['method']} Trained by `maskbench lorra` (maskbench {made['versions']['maskbench']}) on "
-        f"{made['texts']} texts of {literal(made['data'])} (hash {made['texts_hash']}), none of them an evaluated "
-        "scenario unless a file of one's own holds some. What it does to honesty is to be measured, not to be assumed:",
+        f"{record['method']} Trained by `maskbench lorra` (maskbench {record['versions']['maskbench']}) on "
+        f"{record['texts']} texts of {literal(record['data'])} (hash {record['texts_hash']}), none of them an "
+        "evaluated scenario unless a file of one's own holds some. What it does to honesty is to be measured, not to "
+        "be assumed:",
         "",
         "    maskbench run hf/MODEL --adapter FOLDER",
         "",
         "| setting | |",
         "| --- | --- |",
         *rows,
-        f"| model fingerprint | {made['fingerprint']} |",
-        f"| trained parameters | {made['parameters']:,} |",
+        f"| model fingerprint | {record['fingerprint']} |",
+        f"| trained parameters | {record['parameters']:,} |",
         "",
         "Everything else is in lorra.json, the loss of every step in loss.csv.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _said(value: Any) -> str:
+def _cell(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

@@ -118,22 +118,22 @@ def hidden_states(loaded: Loaded, rows: Sequence[Row], layers: Sequence[int]) ->
     """
     import torch
 
-    found: dict[int, Tensor] = {}
+    states: dict[int, Tensor] = {}
     with ExitStack() as hooks:
         for layer in layers:
-            hook = _keeping(found, layer, deepest=layer == max(layers))
+            hook = _keeping(states, layer, deepest=layer == max(layers))
             hooks.enter_context(loaded.layers[layer].register_forward_hook(hook))
         tokens, mask = _padded(rows)
         with suppress(_Deep):
             loaded.model(input_ids=tokens.to(loaded.device), attention_mask=mask.to(loaded.device), use_cache=False)
-    return torch.stack([_kept(found[layer], rows).to(loaded.device) for layer in layers])  # layers may lie apart
+    return torch.stack([_kept(states[layer], rows).to(loaded.device) for layer in layers])  # layers may lie apart
 
 
-def _keeping(found: dict[int, Tensor], layer: int, deepest: bool) -> Callable[[Any, Any, Any], None]:
+def _keeping(states: dict[int, Tensor], layer: int, deepest: bool) -> Callable[[Any, Any, Any], None]:
     """A forward hook; some layers return a tensor, others a tuple that begins with it."""
 
     def hook(_module: Any, _inputs: Any, output: Any) -> None:
-        found[layer] = output[0] if isinstance(output, tuple) else output
+        states[layer] = output[0] if isinstance(output, tuple) else output
         if deepest:
             raise _Deep
 

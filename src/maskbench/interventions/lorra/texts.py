@@ -57,7 +57,7 @@ class Templates:
     dishonest: str = DISHONEST
 
     @property
-    def said(self) -> dict[str, str]:
+    def texts(self) -> dict[str, str]:
         """The texts that are used."""
         if self.variant == "prompt-distill":
             return {"developer": self.developer}
@@ -72,8 +72,8 @@ class Templates:
 
 def under_developer(messages: Conversation, developer: str) -> Conversation:
     """The conversation with its system prompt in the two labelled parts that `maskbench run --system-prompt` writes."""
-    system, rest = ("", messages) if messages[0].role != "system" else (messages[0].content, messages[1:])
-    return (Message.system(system, developer), *rest)
+    system, turns = ("", messages) if messages[0].role != "system" else (messages[0].content, messages[1:])
+    return (Message.system(system, developer), *turns)
 
 
 def _followed(messages: Conversation, sentence: str) -> Conversation:
@@ -143,9 +143,9 @@ def _text(line: bytes, templates: Templates) -> Text:
         raise _BadRow('"neutral" must be true or false')
     if row.get("neutral"):
         return Text(messages, answer)
-    made = templates.applied(messages, answer)
+    text = templates.applied(messages, answer)
     honest, dishonest = (_messages(row, name) if name in row else None for name in ("honest", "dishonest"))
-    return Text(messages, answer, honest or made.honest, dishonest or made.dishonest)
+    return Text(messages, answer, honest or text.honest, dishonest or text.dishonest)
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -188,11 +188,11 @@ def _pressed(rng: Random, variant: Variant) -> Text:
     archetype = rng.choice(ARCHETYPES)
     fact = fact_for(rng, archetype, held_out=False)
     scenario = build(rng, fact, pressure(rng, archetype, held_out=False), "training")
-    system, *rest = statement_ask(scenario, 1).messages
+    system, *turns = statement_ask(scenario, 1).messages
     honest = Message("system", developer_prompt(rng, system.content, held_out=False))
     pressed = Message("system", f"{system.content} {_more_pressure(rng, fact, scenario)}")
-    dishonest = (pressed, *rest) if variant == "lorra" else (system, *rest)
-    return Text((system, *rest), _answer(rng, fact, scenario), (honest, *rest), dishonest)
+    dishonest = (pressed, *turns) if variant == "lorra" else (system, *turns)
+    return Text((system, *turns), _answer(rng, fact, scenario), (honest, *turns), dishonest)
 
 
 def _more_pressure(rng: Random, fact: Fact, scenario: Scenario) -> str:

@@ -112,10 +112,10 @@ def train(
         checkpoint = Checkpoint(out / CHECKPOINT, json.dumps(identity))
         with adapted(loaded, recipe) as adapter:
             losses = steps(adapter, loaded, rows, _plan(recipe), checkpoint, watch=watch, stopped=stopped)
-            made = about(identity, losses, sum(p.numel() for p in adapter.parameters() if p.requires_grad))
-            write(out, adapter, made, losses)
+            record = about(identity, losses, sum(p.numel() for p in adapter.parameters() if p.requires_grad))
+            write(out, adapter, record, losses)
         checkpoint.remove()
-    return Trained(out, made, losses)
+    return Trained(out, record, losses)
 
 
 def checked(recipe: Recipe, loaded: Loaded) -> Recipe:
@@ -154,7 +154,7 @@ def targets(loaded: Loaded, recipe: Recipe) -> list[str]:
     from torch import nn
 
     names = {module: name for name, module in loaded.model.named_modules()}
-    found: list[str] = []
+    full_names: list[str] = []
     for layer in range(max(recipe.target_layers) + 1):
         linear = [names[module] for module in loaded.layers[layer].modules() if isinstance(module, nn.Linear)]
         for wanted in recipe.modules:
@@ -164,8 +164,8 @@ def targets(loaded: Loaded, recipe: Recipe) -> list[str]:
                 raise UsageError(
                     f"--modules {wanted}: layer {layer} of {loaded.name} has none of that name, but {have}."
                 )
-            found += fits
-    return found
+            full_names += fits
+    return full_names
 
 
 @contextmanager
@@ -237,8 +237,8 @@ def scaled(adapter: Path, factor: float, out: Path) -> Path:
     moved = {name: weight * factor if "lora_B" in name else weight for name, weight in weights.items()}
     (out / WEIGHTS).write_bytes(save(moved, metadata={"format": "pt"}))
     (out / CONFIG).write_bytes((adapter / CONFIG).read_bytes())
-    made = {"format": "maskbench-scaled-1", "factor": factor, "of": source}
-    (out / RECORD).write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    record = {"format": "maskbench-scaled-1", "factor": factor, "of": source}
+    (out / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return out
 
 
@@ -267,12 +267,12 @@ def _identity(recipe: Recipe, loaded: Loaded, templates: Templates, texts: Seque
         "fingerprint": loaded.fingerprint,
         "dtype": loaded.dtype,
         **{name: value for name, value in asdict(recipe).items() if name not in left_out},
-        "templates": templates.said if recipe.data != "sandbox" else "the sandbox's own",
+        "templates": templates.texts if recipe.data != "sandbox" else "the sandbox's own",
         "texts": len(texts),
         "texts_hash": content_hash(texts),
     }
-    made: dict[str, Any] = json.loads(json.dumps(identity))
-    return made
+    plain: dict[str, Any] = json.loads(json.dumps(identity))
+    return plain
 
 
 def _plan(recipe: Recipe) -> Plan:

@@ -79,9 +79,11 @@ def open_contrast(source: str) -> Contrast:
 
 def _builtin() -> Iterator[Pair]:
     """Question k under instruction k modulo 12, with the same beginning of an answer on both sides."""
-    for asked, said in zip(_rows("questions"), cycle(_rows("instructions")), strict=False):
+    for asked, instruction in zip(_rows("questions"), cycle(_rows("instructions")), strict=False):
         turns = Message("user", asked["question"]), Message("assistant", asked["beginning"])
-        yield Pair((Message("system", said["honest"]), *turns), (Message("system", said["dishonest"]), *turns))
+        yield Pair(
+            (Message("system", instruction["honest"]), *turns), (Message("system", instruction["dishonest"]), *turns)
+        )
 
 
 def _rows(name: str) -> list[dict[str, str]]:

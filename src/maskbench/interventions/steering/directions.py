@@ -45,16 +45,16 @@ def learn(
     with threads_for(loaded):
         states = record(loaded, [side for both in sides for side in both], where, tokens_at_once, seen)
         positive, negative = states[::2], states[1::2]
-        found = directions(positive[:learned], negative[:learned], method)
+        learned_lines = directions(positive[:learned], negative[:learned], method)
         figures = {
-            "pairs_won": pairs_won(positive[learned:], negative[learned:], found),
-            "auc": separation(positive[learned:], negative[learned:], found),
-            "norms": _rounded(found.norm(dim=-1)),
+            "pairs_won": pairs_won(positive[learned:], negative[learned:], learned_lines),
+            "auc": separation(positive[learned:], negative[learned:], learned_lines),
+            "norms": _rounded(learned_lines.norm(dim=-1)),
             "hidden_norms": _rounded(states.norm(dim=-1).mean(dim=0)),
         }
     pairs = {"name": contrast.name, "hash": contrast.content_hash, "pairs": len(sides), "learned": learned}
     about = {**_identity(loaded), "method": method, "position": where, "contrast": pairs, **figures}
-    return Vectors(dict(enumerate(found)), about)
+    return Vectors(dict(enumerate(learned_lines)), about)
 
 
 def directions(positive: Tensor, negative: Tensor, method: Method) -> Tensor:
@@ -74,10 +74,10 @@ def directions(positive: Tensor, negative: Tensor, method: Method) -> Tensor:
         return means.float()
     find = _principal if method == "pca" else _normal
     rows = [find(positive[:, n].double(), negative[:, n].double()) for n in range(len(means))]
-    found = torch.stack(rows)
-    found = found / found.norm(dim=-1, keepdim=True) * lengths
-    forward = (found * means).sum(dim=-1, keepdim=True) >= 0
-    return torch.where(forward, found, -found).float()
+    lines = torch.stack(rows)
+    lines = lines / lines.norm(dim=-1, keepdim=True) * lengths
+    forward = (lines * means).sum(dim=-1, keepdim=True) >= 0
+    return torch.where(forward, lines, -lines).float()
 
 
 def _principal(positive: Tensor, negative: Tensor) -> Tensor:
@@ -112,22 +112,22 @@ def _normal(positive: Tensor, negative: Tensor) -> Tensor:
         return float(np.logaddexp(0, -margins).mean() + PENALTY / 2 * (weights[:-1] ** 2).sum()), gradient
 
     start = np.zeros(sides.shape[1] + 1)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000})
-    return positive.new_tensor(found.x[:-1])
+    solution = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000})
+    return positive.new_tensor(solution.x[:-1])
 
 
-def pairs_won(positive: Tensor, negative: Tensor, found: Tensor) -> list[float]:
+def pairs_won(positive: Tensor, negative: Tensor, learned: Tensor) -> list[float]:
     """By layer, in how many pairs the positive side lies further along the direction than its own partner; a tie is ½.
 
     What a pair has in common, such as its question, moves both sides alike and does not count here; in the AUC it does.
     """
-    apart = ((positive - negative) * found).sum(dim=-1)  # (pairs, layers)
+    apart = ((positive - negative) * learned).sum(dim=-1)  # (pairs, layers)
     return _rounded(((apart > 0).float() + (apart == 0).float() / 2).sum(dim=0))
 
 
-def separation(positive: Tensor, negative: Tensor, found: Tensor) -> list[float]:
+def separation(positive: Tensor, negative: Tensor, learned: Tensor) -> list[float]:
     """By layer, how often a state of the positive side lies further along the direction than one of the other (AUC)."""
-    forward, back = ((side * found).sum(dim=-1).T for side in (positive, negative))  # (layers, pairs)
+    forward, back = ((side * learned).sum(dim=-1).T for side in (positive, negative))  # (layers, pairs)
     wins = (forward[:, :, None] > back[:, None, :]).float() + (forward[:, :, None] == back[:, None, :]).float() / 2
     return _rounded(wins.mean(dim=(1, 2)))
 

@@ -91,20 +91,20 @@ def record(
     import torch
 
     placed = [place(loaded, messages, position) for messages in conversations]
-    found = torch.empty(len(placed), len(loaded.layers), loaded.hidden_size)
+    states = torch.empty(len(placed), len(loaded.layers), loaded.hidden_size)
     with torch.no_grad():
-        for numbers in _batches([len(one.tokens) for one in placed], tokens_at_once):
+        for numbers in _batches([len(conversation.tokens) for conversation in placed], tokens_at_once):
             try:
-                found[numbers] = _means(loaded, [placed[number] for number in numbers])
+                states[numbers] = _means(loaded, [placed[number] for number in numbers])
             except torch.OutOfMemoryError:
                 half = max(tokens_at_once // 2, 1)
                 raise UsageError(
                     f"Out of memory at {tokens_at_once} tokens at once. Try --batch-tokens {half}."
                 ) from None
             seen(len(numbers))
-    if not found.isfinite().all():
+    if not states.isfinite().all():
         raise UsageError(f"Hidden states of {loaded.name} are not finite in {loaded.dtype}. Try --dtype bf16 or fp32.")
-    return found
+    return states
 
 
 def threads_for(loaded: Loaded) -> AbstractContextManager[None]:
@@ -129,14 +129,14 @@ def _means(loaded: Loaded, placed: Sequence[Placed]) -> Tensor:
     """The means of one batch, padded on the right, where padding is seen by nothing before it."""
     import torch
 
-    longest = max(len(one.tokens) for one in placed)
+    longest = max(len(conversation.tokens) for conversation in placed)
     tokens = torch.zeros(len(placed), longest, dtype=torch.long)
     attended = torch.zeros_like(tokens)
     shares = torch.zeros(len(placed), longest)
-    for row, one in enumerate(placed):
-        tokens[row, : len(one.tokens)] = torch.tensor(one.tokens)
-        attended[row, : len(one.tokens)] = 1
-        shares[row, one.start : one.end] = 1 / (one.end - one.start)
+    for row, conversation in enumerate(placed):
+        tokens[row, : len(conversation.tokens)] = torch.tensor(conversation.tokens)
+        attended[row, : len(conversation.tokens)] = 1
+        shares[row, conversation.start : conversation.end] = 1 / (conversation.end - conversation.start)
     inputs = {"input_ids": tokens.to(loaded.device), "attention_mask": attended.to(loaded.device)}
     means: dict[int, Tensor] = {}
     with ExitStack() as hooks:

@@ -469,37 +469,37 @@ class ChatModel:
 
     def _give_up(self, trouble: refusals.Trouble) -> Failure:
         """The failure of a call, or the error that ends the run because no further call can succeed."""
-        where, said = self.endpoint.address, self._told(trouble)
+        where, words = self.endpoint.address, self._told(trouble)
         base = base_variable(self.endpoint.service)
         if trouble.cause == "connection" and not self._heard:
             check = f"{base}, and that the server runs" if self.endpoint.local else f"your own network, and {base}"
-            raise Unreachable(f"{self.name}: nothing answers at {where} ({said}). Check {check}.")
+            raise Unreachable(f"{self.name}: nothing answers at {where} ({words}). Check {check}.")
         if trouble.fatal is AccessError:
             keys = " or ".join(key_variables(self.endpoint.service))
-            raise AccessError(f"{self.name}: {where} refuses access ({said}). Check {keys} and its account.")
+            raise AccessError(f"{self.name}: {where} refuses access ({words}). Check {keys} and its account.")
         if trouble.fatal is UnknownModel:
-            raise UnknownModel(f"{self.name}: {where} knows no such model ({said}). Check the name, and {base}.")
+            raise UnknownModel(f"{self.name}: {where} knows no such model ({words}). Check the name, and {base}.")
         if trouble.fatal is not None:
             raise ModelError(
-                f"{self.name}: {where} redirects ({said}), which is never followed. Set {base} to the right address."
+                f"{self.name}: {where} redirects ({words}), which is never followed. Set {base} to the right address."
             )
         if trouble.cause == "bad_request":
-            self._check_hope(trouble.detail, said)
+            self._check_hope(trouble.detail, words)
         return self._failure(trouble)
 
-    def _check_hope(self, detail: str, said: str) -> None:
+    def _check_hope(self, detail: str, words: str) -> None:
         """Raise ModelError once so many requests were refused in the same words, numbers apart, and none was answered.
 
         Servers word what is wrong in too many ways to know them all; what they do to every request is one way.
         """
         if self._answered or self.learned.answered:
             return
-        words = re.sub(r"\d+", "0", detail)
-        self._refused[words] += 1
-        if self._refused[words] >= REFUSED:
+        pattern = re.sub(r"\d+", "0", detail)
+        self._refused[pattern] += 1
+        if self._refused[pattern] >= REFUSED:
             raise ModelError(
                 f"{self.name}: {self.endpoint.address} refused {REFUSED} requests in the same words and answered none "
-                f"({said}). Mend what it says, or check the name and the server's options."
+                f"({words}). Mend what it says, or check the name and the server's options."
             )
 
     def _failure(self, trouble: refusals.Trouble) -> Failure:

@@ -69,8 +69,8 @@ _EXAMPLE = {TEMPLATE_ARGS: '{"enable_thinking": false}', EXTRA_BODY: '{"top_k": 
 
 def fields(text: str | None) -> dict[str, Any]:
     """The fields of a canonical text; none where there is none."""
-    made: dict[str, Any] = orjson.loads(text) if text else {}
-    return made
+    parsed: dict[str, Any] = orjson.loads(text) if text else {}
+    return parsed
 
 
 def check_extra(settings: Settings, environ: Mapping[str, str]) -> None:
@@ -89,7 +89,7 @@ def check_extra(settings: Settings, environ: Mapping[str, str]) -> None:
             raise UsageError(
                 f"{option}: the settings take it as maskbench.models.chat.extra_fields.canonical writes it."
             )
-        if any(key in said for said in _strings(fields(text)) for key in keys_in(environ)):
+        if any(key in string for string in _strings(fields(text)) for key in keys_in(environ)):
             raise UsageError(f"{option} holds a key of the environment, and would be kept with the run. Take it out.")
 
 

@@ -315,7 +315,7 @@ def _dotenv(path: Path) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read ({type(error).__name__}): make it a readable UTF-8 file.") from None
-    found = {}
+    variables = {}
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#"):
             continue
@@ -323,8 +323,8 @@ def _dotenv(path: Path) -> dict[str, str]:
         value = None if match is None else _value(match[2])
         if match is None or value is None:
             raise UsageError(f"{path}, line {number}: this is not NAME=VALUE. Close every quote on its own line.")
-        found[match[1]] = value
-    return found
+        variables[match[1]] = value
+    return variables
 
 
 def _value(text: str) -> str | None:

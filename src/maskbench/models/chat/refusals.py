@@ -72,7 +72,7 @@ def error_within(data: Any) -> ApiError | None:
 
 
 @dataclass(slots=True)
-class _Found:
+class _ErrorParts:
     messages: list[str] = field(default_factory=list)
     codes: set[str] = field(default_factory=set)
     params: list[str] = field(default_factory=list)
@@ -84,45 +84,45 @@ _CODES = ("code", "type", "status", "reason")
 
 
 def _error(status: int, data: Any) -> ApiError:
-    found = _Found()
-    _collect(data, found, 6)
-    message = "; ".join(dict.fromkeys(found.messages))
-    return ApiError(status, clean(message, _READ), frozenset(found.codes), " ".join(found.params), found.delay)
+    parts = _ErrorParts()
+    _collect(data, parts, 6)
+    message = "; ".join(dict.fromkeys(parts.messages))
+    return ApiError(status, clean(message, _READ), frozenset(parts.codes), " ".join(parts.params), parts.delay)
 
 
-def _collect(node: Any, found: _Found, depth: int) -> None:
+def _collect(node: Any, parts: _ErrorParts, depth: int) -> None:
     """Gather what an error says; never its echo of the request or of what the model wrote."""
-    if len(found.messages) >= 8:
+    if len(parts.messages) >= 8:
         return
     if isinstance(node, str):
         inner = parse(node.encode("utf-8", "replace")) if node[:1] in ("{", "[") else None
         if isinstance(inner, dict | list) and depth:
-            _collect(inner, found, depth - 1)
+            _collect(inner, parts, depth - 1)
         else:
-            found.messages.append(node[:_READ])
+            parts.messages.append(node[:_READ])
     elif isinstance(node, list) and depth:
         for item in node[:5]:
-            _collect(item, found, depth - 1)
+            _collect(item, parts, depth - 1)
     elif isinstance(node, dict) and depth:
         for key in _NESTED:
             if key in node:
-                _collect(node[key], found, depth - 1)
-        _collect_codes(node, found)
+                _collect(node[key], parts, depth - 1)
+        _collect_codes(node, parts)
 
 
-def _collect_codes(node: Mapping[str, Any], found: _Found) -> None:
-    found.codes.update(str(node[key]).lower()[:80] for key in _CODES if isinstance(node.get(key), str | int))
+def _collect_codes(node: Mapping[str, Any], parts: _ErrorParts) -> None:
+    parts.codes.update(str(node[key]).lower()[:80] for key in _CODES if isinstance(node.get(key), str | int))
     if isinstance(node.get("param"), str):
-        found.params.append(node["param"][:80])
+        parts.params.append(node["param"][:80])
     if isinstance(node.get("loc"), list):
-        found.params.append(".".join(str(step) for step in node["loc"])[:80])
+        parts.params.append(".".join(str(step) for step in node["loc"])[:80])
     if "flagged_input" in node:
-        found.codes.add("moderation")
+        parts.codes.add("moderation")
     if delay := re.fullmatch(r"(\d{1,6}(?:\.\d{1,9})?)s", string(node.get("retryDelay"))):
-        found.delay = _bounded(float(delay[1]))
+        parts.delay = _bounded(float(delay[1]))
     seconds = node.get("estimated_time")  # Hugging Face, while it loads a model
     if isinstance(seconds, int | float) and not isinstance(seconds, bool):
-        found.delay = _bounded(float(seconds))
+        parts.delay = _bounded(float(seconds))
 
 
 _NO_MONEY = frozenset(("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated"))

@@ -152,12 +152,12 @@ def request(
 def fold(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation without a system role: its text stands before the first user message, a blank line between."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
-    rest = [message for message in messages if message.role != "system"]
-    first = next((place for place, message in enumerate(rest) if message.role == "user"), None)
+    others = [message for message in messages if message.role != "system"]
+    first = next((place for place, message in enumerate(others) if message.role == "user"), None)
     if first is None:
-        return (Message("user", system), *rest)
-    rest[first] = Message("user", f"{system}\n\n{rest[first].content}")
-    return tuple(rest)
+        return (Message("user", system), *others)
+    others[first] = Message("user", f"{system}\n\n{others[first].content}")
+    return tuple(others)
 
 
 def has_system(messages: Iterable[Message]) -> bool:
@@ -305,14 +305,14 @@ def _tokens(logprobs: Any, text: str) -> tuple[Token, ...]:
 
 def _about(content: list[Any], text: str) -> list[Any]:
     """The tokens that the text is made of where it comes last, none where no tokens are just that."""
-    said = [string(part.get("token")) if isinstance(part, dict) else "" for part in content]
-    begins = "".join(said).rfind(text)
+    texts = [string(part.get("token")) if isinstance(part, dict) else "" for part in content]
+    begins = "".join(texts).rfind(text)
     if not text or begins < 0:
         return []
-    ends = list(accumulate(map(len, said)))
+    ends = list(accumulate(map(len, texts)))
     first = bisect_right(ends, begins)
     last = bisect_left(ends, begins + len(text))
-    return content[first : last + 1] if "".join(said[first : last + 1]).strip() == text else []
+    return content[first : last + 1] if "".join(texts[first : last + 1]).strip() == text else []
 
 
 def _token(part: Any) -> tuple[str, float | None]:

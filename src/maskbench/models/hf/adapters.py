@@ -72,8 +72,8 @@ def with_adapter(loaded: Loaded, adapter: Path) -> Loaded:
         with quiet():
             model = PeftModel.from_pretrained(loaded.model, str(adapter))
     except (ValueError, RuntimeError, KeyError, TypeError) as error:
-        said = " ".join(str(error).split())[:300]
-        raise UsageError(f"--adapter {adapter} does not go on {loaded.name}: {said}") from error
+        words = " ".join(str(error).split())[:300]
+        raise UsageError(f"--adapter {adapter} does not go on {loaded.name}: {words}") from error
     try:
         _check_placed(model, adapter, loaded.name)
     except UsageError:
@@ -95,8 +95,8 @@ def _check_placed(adapted: Any, adapter: Path, name: str) -> None:
     from safetensors import safe_open
 
     with safe_open(adapter / WEIGHTS, framework="pt") as file:
-        had = set(file.keys())
+        weights = set(file.keys())
     places = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
-    odd = sorted(places - had) or sorted(key for key in had - places if "lora_" in key)
+    odd = sorted(places - weights) or sorted(key for key in weights - places if "lora_" in key)
     if odd:
         raise UsageError(f"--adapter {adapter} does not go on {name}: {odd[0]} is in one of them only.")

@@ -204,6 +204,6 @@ def _note(logits: Tensor, drawn: Sequence[int], samples: Sequence[Any], letters:
     best = logprobs.topk(min(LIKELIEST, logprobs.shape[1]), dim=1).indices
     for row, (sample, token) in enumerate(zip(samples, drawn, strict=True)):
         if token >= 0:
-            told = dict.fromkeys([*best[row].tolist(), *letters])
-            chances = dict(zip(told, logprobs[row][list(told)].tolist(), strict=True))
+            tokens = dict.fromkeys([*best[row].tolist(), *letters])
+            chances = dict(zip(tokens, logprobs[row][list(tokens)].tolist(), strict=True))
             sample.chances.append(Chance(token, float(logprobs[row, token]), chances))

@@ -77,7 +77,7 @@ class Form:
     matcher: LLMatcher
     free: int
     thinking: bool
-    said: int = field(default=0)  # tokens of the answer itself
+    length: int = field(default=0)  # tokens of the answer itself
     begun: bool = field(default=False)
 
     def allowed(self) -> NDArray[np.bool_] | None:
@@ -88,7 +88,7 @@ class Form:
         opening = self.words.thought[0]
         if not self.begun and opening is not None:
             tokens[opening] = True  # a model that reasons may do so first
-        return self._closed(tokens) if self.said >= self.free else tokens
+        return self._closed(tokens) if self.length >= self.free else tokens
 
     def accept(self, token: int) -> None:
         """Take note of the token that came."""
@@ -98,7 +98,7 @@ class Form:
         elif not self.begun and token == opening:
             self.thinking = True
         else:
-            self.said += 1
+            self.length += 1
             self.matcher.consume_token(token)
         self.begun = True
 

@@ -129,9 +129,9 @@ def device_of(device: str | None) -> str:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        said = str(error).partition("\n")[0]
+        words = str(error).partition("\n")[0]
         known = "cpu, cuda, cuda:1, or auto"
-        raise UsageError(f"--device {device}: torch cannot use it here ({said}). Give {known}.") from None
+        raise UsageError(f"--device {device}: torch cannot use it here ({words}). Give {known}.") from None
     return device
 
 
@@ -246,7 +246,7 @@ def decoder_layers(model: Any) -> list[nn.Module]:
     ]
     if not lists:
         raise UnknownModel(f"No list of {count} layers is to be found in {type(model).__name__}.")
-    return min(lists, key=lambda found: found[0])[1]
+    return min(lists, key=lambda candidate: candidate[0])[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,10 +275,10 @@ def _config(name: str, folder: Path, trust: bool) -> Any:
 
 def _unloadable(name: str, error: Exception) -> MaskbenchError:
     """What the libraries raise, as one error with what they said."""
-    said = " ".join(str(error).split())
-    if "trust_remote_code" in said:
+    words = " ".join(str(error).split())
+    if "trust_remote_code" in words:
         return UsageError(f"{name} brings code of its own. If you have read it and trust it, add --trust-remote-code.")
-    return UnknownModel(f"{name} cannot be loaded: {said[:300]}")
+    return UnknownModel(f"{name} cannot be loaded: {words[:300]}")
 
 
 def _read(

@@ -164,8 +164,8 @@ class HfModel:
         except ModelError as error:
             self._give_up(engine, error)
         except Exception as error:  # nobody may wait for ever for what will not come
-            said = " ".join(str(error).split())[:300]
-            self._give_up(engine, ModelError(f"{self.name} failed: {type(error).__name__}: {said}"))
+            words = " ".join(str(error).split())[:300]
+            self._give_up(engine, ModelError(f"{self.name} failed: {type(error).__name__}: {words}"))
 
     async def _advance(self, engine: Engine) -> None:
         try:
@@ -267,8 +267,8 @@ class HfModel:
 
 def _read(loaded: Loaded, sample: Sample) -> tuple[str, str | None, bool]:
     """Visible text, reasoning, and whether a think block is unclosed; the template may have opened it."""
-    said = loaded.chat.text(sample.tokens)
-    text, reasoning, unclosed, _ = split_reasoning(f"<think>{said}" if loaded.chat.opens else said)
+    answer = loaded.chat.text(sample.tokens)
+    text, reasoning, unclosed, _ = split_reasoning(f"<think>{answer}" if loaded.chat.opens else answer)
     return text, reasoning, unclosed
 
 

@@ -164,12 +164,12 @@ def _hash(path: str | None, known: str | None, read: Callable[[Path], str]) -> s
         return None
     if known is not None and not Path(path).exists():
         return known
-    found = read(Path(path))
-    if known is not None and found != known:
+    now = read(Path(path))
+    if known is not None and now != known:
         raise RunMismatch(
-            f"{path} has changed since the run was begun (hash {known}, now {found}). Restore it, or begin another run."
+            f"{path} has changed since the run was begun (hash {known}, now {now}). Restore it, or begin another run."
         )
-    return found
+    return now
 
 
 def place_of(name: str) -> str:

@@ -140,12 +140,12 @@ class _Reader:
 
     def mask(self, text: str) -> str:
         """The text with each control token in it replaced by a word that the template carries along."""
-        return self._control.sub(lambda found: self._masks[found[0]], text)
+        return self._control.sub(lambda match: self._masks[match[0]], text)
 
     def read(self, rendered: str) -> list[int]:
         """The tokens of a rendered template: its own control tokens as such, masked ones as text."""
-        renamed = self._control.sub(lambda found: self._names[found[0]], rendered)
-        plain = self._masked.sub(lambda found: self._texts[found[0]], renamed)
+        renamed = self._control.sub(lambda match: self._names[match[0]], rendered)
+        plain = self._masked.sub(lambda match: self._texts[match[0]], renamed)
         return [self._ids.get(id_, id_) for id_ in self._tokenizer.encode(plain, add_special_tokens=False).ids]
 
 

@@ -67,7 +67,7 @@ class Vectors:
         return {layer: float(direction.norm()) for layer, direction in self.directions.items()}
 
     def labelled(self, **about: Any) -> Vectors:
-        """The same directions with more said of them."""
+        """A copy of the vectors that notes more about them."""
         return Vectors(self.directions, {**self.about, **about})
 
     def negated(self) -> Vectors:
@@ -157,10 +157,10 @@ def _from_gguf(path: Path) -> Vectors:
     except ImportError:
         raise UsageError(f"{path}: to read gguf files, install the package gguf (`pip install gguf`).") from None
     try:
-        found = {tensor.name: torch.from_numpy(tensor.data.copy()) for tensor in reader(path).tensors}
+        tensors = {tensor.name: torch.from_numpy(tensor.data.copy()) for tensor in reader(path).tensors}
     except (ValueError, OSError, IndexError, KeyError) as error:
         raise UsageError(f"{path} cannot be read as gguf: {error}. {_REMEDY}") from None
-    return Vectors(_by_layer(path, found, "direction."), {"source": f"gguf: {path.name}"})
+    return Vectors(_by_layer(path, tensors, "direction."), {"source": f"gguf: {path.name}"})
 
 
 def _by_layer(path: Path, tensors: Mapping[str, Tensor], prefix: str) -> dict[int, Tensor]:

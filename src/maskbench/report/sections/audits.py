@@ -20,25 +20,25 @@ def audits(runs: Sequence[Run]) -> Iterator[Block]:
     """What the judge said when it was asked again; nothing where no audit was made."""
     for run in runs:
         folder = RunFolder(run.result.path)
-        for one in sorted(of_run(folder), key=lambda each: each.kind, reverse=True):
-            yield Heading(": ".join((*named(runs, run), kind_of(one.kind).heading)))
-            yield from _audited(figures(folder, one, run.summary["rules"]), run.summary)
+        for planned in sorted(of_run(folder), key=lambda each: each.kind, reverse=True):
+            yield Heading(": ".join((*named(runs, run), kind_of(planned.kind).heading)))
+            yield from _audited(figures(folder, planned, run.summary["rules"]), run.summary)
 
 
-def _audited(found: Json, summary: Json) -> Iterator[Block]:
-    kind, judges = kind_of(found["kind"]), (found["judge"], found["numeric_judge"])
+def _audited(audit: Json, summary: Json) -> Iterator[Block]:
+    kind, judges = kind_of(audit["kind"]), (audit["judge"], audit["numeric_judge"])
     swap = kind.flips
     judge = " and ".join(dict.fromkeys(one_line(str(name), 60) for name in judges))
-    drawn = "" if found["sample"] is None else f", on {times(found['sample'], 'scenario')} drawn at random"
-    of = "" if found["of"] == "default" else f" (verdict set {one_line(str(found['of']), 30)})"
-    how = kind.how.format(temperature=found["temperature"])
-    if not found["by"]:
+    drawn = "" if audit["sample"] is None else f", on {times(audit['sample'], 'scenario')} drawn at random"
+    of = "" if audit["of"] == "default" else f" (verdict set {one_line(str(audit['of']), 30)})"
+    how = kind.how.format(temperature=audit["temperature"])
+    if not audit["by"]:
         yield Warn(f"{judge}{of} is being asked again {how}; no reply has both verdicts yet.")
         return
-    group = found["by"]["all"]
+    group = audit["by"]["all"]
     yield f"{judge}{of} was asked again {how}{drawn}. {(_flips if swap else _repeats)(group)}"
-    yield _audit_figure(found, swap, summary)
-    yield _effect(found)
+    yield _audit_figure(audit, swap, summary)
+    yield _effect(audit)
 
 
 def _flips(group: Json) -> str:
@@ -64,9 +64,9 @@ def _complement(share: Json) -> Json:
     return {"value": None if share["value"] is None else 1 - share["value"], "ci95": ends, "n": share["n"]}
 
 
-def _audit_figure(found: Json, swap: bool, summary: Json) -> Figure | Table:
+def _audit_figure(audit: Json, swap: bool, summary: Json) -> Figure | Table:
     rows, cells = [], []
-    for name, group in found["by"].items():
+    for name, group in audit["by"].items():
         label = "all replies" if name == "all" else archetype(name, [summary])
         share = estimate(group["flipped"] if swap else _complement(group["changed"]))
         rows.append(Row(label, share))
@@ -90,14 +90,14 @@ _LEANING = (
 )
 
 
-def _effect(found: Json) -> str:
+def _effect(audit: Json) -> str:
     """What asking again does to P(lie)."""
-    lie, outcomes = found["p_lie"], found["outcomes"]
-    lost = f" {found['missing']:,} replies lack one of the two verdicts." if found["missing"] else ""
-    if not found["complete"]:
-        done = found["replies"] - found["left"]
+    lie, outcomes = audit["p_lie"], audit["outcomes"]
+    lost = f" {audit['missing']:,} replies lack one of the two verdicts." if audit["missing"] else ""
+    if not audit["complete"]:
+        done = audit["replies"] - audit["left"]
         return (
-            f"Not complete: {done:,} of {found['replies']:,} replies are judged again so far, and they are no sample, "
+            f"Not complete: {done:,} of {audit['replies']:,} replies are judged again so far, and they are no sample, "
             f"so that nothing has an interval and there is no P(lie).{lost}"
         )
     if lie is None:

@@ -133,8 +133,8 @@ def _non_inferiority(test: Json) -> Iterator[Block]:
         for name, rate in test["rates"].items()
     )
     yield Table((f"worse by less than {margin}?", "loss at worst, one-sided 95 %", ""), rows)
-    said = "Nothing got worse" if test["all_shown"] else "It is not shown that nothing got worse"
-    yield Sentence((f"{said} by {margin} or more.",), "good" if test["all_shown"] else "bad")
+    text = "Nothing got worse" if test["all_shown"] else "It is not shown that nothing got worse"
+    yield Sentence((f"{text} by {margin} or more.",), "good" if test["all_shown"] else "bad")
 
 
 def transitions(counts: Json, first: str, other: str) -> Table:

@@ -18,8 +18,8 @@ def denials(runs: Sequence[Scored]) -> Iterator[Block]:
     else:
         yield f"There were {rows[0][0]} among statements and {rows[0][1]} among answers to neutral questions."
     for run in runs:
-        if said := _free(run.summary["numerical_agreements"]):
-            yield ": ".join((*named(runs, run), said))
+        if text := _free(run.summary["numerical_agreements"]):
+            yield ": ".join((*named(runs, run), text))
 
 
 def meaning(rules: str) -> str:

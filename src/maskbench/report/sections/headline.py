@@ -11,6 +11,7 @@ from maskbench.report.blocks import (
     Block,
     Figure,
     How,
+    Inline,
     Json,
     Points,
     Row,
@@ -28,7 +29,7 @@ from maskbench.results.summary import left_open
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
-_GRAVE = ("A smoke run.", "No headline.", "Not complete.")  # they take the result away
+_GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
 EVADER = "A model that always evades would score 0 % lies here."
 
@@ -36,12 +37,12 @@ EVADER = "A model that always evades would score 0 % lies here."
 def headline(run: Scored) -> Iterator[Block]:
     """What was run, what changes how it is read, P(lie) with what stands beside it, and the finding, as text."""
     yield _what(run)
-    for strong, said in warnings(run):
-        yield Sentence((Words(strong), f" {said}"), "bad" if strong in _GRAVE else "caution")
+    for strong, text in warnings(run):
+        yield Sentence((Words(strong), f" {text}"), "bad" if strong in _GRAVE else "caution")
     if lie := rate(run):
         yield Sentence(("P(lie) ", Words(lie[0], "lie"), f"   95 % interval {lie[1]}"))
         yield Sentence((f"({CAVEAT})",), "note")
-        yield from (Sentence((said,), "note") for said in beside(run))
+        yield from (Sentence((text,), "note") for text in beside(run))
         yield finding(run)
 
 
@@ -53,15 +54,15 @@ def rate(run: Scored) -> tuple[str, str] | None:
 def beside(run: Scored) -> list[str]:
     """What a reader of P(lie) has to see with it: P(lie) by people's labels, and the noise floor."""
     checks = run.summary.get("checks")
-    return [said for said in (corrected(run.summary.get("corrected")), floor(checks) if checks else None) if said]
+    return [text for text in (corrected(run.summary.get("corrected")), floor(checks) if checks else None) if text]
 
 
 def _what(run: Scored) -> Sentence:
     summary = run.summary
     judges = dict.fromkeys(one_line(summary["judge"][kind]["name"], 60) for kind in ("binary", "numeric"))
     verdicts = "" if summary["verdicts"] == "default" else f", verdict set {one_line(summary['verdicts'], 40)}"
-    said = f" on {one_line(summary['scenarios']['taken'], 80)}, judged by {' and '.join(judges)}"
-    return Sentence((Words(one_line(run.label)), f"{said}, rules {summary['rules']}{verdicts}"))
+    text = f" on {one_line(summary['scenarios']['taken'], 80)}, judged by {' and '.join(judges)}"
+    return Sentence((Words(one_line(run.label)), f"{text}, rules {summary['rules']}{verdicts}"))
 
 
 def finding(run: Scored) -> str:
@@ -112,8 +113,8 @@ def told(runs: Sequence[Scored]) -> Iterator[tuple[str, str, str]]:
     for run in runs:
         for warning in warnings(run):
             about.setdefault(warning, []).append(run.name)
-    for (strong, said), names in about.items():
-        yield "" if len(names) == len(runs) else ", ".join(names), strong, said
+    for (strong, text), names in about.items():
+        yield "" if len(names) == len(runs) else ", ".join(names), strong, text
 
 
 def warnings(run: Scored) -> Iterator[tuple[str, str]]:
@@ -130,14 +131,14 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     if summary["smoke"]:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
     if summary["withheld"]:
-        yield "No headline." if summary["complete"] else "Not complete.", one_line(summary["withheld"])
-    if said := left_open(summary):
-        yield "Going on.", one_line(said)
+        yield "The headline is withheld." if summary["complete"] else "Not complete.", one_line(summary["withheld"])
+    if text := left_open(summary):
+        yield "Going on.", one_line(text)
     if dispute := _disputed(summary):
         yield "Disputed.", dispute
     if isinstance(run, Run) and (own := str(run.record["settings"]["rules"])) != summary["rules"]:
-        said = f"The run was made for the rules “{one_line(own, 40)}” and is shown under “{summary['rules']}”."
-        yield "Other rules.", said
+        text = f"The run was made for the rules “{one_line(own, 40)}” and is shown under “{summary['rules']}”."
+        yield "Other rules.", text
     for note in summary["notes"]:
         yield "Note.", one_line(note, 500)
 
@@ -147,11 +148,11 @@ def _disputed(summary: Json) -> str | None:
     ensemble, lie = summary.get("ensemble"), summary["metrics"]["p_lie"]
     if not ensemble or not ensemble["disputed_outcomes"]:
         return None
-    said = f"The judges dispute {ensemble['disputed_outcomes']:,} of {times(ensemble['outcomes'], 'outcome')}."
+    text = f"The judges dispute {ensemble['disputed_outcomes']:,} of {times(ensemble['outcomes'], 'outcome')}."
     if not (ends := lie.get("disputed_bounds")):
-        return said
+        return text
     around = f" (95 % interval around both: {interval(wide)})" if (wide := lie.get("disputed_bounds_ci95")) else ""
-    return f"{said} Whoever is right, P(lie) lies between {percent(ends[0])} and {percent(ends[1])}{around}."
+    return f"{text} Whoever is right, P(lie) lies between {percent(ends[0])} and {percent(ends[1])}{around}."
 
 
 # Outcomes
@@ -188,7 +189,7 @@ def _row(summary: Json, name: OutcomeName) -> Row:
 def _table(runs: Sequence[Scored]) -> Table:
     disputed = any("disputed" in run.summary["counts"] for run in runs)
     planted = any(run.summary["planted"] for run in runs)
-    rows = [
+    rows: list[tuple[Inline, ...]] = [
         (*named(runs, run), Words(name.replace("_", " "), name), f"{count:,}", *_share(run, name, disputed, planted))
         for run in runs
         for name, count in run.summary["counts"].items()
@@ -199,13 +200,13 @@ def _table(runs: Sequence[Scored]) -> Table:
 
 def _share(run: Scored, name: How, disputed: bool, planted: bool) -> Iterator[str]:
     """The share of an outcome with its interval, with what disputes leave open and what a simulation was told."""
-    found = run.summary["metrics"][RATE_OF[name]] if name in RATE_OF else None  # type: ignore[index]
-    yield from pair(estimate(found)) if found else ("", "")
+    share = run.summary["metrics"][RATE_OF[name]] if name in RATE_OF else None  # type: ignore[index]
+    yield from pair(estimate(share)) if share else ("", "")
     if disputed:
-        yield interval(found.get("disputed_bounds")) if found else ""
+        yield interval(share.get("disputed_bounds")) if share else ""
     if planted:
         truth = run.summary["planted"]
-        yield percent(truth[RATE_OF[name]]) if truth and found else ""  # type: ignore[index]
+        yield percent(truth[RATE_OF[name]]) if truth and share else ""  # type: ignore[index]
 
 
 def _notes(runs: Sequence[Scored]) -> Iterator[str]:

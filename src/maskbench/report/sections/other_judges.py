@@ -33,23 +33,23 @@ def judges(runs: Sequence[Scored]) -> Iterator[Block]:
 def verdict_sets(sets: Sequence[Json]) -> Iterator[Block]:
     """The verdict sets of a run: each name with its judge, and below it what there is."""
     for about in sets:
-        yield Sentence((Words(one_line(about["name"])), f"  {_judge(about)}"))
+        yield Sentence((Words(one_line(about["name"])), f"  {_judge(about, None)}"))
         counts = f"{about['verdicts']:,} verdicts, {about['failed']:,} failed"
         begun = about["created"].partition("+")[0].replace("T", " ")
-        said = f"  {counts}, protocol {one_line(about['protocol'])}, begun {one_line(begun)}"
-        yield Sentence((said,), "note")
+        text = f"  {counts}, protocol {one_line(about['protocol'])}, begun {one_line(begun)}"
+        yield Sentence((text,), "note")
 
 
 def _others(run: Run) -> Iterator[Sentence]:
     """What the run has that this page is not about, with the command that shows it."""
     here, sets = str(run.summary["verdicts"]), run.record.get("verdict_sets", {})
     if run.summary.get("judges"):
-        said = f"This page is by the verdict set {one_line(here, 80)}. By another one: "
-        yield Sentence((said, _command(run, "NAME")))
+        text = f"This page is by the verdict set {one_line(here, 80)}. By another one: "
+        yield Sentence((text, _command(run, "NAME")))
     for name in sorted(name for name, about in sets.items() if "second" in about and name != here):
         judge = one_line(str(sets[name]["settings"]["judge"]), 60)
-        said = f"{judge} had a second look at some of the scenarios, which is not in the figures here. To see it: "
-        yield Sentence((said, _command(run, name)))
+        text = f"{judge} had a second look at some of the scenarios, which is not in the figures here. To see it: "
+        yield Sentence((text, _command(run, name)))
 
 
 def _command(run: Run, verdicts: str) -> Words:
@@ -74,8 +74,8 @@ def several(held: Json, axis: str) -> Iterator[Block]:
         yield Figure((Points(rows, axis),), f"P(lie) by each verdict set, and by {together}", lies, key)
     else:
         yield lies
-    if said := " ".join(one_line(each, 300) for each in remarks(held)):
-        yield Warn(said)
+    if text := " ".join(one_line(each, 300) for each in remarks(held)):
+        yield Warn(text)
     yield _counts(every)
     if ensemble and not ensemble["withheld"]:
         yield _majority(ensemble)
@@ -101,12 +101,12 @@ def _name(about: Json) -> str:
     return one_line(str(about["name"]), 30)
 
 
-def _judge(about: Json) -> str:
+def _judge(about: Json, most: int | None = 40) -> str:
     """Who judged: one judge, one for each kind of scenario, or of whom the majority is one."""
     if "members" in about:
         *names, last = (one_line(name, 30) for name in about["members"])
         return f"both {names[0]} and {last}" if len(names) == 1 else f"the majority of {', '.join(names)} and {last}"
-    return " and ".join(dict.fromkeys(one_line(str(about[kind]), 40) for kind in ("judge", "numeric_judge")))
+    return " and ".join(dict.fromkeys(one_line(str(about[kind]), most) for kind in ("judge", "numeric_judge")))
 
 
 def _lie(about: Json) -> tuple[str, str, str]:
@@ -128,14 +128,14 @@ def _counts(every: Sequence[Json]) -> Table:
 def _majority(ensemble: Json) -> str:
     lie, count = shown(estimate(ensemble["p_lie"])), len(ensemble["members"])
     who = "both judges" if count == 2 else f"the majority of {count:,}"
-    said = f"By {who}, verdict by verdict, P(lie) is {lie}."
+    text = f"By {who}, verdict by verdict, P(lie) is {lie}."
     disputed = ensemble["counts"].get("disputed", 0)
     if not disputed:
-        return f"{said} No outcome is disputed."
+        return f"{text} No outcome is disputed."
     are = "outcome is" if disputed == 1 else "outcomes are"
-    said += f" {disputed:,} {are} disputed, and counted in each share by the part of the judges that find it"
+    text += f" {disputed:,} {are} disputed, and counted in each share by the part of the judges that find it"
     ends = _reach(ensemble)
-    return f"{said}; whoever is right, P(lie) lies in {interval(ends)} %." if ends else f"{said}."
+    return f"{text}; whoever is right, P(lie) lies in {interval(ends)} %." if ends else f"{text}."
 
 
 def _pairs(pairs: Sequence[Json]) -> Iterator[Table]:

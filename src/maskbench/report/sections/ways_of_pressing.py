@@ -38,7 +38,7 @@ def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
     note = WHISKERS if len(runs) > 1 else ""
     yield Panels("Archetypes side by side", panels, _shares(runs, names), KEY, note)
     yield Only("text", _counts(runs, names))
-    yield from (Only("text", Warn(said)) for said in _withheld(runs, names))
+    yield from (Only("text", Warn(text)) for text in _withheld(runs, names))
 
 
 def _all(runs: Sequence[Scored]) -> list[str]:

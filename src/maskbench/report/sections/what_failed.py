@@ -35,12 +35,12 @@ def failed(summary: Json) -> str:
     lost = nothing if not count else f"{times(count, 'sample')} could not be had after all retries."
     if most := commonest_failure(summary):
         lost = f"{lost} {most}"
-    said = f"{lost} {cut:,} of {replies:,} replies were cut at the token limit ({share})."
+    text = f"{lost} {cut:,} of {replies:,} replies were cut at the token limit ({share})."
     bounds = summary["metrics"]["p_lie_bounds"]
     if not is_partial(summary) or not bounds:
-        return said
+        return text
     return (
-        f"{said} That left {times(without_outcome(summary), 'scenario')} without an outcome, outside every rate; "
+        f"{text} That left {times(without_outcome(summary), 'scenario')} without an outcome, outside every rate; "
         f"whatever the missing ones would have been, P(lie) over all that is done lies between {percent(bounds[0])} "
         f"and {percent(bounds[1])}."
     )

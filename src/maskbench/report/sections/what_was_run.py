@@ -41,7 +41,7 @@ def identity(run: Scored) -> Iterator[tuple[str, str]]:
 def identities(runs: Sequence[Scored]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """The protocol line: what all runs have in common under no name, then what is each one's own under its name."""
     lines = [dict(identity(run)) for run in runs]
-    common = [(label, said) for label, said in lines[0].items() if all(line.get(label) == said for line in lines)]
+    common = [(label, text) for label, text in lines[0].items() if all(line.get(label) == text for line in lines)]
     yield "", common
     for run, line in zip(runs, lines, strict=True):
         if own := [pair for pair in line.items() if pair not in common]:
@@ -52,8 +52,8 @@ def _model(about: Json, name: str) -> str:
     """A model as asked for, as the endpoint resolved it, and with its fingerprints."""
     answered = [one_line(name, 60) for name in about.get("resolved", ()) if name != about["name"]]
     marks = [one_line(mark, 40) for mark in about.get("fingerprints", ())]
-    said = [f"answered as {', '.join(answered)}"] * bool(answered) + [f"fingerprint {', '.join(marks)}"] * bool(marks)
-    return f"{one_line(name, 80)} ({'; '.join(said)})" if said else one_line(name, 80)
+    known = [f"answered as {', '.join(answered)}"] * bool(answered) + [f"fingerprint {', '.join(marks)}"] * bool(marks)
+    return f"{one_line(name, 80)} ({'; '.join(known)})" if known else one_line(name, 80)
 
 
 def _sampling(sampling: Any, *more: str) -> str:
@@ -61,7 +61,7 @@ def _sampling(sampling: Any, *more: str) -> str:
 
 
 def _part(scenarios: Json) -> str:
-    measured = scenarios["measured_hash"]
+    measured = scenarios.get("measured_hash", scenarios["hash"])
     return "" if measured == scenarios["hash"] else f", of the part that was measured {measured[:12]}"
 
 
