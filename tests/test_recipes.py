@@ -54,16 +54,10 @@ class Copy:
 
     def run(self, *words: str | Path) -> str:
         """What a command prints that ends well."""
-        environ = {
-            **os.environ,
-            "PYTHONPATH": str(self.place / "src"),
-            "COLUMNS": "120",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
+        own = {"PYTHONPATH": str(self.place / "src"), "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1"}
         line = [sys.executable, "-m", "maskbench", *map(str, words)]
-        ended = subprocess.run(
-            line, cwd=self.place, env={**os.environ, **own}, capture_output=True, text=True, check=False
-        )
+        environ = {**os.environ, **own}
+        ended = subprocess.run(line, cwd=self.place, env=environ, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout
 
