@@ -51,7 +51,7 @@ def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:
         "The brackets below a bar are the 95 % intervals of the firm share (left) and, counted from the right end, "
         f"of the absent one (right). Numerical: {SORTS['joint'][1]}."
     )
-    yield Figure((bars, rows), title, table, _KEY, note)
+    yield Figure((bars, rows) if rows.rows else (bars,), title, table, _KEY, note)
 
 
 def _mix(runs: Sequence[Scored], run: Run) -> Mix:
