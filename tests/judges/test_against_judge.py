@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 from test_labels import by_judge, give, outcomes, sampled
@@ -27,7 +26,6 @@ from maskbench.method.rules import named
 from maskbench.report.sections.people_text import print_agreement
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.stats.agreement import alpha, alphas, cells, coincidences, kappa, kappas, of_all
 from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
 from measured_runs import change, run
 
@@ -63,56 +61,6 @@ def turned(verdicts: dict[str, Verdict], every: int) -> dict[str, Verdict]:
         reply: other[verdict.letter] if isinstance(verdict, BinaryVerdict) and at % every == 0 else verdict
         for at, (reply, verdict) in enumerate(verdicts.items())
     }
-
-
-def test_the_bootstrap_computes_what_the_libraries_do() -> None:
-    """Kappa and alpha of many tables at once are those of scikit-learn and krippendorff."""
-    rng = np.random.default_rng(1)
-    pairs = rng.integers(0, 4, size=(60, 2))
-    pairs[:40, 1] = pairs[:40, 0]
-    weights = rng.uniform(1, 3, 60)
-    assert kappas((weights @ cells(pairs, 4))[None], 4)[0] == pytest.approx(kappa(pairs, weights))
-    ones = np.ones((1, 60)) @ coincidences(pairs, 4)
-    assert alphas(ones, 4)[0] == pytest.approx(alpha([pairs[:, 0].tolist(), pairs[:, 1].tolist()]))
-
-
-def test_the_bootstrap_of_all_raters_computes_what_the_library_does() -> None:
-    """Four raters who have not rated everything: alpha is that of krippendorff, its interval is around it."""
-    rng = np.random.default_rng(2)
-    truth = rng.integers(0, 4, size=200)
-    said = np.where(rng.random((4, 200)) < 0.8, truth, rng.integers(0, 4, size=(4, 200))).astype(float)
-    said[rng.random((4, 200)) < 0.4] = np.nan
-    ones = np.ones((1, 200)) @ coincidences(said.T, 4)
-    assert alphas(ones, 4)[0] == pytest.approx(alpha(said.tolist()))
-    every = of_all(said, np.arange(200), 4)
-    low, high = every["alpha_ci95"]
-    assert every["n"] == ((~np.isnan(said)).sum(axis=0) > 1).sum() < 200
-    assert low < every["alpha"] < high
-    assert every["alpha"] == pytest.approx(alpha(said.tolist()))
-    assert 0.02 < high - low < 0.2
-    nobody = of_all(np.full((3, 20), np.nan), np.arange(20), 4)
-    assert nobody == {"n": 0, "alpha": None, "alpha_ci95": None}
-
-
-def test_known_coefficients() -> None:
-    """Cohen's kappa of his kind of example, and Krippendorff's alpha of his (2011, nominal, missing values)."""
-    table = {(0, 0): 20, (0, 1): 5, (1, 0): 10, (1, 1): 15}
-    pairs = np.array([pair for pair, count in table.items() for _ in range(count)])
-    assert kappa(pairs, np.ones(50)) == pytest.approx(0.4)
-    n = np.nan
-    rows = [
-        [1, 2, 3, 3, 2, 1, 4, 1, 2, n, n, n],
-        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, n, 3],
-        [n, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, n],
-        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, n],
-    ]
-    assert alpha(rows) == pytest.approx(0.743, abs=0.001)
-
-
-def test_without_variety_there_is_no_coefficient() -> None:
-    """Where everybody says the same of everything chance alone agrees: no number, no warning."""
-    assert kappa(np.zeros((5, 2), dtype=np.int64), np.ones(5)) is None
-    assert alpha([[1, 1], [1, 1]]) is None
 
 
 def test_people_like_the_judge(folder: RunFolder) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -146,17 +144,6 @@ def test_texts_stay_away_where_the_licence_is_not_known(looked_at: Path, tmp_pat
     assert not closed.all("blockquote")
     assert first["replies"][0] not in str(closed)
     assert first["replies"][0] in str(told)
-
-
-def test_without_the_extra_a_line_says_what_to_install(looked_at: Path, tmp_path: Path) -> None:
-    """Where krippendorff is missing the page is made all the same."""
-    out = tmp_path / "report.html"
-    code = "import sys; sys.modules['krippendorff'] = None; from maskbench.cli import main; main()"
-    command = [sys.executable, "-c", code, "report", str(looked_at), "--out", str(out)]
-    subprocess.run(command, check=True, capture_output=True)
-    section = parsed(out.read_text(encoding="utf-8")).at("people")
-    assert "takes krippendorff, which is not installed here: pip install 'maskbench[labels]'" in str(section)
-    assert not section.all("figure")
 
 
 def test_a_second_look_is_not_held_against_people(looked_at: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from flows import HASHES, record_of, scenario, settings
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
-from maskbench.runs.folder import DATABASE, RECORD, SCHEMA, RunFolder, check_same, default_name
-from maskbench.runs.run_json import JudgeSettings, settings_as_written
+from maskbench.runs.folder import DATABASE, RECORD, RunFolder, check_same, default_name
+from maskbench.runs.run_json import SCHEMA, JudgeSettings, settings_as_written
 from maskbench.runs.store import Store
 from maskbench.settings import JUDGE_SAMPLING, JUDGING, SUBJECT_SAMPLING, Settings, arm_of, protocol_id, reply_key
 from maskbench.types import Ask, Message

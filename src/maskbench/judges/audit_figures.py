@@ -10,13 +10,14 @@ from msgspec.structs import asdict
 
 from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
-from maskbench.judges.judges_agree import kappa, lie_difference, outcomes_alike
+from maskbench.judges.judges_agree import lie_difference, outcomes_alike
 from maskbench.judges.verdict_sets import VerdictSet, open_verdicts
 from maskbench.method.archetypes import in_order
 from maskbench.method.majority import same
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
 from maskbench.runs.folder import RunFolder
+from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import Estimate, ratio_of_replies
 from maskbench.types import Archetype, BinaryVerdict, Item, Json, Judgement, Scenario, Scored, Verdict
 

@@ -49,12 +49,6 @@ def people(runs: Sequence[Run], *, include_text: bool = False) -> Iterator[Block
 def _held(run: Run, embeds: bool, several: bool) -> Iterator[Block]:
     try:
         found = _measured(run)
-    except ImportError as error:
-        yield (
-            f"People have labelled this run. How far the judge agrees with them takes {error.name}, which is not "
-            "installed here: pip install 'maskbench[labels]', and make this page again."
-        )
-        return
     except UsageError as error:
         yield Warn(f"Not held against people: {shortened(str(error), 500)}")
         return

@@ -17,7 +17,8 @@ from maskbench.method.rules import RuleSet, named
 from maskbench.results.comparison import Arm, read, shared
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import arm_of
-from maskbench.stats.power import BELIEF_REPLIES, LEVEL, POWER, STATEMENTS, Floats, Runs, Split, assumed, needed, split
+from maskbench.stats.intervals import Floats
+from maskbench.stats.power import BELIEF_REPLIES, LEVEL, POWER, STATEMENTS, Runs, Split, assumed, needed, split
 from maskbench.types import Json
 
 

@@ -70,7 +70,7 @@ def check_schema(path: Path, plain: Any, schema: int, otherwise: str) -> None:
     if written != schema:
         raise RunUnreadable(
             f"{path} has schema {written}; this version of maskbench reads schema {schema}. "
-            f"Use {_writer(plain)}, or {otherwise}."
+            f"Use {writer(plain)}, or {otherwise}."
         )
 
 
@@ -79,10 +79,10 @@ def unreadable(path: Path, plain: Any, misfit: Misfit, what: str, otherwise: str
     if isinstance(misfit, Unknown):
         return RunUnreadable(
             f"{path} has {misfit}, which maskbench {version('maskbench')} does not know. "
-            f"Use {_writer(plain)}, or {otherwise}."
+            f"Use {writer(plain)}, or {otherwise}."
         )
     written = written_by(plain)
-    other = "" if written in (None, version("maskbench")) else f" use {_writer(plain)},"
+    other = "" if written in (None, version("maskbench")) else f" use {writer(plain)},"
     return RunUnreadable(f"{path} is no record of {what}: {misfit}. Restore the file,{other} or {otherwise}.")
 
 
@@ -94,7 +94,8 @@ def written_by(plain: Any) -> str | None:
     return None
 
 
-def _writer(plain: Any) -> str:
+def writer(plain: Any) -> str:
+    """The maskbench that wrote a file, as it stands in `Use ..., or start anew`."""
     written = written_by(plain)
     return f"maskbench {written}, which wrote it" if written else "the version that wrote it"
 

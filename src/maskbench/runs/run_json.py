@@ -28,7 +28,7 @@ class Planted(Struct):
     unsure: float
 
 
-class _Known(Struct, kw_only=True):
+class Known(Struct, kw_only=True):
     """What is read of what a model says of itself; it may say more."""
 
     name: str
@@ -47,7 +47,7 @@ class About(dict[str, Any]):
     def read(cls, plain: Any) -> About:
         """A description that run.json can hold and be read by again; raises ValueError for another one."""
         try:
-            msgspec.convert(plain, _Known)
+            msgspec.convert(plain, Known)
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from None
         return cls(plain)
@@ -209,9 +209,10 @@ def record_from(plain: Mapping[str, Any]) -> Record:
     record = fitted(plain, Record)
     record.settings = settings_from(plain["settings"])
     for name, judged in record.sets.items():
-        judged.settings = settings_as_written(plain["verdict_sets"][name]["settings"], JudgeSettings)
-        if problem := wrong_settings(judged_settings(record.settings, judged)):
-            raise Misfit(f"verdict_sets.{name}.{problem}")
+        where = f"verdict_sets.{name}.settings"
+        judged.settings = settings_as_written(plain["verdict_sets"][name]["settings"], JudgeSettings, where)
+        if problem := wrong_settings(judged_settings(record.settings, judged), where):
+            raise Misfit(problem)
     if record.models.subject.get("planted") is not None:
         fitted(record.models.subject["planted"], Planted, "models.subject.planted")
     return record
@@ -235,23 +236,23 @@ def wrong_model(about: Mapping[str, Any]) -> str | None:
     return None
 
 
-def settings_from(plain: Mapping[str, Any]) -> Settings:
+def settings_from(plain: Mapping[str, Any], where: str = "settings") -> Settings:
     """Settings as a file holds them; raises Misfit for those that no run can have, Unknown for a later version's."""
     for name in ("archetypes", "sampling", "judge_sampling"):  # whose defaults would be another measurement
         if name not in plain:
-            raise Misfit(f"there is no settings.{name}")
-    settings = settings_as_written(plain, Settings)
-    if problem := wrong_settings(settings):
+            raise Misfit(f"there is no {where}.{name}")
+    settings = settings_as_written(plain, Settings, where)
+    if problem := wrong_settings(settings, where):
         raise Misfit(problem)
     return settings
 
 
-def settings_as_written(plain: Mapping[str, Any], kind: type[T]) -> T:
+def settings_as_written(plain: Mapping[str, Any], kind: type[T], where: str = "settings") -> T:
     """Settings of one kind as a file holds them; raises Misfit and Unknown."""
-    _check_known(plain, kind, "settings")
+    _check_known(plain, kind, where)
     for name in ("sampling", "judge_sampling"):
-        _check_known(plain.get(name), Sampling, f"settings.{name}")
-    settings: T = _as_written(fitted(plain, kind, "settings"), plain)
+        _check_known(plain.get(name), Sampling, f"{where}.{name}")
+    settings: T = _as_written(fitted(plain, kind, where), plain)
     return settings
 
 
@@ -276,22 +277,20 @@ def judged_settings(settings: Settings, judged: Judged) -> Settings:
     return replace(settings, **{field.name: getattr(how, field.name) for field in fields(how)})
 
 
-def wrong_settings(settings: Settings) -> str | None:
+def wrong_settings(settings: Settings, where: str = "settings") -> str | None:
     """Which setting no run can have, although its type is right; None where all are well."""
     numbers: dict[str, Any] = {name: getattr(settings, name) for name in {**LEAST, **MOST}}
     for name, value in numbers.items():
         if not LEAST.get(name, 0) <= value <= MOST.get(name, math.inf):
-            return f"settings.{name} is {value}"
+            return f"{where}.{name} is {value}"
     for name in ("sampling", "judge_sampling"):
-        if problem := _wrong_sampling(getattr(settings, name), f"settings.{name}"):
+        if problem := _wrong_sampling(getattr(settings, name), f"{where}.{name}"):
             return problem
     if settings.rules not in RULES:
-        return f'settings.rules is "{settings.rules}"'
+        return f'{where}.rules is "{settings.rules}"'
     rest = {"max_error_rate": 0 <= settings.max_error_rate <= 1, "strength": math.isfinite(settings.strength)}
     rest["timeout"] = 0 < settings.timeout < math.inf
-    return next(
-        (f"settings.{name} is {getattr(settings, name)}" for name, is_well in rest.items() if not is_well), None
-    )
+    return next((f"{where}.{name} is {getattr(settings, name)}" for name, is_well in rest.items() if not is_well), None)
 
 
 def _wrong_sampling(sampling: Sampling, where: str) -> str | None:

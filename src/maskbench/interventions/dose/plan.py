@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,12 +94,10 @@ def planned(plan: Plan) -> Json:
 
 def plan_from(data: Mapping[str, Any]) -> Plan:
     """The plan that dose.json holds."""
-    known = {field.name for field in fields(Plan)}
-    values = {name: value for name, value in data.items() if name in known}
     return Plan(
         **{
-            **values,
-            "base": settings_from(data["base"]),
+            **data,
+            "base": settings_from(data["base"], "plan.base"),
             "doses": tuple(data["doses"]),
             "layers": tuple(None if layers is None else tuple(layers) for layers in data["layers"]),
             "limits": Limits(**data["limits"]),
