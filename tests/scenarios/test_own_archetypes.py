@@ -17,6 +17,8 @@ from maskbench.judges.exam.papers import simulated
 from maskbench.judges.exam.questions import written
 from maskbench.method.archetypes import PROMPTS, TABLE, in_order, number_of
 from maskbench.method.judge_ask import LONGEST, ask_about, length_of, load_prompts
+from maskbench.results.summary_json import Summary
+from maskbench.runs.fitting import fitted
 from maskbench.runs.store import Store
 from maskbench.scenarios import Remarks, SetHash, canonical, load, pack, unpack, validate
 from maskbench.scenarios.own_archetypes import FILE
@@ -290,6 +292,7 @@ def test_it_is_measured_and_scored(runs: tuple[Path, Path]) -> None:
     assert summary["scenarios"]["archetypes"] == {"sales_talk": {name: FIELDS[name] for name in ("title", "text")}}
     assert "Sales talk" in command("score", runs[0])
     assert maskbench.score(runs[0]).by_archetype["sales_talk"]["p_lie"].n == 6
+    assert fitted(summary, Summary)
 
 
 def test_it_is_reported_by_its_title(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from maskbench.runs.run_json import About, PromptsUsed
+from maskbench.runs.run_json import About, ArchetypeWords, PromptsUsed
 from maskbench.types import Call, Cause, Evasion, NoBelief, OutcomeName, Stage
 
 Ends = tuple[float, float]  # of an interval, or least and greatest
@@ -179,6 +179,7 @@ class ScenariosShown(Struct, forbid_unknown_fields=True, kw_only=True):
     measured_hash: str
     n: int
     public: str | None
+    archetypes: dict[str, ArchetypeWords] | UnsetType = UNSET  # that the set brought, by name
     done: int
 
 
