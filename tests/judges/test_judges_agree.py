@@ -139,6 +139,6 @@ def test_long_names_stay_whole_in_the_list(several: Path, tmp_path: Path) -> Non
     path = shutil.copytree(several, tmp_path / "run")
     again(path, "a_name_that_is_as_long_as_people_make_them_when_they_think_of_it", LONG)
     out = io.StringIO()
-    show(list(verdict_sets(listed(RunFolder(path)))), Console(file=out, width=80), whole=True)
+    show([verdict_sets(listed(RunFolder(path)))], Console(file=out, width=80), whole=True)
     assert f"a_name_that_is_as_long_as_people_make_them_when_they_think_of_it  {LONG}\n" in out.getvalue()
     assert "verdicts, 0 failed, protocol " in out.getvalue()

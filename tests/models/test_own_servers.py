@@ -17,9 +17,11 @@ from maskbench.models.chat import wire
 from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, PrivateResolver
 from maskbench.models.chat.providers import Endpoint, endpoint, is_public
 from maskbench.models.families import renamed
+from maskbench.plain import plain
 from maskbench.report.notebook import score
 from maskbench.report.runs_shown import runs
 from maskbench.report.sections.what_failed import commonest_failure
+from maskbench.report.sections.what_failed import failed as what_failed
 from maskbench.report.sections.what_it_took import tokens
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
@@ -425,8 +427,8 @@ def test_the_commonest_failure_is_quoted(tmp_path: Path) -> None:
     failed = sum(summary["failures"]["subject"].values())
     assert summary["failure"]["count"] == failed > 0
     said = commonest_failure(summary)
-    assert said == f"Most often ({failed} of {failed}): subject, server error: 500: The disk is full"
-    assert said in failed(summary)
+    assert plain(said) == f"Most often ({failed} of {failed}): subject, server error: 500: The disk is full"
+    assert said in what_failed(summary)
 
 
 def test_nothing_failed_is_nothing_quoted(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 from maskbench.cli import compare as commands
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.report import notebook
+from maskbench.report.notebook import compare
 from maskbench.report.pairings import finding
 from maskbench.report.sections.compared import comparison as blocks_of
 from maskbench.report.terminal import text
-from maskbench.results.comparison import compare
 from maskbench.types import OUTCOMES
 from measured_runs import change, edit, run
 

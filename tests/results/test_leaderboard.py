@@ -16,6 +16,7 @@ from maskbench.errors import RunUnreadable, UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.pages.board import SCORES
+from maskbench.report.notebook import score as shown_score
 from maskbench.report.sections.board_text import as_text
 from maskbench.report.words import EXPLAINED, RATES, heading
 from maskbench.results.comparison import RATES as COMPARED
@@ -220,7 +221,7 @@ def test_one_term_for_one_rate(page: Path, capsys: pytest.CaptureFixture[str]) -
     assert {heading(rate) for rate in RATES} >= set(map(heading, EXPLAINED))
     assert all(label == RATES[rate] for rate, label in SCORES.items())
     assert set(COMPARED) <= set(RATES)
-    told = repr(score(page / "0"))
+    told = repr(shown_score(page / "0"))
     for rate in SCORES:
         assert RATES[rate] in told
 

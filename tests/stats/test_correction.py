@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
+from maskbench.report.notebook import compare
 from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.sections.corrected_rates import without
 from maskbench.report.terminal import text
-from maskbench.results.comparison import compare
 from maskbench.results.corrected import ASSUMPTION, Key, carried, corrected, corrected_difference, sample
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder

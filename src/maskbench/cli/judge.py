@@ -230,4 +230,4 @@ def _list(folder: RunFolder) -> None:
     from maskbench.report.sections.other_judges import verdict_sets
     from maskbench.report.terminal import show
 
-    show(list(verdict_sets(listed(folder))), stdout(), whole=True)
+    show([verdict_sets(listed(folder))], stdout(), whole=True)

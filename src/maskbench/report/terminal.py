@@ -52,7 +52,7 @@ def parts(blocks: Sequence[Block | Section], width: int) -> Iterator[RenderableT
     last = None
     for block in _flat(blocks):
         beside = isinstance(block, Sentence | Warn) and block.tone != "plain" and last is not None
-        if last is not None and not (beside or type(last) is type(block) is Facts or isinstance(last, Heading)):
+        if last is not None and not (beside or isinstance(last, Heading)):
             yield Text()
         yield from _shown(block, width)
         last = block

@@ -25,6 +25,7 @@ from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.control_answers import floor
 from maskbench.report.sections.corrected_rates import beside as corrected
+from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import left_open
 from maskbench.types import OutcomeName
 
@@ -121,7 +122,7 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     """What changes how all the rest is to be read: a word or two, and a sentence."""
     summary = run.summary
     planted = summary["subject"].get("planted")
-    if planted or summary["subject"].get("organism") or (isinstance(run, Run) and run.simulated):
+    if planted or _is_organism(summary["subject"]) or (isinstance(run, Run) and run.simulated):
         what = "simulated model" if planted else "model organism"
         yield (
             "Not a real model.",
@@ -141,6 +142,10 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         yield "Other rules.", text
     for note in summary["notes"]:
         yield "Note.", one_line(note, 500)
+
+
+def _is_organism(subject: Json) -> bool:
+    return bool(subject.get("organism")) or str(subject["name"]).split("/")[0] in SIMULATED
 
 
 def _disputed(summary: Json) -> str | None:

@@ -6,7 +6,20 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Facts, Figure, Heading, Json, Points, Row, Sentence, Table, Warn, Words
+from maskbench.report.blocks import (
+    Block,
+    Facts,
+    Figure,
+    Heading,
+    Inline,
+    Json,
+    Points,
+    Row,
+    Sentence,
+    Table,
+    Warn,
+    Words,
+)
 from maskbench.report.format import between, cell, estimate, interval, kappa, pair, percent, points, shown, times
 from maskbench.report.of_runs import Scored, named, unit
 from maskbench.report.runs_shown import Run
@@ -30,14 +43,15 @@ def judges(runs: Sequence[Scored]) -> Iterator[Block]:
         yield from others
 
 
-def verdict_sets(sets: Sequence[Json]) -> Iterator[Block]:
+def verdict_sets(sets: Sequence[Json]) -> Sentence:
     """The verdict sets of a run: each name with its judge, and below it what there is."""
+    parts: list[Inline] = []
     for about in sets:
-        yield Sentence((Words(one_line(about["name"])), f"  {_judge(about, None)}"))
         counts = f"{about['verdicts']:,} verdicts, {about['failed']:,} failed"
         begun = about["created"].partition("+")[0].replace("T", " ")
-        text = f"  {counts}, protocol {one_line(about['protocol'])}, begun {one_line(begun)}"
-        yield Sentence((text,), "note")
+        below = f"  {counts}, protocol {one_line(about['protocol'])}, begun {one_line(begun)}"
+        parts += ["\n"] * bool(parts) + [Words(one_line(about["name"])), f"  {_judge(about, None)}\n{below}"]
+    return Sentence(tuple(parts))
 
 
 def _others(run: Run) -> Iterator[Sentence]:
@@ -101,7 +115,7 @@ def _name(about: Json) -> str:
     return one_line(str(about["name"]), 30)
 
 
-def _judge(about: Json, most: int | None = 40) -> str:
+def _judge(about: Json, most: int | None = 60) -> str:
     """Who judged: one judge, one for each kind of scenario, or of whom the majority is one."""
     if "members" in about:
         *names, last = (one_line(name, 30) for name in about["members"])
