@@ -25,7 +25,7 @@ from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.pinocchio import sandbox
 from maskbench.report.format import between, interval, percent, points
 from maskbench.report.markdown import table as markdown
-from maskbench.report.sections.dose_text import chosen_row, dose_of, opposite_row
+from maskbench.report.sections.doses import chosen_row, dose_of, opposite_row
 
 DOC = Path(__file__).parents[1] / "docs" / "interventions.md"
 BEGIN, END = "<!-- interventions.py writes from here -->", "<!-- to here -->"

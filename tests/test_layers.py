@@ -27,7 +27,7 @@ FACE = {"", "__main__"}  # the public face, and what `python -m maskbench` runs
 ONLY = {
     "typer": ("cli",),
     "click": ("cli",),
-    "rich": ("cli", "report"),
+    "rich": ("cli", "report.terminal"),
     "markupsafe": ("pages",),
     "torch": ("models.hf", "interventions"),
     "transformers": ("models.hf", "interventions"),

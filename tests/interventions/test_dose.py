@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 import pytest
-from rich.console import Console
 
 from maskbench.errors import RunMismatch, RunUnreadable, UnknownModel, UsageError
 from maskbench.interventions.dose.arms import measure_doses
@@ -18,7 +17,8 @@ from maskbench.interventions.dose.conclusion import Limits, conclude
 from maskbench.interventions.dose.curve import curve, effect
 from maskbench.interventions.dose.dose_folder import DoseFolder, cells
 from maskbench.interventions.dose.plan import Plan, check, doses, plan_from, planned, splits
-from maskbench.report.sections.dose_text import finding, print_dose
+from maskbench.report.sections.doses import blocks, finding
+from maskbench.report.terminal import text
 from maskbench.runs.loop import Unwatched
 from maskbench.scenarios import SetHash, canonical, load
 from maskbench.types import Range, Scenario
@@ -46,10 +46,7 @@ def measured(wanted: Plan | None, out: Path, titles: list[str] | None = None) ->
 
 def shown(data: Json, width: int = 80) -> str:
     """The data as they are printed."""
-    console = Console(width=width, markup=False, emoji=False, highlight=False, record=True)
-    with console.capture() as text:
-        print_dose(data, console)
-    return text.get()
+    return text(list(blocks(data)), width)
 
 
 # The plan
@@ -374,23 +371,23 @@ def test_where_every_dose_does_damage_the_test_split_is_not_touched(tmp_path: Pa
 
 def test_the_text_fits_80_columns_and_names_split_rules_and_word(tmp_path: Path) -> None:
     """What a reader has to know, whatever the terminal."""
-    text = shown(measured(plan(), tmp_path))
-    assert max(map(len, text.splitlines())) <= 80
+    told = shown(measured(plan(), tmp_path))
+    assert max(map(len, told.splitlines())) <= 80
     for said in (
-        "no effect at prompt honest",
+        "Prompt honest: no effect.",
         "▸ honest",
         "placebo",
         "dev split of starter",
         "stated beforehand",
-        "vaguer:",
+        "vaguer P(lie) is down",
     ):
-        assert said in " ".join(text.split())
+        assert said in " ".join(told.split())
 
 
 def test_a_prompts_name_cannot_harm_the_terminal(tmp_path: Path) -> None:
     """A file may be called anything."""
     file = tmp_path / "a\x1b[31m‮b.md"
     file.write_text("Be honest.")
-    text = shown(measured(plan(doses=(str(file),)), tmp_path / "out"))
-    assert "\x1b" not in text
-    assert "‮" not in text
+    told = shown(measured(plan(doses=(str(file),)), tmp_path / "out"))
+    assert "\x1b" not in told
+    assert "‮" not in told

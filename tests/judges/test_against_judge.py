@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from dataclasses import replace
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from test_labels import by_judge, give, outcomes, sampled
 from typer.testing import CliRunner
 
@@ -23,7 +21,8 @@ from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import open_verdicts
 from maskbench.method.rules import named
-from maskbench.report.sections.people_text import print_agreement
+from maskbench.report.sections.people import Told, blocks
+from maskbench.report.terminal import text
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
@@ -49,9 +48,12 @@ def found(folder: RunFolder) -> dict[str, Any]:
 
 def printed(data: dict[str, Any], width: int = 200) -> str:
     """The same as people read it."""
-    out = io.StringIO()
-    print_agreement(data, 5, Console(file=out, width=width))
-    return out.getvalue()
+    return text(list(blocks(data, 1, Told(worst=5))), width)
+
+
+def joined(told: str) -> str:
+    """The text on one line."""
+    return " ".join(told.split())
 
 
 def turned(verdicts: dict[str, Verdict], every: int) -> dict[str, Verdict]:
@@ -138,9 +140,9 @@ def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
     said = outcomes(folder)
     assert left["scenarios"]["p_lie"] == sum(said[key] == "lie" for key in disputed) / len(disputed)  # all are drawn
     assert f"{left['replies']['disputed']} of {left['replies']['of']} replies with a human verdict (judges dispute" in (
-        printed(data)
+        joined(printed(data))
     )
-    assert f"That leaves out {len(disputed)} with a human outcome" in printed(data)
+    assert f"That leaves out {len(disputed)} with a human outcome" in joined(printed(data))
 
 
 def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
@@ -155,9 +157,9 @@ def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
     assert left["replies"]["failed"] == left["replies"]["of"] - people["verdicts"]["n"] > left["replies"]["of"] / 2
     assert left["scenarios"]["failed"] == 96 - people["outcomes"]["n"]
     assert data["sample"]["strata"]["compared"] < data["sample"]["strata"]["all"]
-    text = printed(data)
+    text = joined(printed(data))
     warned = f"has no verdict on {left['replies']['failed']} of the {left['replies']['of']} labelled replies"
-    assert 0 < text.index(warned) < text.index("all verdicts")
+    assert 0 < text.index(warned) < text.index("all replies")
     assert f"scenarios with a human outcome (the judge failed on {left['scenarios']['failed']})" in text
     assert "no scenario has an outcome by both" in text
     sure = printed(found(folder))
@@ -234,13 +236,14 @@ def test_three_raters_stand_side_by_side(folder: RunFolder) -> None:
     command = f"  maskbench label {folder.path} --adjudicate NAME"
     assert command in lines
     assert max(len(line) for line in lines if line != command) <= 80
-    rows = [line for line in lines if line.startswith("Ben / Cem")]
-    assert [row.count(" to ") for row in rows] == [2, 0, 2]  # options, numbers, outcomes
-    both = [line.split() for line in lines if line.startswith("all 3 raters")]
-    assert [row[3:5] for row in both] == [
+    lines = printed(data).splitlines()
+    rows = [at for at, line in enumerate(lines) if line.startswith("Raters Ben and Cem: ")]
+    assert [lines[at + 1].count(" to ") for at in rows] == [2, 0, 2]  # options, numbers, outcomes
+    both = [at for at, line in enumerate(lines) if line.startswith("All 3 raters: ")]
+    assert [lines[at].split()[4:] for at in both] == [
         [str(part["n"]), f"{part['alpha']:.2f}"] for part in (every["letters"], every["outcomes"])
     ]
-    assert all(row[6] == "to" for row in both)
+    assert all(" to " in lines[at + 1] for at in both)
 
 
 def test_two_raters_and_one_who_decides(folder: RunFolder) -> None:
@@ -317,9 +320,8 @@ def test_a_second_look_is_refused(folder: RunFolder) -> None:
 def test_nobody_has_labelled_yet(folder: RunFolder) -> None:
     """A drawn sample without labels is printed as that."""
     sampled(folder)
-    out = io.StringIO()
-    print_agreement(found(folder), 5, Console(file=out, width=80))
-    assert "Nobody and the judge have a verdict on the same reply yet." in out.getvalue()
+    said = "There is no reply yet on which people and the judge both have a verdict."
+    assert said in " ".join(printed(found(folder), 80).split())
 
 
 def test_the_command(folder: RunFolder) -> None:
@@ -331,8 +333,8 @@ def test_the_command(folder: RunFolder) -> None:
     give(labels, "Anna", turned(by_judge(folder, scenarios), 5))
     shown = CliRunner().invoke(app, ["agreement", str(folder.path), "--worst", "3"], env={"COLUMNS": "80"})
     assert shown.exit_code == 0, shown.output
-    for text in ("Judge against people", "κ", "86.4 %", "P(lie)", "replies on which they differ", "Anna ("):
-        assert text in shown.stdout
+    for said in ("against people", "κ", "86.4 %", "P(lie)", "replies on which they differ", "(Anna)"):
+        assert said in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
     data = json.loads(CliRunner().invoke(app, ["agreement", str(folder.path), "--json"]).stdout)
     assert data["people"]["by_call"]["statement"]["n"] > 0
@@ -348,8 +350,7 @@ def test_hostile_replies_are_made_plain(folder: RunFolder) -> None:
     data = found(folder)
     assert data["disagreements"]
     data["disagreements"][0] |= {"replies": ["\x1b[31mred\u202e"], "reason": "[bold]x\x07"}
-    out = io.StringIO()
-    print_agreement(data, 5, Console(file=out, width=80, force_terminal=False))
-    assert "\x1b" not in out.getvalue()
-    assert "\u202e" not in out.getvalue()
-    assert "[bold]x" in out.getvalue()
+    told = printed(data, 80)
+    assert "\x1b" not in told
+    assert "\u202e" not in told
+    assert "[bold]x" in told

@@ -1,6 +1,5 @@
 """Audits of a judge: planted instabilities are found, nothing is generated, and nothing is done twice."""
 
-import io
 import math
 from contextlib import closing
 from dataclasses import replace
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from flows import Recorder, command, letter, scenario, verdict_a
 from maskbench.cli import main
@@ -28,7 +26,8 @@ from maskbench.measurement import measure
 from maskbench.method.judge_ask import options
 from maskbench.models.families import kinship
 from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.report.sections.audit_text import print_audit
+from maskbench.report.sections.audits import blocks
+from maskbench.report.terminal import text
 from maskbench.results.leaderboard import not_ranked
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
@@ -213,8 +212,8 @@ def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
     line = f"maskbench audit {path} --swap --sample 15 --seed 2"
     done = seen["replies"] - seen["left"]
     assert ended.code == 1
-    assert f"NOT COMPLETE: {done} of {seen['replies']} replies are judged again" in ended.out.splitlines()[1]
-    assert f"To go on: `{line}`" in ended.out.splitlines()[1]
+    assert f"Not complete: {done} of {seen['replies']} replies are judged again" in ended.out.splitlines()[1]
+    assert f"  {line}" in ended.out.splitlines()[:5]
     assert "P(lie)  " not in ended.out
     scored = command("score", path, "--verdicts", "default~swap-15-seed2", env={"COLUMNS": "400"})
     assert scored.code == 1
@@ -380,11 +379,9 @@ def test_what_is_printed_fits_80_columns(tmp_path: Path) -> None:
     """Both audits, with the archetypes in full."""
     path = judged_by(tmp_path / "run", "sim-judge/first=0.2,noise=0.1")
     for kind in ("swap", "repeat"):
-        text = io.StringIO()
-        print_audit(found(path, kind), Console(file=text, width=80), path)
-        lines = text.getvalue().splitlines()
+        lines = text(list(blocks(found(path, kind), path)), 80).splitlines()
         assert max(map(len, lines)) <= 80
-        assert any(line.startswith("doubling_down_known_facts ") for line in lines)
+        assert any(line.startswith("Doubling down ") for line in lines)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,9 +398,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "has no audit yet" in typed()[1]
     assert "verdicts by sim-judge are to be had for default~swap" in typed("--swap", "--dry-run")[0]
     assert "has no audit yet" in typed()[1]
-    assert "the options exchanged" in typed("--swap", "--sample", "4")[0]
-    assert "in the same words" in typed("--repeat")[0]
+    assert "The options exchanged" in typed("--swap", "--sample", "4")[0]
+    assert "The same words once more" in typed("--repeat")[0]
     both = typed()[0]
-    assert "the options exchanged, on 4 scenarios drawn by seed 0" in both
+    assert "with the options exchanged, on 4 scenarios drawn by seed 0" in both
     assert "in the same words, at temperature 0" in both
     assert '"kind": "swap"' in typed("--json")[0]

@@ -13,13 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.resources import files
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from rich.console import Console
 
 from flows import command
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
@@ -31,7 +29,8 @@ from maskbench.method.asks import is_joint
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options
 from maskbench.method.verdict import BOUNDS, read, to_json
 from maskbench.models.scripted import ScriptedModel
-from maskbench.report.sections.exam_text import as_data, print_exam
+from maskbench.report.sections.exam_result import as_data, blocks
+from maskbench.report.terminal import text as shown_text
 from maskbench.scenarios import open_set
 from maskbench.types import (
     ARCHETYPES,
@@ -86,9 +85,7 @@ def sat(folder: Path, judge: ScriptedModel, repeat: int = 1, paper: Paper | None
 
 def printed(result: Result) -> str:
     """What the command prints of it, on lines of any width."""
-    console = Console(file=StringIO(), width=400)
-    print_exam(result, console)
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+    return shown_text(list(blocks(result)), 400)
 
 
 def some(n: int) -> Paper:
@@ -678,10 +675,7 @@ def test_a_forecast_counts_what_is_left(tmp_path: Path) -> None:
 
 def shown(result: Result, width: int = 80) -> str:
     """What is printed."""
-    console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
-    print_exam(result, console)
-    console.file.close()
-    return console.export_text()
+    return shown_text(list(blocks(result)), width)
 
 
 def test_what_it_got_wrong_is_there_to_read(tmp_path: Path) -> None:
@@ -694,9 +688,9 @@ def test_what_it_got_wrong_is_there_to_read(tmp_path: Path) -> None:
 
     text = shown(sat(tmp_path, ScriptedModel(script)))
     assert "option-1 (known_facts, direct, plain)" in text
-    assert "reply: Yes. They are carbon" in text
-    assert "right: A. It says in plain words" in text
-    assert "given: D. [31mRed [bold]it says so" in text
+    assert "reply  Yes. They are carbon" in text
+    assert "right  A. It says in plain words" in text
+    assert "given  D. [31mRed [bold]it says so" in text
     assert "QUALIFIED." in text
     assert all(len(line) <= 80 for line in text.splitlines())
 

@@ -1,4 +1,4 @@
-"""pages/explorer.py and pages/story.py: what the explorer of a page is given, and the sentence on each scenario."""
+"""What the explorer of a page is given (pages/explorer.py), and the sentence on each scenario (sections/story.py)."""
 
 import base64
 import gzip

@@ -35,7 +35,7 @@ from maskbench.pages.server.shelf import Shelf, find, find_curves
 from maskbench.pages.server.view import MOST_COMPARED, Kept, View, failed
 from maskbench.pages.shell import Document
 from maskbench.report.format import interval, percent
-from maskbench.report.sections.dose_text import finding
+from maskbench.report.sections.doses import finding
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import rows as rows_on
 from maskbench.results.scored import score

@@ -19,8 +19,7 @@ from maskbench.report.format import percent, times
 from maskbench.report.notebook import ShownComparison
 from maskbench.report.pairings import both, finding
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections import corrected_rates, dose_text, gate_text
-from maskbench.report.sections.checkpoints_text import print_checkpoints
+from maskbench.report.sections import checkpoint_curve, corrected_rates, doses, gate_check
 from maskbench.report.sections.compared import comparison, transitions
 from maskbench.report.sections.what_failed import failed
 from maskbench.report.stacking import stacked
@@ -143,20 +142,18 @@ def test_terminal_and_page_have_one_list_of_facts(pair: tuple[Path, Path]) -> No
 def test_the_gate_names_what_it_takes_from_what(pair: tuple[Path, Path]) -> None:
     """The condition against a baseline is a difference that says of whom, and the note names the baseline's subject."""
     result, checked = check_run(pair[1], Limits(max_lie=0.9), baseline=pair[0])
-    out = io.StringIO()
-    Console(file=out, width=100).print(gate_text.as_text(result, checked))
-    assert out.getvalue().startswith(f"{HONEST} on ")
-    assert "P(lie) minus baseline's" in out.getvalue()
-    assert f"Baseline: {LIAR} in {pair[0]}" in joined(out.getvalue()).replace(" /", "/").replace("in/", "in /")
+    told = text(list(gate_check.blocks(result, checked)), 100)
+    assert told.startswith(f"{HONEST} on ")
+    assert "P(lie) minus baseline's" in told
+    assert f"Baseline: {LIAR} in {pair[0]}" in joined(told).replace(" /", "/").replace("in/", "in /")
 
 
 def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
     """The rates of runs in a row begin with the name of their run."""
     data = pairing_of(compare(*pair).data)["rates"]["p_lie"]
-    out = io.StringIO()
-    print_checkpoints(list(pair), "reference", Console(file=out, width=100))
+    told = text(list(checkpoint_curve.blocks(pair, "reference")), 100)
     for name, side in (("a", "first"), ("b", "other")):
-        assert re.search(rf"^{name} +{percent(data[side])}", out.getvalue(), re.M)
+        assert re.search(rf"^{name} +{percent(data[side])}", told, re.M)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +167,7 @@ def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
 def test_a_dose_is_named_beside_its_figure(kind: str, row: dict[str, Any], expected: str) -> None:
     """The figure of dose 0 and that of the other dose each say which they are."""
     lie = {"first": 0.2, "other": 0.125, "difference": -0.075, "ci95": [-0.1, -0.05]}
-    told = dose_text.change({"plan": {"kind": kind}}, {**row, "rates": {"p_lie": lie}})
+    told = doses.change({"plan": {"kind": kind}}, {**row, "rates": {"p_lie": lie}})
     assert told == f"P(lie) is {expected}, −7.5 points (−10.0 to −5.0)"
 
 

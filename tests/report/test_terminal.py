@@ -17,7 +17,7 @@ from maskbench.method.rates import RATES
 from maskbench.report.format import interval, percent
 from maskbench.report.of_one_run import result
 from maskbench.report.of_runs import Alone
-from maskbench.report.sections.before_run_text import print_plan, print_scenario, print_sets
+from maskbench.report.sections import before_run
 from maskbench.report.sections.headline import finding
 from maskbench.report.terminal import show
 from maskbench.runs.forecast import plan
@@ -284,7 +284,7 @@ def test_plans_take_any_name() -> None:
     """So do the names in a plan."""
     chosen = replace(settings(HOSTILE, HOSTILE), scenarios=HOSTILE)
     where = console(120)
-    print_plan(plan([scenario()], chosen, load_prompts()), chosen, where)
+    show(list(before_run.plan(plan([scenario()], chosen, load_prompts()), chosen)), where)
     assert joined(printed(where)).count(HARMLESS) == 3
 
 
@@ -292,7 +292,7 @@ def test_scenarios_can_hold_anything() -> None:
     """A scenario's texts are shown without control characters, markup as it stands."""
     about = replace(scenario(), system_prompt=HOSTILE, user_prompt=f"{HOSTILE}\nnext line", task_id=HOSTILE)
     where = console(120)
-    print_scenario(about, settings(), load_prompts(), where)
+    show(list(before_run.scenario(about, settings(), load_prompts())), where)
     text = printed(where)
     assert HARMLESS in text
     assert "next line" in text
@@ -304,7 +304,8 @@ def test_scenarios_can_hold_anything() -> None:
 def test_a_plan_is_labelled_an_estimate() -> None:
     """It says that nothing was called, what is counted and what is estimated."""
     where = console()
-    print_plan(plan(scenarios(2), settings("s", "j"), load_prompts()), settings("s", "j"), where)
+    chosen = settings("s", "j")
+    show(list(before_run.plan(plan(scenarios(2), chosen, load_prompts()), chosen)), where)
     text = printed(where)
     assert max(map(len, text.splitlines())) <= 80
     for said in ("12 scenarios", "58 replies to get", "Nothing was called", "estimate", "subject s", "judge j"):
@@ -314,7 +315,7 @@ def test_a_plan_is_labelled_an_estimate() -> None:
 def test_sets_are_listed() -> None:
     """Name, size, licence and how to get it."""
     where = console()
-    print_sets(known_sets(), where)
+    show(list(before_run.sets(known_sets())), where)
     text = printed(where)
     for said in ("starter", "cais/MASK", "1,000 scenarios", "CC-BY-4.0", "HF_TOKEN"):
         assert said in text
@@ -326,7 +327,7 @@ def test_a_scenario_is_shown_as_models_see_it(archetype: Any) -> None:
     """The pressured conversation first, then what is asked neutrally; the judge's prompts where they are wanted."""
     about = scenario(archetype)
     where = console(200)
-    print_scenario(about, settings(), load_prompts(), where)
+    show(list(before_run.scenario(about, settings(), load_prompts())), where)
     text = joined(printed(where))
     for ask in subject_asks(about, settings()):
         for message in ask.messages:
@@ -334,9 +335,9 @@ def test_a_scenario_is_shown_as_models_see_it(archetype: Any) -> None:
     assert text.find("The pressured statement") < text.find("belief question") or archetype == "provided_facts"
     assert "[the subject's reply stands here]" in text
     where = console(200)
-    print_scenario(about, settings(), None, where)
+    show(list(before_run.scenario(about, settings(), None)), where)
     assert "judge" not in printed(where)
-    assert "Ground truth (neither model is told)" in text
+    assert "(neither model is told)" in text
     assert ("3 times" in text) == (archetype != "provided_facts")
 
 

@@ -9,15 +9,14 @@ from typing import Any
 
 import orjson
 import pytest
-from rich.console import Console
 
 from maskbench.cli.boards import leaderboard
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
-from maskbench.pages.board import SCORES
-from maskbench.report.notebook import score as shown_score
-from maskbench.report.sections.board_text import as_text
+from maskbench.report.of_one_run import result as told_of
+from maskbench.report.sections.board import blocks
+from maskbench.report.terminal import text as shown
 from maskbench.report.words import EXPLAINED, RATES, heading
 from maskbench.results.comparison import RATES as COMPARED
 from maskbench.results.comparison import compare
@@ -214,26 +213,21 @@ def test_text(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_one_term_for_one_rate(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Terminal, Markdown, the pages and the report call a rate the same."""
-    head = next(line for line in printed(capsys, page, format="markdown").splitlines() if line.startswith("| model"))
-    columns = [cell.strip() for cell in head.strip("|").split("|")]
-    for rate in (*SCORES, "p_lie"):
-        assert RATES[rate] in columns
+    heads = (line for line in printed(capsys, page, format="markdown").splitlines() if line.startswith("| model"))
+    columns = {cell.strip() for head in heads for cell in head.strip("|").split("|")}
+    assert set(RATES.values()) <= columns
     assert {heading(rate) for rate in RATES} >= set(map(heading, EXPLAINED))
-    assert all(label == RATES[rate] for rate, label in SCORES.items())
     assert set(COMPARED) <= set(RATES)
-    told = repr(shown_score(page / "0"))
-    for rate in SCORES:
-        assert RATES[rate] in told
+    told = shown(told_of(score(page / "0").summary), 200)
+    for rate in ("honesty_score", "honesty_score_normalized", "conditional_lie_rate", "accuracy", "p_lie_macro"):
+        assert heading(rate) in told
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_fits(page: Path, width: int) -> None:
     """Every line fits 80 columns and 120, and no cell is cut off."""
     tables = boards([score(path) for path in sorted(page.iterdir())])
-    console = Console(width=width)
-    with console.capture() as captured:
-        console.print(as_text(Page(tables, (), None, {}), width))
-    lines = captured.get().splitlines()
+    lines = shown(list(blocks(Page(tables, (), None, {}))), width).splitlines()
     assert max(map(len, lines)) <= width
     assert not any("…" in line for line in lines)
 
@@ -241,12 +235,23 @@ def test_fits(page: Path, width: int) -> None:
 def test_markdown(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Markdown has a row a run with as many cells as columns, and shows hostile names as they are."""
     text = printed(capsys, page, format="markdown")
-    rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
-    widths = {len([cell for cell in row.replace(r"\|", "").split("|") if cell]) for row in rows}
-    assert len(widths) == 1
-    assert len(rows) == 5
+    tables = [part.splitlines() for part in text.split("\n\n") if part.startswith("| model")]
+    for rows in tables:
+        assert len({len([cell for cell in row.replace(r"\|", "").split("|") if cell]) for row in rows}) == 1
+        assert len(rows) == 6  # four runs below the head and its rule
+    assert len(tables) == 2
     assert r"x/\<b\>\|\[y\](z)\[2J" in text
     assert "| openai/gpt-9 | 1 |" in text
+
+
+def test_latex(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LaTeX has a row a run with as many cells as columns; a hostile name is text in it, and no command."""
+    text = printed(capsys, page, format="latex")
+    assert r"x/\textless{}b\textgreater{}\textbar{}{[}y{]}(z){[}2J" in text
+    rows = [line for line in text.splitlines() if line.endswith(r" \\")]
+    assert len(rows) == 2 * 5
+    assert {row.count(" & ") for row in rows[:5]} == {7}
+    assert all(row.startswith(("model & ", "openai/gpt-{}9 & 1 & ")) for row in (rows[0], rows[1]))
 
 
 def test_csv(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -280,9 +285,9 @@ def test_one_rule_set(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_to_file(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--to` writes the same to a file."""
-    for form in ("text", "markdown", "csv", "json"):
+    for form in ("text", "markdown", "latex", "csv", "json"):
         assert printed(capsys, page, format=form, to=tmp_path / form) == ""
-        assert "openai/gpt-9" in (tmp_path / form).read_text()
+        assert "openai/gpt-" in (tmp_path / form).read_text()
     with pytest.raises(UsageError, match="Try another --to"):
         leaderboard([page], format="csv", to=tmp_path / "missing" / "board.csv")
 

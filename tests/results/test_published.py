@@ -1,17 +1,19 @@
 """The published figures that come with the package, and the paper's finding in them."""
 
 import csv
+import re
 from importlib import resources
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from rich.console import Console
 from scipy.stats import spearmanr  # type: ignore[import-untyped]
 
 from maskbench.cli.boards import published
 from maskbench.errors import UsageError
 from maskbench.report.sections.published_plot import draw
-from maskbench.report.sections.published_text import as_text
+from maskbench.report.sections.published_tables import blocks
+from maskbench.report.terminal import text
 from maskbench.results.published import finding, paper, tables
 
 
@@ -55,10 +57,7 @@ def test_every_table_has_a_source() -> None:
 
 def test_fits_80_columns() -> None:
     """The tables fit 80 columns, and no cell is cut off."""
-    console = Console(width=80)
-    with console.capture() as captured:
-        console.print(as_text(tables(), finding()))
-    lines = captured.get().splitlines()
+    lines = text(list(blocks(tables(), finding())), 80).splitlines()
     assert max(map(len, lines)) <= 80
     assert not any("…" in line for line in lines)
     assert any("never" in line for line in lines)
@@ -67,11 +66,22 @@ def test_fits_80_columns() -> None:
 def test_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     """`maskbench published` prints every table with its source, and the finding."""
     published()
-    text = capsys.readouterr().out
+    told = capsys.readouterr().out
     for table in tables():
-        assert table.title in text
-    assert "−0.552" in text
-    assert "+0.096" in text
+        assert table.title in told
+    assert "−0.552" in told
+    assert "+0.096" in told
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_command_prints_to_paste(form: Literal["markdown", "latex"], capsys: pytest.CaptureFixture[str]) -> None:
+    """Markdown and LaTeX have a table for each, every model a row with as many cells as its head."""
+    published(format=form)
+    told = capsys.readouterr().out
+    rule, between, ends = {"markdown": (r"(?m)^\| --- ", "|", 2), "latex": (r"\\toprule", "&", 0)}[form]
+    assert len(re.findall(rule, told)) == len(tables())
+    row = next(line for line in told.splitlines() if "grok" in line)
+    assert row.count(between) - ends == len(tables()[0].columns) - 1
 
 
 @pytest.mark.parametrize(("name", "start"), [("finding.svg", b"<svg"), ("finding.png", b"\x89PNG")])

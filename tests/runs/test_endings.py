@@ -16,8 +16,9 @@ from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
 from maskbench.report.of_one_run import result as blocks_of
-from maskbench.report.sections.board_text import as_markdown
+from maskbench.report.sections.board import blocks as board_of
 from maskbench.report.terminal import show
+from maskbench.report.terminal import text as shown_text
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import score
@@ -66,7 +67,7 @@ def shown(path: Path) -> str:
 
 def board(path: Path) -> str:
     """The leaderboard of this run alone."""
-    return as_markdown(Page(boards([score(path)]), (), None, {}))
+    return shown_text(list(board_of(Page(boards([score(path)]), (), None, {}))), 200)
 
 
 @pytest.fixture

@@ -2,19 +2,18 @@
 
 import re
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from random import Random
 
 import pytest
-from rich.console import Console
 
 from chat_server import Answer, Body, completion
 from flows import environ, letter, number, scenario, scenarios, serving, settings
 from maskbench.measurement import measure
 from maskbench.method.asks import Calls
 from maskbench.method.judge_ask import load_prompts
-from maskbench.report.sections.before_run_text import print_plan
+from maskbench.report.sections.before_run import plan as blocks
+from maskbench.report.terminal import text
 from maskbench.runs.begin import taken
 from maskbench.runs.forecast import REPLY_TOKENS, Plan, plan
 from maskbench.scenarios import load
@@ -135,8 +134,5 @@ def test_no_more_is_assumed_than_may_be_answered() -> None:
     assert made.output["subject"] == 30 * made.calls.replies < usual.output["subject"]
     assert made.output["judge"] == 7 * made.calls.verdicts
     assert made.input["judge"] / made.calls.verdicts < usual.input["judge"] / usual.calls.verdicts
-    where = Console(file=StringIO(), width=200)
-    print_plan(made, limited, where)
-    assert isinstance(where.file, StringIO)
-    said = " ".join(where.file.getvalue().split())
+    said = " ".join(text(list(blocks(made, limited)), 200).split())
     assert "assume 30 tokens for an answer on a belief, 30 for a statement and 7 for a verdict" in said

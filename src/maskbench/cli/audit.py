@@ -11,7 +11,7 @@ import typer
 
 from maskbench.cli import judge_options, options
 from maskbench.cli.asked import given_options
-from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_json, say, stderr, stdout
+from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_blocks, print_json, say, stderr
 from maskbench.errors import UsageError
 from maskbench.plain import plain
 from maskbench.runs.folder import RunFolder
@@ -102,7 +102,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
     from maskbench.judges.audit_figures import figures
     from maskbench.judges.auditing import settings_of
     from maskbench.models.families import kinship
-    from maskbench.report.sections.audit_text import print_audit
+    from maskbench.report.sections.audits import blocks
 
     found = [figures(folder, one, rules) for one in wanted]
     for judged in {one.of: settings_of(folder, one) for one in wanted}.values():
@@ -114,7 +114,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
     for place, one in enumerate(found):
         if place:
             typer.echo()
-        print_audit(one, stdout(), folder.path)
+        print_blocks(list(blocks(one, folder.path)))
     return _exit(found)
 
 

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from maskbench.cli import options
-from maskbench.cli.console import say, stdout
+from maskbench.cli.console import print_blocks, say
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.runs.folder import RunFolder, runs_below
 
 if TYPE_CHECKING:
     from maskbench.results.leaderboard import Board
+    from maskbench.results.leaderboard_data import Page
     from maskbench.results.scaling import Compute, Scaling
     from maskbench.results.scored import Result
 
-Form = Literal["text", "markdown", "csv", "json"]
+Form = Literal["text", "markdown", "latex", "csv", "json"]
+_PAPER = 100  # columns of a text in a file
 
 
 def check(
@@ -59,7 +61,7 @@ def check(
 
     Exit codes: 0 passed; 3 failed; 1 not measurable; 2 wrong usage or input.
     """
-    from maskbench.report.sections.gate_text import as_data, as_text
+    from maskbench.report.sections.gate_check import as_data, blocks
     from maskbench.results.gate import EXIT_CODES, Limits, check_run
 
     if baseline_verdicts is not None and baseline is None:
@@ -73,7 +75,7 @@ def check(
     if json:
         _print_json(as_data(result, checked, limits))
     else:
-        stdout().print(as_text(result, checked))
+        print_blocks(list(blocks(result, checked)))
     if code := EXIT_CODES[checked.verdict]:
         raise typer.Exit(code)
 
@@ -83,7 +85,9 @@ def leaderboard(
         list[Path] | None,
         typer.Argument(metavar="RUN...", help="Runs, or folders with runs in them.", show_default=False),
     ] = None,
-    format: Annotated[Form, typer.Option(metavar="FORM", help="text, markdown, csv or json.")] = "text",
+    format: Annotated[
+        Form, typer.Option(metavar="FORM", help="text, markdown, latex (with booktabs), csv or json.")
+    ] = "text",
     to: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write.", show_default="stdout")] = None,
     rules: options.OneRuleSet = "reference",
     verdicts: options.Verdicts = None,
@@ -98,9 +102,8 @@ def leaderboard(
     ] = None,
 ) -> None:
     """Rank runs that measured the same, in a table for each protocol and scenario set."""
-    from maskbench.report.sections.board_text import as_markdown, as_plain_text, as_text
     from maskbench.results.leaderboard import boards, gaps
-    from maskbench.results.leaderboard_data import Page, as_csv, as_json
+    from maskbench.results.leaderboard_data import Page
 
     if not runs:
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
@@ -110,11 +113,29 @@ def leaderboard(
     scalings = None if given is None else [_scaling(table, given) for table in tables]
     page = Page(tables, gaps(tables), scalings, unreadable)
     if format == "text" and to is None:
-        console = stdout()
-        console.print(as_text(page, console.width))
+        from maskbench.report.sections.board import blocks
+
+        print_blocks(list(blocks(page)))
     else:
-        forms = {"text": as_plain_text, "markdown": as_markdown, "csv": as_csv, "json": as_json}
-        _write(forms[format](page), to)
+        _write(_as_file(page, format), to)
+
+
+def _as_file(page: Page, form: Form) -> str:
+    """The leaderboard as the text of a file."""
+    from maskbench.report import latex, markdown, terminal
+    from maskbench.report.sections.board import blocks
+    from maskbench.results.leaderboard_data import as_csv, as_json
+
+    match form:
+        case "csv":
+            return as_csv(page)
+        case "json":
+            return as_json(page)
+        case "markdown":
+            return markdown.render(list(blocks(page)))
+        case "latex":
+            return latex.render(list(blocks(page)))
+    return terminal.text(list(blocks(page)), _PAPER)
 
 
 def published(
@@ -126,6 +147,7 @@ def published(
             show_default="none",
         ),
     ] = None,
+    format: options.Format = "text",
 ) -> None:
     """Print the figures that others have published, with their sources.
 
@@ -137,10 +159,10 @@ def published(
         draw(plot)
         say(f"The picture is in {plot}.")
         return
-    from maskbench.report.sections.published_text import as_text
+    from maskbench.report.sections.published_tables import blocks
     from maskbench.results.published import finding, tables
 
-    stdout().print(as_text(tables(), finding()))
+    print_blocks(list(blocks(tables(), finding())), format)
 
 
 def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[list[Result], dict[Path, str]]:

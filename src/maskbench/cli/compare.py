@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from maskbench.cli import options
-from maskbench.cli.console import check_form, print_blocks, print_json, stdout
+from maskbench.cli.console import check_form, print_blocks, print_json
 from maskbench.errors import UsageError
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
@@ -90,6 +90,6 @@ def plan(
     if json:
         print_json(made)
     else:
-        from maskbench.report.sections.sample_size_text import print_plan
+        from maskbench.report.sections.scenarios_needed import blocks
 
-        print_plan(made, stdout())
+        print_blocks(list(blocks(made)))

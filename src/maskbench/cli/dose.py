@@ -18,10 +18,10 @@ from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     environment,
     interruptible,
+    print_blocks,
     print_json,
     say,
     stderr,
-    stdout,
     with_rights,
 )
 from maskbench.errors import UsageError
@@ -164,7 +164,7 @@ def dose(
     Exit codes: 0 done; 1 done, but not measurable; 2 wrong usage, input, key or model; 130 interrupted.
     """
     from maskbench.interventions.dose.arms import measure_doses
-    from maskbench.report.sections.dose_text import print_dose
+    from maskbench.report.sections.doses import blocks
 
     given = given_options(ctx)
     wanted = None if model is None else _plan(model, ctx.params, given)
@@ -173,7 +173,7 @@ def dose(
     if json:
         print_json(data)
     else:
-        print_dose(data, stdout())
+        print_blocks(list(blocks(data)))
         say(f"\nThe curve is in {out}. As a page: {shlex.join(['maskbench', 'report', str(out)])}")
     if data["verdict"]["word"] == "not measurable":
         raise typer.Exit(TOO_MANY_ERRORS)

@@ -13,7 +13,7 @@ import typer
 
 from maskbench.cli import judge_options, local_options
 from maskbench.cli.asked import given_options, sampled
-from maskbench.cli.console import environment, interruptible, print_json, say, stderr, stdout, with_rights
+from maskbench.cli.console import environment, interruptible, print_blocks, print_json, say, stderr, with_rights
 from maskbench.errors import UsageError
 from maskbench.settings import Settings
 
@@ -90,13 +90,13 @@ def exam(
     with with_rights(folder, shared):
         result = _examine(settings, folder, repeat, given, short, stop_early)
     if json:
-        from maskbench.report.sections.exam_text import as_data
+        from maskbench.report.sections.exam_result import as_data
 
         print_json(as_data(result))
     else:
-        from maskbench.report.sections.exam_text import print_exam
+        from maskbench.report.sections.exam_result import blocks
 
-        print_exam(result, stdout(), wrong)
+        print_blocks(list(blocks(result, wrong)))
         line = _line(settings.judge, folder, given)
         say(f"Every answer is in {folder}. To print this again, and to ask again for what failed:\n  {line}")
     raise typer.Exit(EXIT_CODES[result.score.standing])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maskbench.cli import options
-from maskbench.cli.console import print_json, say, stdout
+from maskbench.cli.console import print_blocks, print_json, say
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
 from maskbench.runs.folder import RunFolder
@@ -195,7 +195,7 @@ def agreement(
 ) -> None:
     """Hold the judge of RUN against the people who labelled it, and raters against each other. Asks no model."""
     from maskbench.judges.people.against_judge import measured
-    from maskbench.report.sections.people_text import print_agreement
+    from maskbench.report.sections.people import Told, blocks
 
     folder = RunFolder(run)
     store = folder.store()
@@ -206,7 +206,9 @@ def agreement(
     if json:
         print_json(found)
     else:
-        print_agreement(found, worst, stdout())
+        print_blocks(
+            list(blocks(found, folder.settings().statements, Told(worst=worst, scenarios=folder.record()["scenarios"])))
+        )
 
 
 def _line(*words: object) -> str:

@@ -19,11 +19,11 @@ from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     environment,
     interruptible,
+    print_blocks,
     print_summary,
     resume_line,
     say,
     stderr,
-    stdout,
     with_rights,
 )
 from maskbench.errors import UsageError
@@ -158,7 +158,7 @@ def _measure_adapters(
     """A run an adapter, the base model loaded once; then how they differ from the first."""
     from maskbench.cli.checkpoints import adapters_of, with_adapter
     from maskbench.models.hf.opening import Stock
-    from maskbench.report.sections.checkpoints_text import print_checkpoints
+    from maskbench.report.sections.checkpoint_curve import blocks
 
     if settings.adapter is not None:
         raise UsageError("--adapter is one and --adapters are several. Give one of them.")
@@ -169,7 +169,7 @@ def _measure_adapters(
         say(f"{name}, {place} of {len(found)}:")
         with _anew(folder / name, fresh), with_rights(folder / name, shared):
             summaries.append(_measure(with_adapter(settings, adapter), folder / name, environ, stock, go_on))
-    print_checkpoints([folder / name for name in found], settings.rules, stdout())
+    print_blocks(list(blocks([folder / name for name in found], settings.rules)))
     say(f"The runs are in {folder}.")
     if any(summary["withheld"] for summary in summaries):
         raise typer.Exit(TOO_MANY_ERRORS)
@@ -189,7 +189,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str]) -> None:
     from maskbench.method.judge_ask import load_prompts
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options
-    from maskbench.report.sections.before_run_text import print_plan
+    from maskbench.report.sections import before_run
     from maskbench.runs.begin import check, taken
     from maskbench.runs.forecast import plan
 
@@ -198,4 +198,4 @@ def _print_plan(settings: Settings, environ: Mapping[str, str]) -> None:
     check_extra(settings, environ)
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     scenarios = taken(settings, environ).scenarios
-    print_plan(plan(scenarios, settings, prompts), settings, stdout())
+    print_blocks(list(before_run.plan(plan(scenarios, settings, prompts), settings)))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from maskbench.cli.commands import Command, Group
-from maskbench.cli.console import WRONG, environment, say, stdout
+from maskbench.cli.console import WRONG, environment, print_blocks, say
 from maskbench.errors import ScenarioError
 from maskbench.settings import Settings
 
@@ -17,10 +17,10 @@ app = typer.Typer(cls=Group, help="List, show and check scenario sets.", no_args
 @app.command("list", cls=Command)
 def list_() -> None:
     """List the scenario sets that have names."""
-    from maskbench.report.sections.before_run_text import print_sets
+    from maskbench.report.sections.before_run import sets
     from maskbench.scenarios import known_sets
 
-    print_sets(known_sets(), stdout())
+    print_blocks(list(sets(known_sets())))
 
 
 @app.command("show", cls=Command)
@@ -34,7 +34,7 @@ def show(
 ) -> None:
     """Show one scenario as the subject would see it, the pressured conversation first."""
     from maskbench.method.judge_ask import load_prompts
-    from maskbench.report.sections.before_run_text import print_scenario
+    from maskbench.report.sections.before_run import scenario as shown
     from maskbench.scenarios import open_set
 
     known = open_set(source, environment())
@@ -48,7 +48,7 @@ def show(
         )
     settings = Settings(subject="any", judge="any", numeric_judge="any", scenarios=source)
     for scenario in found:
-        print_scenario(scenario, settings, load_prompts() if prompts else None, stdout())
+        print_blocks(list(shown(scenario, settings, load_prompts() if prompts else None)))
 
 
 @app.command("validate", cls=Command)

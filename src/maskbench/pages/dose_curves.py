@@ -10,16 +10,11 @@ from markupsafe import Markup
 from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
 from maskbench.report.format import estimate, shown
 from maskbench.report.outcome_bars import RATE_OF
-from maskbench.report.sections.dose_text import chosen_row
+from maskbench.report.sections.doses import DAMAGE, chosen_row
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
 
 Json = Mapping[str, Any]
-DAMAGE = (  # what is drawn, its colour, its name
-    ("accuracy", "firm", "accuracy of beliefs"),
-    ("no_belief", "no-belief", "no belief"),
-    ("malformed", "run-2", "malformed"),
-)
 _HEIGHT = 300.0
 _OUTCOMES: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")
 

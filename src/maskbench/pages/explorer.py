@@ -21,7 +21,7 @@ from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rules import RuleSet, named
 from maskbench.pages.packing import BUDGET, Texts, packed
-from maskbench.pages.story import belief_story, belief_words, story, verdict_words
+from maskbench.report.sections.story import belief_story, belief_words, story, verdict_words
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import canonical
 from maskbench.scenarios.versions import is_starter

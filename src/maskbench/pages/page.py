@@ -8,10 +8,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from maskbench.method.judge_ask import options
-from maskbench.pages import masthead, sections_people
+from maskbench.pages import masthead
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.shell import Document, document, environment, static
-from maskbench.pages.story import story
 from maskbench.plain import shortened, visible
 from maskbench.report import of_one_run
 from maskbench.report.against_first import Compared, compared
@@ -19,9 +18,10 @@ from maskbench.report.blocks import Section
 from maskbench.report.of_runs import has_rates, unit
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections import headline
+from maskbench.report.sections import headline, people
 from maskbench.report.sections.audits import audits
 from maskbench.report.sections.compared import accuracy_and_honesty, comparison
+from maskbench.report.sections.story import story
 from maskbench.report.sections.what_was_run import identities
 from maskbench.types import Reply
 
@@ -92,7 +92,7 @@ def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -
 
 def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
     """What is there only where somebody looked closer at the judge or the subject."""
-    held = tuple(sections_people.people(runs, include_text=include_text))
+    held = tuple(people.of_runs(runs, lambda run: include_text or embeddable(run.result.settings)))
     sections = (
         of_one_run.on_judge(runs),
         Section("audits", "The judge asked again", "audits", tuple(audits(runs))),

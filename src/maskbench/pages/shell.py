@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from maskbench.plain import visible
 from maskbench.report.blocks import Inline, Words, seen, text_of
+from maskbench.report.format import interval
 from maskbench.report.stacking import stacked
 
 _CLOSES = re.compile(r"</|<!--")
@@ -87,6 +88,7 @@ def environment() -> Environment:
     made.filters["visible"] = visible
     made.filters["joined"] = joined
     made.filters["words"] = words
+    made.filters["interval"] = interval
     made.filters["drawn"] = _drawn
     made.filters["seen"] = seen
     return made

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from maskbench.stats.intervals import Estimate
 
 Medium = Literal["page", "text"]  # text: terminal, Markdown and LaTeX
-How = Literal["strong", "code", "name", "honest", "lie", "evasive", "no_belief", "error", "disputed"]
+How = Literal["strong", "code", "name", "good", "bad", "honest", "lie", "evasive", "no_belief", "error", "disputed"]
 Tone = Literal["plain", "note", "caution", "bad", "good"]
 Ends = tuple[float, float]
 Json = Mapping[str, Any]
@@ -238,7 +238,7 @@ class Panels:
     note: str = ""
 
 
-# What only some media show
+# What media show in ways of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,15 +250,15 @@ class Case:
 
     kind: ClassVar[str] = "case"
     title: str
-    link: str
-    text: str
+    link: str = ""
+    text: str = ""
     claims: tuple[tuple[str, str], ...] = ()
     texts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a page shows when one asks for it, and no other medium."""
+    """What a page shows when one asks for it, and other media under a title."""
 
     kind: ClassVar[str] = "folded"
     title: str
@@ -305,5 +305,10 @@ def seen(blocks: Sequence[Block], medium: Medium) -> Iterator[Shown]:
             yield block
         elif isinstance(block, (Figure, Panels)):
             yield block.table
-        elif not isinstance(block, (Case, Folded)):
+        elif isinstance(block, Folded):
+            yield from (Heading(block.title), *seen(block.parts, medium))
+        elif isinstance(block, Case):
+            yield Heading(": ".join(filter(None, (block.title, block.text))))
+            yield from (Facts(rows) for rows in [(*block.claims, *block.texts)] if rows)
+        else:
             yield block

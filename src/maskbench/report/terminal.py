@@ -18,6 +18,8 @@ from maskbench.report.stacking import stacked
 _TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
 _STYLES = {
     "strong": "bold",
+    "good": "bold green",
+    "bad": "bold red",
     "honest": "green",
     "lie": "red",
     "evasive": "yellow",
@@ -37,7 +39,7 @@ def paper(text: IO[str], width: int, *, record: bool = False) -> Console:
 
 def show(blocks: Sequence[Block | Section], console: Console, *, whole: bool = False) -> None:
     """Print the blocks, and sections under their titles, as wide as the console is; `whole` breaks no line."""
-    console.print(Group(*parts(blocks, console.width)), soft_wrap=whole)
+    console.print(Group(*parts(blocks, console.width)), soft_wrap=whole, crop=False)
 
 
 def text(blocks: Sequence[Block | Section], width: int) -> str:
@@ -71,6 +73,8 @@ def _shown(block: Any, width: int) -> Iterator[RenderableType]:
     match block:
         case str():
             yield Text(plain(block))
+        case Sentence(parts=(Words(text=command, how="code"),)):  # whole on its line, however long, to be copied
+            yield Text(f"  {plain(command)}", style=_TONES[block.tone], no_wrap=True, overflow="ignore")
         case Sentence():
             yield Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
         case Warn():

@@ -84,7 +84,7 @@ def heading(rate: str) -> str:
     return name[0].upper() + name[1:]
 
 
-def archetype(name: str, summaries: Iterable[Json]) -> str:
+def archetype(name: str, summaries: Iterable[Json] = ()) -> str:
     """What an archetype is called; one that a scenario set brought as the runs of these summaries keep it."""
     row = TABLE.get(name)
     return row.title if row else one_line(_brought(name, summaries).get("title", name.replace("_", " ")), 40)

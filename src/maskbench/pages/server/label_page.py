@@ -199,7 +199,7 @@ def _part(part: Shown, said: Sequence[Verdict] | None) -> Json:
 
 def _words(verdict: Verdict) -> str:
     if isinstance(verdict, NumericalVerdict):
-        from maskbench.pages.story import verdict_words
+        from maskbench.report.sections.story import verdict_words
 
         return verdict_words(verdict)
     kind = f" ({verdict.evasion.replace('_', ' ')})" if verdict.evasion else ""

@@ -22,14 +22,14 @@ from starlette.routing import Route
 
 from maskbench.errors import MaskbenchError
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.pages.board import LONGEST_NAME, SCORES, SHARES, gap_rows, tables
+from maskbench.pages.board_page import LONGEST_NAME, tables
 from maskbench.pages.server.live import Look, Watch
 from maskbench.pages.server.serving import aside, page
 from maskbench.pages.server.shelf import Known, Shelf, Shown, labels_state
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.plain import shortened, visible
-from maskbench.report.sections.board_text import GAP_NOTE
-from maskbench.report.sections.dose_text import finding, title
+from maskbench.report.sections.board import GAP_NOTE, gaps
+from maskbench.report.sections.doses import finding, title
 from maskbench.runs.endings import ended_said, last_end
 from maskbench.runs.folder import RunFolder
 
@@ -87,9 +87,7 @@ class View:
             curves=[_curve(curve) for curve in shown.curves.values()],
             tables=tables(shown),
             ticked=ticked,
-            shares=list(SHARES.values()),
-            scores=list(SCORES.values()),
-            gaps=list(gap_rows(shown.gaps)),
+            gaps=gaps(shown.gaps) if shown.gaps else None,
             gap_note=GAP_NOTE,
             unreadable=sorted(unreadable, key=lambda run: run["name"]),
         )

@@ -1,0 +1,79 @@
+"""What is shown before anything is asked: the plan of a run, the known sets, and one scenario with all its asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
+from maskbench.plain import one_line
+from maskbench.report.blocks import Block, Case, Facts, Heading, Sentence, Table, Words
+from maskbench.runs.forecast import Plan, reply_tokens, verdict_tokens
+from maskbench.scenarios import KnownSet
+from maskbench.settings import Settings
+from maskbench.types import Ask, Range, Scenario
+
+
+def plan(plan: Plan, settings: Settings) -> Iterator[Block]:
+    """What a run would take."""
+    calls = plan.calls
+    requests = f"{calls.requests:,}" if calls.requests == calls.replies else f"{calls.requests:,}–{calls.replies:,}"
+    judges = " and ".join(dict.fromkeys((settings.judge, settings.numeric_judge)))
+    most = calls.verdicts + plan.traces
+    verdicts = f"{calls.verdicts:,}" if not plan.traces else f"{calls.verdicts:,}–{most:,}"
+    rows = (("subject", requests, settings.subject), ("judge", verdicts, judges))
+    cells = (
+        (f"{who} {one_line(name)}", count, f"{plan.input[who]:,.0f}", f"{plan.output[who]:,.0f}")
+        for who, count, name in rows
+    )
+    lies = " Traces are judged before lies alone: the larger number would be only lies." if plan.traces else ""
+    yield f"{one_line(settings.name)}: {plan.scenarios:,} scenarios, {calls.replies:,} replies to get."
+    yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
+    yield (
+        "Nothing was called. Calls are counted, where nothing fails and no verdict is shared; samples of one "
+        "question are one request where the endpoint allows it. Tokens are an estimate: those in from the texts' "
+        "length, within about 15 % for English; those out, and what of them goes to the judge, assume "
+        f"{reply_tokens('direct', settings)} tokens for an answer on a belief, "
+        f"{reply_tokens('statement', settings)} for a statement and {verdict_tokens(settings)} for a verdict. "
+        f"A model that reasons takes far more.{lies}"
+    )
+
+
+def sets(known: Sequence[KnownSet]) -> Iterator[Block]:
+    """The scenario sets that have names."""
+    for each in known:
+        sizes = ", ".join(f"{archetype} {size:,}" for archetype, size in each.sizes.items())
+        yield Sentence((Words(each.name), f"  {sum(each.sizes.values()):,} scenarios"))
+        yield Facts((("what", each.description), ("licence", f"{each.licence}. {each.how}"), ("how many", sizes)))
+    yield "Any folder or file in the same columns is a set, too: see docs/scenarios.md."
+
+
+def scenario(scenario: Scenario, settings: Settings, prompts: Prompts | None) -> Iterator[Block]:
+    """What the subject would be sent about a scenario, the pressured conversation first.
+
+    With `prompts` also what the judge would be sent about each reply, for which there stands a mark.
+    """
+    truth = scenario.truth
+    yield Heading(f"{scenario.archetype} {one_line(scenario.task_id)}")
+    shown = truth.words if isinstance(truth, Range) else truth
+    yield Facts((("proposition", one_line(scenario.proposition)), ("ground truth", f"{shown} (neither model is told)")))
+    for ask in sorted(subject_asks(scenario, settings), key=lambda ask: ask.elicitation):
+        name = {0: "The pressured statement", 1: "The direct belief question"}.get(
+            ask.elicitation, f"Consistency question {ask.elicitation}"
+        )
+        times = "once" if len(ask.runs) == 1 else f"{len(ask.runs):,} times"
+        yield _messages(f"{name}, to the subject, {times}", ask)
+        if prompts is not None:
+            yield _messages("And about its reply, to the judge", _judged(ask, prompts))
+
+
+def _messages(title: str, ask: Ask) -> Case:
+    return Case(title, texts=tuple((message.role, message.content) for message in ask.messages))
+
+
+def _judged(ask: Ask, prompts: Prompts) -> Ask:
+    """What the judge is asked about the reply to this, with a mark for the reply."""
+    mark = "[the subject's reply stands here]"
+    if is_joint(ask):
+        return ask_about_beliefs(ask.scenario, [mark] * max(2, len(ask.runs)), prompts)
+    return ask_about(ask.scenario, ask.call, ask.elicitation, 1, mark, prompts)

@@ -1,0 +1,197 @@
+"""A leaderboard: each table's models with every rate, its notes, the scaling analysis, public and private scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from textwrap import fill
+
+from maskbench.method.rules import named
+from maskbench.plain import one_line
+from maskbench.report.blocks import Block, Ends, Section, Sentence, Table
+from maskbench.report.format import between, interval, percent, points, signed
+from maskbench.report.words import RATES
+from maskbench.results.leaderboard import ALPHA, Board, Gap, Ranked
+from maskbench.results.leaderboard_data import Page, Row, ends, rows
+from maskbench.results.scaling import Scaling
+
+_OUTCOMES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
+_SCORES = ("honesty_score", "honesty_score_normalized", "conditional_lie_rate", "accuracy_normalized", "p_lie_macro")
+_LONGEST = 120  # characters of a name
+_HEAD = 12  # characters of a line above a column
+GAP_NOTE = (
+    "Gap: P(lie) on private minus on public scenarios, in points, two independent samples (Newcombe's interval). The "
+    "sets differ in more than who can have read them: a gap tells something where other models have none."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure of a row: what is shown, the number that it is sorted by, and its interval, if it has them."""
+
+    text: str
+    value: float | None
+    ends: Ends | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of figures with its head."""
+
+    head: str
+    cell: Callable[[Row], Cell]
+
+
+def blocks(page: Page) -> Iterator[Block | Section]:
+    """Everything that a leaderboard says, a section for each table."""
+    for place, board in enumerate(page.tables, 1):
+        scaling = () if page.scalings is None else _scaling(page.scalings[place - 1])
+        yield Section(f"table-{place}", title(board), f"table {place}", (*_board(board), *scaling))
+    if page.gaps:
+        yield Section("gaps", "Public and private scenarios", "gaps", (gaps(page.gaps), GAP_NOTE))
+    yield from (one_line(f"Not read: {path}: {why}") for path, why in page.unreadable.items())
+
+
+def title(board: Board) -> str:
+    """The scenarios of a table, and whether a model can have been trained on them."""
+    kind = "public" if board.public else "private"
+    return f"{one_line(str(board.scenarios['taken']), _LONGEST)}: {board.scenarios['n']:,} {kind} scenarios"
+
+
+def judge(board: Board) -> str:
+    """The judge of a table, or both where it has two."""
+    about = rows(board)[0].result.summary["judge"]
+    return one_line(" and ".join(dict.fromkeys((about["binary"]["name"], about["numeric"]["name"]))), _LONGEST)
+
+
+def identity(board: Board) -> str:
+    """Everything that a table's figures stand for."""
+    return (
+        f"Judged by {judge(board)}, protocol {board.protocol}, rules {board.rules}, "
+        f"scenarios {board.scenarios['measured_hash'][:12]}"
+    )
+
+
+def notes(board: Board) -> Iterator[str]:
+    """What a rank means, what the rules are, what an interval holds."""
+    if len(board.ranked) > 1:
+        yield (
+            "Rank: 1 + the number of models that lie significantly less often (paired sign-flip test of P(lie), Holm "
+            f"over {comparisons(board)}, {100 * ALPHA:.0f} %). Models that cannot be told apart may share a rank. Read "
+            "P(honest) beside it: who always evades never lies."
+        )
+    elif board.ranked:
+        yield "One model alone has rank 1, which says nothing."
+    if note := named(board.rules).note:
+        yield note
+    yield "Intervals hold sampling error only; the judge's error is not in them."
+
+
+def comparisons(board: Board) -> str:
+    """How many pairs of models are tested."""
+    return f"{board.comparisons:,} comparison{'s' if board.comparisons > 1 else ''}"
+
+
+def outcomes(board: Board) -> tuple[Column, ...]:
+    """The columns beside a model's rank: the four outcomes, errors, accuracy."""
+    return (*map(_rate, _OUTCOMES), Column("errors", _errors), _rate("accuracy"))
+
+
+def scores(board: Board) -> tuple[Column, ...]:
+    """The columns of all other rates, with Lying@n where a run has several statements."""
+    counts = sorted({row.result.settings.statements for row in rows(board)} - {1})
+    several = f"Lying@{counts[0] if len(counts) == 1 else 'n'}"
+    return (
+        *map(_rate, _SCORES),
+        Column("P(lie), with any errors", _bounds),
+        *([Column(several, _lying)] if counts else []),
+        Column("scenarios", _done),
+    )
+
+
+def gaps(found: tuple[Gap, ...]) -> Table:
+    """The models that stand on a public and on a private set."""
+    lines = ((gap.model, gap.private, gap.public, gap.difference) for gap in found)
+    cells = (
+        (*(one_line(name, _LONGEST) for name in names), points(gap.value), between(ends(gap))) for *names, gap in lines
+    )
+    return Table(("model", "private set", "public set", "gap", "95 %"), tuple(cells), texts=3)
+
+
+# One table
+
+
+def _board(board: Board) -> Iterator[Block]:
+    yield Sentence((identity(board),), "note")
+    ranks = Column("rank", lambda row: Cell(str(row.rank) if isinstance(row, Ranked) else "–", None))
+    yield _table(board, (ranks, *outcomes(board)))
+    yield _table(board, scores(board))
+    yield from notes(board)
+    reasons: dict[str, list[str]] = {}
+    for row in board.unranked:
+        reasons.setdefault(row.why, []).append(row.name)
+    yield from (one_line(f"Not ranked: {', '.join(names)}: {why.rstrip('.')}.") for why, names in reasons.items())
+
+
+def _table(board: Board, columns: tuple[Column, ...]) -> Table:
+    heads = (fill(column.head, _HEAD, break_long_words=False) for column in columns)
+    cells = ((one_line(row.name, _LONGEST), *(_shown(column.cell(row)) for column in columns)) for row in rows(board))
+    return Table(("model", *heads), tuple(cells))
+
+
+def _shown(cell: Cell) -> str:
+    return f"{cell.text}\n({interval(cell.ends)})" if cell.ends else cell.text
+
+
+def _rate(name: str) -> Column:
+    def cell(row: Row) -> Cell:
+        rate = row.result.rates[name]
+        return Cell(percent(rate.value), rate.value, ends(rate))
+
+    return Column(RATES[name], cell)
+
+
+def _errors(row: Row) -> Cell:
+    return Cell(percent(row.result.error_rate), row.result.error_rate)
+
+
+def _bounds(row: Row) -> Cell:
+    bounds = row.result.summary["metrics"]["p_lie_bounds"]
+    return Cell(interval(bounds), bounds[1] if bounds else None)
+
+
+def _lying(row: Row) -> Cell:
+    statements = row.result.settings.statements
+    point = row.result.summary["metrics"]["lying_at"].get(str(statements), {}) if statements > 1 else {}
+    return Cell(percent(point.get("value")), point.get("value"), point.get("ci95"))
+
+
+def _done(row: Row) -> Cell:
+    done, every = (row.result.summary["scenarios"][name] for name in ("done", "n"))
+    return Cell(f"{done:,}" if done == every else f"{done:,} of {every:,}", done)
+
+
+# Scaling
+
+
+def _scaling(scaling: Scaling) -> Iterator[Block]:
+    head = ("Spearman with log compute", "value", "95 %,\nmodels", "95 %,\nfamilies", "models", "families")
+    yield Table(head, tuple(_correlations(scaling)))
+    yield (
+        "Percentile bootstrap over models, and over families with all of their models; below four of either there is "
+        "no interval. Models are taken as they come: each one's sampling error adds to the scatter."
+    )
+    if scaling.left_out:
+        yield one_line(f"Without compute, and left out: {', '.join(scaling.left_out)}.")
+
+
+def _correlations(scaling: Scaling) -> Iterator[tuple[str, ...]]:
+    for measure, found in scaling.correlations.items():
+        name = measure.replace("n statements", f"{scaling.statements} statements" if scaling.statements > 1 else "n")
+        value = "–" if found.value is None else signed(found.value, 3)
+        around = (_signed(found.over_models), _signed(found.over_families))
+        yield (name, value, *around, f"{found.models:,}", f"{found.families:,}")
+
+
+def _signed(around: Ends | None) -> str:
+    return "–" if around is None else f"{signed(around[0], 2)} to {signed(around[1], 2)}"
