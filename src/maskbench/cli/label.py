@@ -206,9 +206,8 @@ def agreement(
     if json:
         print_json(found)
     else:
-        print_blocks(
-            list(blocks(found, folder.settings().statements, Told(worst=worst, scenarios=folder.record()["scenarios"])))
-        )
+        told = Told(worst=worst, scenarios=folder.record()["scenarios"])
+        print_blocks(list(blocks(found, folder.settings().statements, told)))
 
 
 def _line(*words: object) -> str:
