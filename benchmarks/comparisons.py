@@ -120,7 +120,7 @@ def subject(rng: np.random.Generator, world: World, which: int, mind: Floats, id
     return Table(
         weights=np.where(np.arange(n) % 2 == 0, 1.0, float(world.heavy)),
         clusters=ids,
-        archetypes=nothing,
+        archetypes=nothing.astype(np.int64),
         outright=nothing,
         accuracy=nothing,
         lies=counts["lie"],

@@ -28,13 +28,13 @@ from maskbench.errors import (
 )
 from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.measurement import measure
+from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import Calls
 from maskbench.method.judge_ask import judged
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.terminal import show
-from maskbench.report.words import ARCHETYPES
 from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import result
 from maskbench.runs.begin import check, taken
@@ -518,7 +518,7 @@ def test_unreadable_verdicts_are_reported_by_archetype(tmp_path: Path) -> None:
     show(blocks_of(summary), console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     for name, count in counts.items():
-        assert re.search(rf"{ARCHETYPES[name][0]} .*no verdict in the judge's text: {count}\b", shown)
+        assert re.search(rf"{TABLE[name].title} .*no verdict in the judge's text: {count}\b", shown)
 
 
 def test_a_developers_system_prompt_stands_before_the_pressured_one_only(tmp_path: Path) -> None:

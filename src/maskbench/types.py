@@ -13,15 +13,11 @@ from typing import Any, Literal, Protocol, get_args
 
 Json = dict[str, Any]  # a value as JSON has it
 
-Archetype = Literal[
-    "known_facts",
-    "provided_facts",
-    "doubling_down_known_facts",
-    "statistics",
-    "continuations",
-    "disinformation",
-]
-ARCHETYPES: tuple[Archetype, ...] = get_args(Archetype)
+Archetype = str  # its name: a row of method/archetypes.py, or one that a scenario set brings
+ARCHETYPES: tuple[Archetype, ...] = (  # those of the paper, and of its data set
+    *("known_facts", "provided_facts", "doubling_down_known_facts"),
+    *("statistics", "continuations", "disinformation"),
+)
 
 Kind = Literal["binary", "numerical"]
 Option = Literal["A", "B"]
@@ -99,6 +95,21 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """What an archetype is: how its scenarios are built and judged, and its words for people."""
+
+    name: Archetype
+    title: str
+    text: str = ""  # a sentence: who presses, and for what
+    kind: Kind | None = None  # the kind of all its scenarios; None: either
+    given: bool = False  # the fact stands in the system prompt and plays the belief: nothing is asked neutrally
+    scripted: bool = False  # the conversation begins with a turn in which the assistant's words are scripted
+    prompt: str = "statement"  # the judge's prompt on its binary statements, by name
+    judge: str | None = None  # that prompt's text, where the archetype is none of the paper's
+    people: tuple[str, ...] = ()  # what people who label its binary statements are told
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """One row: a proposition, its ground truth, neutral belief questions and a pressured conversation."""
 
@@ -114,6 +125,7 @@ class Scenario:
     asked_outright: bool | None = None  # does the text ask for the falsehood itself? None: the set does not say
     canary: str | None = None
     extra: Mapping[str, str] = field(default_factory=dict)  # further columns, kept and never sent
+    definition: Definition | None = None  # its archetype, where that is none of the paper's
 
     @property
     def key(self) -> tuple[Archetype, str]:

@@ -15,8 +15,9 @@ from maskbench.cli import main
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.interop.export import write
 from maskbench.judges.audit_figures import figures
-from maskbench.judges.audit_plan import Audit, AuditKind
-from maskbench.judges.auditing import audit, audits, exchanged, forecast
+from maskbench.judges.audit_kinds import exchanged
+from maskbench.judges.audit_plan import Audit
+from maskbench.judges.auditing import audit, audits, forecast
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.labelled_outcomes import prepare
 from maskbench.judges.second_look import Look
@@ -34,7 +35,7 @@ from maskbench.types import Ask, Failure
 from measured_runs import change, real, run
 
 
-def found(path: Path, kind: AuditKind, **how: Any) -> dict[str, Any]:
+def found(path: Path, kind: str, **how: Any) -> dict[str, Any]:
     """Audit a run, and say what that found."""
     wanted = Audit(kind, how.pop("of", "default"), **how)
     audit(RunFolder(path), wanted)
@@ -46,7 +47,7 @@ def judged_by(path: Path, judge_name: str, **options: Any) -> Path:
     return run(path, "sim", judge=judge_name, numeric_judge=judge_name, **options)
 
 
-def by_script(path: Path, kind: AuditKind, script: Script, **how: Any) -> Recorder:
+def by_script(path: Path, kind: str, script: Script, **how: Any) -> Recorder:
     """Audit a scripted judge's verdict set `a`, with another script."""
     seen = Recorder(script)
     model = ScriptedModel(seen, "the judge")
@@ -142,7 +143,7 @@ def test_the_judge_that_reads_by_grammar_has_no_favourite_place(tmp_path: Path) 
     """What comes with maskbench can be audited, too: no verdict of rules/sandbox hangs on the order of options."""
     judge_ = {"judge": "rules/sandbox", "numeric_judge": "rules/sandbox", "scenarios": "sandbox"}
     path = run(tmp_path / "run", "pinocchio", limit=60, **judge_)
-    kinds: tuple[AuditKind, ...] = ("swap", "repeat")
+    kinds: tuple[str, ...] = ("swap", "repeat")
     for kind in kinds:
         seen = found(path, kind)
         assert seen["missing"] == seen["by"]["all"]["changed"]["count"] == 0

@@ -61,7 +61,7 @@ def test_tokens_of_a_verdict_alone_are_few() -> None:
 
 def asked(prompts: Prompts, archetype: str = "known_facts", call: str = "statement") -> Ask:
     """What the judge is asked about a reply."""
-    about = scenario(archetype)  # type: ignore[arg-type]
+    about = scenario(archetype)
     if archetype == "statistics" and call == "direct":
         return ask_about_beliefs(about, ["It is 3.", "It is 4."], prompts)
     return ask_about(about, call, {"statement": 0, "direct": 1}[call], 1, "Well.", prompts)  # type: ignore[arg-type]

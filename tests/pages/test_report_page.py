@@ -24,6 +24,7 @@ from maskbench.judges.judge_again import judge
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.second_look import Look
 from maskbench.measurement import measure
+from maskbench.method.archetypes import TABLE
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
 from maskbench.pages.shell import document
@@ -36,7 +37,7 @@ from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.corrected_rates import corrected
 from maskbench.report.sections.headline import EVADER
 from maskbench.report.sections.what_was_run import date
-from maskbench.report.words import ARCHETYPES, EXPLAINED, heading
+from maskbench.report.words import EXPLAINED, heading
 from maskbench.results.comparison import compare
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
@@ -276,7 +277,7 @@ def test_archetypes_are_the_summarys(made: dict[str, Path], pages: dict[str, Ele
     assert len(section.of("panel")) == len(parts) == 6
     for name, part in parts.items():
         rate = part["metrics"]["p_lie"]
-        row = table(section, ARCHETYPES[name][0])
+        row = table(section, TABLE[name].title)
         assert row[1] == f"{percent(rate['value'])} ({interval(rate['ci95'])})"
         assert row[-1] == str(sum(part["counts"].values()))
 
@@ -345,7 +346,7 @@ def test_failures_by_stage_cause_and_archetype(made: dict[str, Path], pages: dic
     """Counts and causes by archetype, the share that was cut, and the bounds."""
     summary, section = result(RunFolder(made["failing"])), pages["failing"].at("failures")
     for name, part in {"All": summary, **summary["by_archetype"]}.items():
-        row = table(section, ARCHETYPES[name][0] if name in ARCHETYPES else name)
+        row = table(section, TABLE[name].title if name in TABLE else name)
         failed = part["failures"].get("subject", {}).get("server_error")
         assert row[2] == (f"server error: {failed}" if failed else "–")
         lost = sum(part["counts"].values()) - part["metrics"]["p_lie"]["n"]  # in no rate, whatever the first statement

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from flows import scenario, scenarios
+from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import subject_asks
 from maskbench.method.judge_ask import load_prompts
 from maskbench.method.rates import RATES
@@ -19,7 +20,6 @@ from maskbench.report.of_runs import Alone
 from maskbench.report.sections import before_run
 from maskbench.report.sections.headline import finding
 from maskbench.report.terminal import show
-from maskbench.report.words import ARCHETYPES
 from maskbench.runs.forecast import plan
 from maskbench.scenarios import known_sets
 from maskbench.types import ARCHETYPES as KEYS
@@ -145,8 +145,8 @@ def test_everything_is_there(width: int) -> None:
         "counted by their first statement",
     ):
         assert joined(said) in joined(text)
-    for archetype in ARCHETYPES.values():
-        assert sum(line.startswith(f"{archetype[0]} ") for line in text.splitlines()) >= 3
+    for archetype in TABLE.values():
+        assert sum(line.startswith(f"{archetype.title} ") for line in text.splitlines()) >= 3
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])

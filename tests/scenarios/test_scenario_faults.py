@@ -73,7 +73,7 @@ ROW_FAULTS: dict[str, tuple[Archetype, Cells, str | None, str]] = {
         "statistics",
         {"type": "binary", "proposition": "It <pivotal>is/is not</pivotal> loud.", "formatted_ground_truth": "A"},
         "archetype",
-        "statistics are numerical",
+        "statistics is numerical",
     ),
     "no belief question": ("disinformation", {"belief_elicit_1": ""}, "belief_elicit_1", "empty"),
     "belief questions in provided facts": (

@@ -64,7 +64,7 @@ def audit(
         _check_printing({"sample": sample, "seed": seed, **given})
     if seed is not None and sample is None:
         raise UsageError("--seed draws the scenarios of a sample, and there is none. Add --sample N, or leave it out.")
-    wanted = [Audit(kind, verdicts or VERDICTS, sample, seed or 0) for kind in kinds]  # type: ignore[arg-type]  # both are
+    wanted = [Audit(kind, verdicts or VERDICTS, sample, seed or 0) for kind in kinds]
     if not wanted and not (wanted := audits(folder, verdicts)):
         example = shlex.join(["maskbench", "audit", str(run), "--swap"])
         raise UsageError(f"{run} has no audit yet. To exchange the options, `{example}`; to ask again, --repeat.")

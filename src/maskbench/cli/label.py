@@ -193,7 +193,9 @@ def agreement(
     if json:
         print_json(found)
     else:
-        print_blocks(list(blocks(found, RunFolder(run).settings().statements, Told(worst=worst))))
+        folder = RunFolder(run)
+        told = Told(worst=worst, scenarios=folder.record()["scenarios"])
+        print_blocks(list(blocks(found, folder.settings().statements, told)))
 
 
 def _line(*words: object) -> str:

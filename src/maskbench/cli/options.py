@@ -28,10 +28,11 @@ from typing import (
 from cyclopts import Group, Parameter
 
 from maskbench.cli.console import Form
+from maskbench.method.archetypes import TABLE
 from maskbench.method.rules import RULES
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
-from maskbench.types import ARCHETYPES, Sampling
+from maskbench.types import Sampling
 
 if TYPE_CHECKING:
     from cyclopts import Token
@@ -177,7 +178,7 @@ _TABLE = {
     "archetype": Setting(
         WHAT,
         "NAME",
-        f"Only this archetype ({', '.join(ARCHETYPES)}); may be given several times.",
+        f"Only this archetype ({', '.join(TABLE)}, or one that the set brings); may be given several times.",
         "all",
         of="archetypes",
     ),

@@ -14,9 +14,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from maskbench.method.archetypes import of
 from maskbench.results.outcome_rows import Row
 from maskbench.settings import Settings
-from maskbench.types import Accuracy, Archetype, OutcomeName, Range, Scenario
+from maskbench.types import Accuracy, Archetype, Definition, OutcomeName, Range, Scenario
 
 _SCENARIO = (
     *("task_id", "system_prompt", "user_prompt", "type", "proposition", "ground_truth", "formatted_ground_truth"),
@@ -56,17 +57,17 @@ def write_published(
             if scenario.archetype not in writers:
                 path = folder / f"{scenario.archetype}_{model}.csv"
                 file = files.enter_context(path.open("w", encoding="utf-8", newline=""))
-                writers[scenario.archetype] = csv.DictWriter(file, columns(scenario.archetype, settings))
+                writers[scenario.archetype] = csv.DictWriter(file, columns(of(scenario), settings))
                 writers[scenario.archetype].writeheader()
             writers[scenario.archetype].writerow(_cells(scenario, row, safe))
 
 
-def columns(archetype: Archetype, settings: Settings) -> list[str]:
+def columns(archetype: Definition, settings: Settings) -> list[str]:
     """The columns of an archetype's file: the data set's, then those of every sample, then the scores."""
     statements = [(0, run) for run in range(1, settings.statements + 1)]
     beliefs = [(1, run) for run in range(1, settings.beliefs + 1)] + [(2, 1), (3, 1)]
-    asked = statements if archetype == "provided_facts" else [*statements, *beliefs]
-    turns = _TURNS if archetype == "doubling_down_known_facts" else ()
+    asked = statements if archetype.given else [*statements, *beliefs]
+    turns = _TURNS if archetype.scripted else ()
     return [
         *_SCENARIO,
         *turns,

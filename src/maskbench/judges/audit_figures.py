@@ -8,14 +8,16 @@ from dataclasses import dataclass
 
 from msgspec.structs import asdict
 
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.judges_agree import lie_difference, outcomes_alike
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
+from maskbench.method.archetypes import in_order
 from maskbench.method.majority import same
 from maskbench.method.rules import RuleSet, named
 from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import Estimate, ratio_of_replies
-from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Json, Judgement, Scenario, Scored, Verdict
+from maskbench.types import Archetype, BinaryVerdict, Item, Json, Judgement, Scenario, Scored, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ def figures(run: Readable, audit: Audit, rules: str | None = None) -> Json:
     complete = not counted["left"]
     pairs = pairs if complete else []
     groups: dict[str, list[Seen]] = {"all": seen}
-    groups |= {name: [one for one in seen if one.archetype == name] for name in ARCHETYPES}
+    names = in_order(one.archetype for one in seen)
+    groups |= {name: [one for one in seen if one.archetype == name] for name in names}
     return {
         **asdict(audit),
         "name": audit.name,
@@ -124,7 +127,7 @@ def _scored(
 def _group(audit: Audit, seen: Sequence[Seen], complete: bool) -> Json:
     counts = Counter(one.letters for one in seen if one.letters)
     asserted = [one for one in seen if one.asserted]
-    firsts = {"first_both": counts["AB"], "second_both": counts["BA"]} if audit.kind == "swap" else {}
+    firsts = {"first_both": counts["AB"], "second_both": counts["BA"]} if kind_of(audit.kind).flips else {}
     return {
         "n": len(seen),
         "changed": _share(seen, complete),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.runs.run_json import Audited
 from maskbench.types import Scenario
 
-AuditKind = Literal["swap", "repeat"]
 AUDIT = "~"  # stands in the name of a set that audits another one, and in no other
 _OWN = "default"  # the name of a run's own verdict set, which no option has to give
 
@@ -24,8 +23,8 @@ class Audit(Audited, frozen=True):
         return f"{self.of}{AUDIT}{self.kind}{drawn}"
 
     def fits(self, scenario: Scenario) -> bool:
-        """Whether it can ask about this scenario: numbers have no options to exchange."""
-        return self.kind == "repeat" or scenario.kind == "binary"
+        """Whether it can ask about this scenario."""
+        return kind_of(self.kind).shown(scenario) is not None
 
     def wants(self, scenario: Scenario, chosen: Mapping[tuple[str, str], float]) -> bool:
         """Whether it asks about this scenario; `chosen` is the sample that was drawn."""
@@ -42,7 +41,7 @@ class Audit(Audited, frozen=True):
         """Which `n` of a run's `whole` scenarios it is about, for people; nothing where it is about all of them."""
         if n == whole:
             return ""
-        fit = "those that have options" if self.kind == "swap" else ""
+        fit = kind_of(self.kind).only
         if self.sample is None:
             return f"{n:,} of {whole:,} scenarios: {fit}"
         return f"{n:,} of {whole:,} scenarios, drawn by seed {self.seed}" + (f" from {fit}" if fit else "")

@@ -9,26 +9,26 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
-from maskbench.judges.audit_plan import AUDIT, Audit, AuditKind
+from maskbench.judges.audit_kinds import kind_of
+from maskbench.judges.audit_plan import AUDIT, Audit
 from maskbench.judges.judge_again import Job
 from maskbench.judges.second_look import Key, shuffled
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts
 from maskbench.method.asks import judge_asks, subject_asks
-from maskbench.method.judge_ask import Prompts, load_prompts, pivot
+from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.names import check_judges
 from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.loop import Unwatched, Watcher
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
-from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Kind, Letter, Model, Option, Reply, Scenario
-
-_OTHER: Mapping[Letter, Letter] = {"A": "B", "B": "A", "C": "C", "D": "D"}
+from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario
 
 
 def audit(
@@ -79,7 +79,7 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, how: Mapping[str, Any])
             f"{audited.go_on(folder.path)}, then audit it."
         )
     prompts = _prompts(folder, audited)
-    flow = SwappedFlow if wanted.kind == "swap" else RepeatedFlow
+    flow = partial(AuditFlow, wanted.kind)
     return _AuditJob(folder, store, replace(audited.settings, **how), wanted.name, prompts, flow, wanted)
 
 
@@ -126,56 +126,30 @@ class _AuditJob(Job):
     def asks(self, scenario: Scenario) -> Iterator[Ask]:
         """Every verdict that the audit wants on the stored replies to one scenario."""
         known = self.store.replies(scenario)
-        for shown in asked(self.audit.kind, scenario):
+        if (shown := kind_of(self.audit.kind).shown(scenario)) is not None:
             for ask in subject_asks(shown, self.settings):
                 yield from judge_asks(ask, known, self.settings, self.prompts)
 
 
-def asked(kind: AuditKind, scenario: Scenario) -> Iterator[Scenario]:
-    """The scenario as the audit shows it to the judge; nothing where there are no options to exchange."""
-    if kind == "repeat":
-        yield scenario
-    elif scenario.kind == "binary":
-        yield exchanged(scenario)
+class AuditFlow(JudgeFlow):
+    """The judge sees each scenario as the audit shows it; its verdicts are kept in the letters of the scenario."""
 
-
-def exchanged(scenario: Scenario) -> Scenario:
-    """A binary scenario with its options the other way round, and the truth with them; raises UsageError for others."""
-    first, second = pivot(scenario.proposition)
-    before, _, rest = scenario.proposition.partition("<pivotal>")
-    after = rest.partition("</pivotal>")[2]
-    other: Option = "B" if scenario.truth == "A" else "A"
-    for between in ("/", " / "):
-        proposition = f"{before}<pivotal>{second}{between}{first}</pivotal>{after}"
-        if pivot(proposition) == (second, first):
-            return replace(scenario, proposition=proposition, truth=other)
-    raise UsageError(f"{scenario.archetype} {scenario.task_id}: its options have slashes, and cannot be exchanged.")
-
-
-class SwappedFlow(JudgeFlow):
-    """The judge sees the options exchanged; its verdicts are kept in the letters of the scenario."""
+    def __init__(self, kind: str, *given: Any) -> None:
+        super().__init__(*given)
+        self._name, self._kind = kind, kind_of(kind)
+        self._shares = self._shares and not self._kind.anew
 
     def _judge_asks(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> Iterator[Ask]:
-        for shown in asked("swap", ask.scenario):
+        if (shown := self._kind.shown(ask.scenario)) is not None:
             yield from judge_asks(replace(ask, scenario=shown), known, self._settings, self._prompts)
 
     async def _ask_judge(self, judge: Model, ask: Ask, own: bytes) -> tuple[Judgement | Failure, list[Reply | Failure]]:
+        if self._kind.anew:  # no seed goes out twice
+            own = hashlib.sha256(self._name.encode() + own).digest()[:16]
         judgement, replies = await super()._ask_judge(judge, ask, own)
-        match judgement:
-            case Judgement(BinaryVerdict(letter) as verdict):
-                return replace(judgement, verdict=replace(verdict, letter=_OTHER[letter])), replies
+        if isinstance(judgement, Judgement):
+            judgement = replace(judgement, verdict=self._kind.kept(judgement.verdict))
         return judgement, replies
-
-
-class RepeatedFlow(JudgeFlow):
-    """The same requests once more, each for itself: no verdict is shared, and no seed goes out twice."""
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self._shares = False
-
-    async def _ask_judge(self, judge: Model, ask: Ask, own: bytes) -> tuple[Judgement | Failure, list[Reply | Failure]]:
-        return await super()._ask_judge(judge, ask, hashlib.sha256(b"repeat" + own).digest()[:16])
 
 
 def audits(folder: RunFolder, of: str | None = None) -> list[Audit]:

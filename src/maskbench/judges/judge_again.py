@@ -6,7 +6,7 @@ No subject is asked. A verdict set is resumed like a run: what has a verdict kee
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -111,7 +111,7 @@ class Job:
     settings: Settings
     name: str
     prompts: Prompts
-    flow_class: type[JudgeFlow] = CheckJudgeFlow
+    flow_class: Callable[..., JudgeFlow] = CheckJudgeFlow
 
     def begin(self, look: Look | None) -> None:
         """The set's entry in run.json: new, or checked to be by this same judge."""

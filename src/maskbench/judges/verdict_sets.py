@@ -21,6 +21,7 @@ from typing import Self, TypeAlias
 from msgspec.structs import asdict
 
 from maskbench.errors import UnknownVerdicts, UsageError
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
@@ -246,7 +247,7 @@ class AuditSet(VerdictSet):
 
     def notes(self) -> list[str]:
         """What these verdicts are, and what they leave out."""
-        what = "with the options exchanged" if self.audit.kind == "swap" else "in the same requests once more"
+        what = kind_of(self.audit.kind).how.format(temperature=self.settings.judge_sampling.temperature)
         of = f" It is about {part}." if (part := self.part()) else ""
         return [f"An audit: the judge of {self.audit.of} asked {what}.{of}"]
 

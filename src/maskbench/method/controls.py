@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
+from maskbench.method import archetypes
 from maskbench.method.elicit import belief_asks, neutral
 from maskbench.method.judge_ask import Prompts, ask_about, ask_with, options, pressured_turns
 from maskbench.method.pressure import statement_ask
@@ -44,7 +45,7 @@ def _placebo(scenario: Scenario, settings: Settings) -> list[Ask]:
 
 def _provided(scenario: Scenario) -> list[Ask]:
     """The provided facts as a text to be read, and a neutral question on them."""
-    if scenario.archetype != "provided_facts" or not scenario.system_prompt or scenario.kind != "binary":
+    if not archetypes.of(scenario).given or not scenario.system_prompt or scenario.kind != "binary":
         return []
     return [Ask(neutral(provided_question(scenario)), scenario, "provided_check", PROVIDED)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maskbench.method import archetypes
 from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import Ask, Message, Scenario
 
@@ -13,7 +14,7 @@ def belief_asks(scenario: Scenario, samples: int, developer: str | None = None) 
     the set does not have is skipped. `developer` is a developer's system prompt, which stands before the neutral one
     as it does before a pressured one; the published code has none here.
     """
-    if scenario.archetype == "provided_facts":
+    if archetypes.of(scenario).given:
         return []
     direct, *others = scenario.questions
     system = Message.system(SYSTEM_PROMPT, developer)

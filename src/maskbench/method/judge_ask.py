@@ -13,26 +13,24 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from maskbench.errors import UsageError
+from maskbench.method import archetypes
 from maskbench.types import EVASIONS, Ask, Call, JudgeStyle, Kind, Message, Scenario
 
 # Marks that a file must hold: without them the judge would not know the fences, the case or the form that is read.
 _BINARY = ("task", "form_binary")
+_FORMS: Mapping[Kind, Sequence[str]] = {"binary": _BINARY, "numerical": ("task", "form_numerical")}
 _PROMPTS: Mapping[str, Sequence[str]] = {
-    "direct": _BINARY,
-    "consistency": _BINARY,
-    "statement": _BINARY,
-    "disinformation": _BINARY,
-    "continuations": _BINARY,
-    "doubling_down": _BINARY,
-    "numerical": ("task", "form_numerical"),
+    **dict.fromkeys(("direct", "consistency", *archetypes.PROMPTS), _BINARY),
+    "numerical": _FORMS["numerical"],
 }
+LONGEST = 2_000  # characters of a judge prompt that an archetype brings, with its parts filled in
 # Prompts of controls. Every request holds the whole prompt, so the hash of the prompts need not cover them.
 _OF_CONTROLS = ("self_report", "trace", "trace_numerical")
 _CONTROLS = files("maskbench") / "method" / "control_prompts"
@@ -40,11 +38,6 @@ _PARTS = ("task", "options", "evasion", "beliefs", "statements", "form_binary", 
 _CASES: Mapping[str, Sequence[str]] = {
     "case_binary": ("option_a", "option_b", "conversation", "reply", "reminder"),
     "case_numerical": ("proposition", "conversation", "reply", "reminder"),
-}
-_STATEMENTS = {
-    "disinformation": "disinformation",
-    "continuations": "continuations",
-    "doubling_down_known_facts": "doubling_down",
 }
 
 
@@ -95,6 +88,7 @@ class Prompts:
     version: str
     hash: str
     style: JudgeStyle = "reasoning"
+    parts: Mapping[str, str] = field(default_factory=dict)  # what the prompt of an archetype that is brought is made of
 
 
 def load_prompts(folder: Traversable | Path | str | None = None, style: JudgeStyle = "reasoning") -> Prompts:
@@ -115,7 +109,7 @@ def load_prompts(folder: Traversable | Path | str | None = None, style: JudgeSty
     texts |= {name: _fill(_HEADER.sub("", _file(_CONTROLS, name)).strip(), parts) for name in _OF_CONTROLS}
     hashed = [sorted(bodies.items()), *((_REMINDERS_ALONE,) if alone else (_SCHEMAS, _REMINDERS)), _AGAIN]
     digest = hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
-    return Prompts(texts, _version(raw["task"]), digest, style)
+    return Prompts(texts, _version(raw["task"]), digest, style, parts)
 
 
 _HEADER = re.compile(r"\A\s*<!--(.*?)-->", re.DOTALL)
@@ -146,14 +140,41 @@ def _check(path: str, name: str, text: str) -> None:
         raise UsageError(f"The judge prompt {path} is empty. Write it, or copy it from the packaged prompts.")
     needed = {**_PROMPTS, **_CASES}.get(name, ())
     known = _PARTS if name in _PROMPTS else needed
+    if wrong := _wrong_marks(text, needed, known):
+        raise UsageError(f"The judge prompt {path} {wrong}.")
+
+
+def _wrong_marks(text: str, needed: Sequence[str], known: Sequence[str]) -> str | None:
+    """What is the matter with the marks in a prompt, as the end of a sentence; None where nothing is."""
     marks = _MARK.findall(text)
     for mark in needed:
         if mark not in marks:
-            raise UsageError(f"The judge prompt {path} lacks {{{{{mark}}}}}. Put it where that text is to stand.")
+            return f"lacks {{{{{mark}}}}}. Put it where that text is to stand"
     for mark in marks:
         if mark not in known:
             allowed = ", ".join(f"{{{{{name}}}}}" for name in known) or "none"
-            raise UsageError(f"The judge prompt {path} holds {{{{{mark}}}}}, which means nothing there: {allowed}.")
+            return f"holds {{{{{mark}}}}}, which means nothing there: {allowed}"
+    return None
+
+
+def wrong_prompt(text: str, kind: Kind) -> str | None:
+    """What is the matter with a judge prompt that an archetype brings, as the end of a sentence; None where nothing is.
+
+    Its marks are those of the packaged prompts; nothing in it may look like a fence, which the judge takes for
+    material, or like the control tokens of a chat template.
+    """
+    if wrong := _wrong_marks(text, _FORMS[kind], _PARTS):
+        return wrong
+    if _FENCE_LIKE.search(text):
+        return "holds what looks like a fence, `<NAME CODE>`. Leave it out: what is to be judged is fenced by maskbench"
+    if _material(text) != text:
+        return "holds a control token of a chat template, or what no JSON can hold. Leave it out"
+    return None
+
+
+def length_of(text: str) -> int:
+    """How many characters a judge prompt has with the packaged parts in it, in the style in which it is longer."""
+    return max(len(_fill(text, load_prompts(style=style).parts)) for style in get_args(JudgeStyle))
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
@@ -200,9 +221,7 @@ def _ask(
     scenario: Scenario, call: Call, elicitation: int, run: int, replies: Sequence[str], prompts: Prompts, seed: int
 ) -> Ask:
     turns = _conversation(scenario, call, elicitation)
-    return _ask_in(
-        prompts.texts[_prompt(scenario, call)], scenario, call, elicitation, run, turns, replies, prompts, seed
-    )
+    return _ask_in(_system(scenario, call, prompts), scenario, call, elicitation, run, turns, replies, prompts, seed)
 
 
 def _ask_in(
@@ -254,10 +273,14 @@ def pressured_turns(scenario: Scenario) -> Turns:
     return tuple(_conversation(scenario, "statement", 0))
 
 
-def _prompt(scenario: Scenario, call: Call) -> str:
+def _system(scenario: Scenario, call: Call, prompts: Prompts) -> str:
+    """The prompt for the replies to this call; an archetype may bring one for statements."""
+    definition = archetypes.of(scenario)
+    if call == "statement" and definition.judge is not None:
+        return _fill(definition.judge.strip(), prompts.parts)
     if scenario.kind == "numerical":
-        return "numerical"
-    return _STATEMENTS.get(scenario.archetype, "statement") if call == "statement" else call
+        return prompts.texts["numerical"]
+    return prompts.texts[definition.prompt if call == "statement" else call]
 
 
 def _conversation(scenario: Scenario, call: Call, elicitation: int) -> Iterable[tuple[str, str]]:
@@ -329,6 +352,8 @@ def _material(text: str) -> str:
     """The whole text, fit to be sent: control tokens get a space after their bracket, what no JSON takes a �."""
     return _CONTROL.sub(r"\g<0> ", _UNSENDABLE.sub("\ufffd", text))
 
+
+_FENCE_LIKE = re.compile(r"</?\w+ [0-9a-f]{8,16}>")
 
 _PIVOT = re.compile(r"<pivotal>(.*?)</pivotal>", re.DOTALL)
 _TAG = re.compile(r"</?pivotal>")

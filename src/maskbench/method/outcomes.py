@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
+from maskbench.method import archetypes
 from maskbench.method.asks import is_filtered_evasion, is_joint, subject_asks
 from maskbench.method.classify import accuracy, classify, counted, over_statements
 from maskbench.method.resolve import given, resolve, resolve_joint
@@ -160,7 +161,7 @@ def _missing(items: Items, settings: Settings) -> list[bool]:
 
 def belief(scenario: Scenario, items: Sequence[Item], settings: Settings, rules: RuleSet) -> Resolved:
     """What the belief items of a scenario come to."""
-    if scenario.archetype == "provided_facts":
+    if archetypes.of(scenario).given:
         return given(scenario.truth)
     verdicts = {(item.elicitation, item.run): verdict_on(item, settings) for item in items}
     if scenario.kind == "numerical":

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maskbench.method.archetypes import in_order, number_of
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, lying_curve, p_lie_bounds, ratio, repeat_interval
-from maskbench.types import ARCHETYPES, OUTCOMES, Archetype, Call, Cause, OutcomeName, Scored, Stage
+from maskbench.types import OUTCOMES, Archetype, Call, Cause, OutcomeName, Scored, Stage
 
 RATES = (
     "p_lie",
@@ -66,7 +67,7 @@ class Table:
 
     weights: NDArray[np.float64]
     clusters: NDArray[np.int64]
-    archetypes: NDArray[np.int8]
+    archetypes: NDArray[np.int64]
     outright: NDArray[np.int8]
     accuracy: NDArray[np.int8]
     lies: NDArray[np.int16]
@@ -95,7 +96,12 @@ class Table:
 
     def of(self, archetype: Archetype) -> Table:
         """The rows of one archetype."""
-        return self.where(self.archetypes == ARCHETYPES.index(archetype))
+        return self.where(self.archetypes == number_of(archetype))
+
+    @property
+    def given(self) -> NDArray[np.bool_]:
+        """Where the facts were given, so that no belief was asked for."""
+        return np.asarray(self.accuracy == _ACCURACIES.index("not_applicable"))
 
 
 def tabulate(scored: Iterable[Scored]) -> tuple[Table, dict[Archetype, Tally]]:
@@ -106,12 +112,12 @@ def tabulate(scored: Iterable[Scored]) -> tuple[Table, dict[Archetype, Tally]]:
         tallies.setdefault(scenario.archetype, Tally()).add(scenario)
         rows.append(_row(scenario))
     columns = np.array(rows, dtype=_ROW)
-    order = {archetype: tallies[archetype] for archetype in ARCHETYPES if archetype in tallies}
+    order = {archetype: tallies[archetype] for archetype in in_order(tallies)}
     return Table(*(columns[name] for name in Table.__slots__)), order
 
 
 _ROW = np.dtype(
-    [("weights", "f8"), ("clusters", "i8"), ("archetypes", "i1"), ("outright", "i1"), ("accuracy", "i1")]
+    [("weights", "f8"), ("clusters", "i8"), ("archetypes", "i8"), ("outright", "i1"), ("accuracy", "i1")]
     + [(name, "i2") for name in ("lies", "honest", "evasive", "absent", "disputed")]
     + [("leaning", "f8", (4,)), ("asked", "i2")]
 )
@@ -122,7 +128,7 @@ def _row(scored: Scored) -> tuple[float | int | list[float], ...]:
     return (
         scored.weight,
         int.from_bytes(hashlib.sha256(scored.proposition.strip().encode()).digest()[:8], "big", signed=True),
-        ARCHETYPES.index(scored.archetype),
+        number_of(scored.archetype),
         -1 if scored.asked_outright is None else int(scored.asked_outright),
         _ACCURACIES.index(scored.accuracy),
         seen["lie"],

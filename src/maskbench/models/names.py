@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,14 +27,106 @@ class Defaults:
     scenarios: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A model to be opened: its full name, its part in the run, and all that it may hang on."""
+
+    name: str
+    stage: Stage
+    settings: Settings
+    environ: Mapping[str, str]
+    gate: asyncio.Semaphore
+    learned: Mapping[str, Any] | None = None
+    stock: Stock | None = None
+
+    @property
+    def rest(self) -> str:
+        """The name without its kind: what stands behind the first slash."""
+        return self.name.partition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """What stands before the first slash of a name that is no service's, and how such a model is opened.
+
+    `stages` are the parts that it can take. `check` says whether a name can be such a model's, before anything else
+    is asked of it; `try_out` what `open` would raise, where opening takes long.
+    """
+
+    open: Callable[[Opening], Model]
+    stages: tuple[Stage, ...] = ("subject", "judge")
+    defaults: Defaults = Defaults()
+    check: Callable[[str], object] | None = None
+    try_out: Callable[[Opening], object] | None = None
+
+
+def _hf(opening: Opening) -> Model:
+    from maskbench.models.hf.opening import open_hf
+
+    return open_hf(opening.name, opening.settings, opening.stage, opening.environ, opening.stock)
+
+
+def _hf_name(name: str) -> object:
+    from maskbench.models.hf.opening import place_of
+
+    return place_of(name)
+
+
+def _try_hf(opening: Opening) -> None:
+    from maskbench.models.hf.opening import check_hf
+
+    check_hf(opening.name, opening.settings, opening.stage, opening.environ)
+
+
+def _sim(opening: Opening) -> Model:
+    from maskbench.models.sim import SimSubject
+
+    return SimSubject(opening.name, opening.settings.seed, opening.settings.beliefs)
+
+
+def _sim_judge(opening: Opening) -> Model:
+    from maskbench.models.sim import SimJudge
+
+    return SimJudge(opening.name, opening.settings.seed)
+
+
+def _pinocchio(opening: Opening) -> Model:
+    from maskbench.pinocchio.network import open_pinocchio
+
+    return open_pinocchio(opening.name, opening.settings.sampling)
+
+
+def _rules(opening: Opening) -> Model:
+    from maskbench.pinocchio.rule_judge import NAME, SandboxJudge
+
+    if opening.name != NAME:
+        raise UnknownModel(f"There is no judge {opening.name!r}; there is {NAME}.")
+    return SandboxJudge()
+
+
+def _scripted(opening: Opening) -> Model:
+    from maskbench.models.scripted import load_script
+
+    return load_script(opening.name, Path(opening.rest))
+
+
+_OF_PINOCCHIO = Defaults(judge="rules/sandbox", scenarios="sandbox")
+KINDS: Mapping[str, ModelKind] = {
+    "hf": ModelKind(_hf, check=_hf_name, try_out=_try_hf),
+    "pinocchio": ModelKind(_pinocchio, ("subject",), _OF_PINOCCHIO),
+    "sim": ModelKind(_sim, ("subject",), Defaults(judge="sim-judge", scenarios="starter")),
+    "sim-judge": ModelKind(_sim_judge, ("judge",)),
+    "rules": ModelKind(_rules, ("judge",)),
+    "scripted": ModelKind(_scripted),
+}
+
+
 def defaults(subject: str) -> Defaults:
     """The defaults of a subject; most have none, and need both to be named."""
-    match _kind(subject):
-        case "sim":
-            return Defaults(judge="sim-judge", scenarios="starter")
-        case "pinocchio" | "hf" if is_pinocchio(subject):
-            return Defaults(judge="rules/sandbox", scenarios="sandbox")
-    return Defaults()
+    if is_pinocchio(subject):
+        return _OF_PINOCCHIO
+    kind = KINDS.get(_kind(subject))
+    return kind.defaults if kind else Defaults()
 
 
 def is_pinocchio(subject: str) -> bool:
@@ -50,12 +142,11 @@ def check_name(name: str) -> None:
     """Raise UnknownModel for a name that can be no model's, before anything else is asked of it."""
     from maskbench.models.chat.providers import parse
 
-    if _kind(name) == "hf":
-        from maskbench.models.hf.opening import place_of
-
-        place_of(name)
-    elif _kind(name) not in ("sim", "sim-judge", "pinocchio", "rules", "scripted"):
+    kind = KINDS.get(_kind(name))
+    if kind is None:
         parse(name)
+    elif kind.check:
+        kind.check(name)
 
 
 def check_models(settings: Settings, environ: Mapping[str, str]) -> None:
@@ -73,12 +164,12 @@ def check_judges(settings: Settings, environ: Mapping[str, str]) -> None:
 
 
 def _check_one(name: str, stage: Stage, settings: Settings, environ: Mapping[str, str]) -> None:
-    if _kind(name) == "hf":
-        from maskbench.models.hf.opening import check_hf
-
-        check_hf(name, settings, stage, environ)
+    opening = Opening(name, stage, settings, environ, asyncio.Semaphore(1))
+    kind = KINDS.get(_kind(name))
+    if kind and kind.try_out:
+        kind.try_out(opening)
     else:
-        _open(name, stage, settings, environ, asyncio.Semaphore(1), None, None)
+        _open(opening)
 
 
 def open_models(
@@ -95,7 +186,7 @@ def open_models(
     is asked.
     """
     _check_pairing(settings)
-    subject = _open(settings.subject, "subject", settings, environ, gate, learned.get("subject"), stock)
+    subject = _open(Opening(settings.subject, "subject", settings, environ, gate, learned.get("subject"), stock))
     return subject, open_judges(settings, environ, gate, learned, stock)
 
 
@@ -108,10 +199,10 @@ def open_judges(
 ) -> dict[Kind, Model]:
     """The judge for each kind of scenario, without a subject; `learned`, `stock` and errors as for `open_models`."""
     _check_pairing(settings)
-    binary = _open(settings.judge, "judge", settings, environ, gate, learned.get("binary"), stock)
+    binary = _open(Opening(settings.judge, "judge", settings, environ, gate, learned.get("binary"), stock))
     if settings.numeric_judge == settings.judge:
         return {"binary": binary, "numerical": binary}
-    numeric = _open(settings.numeric_judge, "judge", settings, environ, gate, learned.get("numeric"), stock)
+    numeric = _open(Opening(settings.numeric_judge, "judge", settings, environ, gate, learned.get("numeric"), stock))
     return {"binary": binary, "numerical": numeric}
 
 
@@ -125,71 +216,30 @@ def _check_pairing(settings: Settings) -> None:
             raise UsageError(f"{judge} reads only what pinocchio says. Give {settings.subject} another --judge.")
 
 
-def _open(
-    name: str,
-    stage: Stage,
-    settings: Settings,
-    environ: Mapping[str, str],
-    gate: asyncio.Semaphore,
-    learned: Mapping[str, Any] | None,
-    stock: Stock | None,
-) -> Model:
-    match _kind(name), stage:
-        case "hf", _:
-            from maskbench.models.hf.opening import open_hf
-
-            return open_hf(name, settings, stage, environ, stock)
-        case "sim", "subject":
-            from maskbench.models.sim import SimSubject
-
-            return SimSubject(name, settings.seed, settings.beliefs)
-        case "sim-judge", "judge":
-            from maskbench.models.sim import SimJudge
-
-            return SimJudge(name, settings.seed)
-        case "pinocchio", "subject":
-            from maskbench.pinocchio.network import open_pinocchio
-
-            return open_pinocchio(name, settings.sampling)
-        case "rules", "judge":
-            from maskbench.pinocchio.rule_judge import NAME, SandboxJudge
-
-            if name != NAME:
-                raise UnknownModel(f"There is no judge {name!r}; there is {NAME}.")
-            return SandboxJudge()
-        case "sim" | "sim-judge" | "pinocchio" | "rules" as kind, _:
-            raise UsageError(
-                f"{name} cannot be the {stage}. {kind} is a {'judge' if stage == 'subject' else 'subject'}."
-            )
-        case "scripted", _:
-            from maskbench.models.scripted import load_script
-
-            return load_script(name, Path(name.partition("/")[2]))
-    return _chat(name, stage, settings, environ, gate, learned)
+def _open(opening: Opening) -> Model:
+    kind = KINDS.get(named := _kind(opening.name))
+    if kind is None:
+        return _chat(opening)
+    if opening.stage not in kind.stages:
+        raise UsageError(f"{opening.name} cannot be the {opening.stage}. {named} is a {kind.stages[0]}.")
+    return kind.open(opening)
 
 
-def _chat(
-    name: str,
-    stage: Stage,
-    settings: Settings,
-    environ: Mapping[str, str],
-    gate: asyncio.Semaphore,
-    learned: Mapping[str, Any] | None,
-) -> Model:
+def _chat(opening: Opening) -> Model:
     from maskbench.models.chat.client import ChatModel, Patience
     from maskbench.models.chat.providers import endpoint
 
-    subject = stage == "subject"
+    settings, subject = opening.settings, opening.stage == "subject"
     return ChatModel(
-        name=name,
-        endpoint=endpoint(name, environ),
+        name=opening.name,
+        endpoint=endpoint(opening.name, opening.environ),
         sampling=settings.sampling if subject else settings.judge_sampling,
-        stage=stage,
-        gate=gate,
+        stage=opening.stage,
+        gate=opening.gate,
         patience=Patience(timeout=settings.timeout, retries=settings.retries),
         on_truncation=settings.on_truncation if subject else "judge",  # a judge that was cut is read, or not
         send_seed=settings.send_seed,
-        learned=learned,
+        learned=opening.learned,
         extra=_extra(settings) if subject else None,
     )
 

@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 import orjson
 
 from maskbench.errors import UsageError
+from maskbench.method import archetypes
 from maskbench.method.judge_ask import options, replies_in
 from maskbench.types import Ask, Failure, NoBelief, Option, Range, Reply, Scenario, Token, Usage
 
@@ -109,7 +110,7 @@ class SimSubject:
         planted = self.planted
         own = Random(f"{self._seed} mind {scenario.archetype} {scenario.task_id}")
         right, wrong = _answers(scenario)
-        provided = scenario.archetype == "provided_facts"
+        provided = archetypes.of(scenario).given
         accurate = own.random() < planted.accuracy or provided
         unsure = own.random() < planted.unsure and not provided
         ways: list[NoBelief] = ["unsure"]

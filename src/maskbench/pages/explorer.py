@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from maskbench.judges.verdict_sets import OpenRun, Readable, VerdictSet, reading
+from maskbench.method import archetypes
 from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items
@@ -23,7 +24,7 @@ from maskbench.report.sections.story import belief_story, belief_words, story, v
 from maskbench.scenarios import canonical
 from maskbench.scenarios.versions import is_starter
 from maskbench.settings import Settings
-from maskbench.types import Ask, Disputed, Failure, Item, Json, Judgement, Range, Reply, Scenario
+from maskbench.types import Archetype, Ask, Disputed, Failure, Item, Json, Judgement, Range, Reply, Scenario
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -100,7 +101,8 @@ def contents(
     with ExitStack() as stack:
         shown = [_run(stack.enter_context(reading(run)), rules, verdicts, include_text) for run in runs]
         table = Texts()
-        scenarios = [entry for places in _aligned(shown) if any((entry := _entry(places, shown, table))["results"])]
+        aligned = list(_aligned(shown))
+        scenarios = [entry for places in aligned if any((entry := _entry(places, shown, table))["results"])]
     done = sum(result is not None for scenario in scenarios for result in scenario["results"])
     texts, cut = table.fitted(BUDGET * max(1.0, done / 1_000))
     about = [
@@ -111,10 +113,19 @@ def contents(
         }
         for run, name in zip(shown, _names(shown, names), strict=True)
     ]
-    return {"runs": about, "cut": cut, "scenarios": scenarios}, texts
+    return {"runs": about, "cut": cut, "archetypes": _titles(aligned), "scenarios": scenarios}, texts
+
+
+def _titles(aligned: Sequence[Sequence[_Place]]) -> dict[Archetype, str]:
+    """What people call the archetypes of these scenarios, in the order of the table."""
+    known = {place[0].archetype: archetypes.of(place[0]) for places in aligned for place in places if place}
+    return {name: known[name].title.lower() for name in archetypes.in_order(known)}
 
 
 # Reading runs
+
+
+_Place = tuple[Scenario, float] | None  # a scenario with its weight in one run
 
 
 @dataclass(frozen=True, slots=True)

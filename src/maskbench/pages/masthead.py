@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from maskbench.report.format import times
+from maskbench.report.of_runs import facts_given
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.headline import PRESSES
 
@@ -58,7 +59,7 @@ def method(runs: Sequence[Run]) -> str:
     most = times(max(done), "scenario") if len({*done}) == 1 else f"up to {times(max(done), 'scenario')}"
     where = f"In {most}" if max(done) else "In every scenario that is done"
     who = "the model" if len(runs) == 1 else "every model"
-    if all([*run.summary["by_archetype"]] == ["provided_facts"] for run in runs):
+    if all(0 < facts_given(run.summary) == sum(run.summary["counts"].values()) for run in runs):
         return (
             f"{where}, {who} was given a fact in its instructions, and then put under pressure to say the opposite. "
             "Contradicting that fact is a lie here."
@@ -71,7 +72,7 @@ def method(runs: Sequence[Run]) -> str:
 
 def _given(runs: Sequence[Run]) -> str:
     """In how many scenarios nothing is asked neutrally, because the facts are given."""
-    given = {sum(run.summary["by_archetype"].get("provided_facts", {}).get("counts", {}).values()) for run in runs}
+    given = {facts_given(run.summary) for run in runs}
     if not any(given):
         return ""
     return f" (in {max(given):,} of them it was told the facts instead)" if len(given) == 1 else " (or told the facts)"

@@ -56,6 +56,11 @@ def statements(run: Scored) -> int:
     return int(next(iter(run.summary["counts_at"])))
 
 
+def facts_given(summary: Json) -> int:
+    """In how many scenarios the facts were given, so that nothing was asked neutrally."""
+    return int(summary["accuracy_counts"].get("not_applicable", 0))
+
+
 def unit(runs: Sequence[Scored]) -> str:
     """What the shares of these runs are shares of; scenarios weigh the same, however many statements they have."""
     return "statements" if any(statements(run) > 1 for run in runs) else "scenarios"

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Done, OpenRun, reading
+from maskbench.method import archetypes
 from maskbench.method.outcomes import Items
 from maskbench.method.rates import tabulate
 from maskbench.method.rules import RuleSet, named
@@ -130,7 +131,7 @@ class _Look:
 
     def see(self, done: Done) -> None:
         """Take in one scenario that is done."""
-        if done.scenario.archetype != "provided_facts":
+        if not archetypes.of(done.scenario).given:
             self.held[_how(done.items, done.scored)].append(done.scored)
         self.example = _better(self.example, done)
 

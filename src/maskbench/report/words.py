@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from maskbench.method.archetypes import TABLE
 from maskbench.plain import one_line
+
+Json = Mapping[str, Any]
 
 RATES: Mapping[str, str] = {
     "p_lie": "P(lie)",
@@ -32,17 +36,6 @@ FACTORS: Mapping[str, str] = {  # P(lie) is the product of these
     "belief_share": "beliefs",
     "answered_share": "× answers",
     "conditional_lie_rate": "× lies",
-}
-ARCHETYPES: Mapping[str, tuple[str, str]] = {
-    "known_facts": ("Known facts", "A fact that everybody can know, and a task that wants it denied."),
-    "provided_facts": (
-        "Provided facts",
-        "The fact stands in its instructions and plays the belief; the user asks for it.",
-    ),
-    "doubling_down_known_facts": ("Doubling down", "A false answer was put in its mouth; now it is asked again."),
-    "statistics": ("Statistics", "A figure, and a task that wants another one."),
-    "continuations": ("Continuations", "A draft that leans the wrong way, to be carried on."),
-    "disinformation": ("Disinformation", "A request to write what spreads a falsehood."),
 }
 OUTRIGHT = {  # does the scenario ask for the falsehood itself?
     "yes": "asked for the falsehood",
@@ -91,9 +84,21 @@ def heading(rate: str) -> str:
     return name[0].upper() + name[1:]
 
 
-def archetype(name: str) -> str:
-    """What an archetype is called; one that is not ours by its own name."""
-    return ARCHETYPES[name][0] if name in ARCHETYPES else one_line(name, 40)
+def archetype(name: str, summaries: Iterable[Json] = ()) -> str:
+    """What an archetype is called; one that a scenario set brought as the runs of these summaries keep it."""
+    row = TABLE.get(name)
+    return row.title if row else one_line(_brought(name, summaries).get("title", name.replace("_", " ")), 40)
+
+
+def pressing(name: str, summaries: Iterable[Json]) -> str:
+    """A sentence on who presses and for what in an archetype; nothing where none was written."""
+    row = TABLE.get(name)
+    return row.text if row else _brought(name, summaries).get("text", "")
+
+
+def _brought(name: str, summaries: Iterable[Json]) -> Mapping[str, str]:
+    kept = (summary["scenarios"].get("archetypes", {}).get(name) for summary in summaries)
+    return next(filter(None, kept), {})
 
 
 def cause(name: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.verdict_sets import check_no_audit, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import tabulate
@@ -93,7 +94,7 @@ def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[
 def _asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
     """Which of these verdict sets are of the same judge as the run's own, asked in the same way."""
     sets = arm.record.get("verdict_sets", {})
-    odd = {name for name, about in sets.items() if "second" in about or about.get("audit", {}).get("kind") == "swap"}
+    odd = {name for name, about in sets.items() if "second" in about or _flips(about.get("audit"))}
     same = {name for name in sets if sets[name]["protocol"] == arm.protocol} - odd
     return [name for name in names if name != VERDICTS and (name in same or name not in sets)]
 
@@ -123,6 +124,11 @@ def _again(rows: Mapping[Key, Scored], keys: Sequence[Key]) -> Floats:
         table, _ = tabulate(rows[keys[place]] for place in places)
         shares[places] = _share(table.lies, table.usable)
     return shares
+
+
+def _flips(audit: Json | None) -> bool:
+    """Whether it is an audit in which the options stood in other places than in the run."""
+    return audit is not None and kind_of(audit["kind"]).flips
 
 
 def _share(lies: NDArray[np.int16], usable: NDArray[np.int16]) -> Floats:

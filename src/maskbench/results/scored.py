@@ -38,7 +38,7 @@ from maskbench.runs.store import Store
 from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
-from maskbench.types import ARCHETYPES, Archetype, Json, OutcomeName, Reply, Scored
+from maskbench.types import Archetype, Json, OutcomeName, Reply, Scored
 
 if TYPE_CHECKING:
     import polars
@@ -307,7 +307,7 @@ def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
     """What the rates of a second look are estimated from, and how it was done."""
     look = {"first": verdicts.look.first, "share": verdicts.look.share, "below": verdicts.look.below}
     about = {**look, "seed": verdicts.look.seed, **phases.about()}
-    unseen = {archetype: phases.unseen(archetype) for archetype in (None, *ARCHETYPES)}
+    unseen = {archetype: phases.unseen(archetype) for archetype in (None, *verdicts.wanted())}
     return Weighed(phases.weighted(), unseen, phases.first.values(), about)
 
 

@@ -46,7 +46,7 @@ from maskbench.results.summary_json import (
 from maskbench.runs.endings import ended_said
 from maskbench.settings import Settings
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, difference_ratio, ratio
-from maskbench.types import ARCHETYPES, CALLS, Archetype, Cause, Json, Scored, Stage
+from maskbench.types import CALLS, Archetype, Cause, Json, Scored, Stage
 
 SCHEMA = 1
 
@@ -278,7 +278,7 @@ def _planted(table: Table, subject: Mapping[str, Any], rules: RuleSet) -> Plante
     planted = subject.get("planted")
     if not planted or not len(table.weights):
         return None
-    elicited = table.archetypes != ARCHETYPES.index("provided_facts")
+    elicited = ~table.given
     unsure = planted["unsure"] * float(table.weights[elicited].sum() / table.weights.sum())
     lie, evade = planted["lie"], planted["evade"]
     evades_unsure = evade * unsure if rules.evasion_first else 0.0  # it evades whether it has a belief or not

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from maskbench.runs.run_json import About, PromptsUsed
+from maskbench.runs.run_json import About, ArchetypeWords, PromptsUsed
 from maskbench.types import Call, Cause, Evasion, NoBelief, OutcomeName, Stage
 
 Ends = Annotated[list[float], Meta(min_length=2, max_length=2)]  # of an interval, or least and greatest
@@ -176,6 +176,7 @@ class ScenariosShown(Struct, forbid_unknown_fields=True, kw_only=True):
     measured_hash: str
     n: int
     public: str | None
+    archetypes: dict[str, ArchetypeWords] | UnsetType = UNSET  # that the set brought, by name
     done: int
 
 

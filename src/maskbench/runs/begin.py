@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from importlib.metadata import version
 from typing import NamedTuple
+
+from msgspec import UNSET
 
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
@@ -15,12 +18,12 @@ from maskbench.method.rules import named
 from maskbench.runs.folder import RECORD, RunFolder, check_same
 from maskbench.runs.loop import Watcher
 from maskbench.runs.record import now
-from maskbench.runs.run_json import About, Judges, Models, PromptsUsed, Record, TakenScenarios
+from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
 from maskbench.runs.store import Store
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
 from maskbench.settings import JUDGING, LEAST, MOST, Settings, protocol_id
-from maskbench.types import ARCHETYPES, Scenario
+from maskbench.types import Archetype, Scenario
 
 FEW = 3  # remarks on a set that are told when a run begins
 
@@ -69,12 +72,12 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
         fingerprint.add(scenario)
         remarks.add(scenario)
         keys.append(scenario.key)
-        if scenario.kind == "numerical" and scenario.archetype in (settings.archetypes or ARCHETYPES):
+        if scenario.kind == "numerical" and scenario.archetype in (settings.archetypes or (scenario.archetype,)):
             _check_beliefs(settings)
     found = {archetype for archetype, _ in keys}
     for archetype in settings.archetypes:
         if archetype not in found:
-            raise UsageError(f"--archetype {archetype}: {settings.scenarios} has only {', '.join(sorted(found))}.")
+            raise UsageError(_not_there(archetype, settings.scenarios, sorted(found)))
     keys = [key for key in keys if not settings.archetypes or key[0] in settings.archetypes]
     if settings.sample is not None:
         weights = draw(keys, settings.sample, settings.seed)
@@ -84,6 +87,13 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
         weights = dict.fromkeys(keys, 1.0)
     scenarios = (scenario for scenario in source if scenario.key in weights)
     return Taken(weights, fingerprint.hexdigest(), scenarios, remarks)
+
+
+def _not_there(archetype: Archetype, source: str, there: list[Archetype]) -> str:
+    """That a set does not have an archetype, what it has, and which of these may be meant."""
+    close = get_close_matches(archetype, there, 1)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return f"--archetype {archetype}: {source} has only {', '.join(there)}.{meant}"
 
 
 def _check_beliefs(settings: Settings) -> None:
@@ -198,8 +208,11 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
     try:
         measured = SetHash()
         store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
+        brought: dict[Archetype, ArchetypeWords] = {}
         for scenario, _ in store.scenarios():
             measured.add(scenario)
+            if own := scenario.definition:
+                brought[own.name] = ArchetypeWords(own.title, own.text)
         record = Record(
             maskbench=version("maskbench"),
             created=now(),
@@ -214,6 +227,7 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
                 measured_hash=measured.hexdigest(),
                 n=len(weights),
                 public=remarks.public,
+                archetypes=brought or UNSET,
             ),
             sessions=[],
         )

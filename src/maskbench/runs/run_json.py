@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 import orjson
@@ -86,6 +86,13 @@ class PromptsUsed(Struct, forbid_unknown_fields=True, kw_only=True):
     hash: str
 
 
+class ArchetypeWords(Struct, forbid_unknown_fields=True):
+    """What people read of an archetype that the scenario set brought."""
+
+    title: str
+    text: str
+
+
 class TakenScenarios(Struct, forbid_unknown_fields=True, kw_only=True):
     """The scenario set and what the run took of it, with hashes of both."""
 
@@ -95,6 +102,7 @@ class TakenScenarios(Struct, forbid_unknown_fields=True, kw_only=True):
     measured_hash: str
     n: int
     public: str | UnsetType | None = UNSET  # unset: from before it was noted, and the rows say
+    archetypes: dict[str, ArchetypeWords] | UnsetType = UNSET  # that the set brought, by name
 
 
 class Ended(Struct, forbid_unknown_fields=True):
@@ -133,7 +141,7 @@ class Look(Struct, frozen=True, forbid_unknown_fields=True):
 class Audited(Struct, frozen=True, forbid_unknown_fields=True):
     """Whose verdicts an audit asks for again, and how; of a sample, or of everything."""
 
-    kind: Literal["swap", "repeat"]
+    kind: str  # a row of judges/audit_kinds.py
     of: str
     sample: int | None = None
     seed: int = 0

@@ -21,6 +21,7 @@ from maskbench.errors import RunError, RunUnreadable
 from maskbench.runs.disk import check_file, create
 from maskbench.runs.fitting import misfit, writer
 from maskbench.scenarios import pack, unpack
+from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.types import (
     CHECK_CALLS,
     Archetype,
@@ -587,6 +588,8 @@ def _scenario(row: bytes, weight: Any) -> Scenario:
     """A scenario as it was packed; raises ValueError for one that no set can hold."""
     scenario = unpack(row)
     if problem := misfit(scenario, Scenario):
+        raise ValueError(problem)
+    if problem := wrong_archetype(scenario):
         raise ValueError(problem)
     if (scenario.kind == "numerical") != isinstance(scenario.truth, Range):
         raise ValueError(f"{scenario.task_id} is {scenario.kind}, and its truth is {scenario.truth!r}")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import orjson
 
-from maskbench.types import Range, Scenario
+from maskbench.types import Definition, Range, Scenario
 
 
 def canonical(scenario: Scenario) -> bytes:
     """What is measured, as bytes: the same for the same scenario, whatever file and format it came from.
 
-    Canary, further columns and the mark of what was asked outright are left out: no model sees them.
+    Canary, further columns, the mark of what was asked outright and an archetype's words for people are left out: no
+    model sees them. An archetype of the paper is known by its name.
     """
     truth = scenario.truth
     first_turn = scenario.first_turn
+    own = {} if scenario.definition is None else {"definition": _measured(scenario.definition)}
     return orjson.dumps(
         {
             "archetype": scenario.archetype,
@@ -28,9 +30,16 @@ def canonical(scenario: Scenario) -> bytes:
             "user_prompt": scenario.user_prompt,
             "questions": [question or None for question in scenario.questions],
             "first_turn": first_turn,
+            **own,
         },
         option=orjson.OPT_SORT_KEYS,
     )
+
+
+def _measured(definition: Definition) -> dict[str, str | bool | None]:
+    """What of an archetype that is none of the paper's changes what subject or judge are asked."""
+    judge = definition.judge.strip() if definition.judge else None
+    return {"given": definition.given, "scripted": definition.scripted, "prompt": definition.prompt, "judge": judge}
 
 
 def _bounds(truth: Range) -> list[float | None]:
@@ -63,18 +72,22 @@ def pack(scenario: Scenario) -> bytes:
 
     JSON has no infinity: an open side of the truth is null there.
     """
-    return orjson.dumps(scenario, default=dict)  # `dict` turns another kind of mapping into one
+    whole = {field.name: getattr(scenario, field.name) for field in fields(scenario)}
+    if scenario.definition is None:
+        del whole["definition"]  # as rows have always been packed
+    return orjson.dumps(whole, default=dict)  # `dict` turns another kind of mapping into one
 
 
 def unpack(packed: bytes) -> Scenario:
     """The scenario that `pack` was given."""
     row = orjson.loads(packed)
-    truth, first_turn = row["truth"], row["first_turn"]
+    truth, first_turn, definition = row["truth"], row["first_turn"], row.get("definition")
     return Scenario(
         **row
         | {
             "truth": Range.between(**truth) if isinstance(truth, dict) else truth,
             "questions": tuple(row["questions"]),
             "first_turn": tuple(first_turn) if first_turn else None,
+            "definition": Definition(**definition | {"people": tuple(definition["people"])}) if definition else None,
         }
     )

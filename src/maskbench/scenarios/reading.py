@@ -6,14 +6,15 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from maskbench.errors import Problem, ScenarioError
+from maskbench.method.archetypes import TABLE
 from maskbench.scenarios.columns import described_wrongly
 from maskbench.scenarios.formats import Header, ScenarioFile, read_file
 from maskbench.scenarios.rows import COLUMNS, read_row, required_columns
-from maskbench.types import Scenario
+from maskbench.types import Archetype, Definition, Scenario
 
 MANY = 1_000  # problems after which iterating gives up; `scan` goes on to the end
 
@@ -27,6 +28,7 @@ class ScenarioSet:
     problems: tuple[Problem, ...] = ()  # of the set as a whole, found before any row is read
     licence: str | None = None
     drawn: tuple[Scenario, ...] = ()  # made by a program and in no file
+    own: Mapping[Archetype, Definition] = field(default_factory=dict)  # archetypes that the set brings
 
     def __iter__(self) -> Iterator[Scenario]:
         """Every scenario, in the order of the files.
@@ -53,7 +55,7 @@ class ScenarioSet:
         yield from self.drawn
         seen: dict[bytes, tuple[str, int]] = {}
         for file in self.files:
-            for item in _scan_file(file):
+            for item in _scan_file(file, {**TABLE, **self.own}):
                 yield item if isinstance(item, Problem) else _once(seen, file, *item)
                 if described and not isinstance(item, Problem):
                     yield from described_wrongly(item[1], file.shown, item[0])
@@ -68,9 +70,9 @@ def _once(seen: dict[bytes, tuple[str, int]], file: ScenarioFile, row: int, scen
     return file.problem(row, "task_id", twice, "Give it an id of its own, or remove it")
 
 
-def _scan_file(file: ScenarioFile) -> Iterator[tuple[int, Scenario] | Problem]:
-    """Every scenario of a file with the number of its row, and every problem."""
-    columns = _Columns(file)
+def _scan_file(file: ScenarioFile, known: Mapping[Archetype, Definition]) -> Iterator[tuple[int, Scenario] | Problem]:
+    """Every scenario of a file with the number of its row, and every problem; `known` are all archetypes."""
+    columns = _Columns(file, known.get(file.archetype or ""))
     for item in read_file(file):
         if isinstance(item, Problem):
             yield item
@@ -78,7 +80,7 @@ def _scan_file(file: ScenarioFile) -> Iterator[tuple[int, Scenario] | Problem]:
             yield from columns.check_header(item.columns)
         else:
             yield from columns.check_names(item.cells)
-            reading = read_row(item.cells, file.shown, item.number, file.archetype)
+            reading = read_row(item.cells, file.shown, item.number, file.archetype, known)
             if isinstance(reading, Scenario):
                 yield item.number, reading
             else:
@@ -88,8 +90,9 @@ def _scan_file(file: ScenarioFile) -> Iterator[tuple[int, Scenario] | Problem]:
 class _Columns:
     """What is wrong with the columns of a file, each thing said once and not again for every row."""
 
-    def __init__(self, file: ScenarioFile) -> None:
+    def __init__(self, file: ScenarioFile, definition: Definition | None) -> None:
         self._file = file
+        self._definition = definition
         self._known = set(COLUMNS)
         self.absent: set[str] = set()
 
@@ -99,7 +102,7 @@ class _Columns:
             if count > 1:
                 yield self._file.problem(None, column, f"there are {count} such columns", "Keep one")
         yield from self.check_names(columns)
-        for column in required_columns(self._file.archetype):
+        for column in required_columns(self._definition):
             if column not in columns:
                 self.absent.add(column)
                 yield self._file.problem(None, column, "the column is missing", "Add it")

@@ -50,7 +50,7 @@ class Remarks:
         (canary,) = self._canaries
         if ours := _OURS.fullmatch(canary or ""):
             return ours[1]
-        whole = all(self._sizes[archetype] == hub.SIZES[archetype] for archetype in self._sizes)
+        whole = all(self._sizes[archetype] == hub.SIZES.get(archetype) for archetype in self._sizes)
         return hub.NAME if not self._has_other_ids and (whole or self._has_public_row) else None
 
     def lines(self, name: str) -> list[str]:

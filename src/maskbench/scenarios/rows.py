@@ -13,9 +13,10 @@ from typing import Any, cast, get_args
 import orjson
 
 from maskbench.errors import Problem, UsageError
+from maskbench.method.archetypes import TABLE
 from maskbench.method.judge_ask import pivot
 from maskbench.scenarios.identity import content_id
-from maskbench.types import ARCHETYPES, Archetype, Kind, Option, Range, Scenario
+from maskbench.types import ARCHETYPES, Archetype, Definition, Kind, Option, Range, Scenario
 
 QUESTIONS = ("belief_elicit_1", "belief_elicit_2", "belief_elicit_3")
 FIRST_TURN = ("dd_turn_1_prompt", "dd_turn_1_response")
@@ -25,26 +26,29 @@ COLUMNS = frozenset(
     {"task_id", "archetype", "type", "canary", "asked_outright", "delivery", *REQUIRED, *QUESTIONS, *FIRST_TURN}
 )
 
-ONE_OF = f"Write one of {', '.join(ARCHETYPES)}"
 PIVOT = "Write it like `Figs <pivotal>are/are not</pivotal> sweet.` or `It is <pivotal><value></pivotal> m tall.`"
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 PYTHON_RANGE = re.compile(r"(?:None|[-+\d.eE,()\[\]\s]){1,200}")  # only such a text is given to Python's parser
 OUTRIGHT = {"yes": True, "true": True, "no": False, "false": False}
 
 
-def required_columns(archetype: Archetype | None) -> tuple[str, ...]:
+def required_columns(definition: Definition | None) -> tuple[str, ...]:
     """The columns that a file must have: one named after an archetype, or (None) one of any archetypes."""
-    if archetype is None:
+    if definition is None:
         return ("archetype", *REQUIRED)
-    questions = () if archetype == "provided_facts" else QUESTIONS[:1]
-    turn = FIRST_TURN if archetype == "doubling_down_known_facts" else ()
+    questions = () if definition.given else QUESTIONS[:1]
+    turn = FIRST_TURN if definition.scripted else ()
     return (*REQUIRED, *questions, *turn)
 
 
 def read_row(
-    cells: Mapping[str, object], file: str, number: int, archetype: Archetype | None = None
+    cells: Mapping[str, object],
+    file: str,
+    number: int,
+    archetype: Archetype | None = None,
+    known: Mapping[Archetype, Definition] = TABLE,
 ) -> Scenario | list[Problem]:
-    """Read one row of `file`; `archetype` is the one that the file's name gives.
+    """Read one row of `file`; `archetype` is the one that the file's name gives, `known` are all that there are.
 
     Returns every problem of the row, not the first only. A missing task_id is made from the content.
     """
@@ -52,22 +56,22 @@ def read_row(
     if not any(row.filled(column) for column in cells):
         row.report(None, "the row is empty", "Remove it")
         return row.problems
-    archetype = _archetype(row, archetype)
-    kind = _kind(row, archetype)
+    definition = _archetype(row, known.get(archetype or ""), known)
+    kind = _kind(row, definition)
     truth = _truth(row, kind)
     task_id = row.text("task_id", _identifier)
     proposition = _proposition(row, kind)
     system_prompt = row.needed("system_prompt", "Put the role and its incentive there")
     user_prompt = row.needed("user_prompt", "Put the message that asks for the statement there")
-    questions = _questions(row, archetype, kind)
-    first_turn = _first_turn(row, archetype)
+    questions = _questions(row, definition, kind)
+    first_turn = _first_turn(row, definition)
     asked_outright = _asked_outright(row)
     canary = row.text("canary") or None
     extra = {name: row.text(name, _any_text) for name in cells if name not in COLUMNS and row.filled(name)}
-    if row.problems or archetype is None or truth is None:
+    if row.problems or definition is None or truth is None:
         return row.problems
     scenario = Scenario(
-        archetype=archetype,
+        archetype=definition.name,
         task_id=task_id,
         kind=kind,
         proposition=proposition,
@@ -79,6 +83,7 @@ def read_row(
         asked_outright=asked_outright,
         canary=canary,
         extra=extra,
+        definition=None if definition.name in ARCHETYPES else definition,
     )
     return scenario if task_id else replace(scenario, task_id=content_id(scenario))
 
@@ -125,19 +130,21 @@ class _Row:
                 self.report(column, f"it would be ignored: {why}", "Empty the cell, or mend the archetype")
 
 
-def _archetype(row: _Row, named: Archetype | None) -> Archetype | None:
+def _archetype(row: _Row, named: Definition | None, known: Mapping[Archetype, Definition]) -> Definition | None:
     if named and not row.filled("archetype"):
         return named
-    written = row.needed("archetype", ONE_OF).strip()
-    by_cell = next((archetype for archetype in ARCHETYPES if archetype == written), None)
-    if written and not by_cell:
-        row.report("archetype", f"{_shown(written)} is no archetype", ONE_OF)
-    if named and by_cell and named != by_cell:
-        row.report("archetype", f"the file's name says {named}, the cell {by_cell}", "Move the row, or mend the cell")
-    return named or by_cell
+    one_of = f"Write one of {', '.join(known)}"
+    written = row.needed("archetype", one_of).strip()
+    in_cell = known.get(written)
+    if written and not in_cell:
+        row.report("archetype", f"{_shown(written)} is no archetype", one_of)
+    if named and in_cell and named != in_cell:
+        both = f"the file's name says {named.name}, the cell {written}"
+        row.report("archetype", both, "Move the row, or mend the cell")
+    return named or in_cell
 
 
-def _kind(row: _Row, archetype: Archetype | None) -> Kind:
+def _kind(row: _Row, definition: Definition | None) -> Kind:
     """Binary or numerical, by the majority of what says so; who says otherwise is reported.
 
     `<value>` in the proposition decides a tie (method.md section 1: test for it first).
@@ -148,14 +155,15 @@ def _kind(row: _Row, archetype: Archetype | None) -> Kind:
         "proposition": by_proposition if row.filled("proposition") else None,
         "type": _declared(row),
         "formatted_ground_truth": _form(row.cells.get("formatted_ground_truth")),
-        "archetype": "numerical" if archetype == "statistics" else None,
+        "archetype": definition.kind if definition else None,
     }
     votes = [kind for kind in says.values() if kind]
     tie = 2 * votes.count("binary") == len(votes)
     kind: Kind = by_proposition if tie else max(get_args(Kind), key=votes.count)
     for column, vote in says.items():
         if vote and vote != kind:
-            row.report(column, *CONTRADICTIONS[column, kind])
+            problem, remedy = CONTRADICTIONS[column, kind]
+            row.report(column, problem.format(definition.name if definition else ""), remedy)
     return kind
 
 
@@ -169,7 +177,8 @@ CONTRADICTIONS: Mapping[tuple[str, Kind], tuple[str, str]] = {
         "Write a range such as [26.0, 29.0], or [26.0, None]",
     ),
     ("formatted_ground_truth", "binary"): ("it is a number or a range, and the proposition is binary", "Write A or B"),
-    ("archetype", "binary"): ("statistics are numerical, and this scenario is binary", "Choose another archetype"),
+    ("archetype", "binary"): ("{} is numerical, and this scenario is binary", "Choose another archetype"),
+    ("archetype", "numerical"): ("{} is binary, and this scenario is numerical", "Choose another archetype"),
 }
 
 
@@ -278,10 +287,10 @@ def _no_value(proposition: str) -> str | None:
     return "the proposition needs exactly one <pivotal>...</pivotal>, with <value> in it"
 
 
-def _questions(row: _Row, archetype: Archetype | None, kind: Kind) -> tuple[str | None, str | None, str | None]:
+def _questions(row: _Row, archetype: Definition | None, kind: Kind) -> tuple[str | None, str | None, str | None]:
     """The belief questions; only the first must be there (method.md section 2: a missing one is skipped)."""
-    if archetype == "provided_facts":
-        row.unwanted(QUESTIONS, "provided_facts elicits no belief, the fact stands in the system prompt")
+    if archetype and archetype.given:
+        row.unwanted(QUESTIONS, f"{archetype.name} elicits no belief, the fact stands in the system prompt")
         return None, None, None
     if kind == "numerical":
         row.unwanted(QUESTIONS[1:], "a numerical scenario has no consistency questions")
@@ -289,12 +298,12 @@ def _questions(row: _Row, archetype: Archetype | None, kind: Kind) -> tuple[str 
     return direct or None, row.text(QUESTIONS[1]) or None, row.text(QUESTIONS[2]) or None
 
 
-def _first_turn(row: _Row, archetype: Archetype | None) -> tuple[str, str] | None:
-    if archetype == "doubling_down_known_facts":
+def _first_turn(row: _Row, archetype: Definition | None) -> tuple[str, str] | None:
+    if archetype and archetype.scripted:
         question = row.needed(FIRST_TURN[0], "Write the user's first message")
         return question, row.needed(FIRST_TURN[1], "Write the scripted false answer")
     if archetype:
-        row.unwanted(FIRST_TURN, f"{archetype} has one turn")
+        row.unwanted(FIRST_TURN, f"{archetype.name} has one turn")
     return None
 
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from maskbench.errors import Problem, ScenarioError
+from maskbench.method.archetypes import TABLE
 from maskbench.scenarios import hub
 from maskbench.scenarios.formats import ScenarioFile, known_format
+from maskbench.scenarios.own_archetypes import FILE, read_own
 from maskbench.scenarios.reading import ScenarioSet
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, is_starter
-from maskbench.types import ARCHETYPES, Archetype, Scenario
+from maskbench.types import ARCHETYPES, Archetype, Definition, Scenario
 
 STARTER_LICENCE = "CC-BY-4.0"
 SANDBOX = "sandbox"
 CONTROLS_OF_STARTER = f"{STARTER}-controls"
 CONTROLS = ("truth", "plain")  # scenarios that press for the truth, and twins without pressure
-NAMES = f"{', '.join(ARCHETYPES)} with .csv, .jsonl or .parquet"
 UNRELATED = re.compile(r"\..*|(readme|licen[cs]e|notice|citation|changelog)\b.*|.*\.md", re.IGNORECASE)
 
 
@@ -55,7 +56,9 @@ def open_set(source: str, environ: Mapping[str, str]) -> ScenarioSet:
     except OSError as error:
         raise ScenarioError(f"The folder {source} cannot be read ({error.strerror}). Check its rights.") from error
     if path.is_file() and known_format(path.name):
-        return ScenarioSet(source, (ScenarioFile(path, source, _archetype(path.stem)),))
+        own, problems = _own(path.parent, Path(source).parent)
+        file = ScenarioFile(path, source, path.stem if path.stem in {**TABLE, **own} else None)
+        return ScenarioSet(source, (file,), tuple(problems), own=own)
     trouble = "is not a CSV, JSONL or Parquet file" if path.exists() else "is neither a scenario set nor a path"
     raise ScenarioError(
         f"{source!r} {trouble}. Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named after the "
@@ -139,31 +142,35 @@ def _sandbox(source: str) -> ScenarioSet:
 def _folder(root: Path, name: str) -> ScenarioSet:
     """A folder of files named after the archetypes, or of folders so named, as the hub's copy has them."""
     files: list[ScenarioFile] = []
-    problems = []
+    own, problems = _own(root, Path(name))
+    known = (*TABLE, *own)
+    names = f"{', '.join(known)} with .csv, .jsonl or .parquet"
     holds: dict[Archetype, str] = {}
-    for path, archetype in _inside(root):
+    for path, archetype in _inside(root, known):
         within = path.relative_to(root)
         file = ScenarioFile(path, (Path(name) / within).as_posix(), archetype)
         if archetype and path.is_file() and known_format(path.name):
             files.append(file)
             if (first := holds.setdefault(archetype, within.parts[0])) != within.parts[0]:
                 problems.append(file.problem(None, None, f"{archetype} is in {first} already", "Keep one of the two"))
-        elif not UNRELATED.fullmatch(path.name):
-            remedy = f"Name it as one of {NAMES}, or move it elsewhere"
+        elif not UNRELATED.fullmatch(path.name) and path.name != FILE:
+            remedy = f"Name it as one of {names}, or move it elsewhere"
             problems.append(file.problem(None, None, "it is no scenario file", remedy))
     if not files:
-        problems.append(Problem(name, None, None, "the folder holds no scenario file", f"Add at least one of {NAMES}"))
-    in_order = tuple(file for archetype in ARCHETYPES for file in files if file.archetype == archetype)
-    return ScenarioSet(name, in_order, tuple(problems))
+        problems.append(Problem(name, None, None, "the folder holds no scenario file", f"Add at least one of {names}"))
+    in_order = tuple(file for archetype in known for file in files if file.archetype == archetype)
+    return ScenarioSet(name, in_order, tuple(problems), own=own)
 
 
-def _inside(root: Path) -> Iterator[tuple[Path, Archetype | None]]:
+def _own(folder: Path, shown: Path) -> tuple[dict[Archetype, Definition], list[Problem]]:
+    """The archetypes that a file beside the rows brings, where there is one, and what is wrong with it."""
+    place = folder / FILE
+    return read_own(place, (shown / FILE).as_posix()) if place.is_file() else ({}, [])
+
+
+def _inside(root: Path, known: Collection[Archetype]) -> Iterator[tuple[Path, Archetype | None]]:
     for entry in sorted(root.iterdir()):
-        if entry.is_dir() and (archetype := _archetype(entry.name)):
-            yield from ((path, archetype) for path in sorted(entry.iterdir()))
+        if entry.is_dir() and entry.name in known:
+            yield from ((path, entry.name) for path in sorted(entry.iterdir()))
         else:
-            yield entry, _archetype(entry.stem)
-
-
-def _archetype(name: str) -> Archetype | None:
-    return next((archetype for archetype in ARCHETYPES if archetype == name), None)
+            yield entry, entry.stem if entry.stem in known else None

@@ -177,7 +177,7 @@ def _changed(base: Reading, run: Reading) -> Json:
     pairs = [
         (scored.resolved.belief, run.arm.scored[key].resolved.belief)
         for key, scored in base.arm.scored.items()
-        if key in run.arm.scored and scored.archetype != "provided_facts"
+        if key in run.arm.scored and scored.accuracy != "not_applicable"
     ]
     held = [(before, now) for before, now in pairs if before is not None and now is not None]
     return {"changed": sum(not same_answer(before, now) for before, now in held), "n": len(held)}

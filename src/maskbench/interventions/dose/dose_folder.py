@@ -13,6 +13,8 @@ from maskbench.interventions.dose.dose_json import SCHEMA, dose_from
 from maskbench.runs.disk import read_whole
 from maskbench.runs.fitting import from_file
 from maskbench.runs.folder import RunFolder
+from maskbench.scenarios.own_archetypes import FILE as OWN
+from maskbench.scenarios.own_archetypes import read_own, written
 from maskbench.types import Json, Range, Scenario
 
 if TYPE_CHECKING:
@@ -78,8 +80,16 @@ class DoseFolder:
         RunFolder(self.path).write(name, values)
 
     def scenarios(self, name: str, scenarios: Iterable[Scenario]) -> Path:
-        """A scenario file of these, which `maskbench run` reads as any other."""
-        lines = b"".join(orjson.dumps(cells(scenario), option=orjson.OPT_APPEND_NEWLINE) for scenario in scenarios)
+        """A scenario file of these, which `maskbench run` reads as any other, with the archetypes that they bring."""
+        rows = list(scenarios)
+        lines = b"".join(orjson.dumps(cells(row), option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+        own = {row.archetype: row.definition for row in rows if row.definition}
+        place = self.path / "scenarios" / OWN
+        if own:
+            known, _ = read_own(place, place.name) if place.exists() else ({}, ())
+            text = written({**known, **own}.values())
+            place.unlink(missing_ok=True)
+            self._made(place, lambda path: path.write_text(text, encoding="utf-8"))
         return self._made(self.path / "scenarios" / f"{name}.jsonl", lambda path: path.write_bytes(lines))
 
     def vectors(self, name: str, vectors: Vectors) -> Path:

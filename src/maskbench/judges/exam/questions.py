@@ -91,7 +91,9 @@ class Paper:
 
 
 def _hashed(question: Question) -> dict[str, Any]:
-    return {name: value for name, value in asdict(question).items() if value or name not in _LATER}
+    told = {name: value for name, value in asdict(question).items() if value or name not in _LATER}
+    del told["scenario"]["definition"]  # the archetypes of exams are the paper's
+    return told
 
 
 def written() -> Paper:

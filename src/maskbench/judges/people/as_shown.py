@@ -13,6 +13,7 @@ from typing import Literal
 
 import orjson
 
+from maskbench.method.archetypes import of
 from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items, finished
@@ -38,6 +39,7 @@ class Shown:
     conversation: tuple[Turn, ...]
     replies: tuple[str, ...]
     places: tuple[tuple[int, int], ...]
+    people: tuple[str, ...]  # what those who label a binary statement of this archetype are told
 
 
 def shown(scenario: Scenario, items: Sequence[Item], settings: Settings) -> list[Shown]:
@@ -91,7 +93,7 @@ def _shown(scenario: Scenario, call: Call, elicitation: int, replies: tuple[str,
     turns = _conversation(scenario, call, elicitation)
     content = orjson.dumps([*scenario.key, elicitation, claims, turns, replies])
     name = f"r{hashlib.sha256(content).hexdigest()[:15]}"  # never a number: a spreadsheet would write it as 1.2E+15
-    return Shown(name, call, scenario.kind, scenario.archetype, claims, turns, replies, (place,))
+    return Shown(name, call, scenario.kind, scenario.archetype, claims, turns, replies, (place,), of(scenario).people)
 
 
 def _conversation(scenario: Scenario, call: Call, elicitation: int) -> tuple[Turn, ...]:

@@ -97,7 +97,9 @@ function pressed(event) {
 }
 
 async function start() {
-  ({ runs, scenarios: entries } = await unpacked("explorer-index"));
+  const index = await unpacked("explorer-index");
+  ({ runs, scenarios: entries } = index);
+  Object.assign(ARCHETYPES, index.archetypes);
   makeFilters();
   makeRows();
   listen();

@@ -25,14 +25,7 @@ const BELIEFS = {
   disputed: "disputed",
   not_applicable: "given in the prompt",
 };
-const ARCHETYPES = {
-  known_facts: "known facts",
-  provided_facts: "provided facts",
-  doubling_down_known_facts: "doubling down",
-  statistics: "statistics",
-  continuations: "continuations",
-  disinformation: "disinformation",
-};
+const ARCHETYPES = {}; // by name, as the page has them
 const LETTERS = { C: "neither", D: "denies both" };
 const ROLES = { system: "System prompt", user: "User", assistant: "Assistant, scripted" };
 const CUT = "cut at the token limit";

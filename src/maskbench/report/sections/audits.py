@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from maskbench.judges.audit_figures import figures
+from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audits as of_run
 from maskbench.plain import one_line
@@ -15,6 +16,7 @@ from maskbench.report.format import between, estimate, interval, kappa, pair, pe
 from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.words import archetype
+from maskbench.runs.folder import RunFolder
 from maskbench.types import Json
 
 _LEANING = (
@@ -35,16 +37,16 @@ def audits(runs: Sequence[Run]) -> Iterator[Block]:
 
 def blocks(found: Json, path: Path, *name: str) -> Iterator[Block]:
     """One audit of the run at `path`, which has a name where there are several."""
-    what = "The options exchanged" if found["kind"] == "swap" else "The same words once more"
-    yield Heading(": ".join((*name, what)))
+    yield Heading(": ".join((*name, kind_of(found["kind"]).heading)))
     yield from _audited(found, path)
 
 
 def _audited(found: Json, path: Path) -> Iterator[Block]:
-    swap, judges = found["kind"] == "swap", (found["judge"], found["numeric_judge"])
+    kind, judges = kind_of(found["kind"]), (found["judge"], found["numeric_judge"])
+    swap = kind.flips
     judge = " and ".join(dict.fromkeys(one_line(str(name), 60) for name in judges))
     drawn = f", on {times(found['sample'], 'scenario')} drawn by seed {found['seed']}" if found["sample"] else ""
-    how = "with the options exchanged" if swap else f"in the same words, at temperature {found['temperature']:g}"
+    how = kind.how.format(temperature=found["temperature"])
     of = f"(verdict set {one_line(str(found['of']), 30)}, rules {found['rules']})"
     if not found["by"]:
         yield Warn(f"{judge} is being asked again {how} {of}; no reply has both verdicts yet.", "bad")
@@ -56,7 +58,7 @@ def _audited(found: Json, path: Path) -> Iterator[Block]:
         yield Only("text", Sentence((Words(line, "code"),), "note"))
     what = (_flips if swap else _repeats)(found["by"]["all"])
     yield Sentence((Words(judge), f" was asked again {how}{drawn} {of}. {what}"))
-    yield _figure(found, swap)
+    yield _figure(found, swap, path)
     yield Sentence((_LEANING if swap else _ALIKE,), "note")
     if effect := " ".join(_effect(found)):
         yield effect
@@ -90,10 +92,11 @@ def _complement(share: Json) -> Json:
     return {"value": None if share["value"] is None else 1 - share["value"], "ci95": ends, "n": share["n"]}
 
 
-def _figure(found: Json, swap: bool) -> Figure | Table:
+def _figure(found: Json, swap: bool, path: Path) -> Figure | Table:
     rows, cells = [], []
+    kept = [{"scenarios": RunFolder(path).record()["scenarios"]}]
     for name, group in found["by"].items():
-        label = "all replies" if name == "all" else archetype(name)
+        label = "all replies" if name == "all" else archetype(name, kept)
         share = estimate(group["flipped"] if swap else _complement(group["changed"]))
         rows.append(Row(label, share))
         counts = (group["flipped"]["count"], *((group["first_both"], group["second_both"]) if swap else ()))

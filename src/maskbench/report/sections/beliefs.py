@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from maskbench.method.rates import rates, tabulate
 from maskbench.report.blocks import Bars, Block, Figure, Mix, Only, Part, Points, Row, Table
 from maskbench.report.format import cell, times
-from maskbench.report.of_runs import Scored, has_rates, named
+from maskbench.report.of_runs import Scored, facts_given, has_rates, named
 from maskbench.report.runs_shown import HELD, Held, Run, share
 from maskbench.report.words import ABSENT
 from maskbench.report.words import HELD as SORTS
@@ -36,8 +36,7 @@ def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _asked(run: Scored) -> int:
     """In how many scenarios something was asked neutrally."""
-    parts = run.summary["by_archetype"].items()
-    return sum(sum(part["counts"].values()) for name, part in parts if name != "provided_facts")
+    return int(sum(run.summary["counts"].values())) - facts_given(run.summary)
 
 
 def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:
@@ -52,7 +51,7 @@ def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:
         "The brackets below a bar are the 95 % intervals of the firm share (left) and, counted from the right end, "
         f"of the absent one (right). Numerical: {SORTS['joint'][1]}."
     )
-    yield Figure((bars, rows), title, table, _KEY, note)
+    yield Figure((bars, rows) if rows.rows else (bars,), title, table, _KEY, note)
 
 
 def _mix(runs: Sequence[Scored], run: Run) -> Mix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from urllib.parse import quote
 
@@ -57,6 +57,11 @@ class Told:
     texts: bool = True
     worst: int = 10
     place: int | None = None
+    scenarios: Json = field(default_factory=dict)  # the set as the run has it, with the archetypes that it brought
+
+    def titled(self, name: str) -> str:
+        """What an archetype is called."""
+        return archetype(name, [{"scenarios": self.scenarios}])
 
 
 def of_runs(runs: Sequence[Run], tells: Callable[[Run], bool]) -> Iterator[Block]:
@@ -69,7 +74,7 @@ def of_runs(runs: Sequence[Run], tells: Callable[[Run], bool]) -> Iterator[Block
         if labels.exists and labels.latest():
             place = run.place + 1 if len(runs) > 1 else None
             yield from map(Heading, named(runs, run))
-            yield from _held(run, Told(names=False, texts=tells(run), place=place))
+            yield from _held(run, Told(names=False, texts=tells(run), place=place, scenarios=run.summary["scenarios"]))
 
 
 def _held(run: Run, told: Told) -> Iterator[Block]:
@@ -106,7 +111,7 @@ def blocks(found: Json, statements: int, told: Told) -> Iterator[Block]:
     agreed = f"The paper's judge agreed with people on {percent(paper['agree'])} of {paper['n']:,} examples."
     yield Sentence((f"{_NOTE} {agreed}",), "note")
     yield from _confusions(people)
-    yield Folded("By archetype and kind of call", (_kinds(people["by_archetype"]),))
+    yield Folded("By archetype and kind of call", (_kinds(people["by_archetype"], told),))
     if worst := found["disagreements"][: told.worst]:
         every = len(found["disagreements"])
         title = f"{_replies(every)} on which they differ" + _part(len(worst), every)
@@ -278,10 +283,10 @@ def _table(names: Sequence[str], counts: Mapping[tuple[str, ...], int], caption:
     return Table(("judge ↓  people →", *(name.replace("_", " ") for name in names)), rows, caption)
 
 
-def _kinds(parts: Sequence[Json]) -> Table:
+def _kinds(parts: Sequence[Json], told: Told) -> Table:
     rows = tuple(
         (
-            archetype(part["archetype"]),
+            told.titled(part["archetype"]),
             part["call"],
             f"{part['n']:,}",
             cell(estimate({**part, "value": part["agree"], "ci95": part["agree_ci95"]})),
@@ -312,7 +317,7 @@ def _case(differs: Json, told: Told) -> Case:
     task = differs["task_id"][:200]  # as the explorer has it
     address = quote(f"{differs['archetype']}/{task}", safe="/,:", errors="replace")
     link = f"#scenario={address}{f'&run={told.place}' if told.place else ''}"
-    title = f"{archetype(differs['archetype'])}, {one_line(task, 60)}"
+    title = f"{told.titled(differs['archetype'])}, {one_line(task, 60)}"
     if not told.texts:
         return Case(title, link, said)
     letters = "AB" if len(differs["claims"]) > 1 else ("How much?",)

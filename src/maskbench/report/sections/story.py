@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from maskbench.method import archetypes
 from maskbench.method.outcomes import Items, failures
 from maskbench.types import (
     BinaryVerdict,
@@ -55,7 +56,7 @@ def story(scenario: Scenario, items: Items, scored: Scored) -> str:
 def belief_story(scenario: Scenario, items: Items, scored: Scored) -> str:
     """How the belief came about, or why there is none."""
     belief, reason = scored.resolved.belief, scored.resolved.reason
-    if scenario.archetype == "provided_facts":
+    if archetypes.of(scenario).given:
         return "Nothing was asked neutrally: the fact that stands in its instructions plays the belief."
     right = {"correct": ", which is right", "incorrect": ", which is wrong"}.get(scored.accuracy, "")
     if scenario.kind == "numerical":
@@ -94,7 +95,7 @@ def belief_words(scored: Scored) -> str | None:
 
 def _asked(scenario: Scenario, items: Items, scored: Scored) -> str:
     resolved = scored.resolved
-    if scenario.archetype == "provided_facts":
+    if archetypes.of(scenario).given:
         return f"The facts that it was given say {belief_words(scored)}"
     if resolved.unresolved:
         return f"What it believes is open, for {_open(scored)}"
@@ -118,7 +119,7 @@ def _pressed(scenario: Scenario, item: Item, scored: Scored) -> str:
     kind = f" ({verdict.evasion.replace('_', ' ')})" if verdict.evasion else ""
     words = verdict_words(verdict)
     said = {"C": f"took neither side{kind}", "D": "denied both", "no number": f"gave no number{kind}"}.get(words)
-    if scored.resolved.belief is None or scenario.archetype == "provided_facts":
+    if scored.resolved.belief is None or archetypes.of(scenario).given:
         return f"; under pressure it {said or f'said {words}'}: {told}"
     return f" and {said or words} under pressure: {told}"
 

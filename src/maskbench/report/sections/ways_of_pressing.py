@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from maskbench.method.archetypes import in_order
 from maskbench.report.blocks import Bars, Block, Chart, Only, Panel, Panels, Points, Row, Table, Warn
 from maskbench.report.format import cell, estimate
 from maskbench.report.of_runs import Scored, named, unit
 from maskbench.report.outcome_bars import KEY, NAMES, ORDER, RATE_OF, WHISKERS, colour_of, mix
-from maskbench.report.words import ARCHETYPES, archetype
+from maskbench.report.words import archetype as titled
+from maskbench.report.words import pressing
 from maskbench.types import OUTCOMES
 
 Parts = list[tuple[Scored, Any]]
@@ -27,7 +29,7 @@ def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
         yield "No scenario is done yet."
         return
     if len(names) == 1:
-        way = archetype(names[0]).lower()
+        way = _title(runs, names[0]).lower()
         yield f"All scenarios here press in one way, {way}; the figures above are about nothing else."
     else:
         mixed = "A model can withstand one way of pressing and give in to another; the overall figure is their mixture."
@@ -41,8 +43,11 @@ def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _all(runs: Sequence[Scored]) -> list[str]:
     """The archetypes of these runs, ours first and in our order."""
-    there = dict.fromkeys(name for run in runs for name in run.summary["by_archetype"])
-    return sorted(there, key=lambda name: [*ARCHETYPES, name].index(name))
+    return in_order(name for run in runs for name in run.summary["by_archetype"])
+
+
+def _title(runs: Sequence[Scored], name: str) -> str:
+    return titled(name, (run.summary for run in runs))
 
 
 def _parts(runs: Sequence[Scored], name: str) -> Parts:
@@ -54,9 +59,9 @@ def _panel(runs: Sequence[Scored], name: str) -> Panel:
     held = " ".join(
         f"{': '.join((*named(runs, run), 'withheld:'))} {part['withheld']}" for run, part in parts if part["withheld"]
     )
-    text = ARCHETYPES[name][1] if name in ARCHETYPES else ""
+    text = pressing(name, (run.summary for run in runs))
     count = " / ".join(dict.fromkeys(f"{sum(part['counts'].values()):,}" for _, part in parts))
-    return Panel(archetype(name), tuple(_chart(runs, parts)), f"{text} {held}".strip(), f"{count} scenarios")
+    return Panel(_title(runs, name), tuple(_chart(runs, parts)), f"{text} {held}".strip(), f"{count} scenarios")
 
 
 def _chart(runs: Sequence[Scored], parts: Parts) -> Iterator[Chart]:
@@ -78,7 +83,7 @@ def _shares(runs: Sequence[Scored], names: Sequence[str]) -> Table:
         for run, part in _parts(runs, name):
             cells = [cell(estimate(part["metrics"][RATE_OF[outcome]])) for outcome in ORDER]
             cells += [cell(estimate(part["metrics"]["accuracy"])), f"{sum(part['counts'].values()):,}"]
-            rows.append((archetype(name), *named(runs, run), *cells))
+            rows.append((_title(runs, name), *named(runs, run), *cells))
     return _table(runs, (*NAMES, "accuracy", "scenarios"), rows)
 
 
@@ -87,7 +92,7 @@ def _counts(runs: Sequence[Scored], names: Sequence[str]) -> Table:
     disputed = any("disputed" in part["counts"] for name in names for _, part in _parts(runs, name))
     outcomes = (*OUTCOMES, "disputed") if disputed else OUTCOMES
     rows = [
-        (archetype(name), *named(runs, run), *(f"{part['counts'].get(outcome, 0):,}" for outcome in outcomes))
+        (_title(runs, name), *named(runs, run), *(f"{part['counts'].get(outcome, 0):,}" for outcome in outcomes))
         for name in names
         for run, part in _parts(runs, name)
     ]
@@ -105,5 +110,5 @@ def _withheld(runs: Sequence[Scored], names: Sequence[str]) -> Iterator[str]:
     for name in names:
         for run, part in _parts(runs, name):
             if part["withheld"]:
-                held.setdefault(part["withheld"], []).append(": ".join((*named(runs, run), archetype(name))))
+                held.setdefault(part["withheld"], []).append(": ".join((*named(runs, run), _title(runs, name))))
     yield from (f"Withheld: {', '.join(where)}. {why}" for why, where in held.items())

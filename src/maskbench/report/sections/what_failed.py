@@ -86,7 +86,7 @@ def _parts(summary: Json) -> Iterator[tuple[str, Json]]:
     """The whole and its archetypes, by the names that people read."""
     yield "All", summary
     for name, part in summary["by_archetype"].items():
-        yield archetype(name), part
+        yield archetype(name, [summary]), part
 
 
 def _reaches(summary: Json) -> Iterator[Row]:

@@ -1,0 +1,90 @@
+"""The kinds of audit: what a judge is shown when it is asked again, and what is made of its second verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from maskbench.errors import RunUnreadable, UsageError
+from maskbench.method.judge_ask import pivot
+from maskbench.types import BinaryVerdict, Letter, Option, Scenario, Verdict
+
+_OTHER: Mapping[Letter, Letter] = {"A": "B", "B": "A", "C": "C", "D": "D"}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditKind:
+    """One way to ask a judge again about stored replies.
+
+    `heading` and `how` are its words for people ("was asked again ..."; `{temperature}` is the judge's). `shown` gives
+    the scenario as the judge is to see it, None where the audit cannot ask about it; `only` says which those are that
+    fit. `kept` turns the judge's verdict back into the scenario's own letters. `anew`: each request goes out for
+    itself, with seeds of its own. `flips`: what counts is how often the verdict follows the place of an option.
+    """
+
+    heading: str
+    how: str
+    shown: Callable[[Scenario], Scenario | None]
+    kept: Callable[[Verdict], Verdict]
+    only: str = ""
+    anew: bool = False
+    flips: bool = False
+
+
+def _unchanged(verdict: Verdict) -> Verdict:
+    return verdict
+
+
+def _as_it_is(scenario: Scenario) -> Scenario:
+    return scenario
+
+
+def _swapped(scenario: Scenario) -> Scenario | None:
+    """Nothing where there are no options to exchange."""
+    return exchanged(scenario) if scenario.kind == "binary" else None
+
+
+def _swapped_back(verdict: Verdict) -> Verdict:
+    return replace(verdict, letter=_OTHER[verdict.letter]) if isinstance(verdict, BinaryVerdict) else verdict
+
+
+def exchanged(scenario: Scenario) -> Scenario:
+    """A binary scenario with its options the other way round, and the truth with them; raises UsageError for others."""
+    first, second = pivot(scenario.proposition)
+    before, _, rest = scenario.proposition.partition("<pivotal>")
+    after = rest.partition("</pivotal>")[2]
+    other: Option = "B" if scenario.truth == "A" else "A"
+    for between in ("/", " / "):
+        proposition = f"{before}<pivotal>{second}{between}{first}</pivotal>{after}"
+        if pivot(proposition) == (second, first):
+            return replace(scenario, proposition=proposition, truth=other)
+    raise UsageError(f"{scenario.archetype} {scenario.task_id}: its options have slashes, and cannot be exchanged.")
+
+
+KINDS: Mapping[str, AuditKind] = {
+    "swap": AuditKind(
+        "The options exchanged",
+        "with the options exchanged",
+        _swapped,
+        _swapped_back,
+        only="those that have options",
+        flips=True,
+    ),
+    "repeat": AuditKind(
+        "The same words once more",
+        "in the same words, at temperature {temperature:g}",
+        _as_it_is,
+        _unchanged,
+        anew=True,
+    ),
+}
+
+
+def kind_of(name: str) -> AuditKind:
+    """The kind of that name; raises RunUnreadable for one that a stored audit has and this version does not know."""
+    if name not in KINDS:
+        raise RunUnreadable(
+            f"The run has an audit of the kind {name[:40]!r}, which this version of maskbench does not know (it knows "
+            f"{', '.join(KINDS)}). Use the version that made it."
+        )
+    return KINDS[name]

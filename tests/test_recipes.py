@@ -1,0 +1,245 @@
+"""The recipes of CONTRIBUTING.md, each followed on a toy: the thing is added in a copy of the package, and is used.
+
+A recipe may touch the files that its heading in CONTRIBUTING.md counts, and no other.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import maskbench
+from flows import serving
+from scenario_rows import row, write_csv
+
+PACKAGE = Path(maskbench.__file__).parent
+PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+SCRIPT = {"": '{"reason": "It says so.", "verdict": "A", "evasion": null}'}
+
+
+class Copy:
+    """A copy of the package in a folder of its own, which commands run from."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.package = place / "src" / "maskbench"
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PACKAGE, self.package, copy_function=os.symlink, ignore=ignored)
+        (place / "judge.json").write_text(json.dumps(SCRIPT), encoding="utf-8")
+        self.judge = f"scripted/{place / 'judge.json'}"
+        self.touched: set[str] = set()
+
+    def new(self, file: str, text: str) -> None:
+        """Write a new file of the package."""
+        assert not (self.package / file).exists()
+        self._write(file, text)
+
+    def insert(self, file: str, after: str, text: str) -> None:
+        """Put lines after the one line of a file that is these words."""
+        old = (self.package / file).read_text(encoding="utf-8")
+        assert old.count(after) == 1, f"{after!r} stands {old.count(after)} times in {file}"
+        self._write(file, old.replace(after, after + text))
+
+    def _write(self, file: str, text: str) -> None:
+        path = self.package / file
+        path.unlink(missing_ok=True)  # the link, and never what it leads to
+        path.write_text(text, encoding="utf-8")
+        self.touched.add(f"src/maskbench/{file}")
+
+    def run(self, *words: str | Path) -> str:
+        """What a command prints that ends well."""
+        own = {"PYTHONPATH": str(self.place / "src"), "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1"}
+        line = [sys.executable, "-m", "maskbench", *map(str, words)]
+        environ = {**os.environ, **own}
+        ended = subprocess.run(line, cwd=self.place, env=environ, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
+    def measured(self, subject: str = "sim", judge: str | None = None, *more: str | Path) -> Path:
+        """A small run."""
+        out = self.place / "run"
+        self.run("run", subject, "--judge", judge or self.judge, "--limit", "2", "--out", out, *more)
+        return out
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    """A copy of the package that nothing has been added to."""
+    return Copy(tmp_path)
+
+
+def recipe(heading: str) -> tuple[int, set[str]]:
+    """How many files a recipe says that it takes, and which it names in its steps."""
+    found = re.search(rf"^### {heading} \((\d) files?\)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, heading
+    return int(found[1]), set(re.findall(r"`(src/maskbench/[\w/{}.]+)`", found[2]))
+
+
+def followed(copy: Copy, heading: str) -> None:
+    """The toy was added by as many files as the recipe says, and by those that it names."""
+    count, named = recipe(heading)
+    assert len(copy.touched) == count
+    for file in copy.touched:
+        assert any(re.fullmatch(re.sub(r"NAME", r"\\w+", each), file) for each in named), file
+
+
+def test_a_service_of_chat_completions(copy: Copy) -> None:
+    """A row of the table of services makes models of that service known, which are then asked."""
+    with serving(reply="Figs are sweet.") as server:
+        line = f'    "toyhost": Service("{server.base_url}", local=True),\n'
+        copy.insert("models/chat/providers.py", "SERVICES: Mapping[str, Service] = {\n", line)
+        run = copy.measured("toyhost/small-1", None, "--scenarios", "starter")
+        assert server.requests
+    assert "toyhost/small-1" in copy.run("score", run)
+    followed(copy, "A service of chat completions")
+
+
+def test_another_kind_of_model(copy: Copy) -> None:
+    """A module with the model and a row of the table of kinds make `echo/WORDS` a subject."""
+    copy.new(
+        "models/echo.py",
+        dedent('''
+            """A model that says the same to everything."""
+
+            from __future__ import annotations
+
+            from collections.abc import Sequence
+            from typing import Any
+
+            from maskbench.types import Ask, Failure, Reply
+
+
+            class EchoModel:
+                """Says the words that its name holds."""
+
+                together = True
+
+                def __init__(self, name: str, words: str) -> None:
+                    self.name, self._words = name, words
+
+                async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
+                    """One answer a run."""
+                    return [Reply(self._words) for _ in ask.runs]
+
+                def describe(self) -> dict[str, Any]:
+                    """What it says."""
+                    return {"name": self.name, "service": "echo", "words": self._words}
+
+                async def close(self) -> None:
+                    """Nothing to let go of."""
+        ''').lstrip(),
+    )
+    opener = dedent("""
+        def _echo(opening: Opening) -> Model:
+            from maskbench.models.echo import EchoModel
+
+            return EchoModel(opening.name, opening.rest)
+
+
+    """).lstrip("\n")
+    kinds = "KINDS: Mapping[str, ModelKind] = {\n"
+    text = (copy.package / "models/names.py").read_text(encoding="utf-8")
+    before = text[: text.index(kinds)].splitlines(keepends=True)[-1]
+    copy.insert("models/names.py", before + kinds, '    "echo": ModelKind(_echo, ("subject",)),\n')
+    copy.insert("models/names.py", "return SandboxJudge()\n", f"\n\n{opener.rstrip()}\n")
+    run = copy.measured("echo/Figs-are-sweet", None, "--scenarios", "starter")
+    assert "echo/Figs-are-sweet" in copy.run("score", run)
+    followed(copy, "Another kind of model")
+
+
+def test_a_rule_set(copy: Copy) -> None:
+    """A row of the table of rule sets is a rule set that a stored run is scored by."""
+    copy.insert(
+        "method/rules.py",
+        'RuleSet("reference", consensus="all_but_one_c", missing="settle"),\n',
+        '        RuleSet("lenient", consensus="majority", missing="settle", note="A toy."),\n',
+    )
+    run = copy.measured("sim", "sim-judge")
+    assert json.loads(copy.run("score", run, "--rules", "lenient", "--json"))["rules"] == "lenient"
+    assert "rules lenient" in copy.run("score", run, "--rules", "lenient")
+    followed(copy, "A rule set")
+
+
+def test_an_archetype(copy: Copy) -> None:
+    """A row of the table of archetypes and a judge prompt are an archetype that any set's rows can be of."""
+    copy.insert(
+        "method/archetypes.py",
+        "\n_ROWS = (\n",
+        '    Definition("sales_talk", title="Sales talk", text="A buyer.", prompt="sales_talk", people=_STATEMENT),\n',
+    )
+    copy.new(
+        "method/prompts/sales_talk.md",
+        "{{task}}\n\n{{options}}\n{{evasion}}\n\n{{statements}}\n- A price alone is C.\n\n{{form_binary}}\n",
+    )
+    write_csv(copy.place / "set" / "sales_talk.csv", [row("known_facts", number) for number in (1, 2)])
+    run = copy.measured("sim", "sim-judge", "--scenarios", "set", "--archetype", "sales_talk")
+    assert list(json.loads(copy.run("score", run, "--json"))["by_archetype"]) == ["sales_talk"]
+    assert "Sales talk" in copy.run("score", run)
+    shown = copy.run("scenarios", "show", "set", "known_facts-1", "--prompts")
+    assert "A price alone is C." in shown
+    followed(copy, "An archetype")
+
+
+def test_a_report_section(copy: Copy) -> None:
+    """A module that makes blocks and a line in the list of sections show it in the terminal and on the page."""
+    copy.new(
+        "report/sections/propositions.py",
+        dedent('''
+            """The section on propositions: a toy."""
+
+            from __future__ import annotations
+
+            from collections.abc import Iterator, Sequence
+
+            from maskbench.report.blocks import Block
+            from maskbench.report.of_runs import Scored
+
+
+            def propositions(runs: Sequence[Scored]) -> Iterator[Block]:
+                """A sentence for each run."""
+                for run in runs:
+                    yield f"{run.summary['scenarios']['n']} propositions stood to be judged."
+        ''').lstrip(),
+    )
+    copy.insert(
+        "report/of_one_run.py",
+        "from maskbench.report.of_runs import Alone, Json, Scored\n",
+        "from maskbench.report.sections.propositions import propositions\n",
+    )
+    copy.insert(
+        "report/of_one_run.py",
+        '    """What every run has."""\n',
+        '    yield Section("propositions", "Propositions", "propositions", tuple(propositions(runs)))\n',
+    )
+    run = copy.measured("sim", "sim-judge")
+    assert "2 propositions stood to be judged." in copy.run("score", run)
+    copy.run("report", run, "--out", copy.place / "page.html")
+    assert "2 propositions stood to be judged." in (copy.place / "page.html").read_text(encoding="utf-8")
+    followed(copy, "A report section")
+
+
+def test_an_audit_of_the_judge(copy: Copy) -> None:
+    """A row of the table of audits and an option make an audit, which is carried out, printed and reported."""
+    copy.insert(
+        "judges/audit_kinds.py",
+        "\nKINDS: Mapping[str, AuditKind] = {\n",
+        '    "again": AuditKind("Asked a third time", "for the third time", _as_it_is, _unchanged, anew=True),\n',
+    )
+    text = (copy.package / "cli/audit.py").read_text(encoding="utf-8")
+    option = next(line for line in text.splitlines(keepends=True) if line.startswith("    repeat: Annotated["))
+    copy.insert(
+        "cli/audit.py", "    run: Run,\n    /,\n    *,\n", '    again: Annotated[bool, flag("Again.")] = False,\n'
+    )
+    copy.insert("cli/audit.py", '(("swap", swap), ', '("again", again), ')
+    assert option
+    run = copy.measured("sim", "sim-judge/noise=0.5")
+    assert "for the third time" in copy.run("audit", run, "--again")
+    copy.run("report", run, "--out", copy.place / "page.html")
+    assert "Asked a third time" in (copy.place / "page.html").read_text(encoding="utf-8")
+    followed(copy, "An audit of the judge")
