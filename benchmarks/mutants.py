@@ -90,6 +90,9 @@ def main() -> None:
     os.chdir(Path(__file__).parents[1])
     isolation.PytestRunner = Runner  # type: ignore[misc, attr-defined]
     set_mutant_under_test("mutant_generation")
+    Path("mutants").mkdir(exist_ok=True)
+    for prepare in (mutmut.copy_src_dir, mutmut.copy_also_copy_files, mutmut.setup_source_paths):
+        prepare()
     mutmut.create_mutants(given.processes)
     mutmut.collect_or_load_stats(mutmut.get_mutant_runner(given.processes), mutants_caught_by_type_checker={})
     known = [name for name, _ in results() if given.only in name]
