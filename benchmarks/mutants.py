@@ -27,7 +27,7 @@ from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.runners.harness import PytestRunner
 from mutmut.state import state
 from mutmut.stats import status_by_exit_code
-from mutmut.utils.file_utils import walk_mutatable_files
+from mutmut.utils.file_utils import copy_also_copy_files, copy_src_dir, setup_source_paths, walk_mutatable_files
 from mutmut.utils.format_utils import mangled_name_from_mutant_name
 from mutmut.workers import isolation
 
@@ -88,13 +88,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help="draw only faults whose name holds this")
     given = parser.parse_args()
     os.chdir(Path(__file__).parents[1])
-    isolation.PytestRunner = Runner  # type: ignore[misc, attr-defined]
+    isolation.PytestRunner = Runner  # type: ignore[attr-defined]
     set_mutant_under_test("mutant_generation")
     Path("mutants").mkdir(exist_ok=True)
-    for prepare in (mutmut.copy_src_dir, mutmut.copy_also_copy_files, mutmut.setup_source_paths):
-        prepare()
+    copy_src_dir()
+    copy_also_copy_files()
+    setup_source_paths()
     mutmut.create_mutants(given.processes)
-    mutmut.collect_or_load_stats(mutmut.get_mutant_runner(given.processes), mutants_caught_by_type_checker={})
+    mutmut.collect_or_load_stats(isolation.get_mutant_runner(given.processes), mutants_caught_by_type_checker={})
     known = [name for name, _ in results() if given.only in name]
     tests = state().tests_by_mangled_function_name
     reached = [name for name in known if tests.get(mangled_name_from_mutant_name(name))]
