@@ -4,8 +4,8 @@
 
 mutmut plants every fault that it knows behind a switch, in a copy of the project (`mutants/`), and learns which test
 comes by which function; [tool.mutmut] in pyproject.toml names rooms and tests. All of them, some thirteen thousand,
-take hours: this draws the same number from each room. Survivors are printed with what was changed. docs/mutants.md has
-those of the last sample, each with why it changes nothing that can be seen, or with the test that it led to.
+take hours: this draws the same number from each room, among those in functions that the quick tests come by, and says
+how many there are. Survivors are printed with what was changed; docs/mutants.md has those of the last sample.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.runners.harness import PytestRunner
 from mutmut.state import state
 from mutmut.stats import status_by_exit_code
-from mutmut.utils.file_utils import walk_mutatable_files
+from mutmut.utils.file_utils import copy_also_copy_files, copy_src_dir, setup_source_paths, walk_mutatable_files
+from mutmut.utils.format_utils import mangled_name_from_mutant_name
 from mutmut.workers import isolation
 
 FOUND = ("killed", "timeout", "segfault", "caught by type check")
@@ -89,8 +90,16 @@ def main() -> None:
     os.chdir(Path(__file__).parents[1])
     isolation.PytestRunner = Runner  # type: ignore[attr-defined]
     set_mutant_under_test("mutant_generation")
+    Path("mutants").mkdir(exist_ok=True)
+    copy_src_dir()
+    copy_also_copy_files()
+    setup_source_paths()
     mutmut.create_mutants(given.processes)
-    names = drawn((name for name, _ in results() if given.only in name), given.sample, given.seed)
+    mutmut.collect_or_load_stats(isolation.get_mutant_runner(given.processes), mutants_caught_by_type_checker={})
+    known = [name for name, _ in results() if given.only in name]
+    tests = state().tests_by_mangled_function_name
+    reached = [name for name in known if tests.get(mangled_name_from_mutant_name(name))]
+    names = drawn(reached, given.sample, given.seed)
     mutmut._run(names, given.processes)
     ended = {name: status_by_exit_code[code] for name, code in results() if name in set(names)}
     alive = [name for name in names if ended[name] not in FOUND]
@@ -98,6 +107,7 @@ def main() -> None:
         print(f"\n{name}: {ended[name]}\n{get_diff_for_mutant(name)}")
     for each, count in sorted(Counter(map(room, names)).items()):
         print(f"{each}: {count - sum(room(name) == each for name in alive)} of {count} found")
+    print(f"{len(reached):,} of {len(known):,} faults are in functions that the quick tests come by")
     share = 1 - len(alive) / len(names)
     print(f"{len(names) - len(alive)} of {len(names)} planted faults found, {100 * share:.1f} %")
     sys.exit(share < given.least)
