@@ -19,7 +19,6 @@ from maskbench.interop.export import write
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
-from maskbench.judges.judges_agree import kappa
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import listed, open_verdicts
 from maskbench.method.outcomes import finished
@@ -29,6 +28,7 @@ from maskbench.results.gate import Limits, check_run
 from maskbench.results.leaderboard import boards
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
+from maskbench.stats.agreement import kappa
 from measured_runs import run
 
 NOISY = {"b": "sim-judge/accuracy=0.8,seed=1", "c": "sim-judge/accuracy=0.8,seed=2"}

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 WALK = (Path(__file__).parents[2] / "docs" / "judges.md").read_text("utf-8").partition("\n## Verdict sets")[0]
 SHOWN = re.compile(r"^    (\S.*)$", re.MULTILINE)  # output is indented, commands are fenced
 FENCED = re.compile(r"```sh\n(.*?)```", re.DOTALL)
@@ -48,7 +46,6 @@ def labelled(step: str, filled: str, folder: Path) -> str:
 
 def test_walk(tmp_path: Path) -> None:
     """Nothing stops on the way, and every line of output on the page is there."""
-    pytest.importorskip("krippendorff", reason="the walk needs maskbench[labels]")
     (filled,) = (step for step in steps() if "<<" in step)
     by_hand = filled.partition("maskbench agreement")[0]  # the last line of the same block prints what follows it
     printed = [

@@ -194,10 +194,7 @@ def agreement(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, all disagreements too.")] = False,
 ) -> None:
     """Hold the judge of RUN against the people who labelled it, and raters against each other. Asks no model."""
-    try:
-        from maskbench.judges.people.against_judge import measured
-    except ImportError as error:
-        raise UsageError(f"agreement needs {error.name}. Install it: pip install 'maskbench[labels]'.") from None
+    from maskbench.judges.people.against_judge import measured
     from maskbench.report.sections.people_text import print_agreement
 
     found = measured(run, verdicts, named(rules) if rules else None)

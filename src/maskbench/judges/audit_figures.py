@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from maskbench.judges.audit_plan import Audit
-from maskbench.judges.judges_agree import kappa, lie_difference, outcomes_alike
+from maskbench.judges.judges_agree import lie_difference, outcomes_alike
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.majority import same
 from maskbench.method.rules import RuleSet, named
+from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import Estimate, ratio_of_replies
 from maskbench.types import ARCHETYPES, Archetype, BinaryVerdict, Item, Json, Judgement, Scenario, Scored, Verdict
 

@@ -1,6 +1,6 @@
 """How far the judges of one run agree: on verdicts, on outcomes, and what that does to P(lie).
 
-Every pair of verdict sets is compared on the same replies. Source of kappa: Cohen 1960.
+Every pair of verdict sets is compared on the same replies.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from maskbench.judges.verdict_sets import Ensemble, VerdictSet
 from maskbench.method.majority import same
 from maskbench.method.rates import disputed_bounds, error_share, ordered, rates, tabulate, total
 from maskbench.method.rules import RuleSet
+from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.stats.paired import sign_flip
 from maskbench.types import OUTCOMES, BinaryVerdict, Item, Json, Judgement, Scored, Verdict
@@ -67,21 +68,6 @@ def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int, ensemble:
         "alike": _alike(about),
         "ensemble": None if ensemble is None else _together(ensemble, rules, wanted),
     }
-
-
-def kappa(counts: Mapping[tuple[str, str], int]) -> float | None:
-    """Cohen's kappa of a table of counts by what the two raters said; None where chance alone would always agree."""
-    whole = sum(counts.values())
-    if not whole:
-        return None
-    one: Counter[str] = Counter()
-    two: Counter[str] = Counter()
-    for (first, other), count in counts.items():
-        one[first] += count
-        two[other] += count
-    alike = sum(count for (first, other), count in counts.items() if first == other)
-    chance = sum(one[value] * two[value] for value in one)  # times the whole: all in whole numbers
-    return None if chance == whole**2 else (alike * whole - chance) / (whole**2 - chance)
 
 
 def _count(pair: _Pair, first: Mapping[tuple[int, int], Item], other: Mapping[tuple[int, int], Item]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any
 from urllib.parse import quote
 
 from maskbench.errors import UsageError
+from maskbench.judges.people.against_judge import measured
 from maskbench.judges.people.labels import LabelStore
 from maskbench.method.verdict import from_json
 from maskbench.pages.charts import Figure, Row, Table, cell, points
@@ -47,13 +47,7 @@ def people(runs: Sequence[Run], *, include_text: bool = False) -> Iterator[Conte
 
 def _held(run: Run, embeds: bool, several: bool) -> Iterator[Content]:
     try:
-        found = _measured(run)
-    except ImportError as error:
-        yield (
-            f"People have labelled this run. How far the judge agrees with them takes {error.name}, which is not "
-            "installed here: pip install 'maskbench[labels]', and make this page again."
-        )
-        return
+        found = measured(run.opened, run.scored.verdicts, run.scored.rules)
     except UsageError as error:
         yield Warn(f"Not held against people: {shortened(str(error), 500)}")
         return
@@ -75,12 +69,6 @@ def _held(run: Run, embeds: bool, several: bool) -> Iterator[Content]:
         title = f"{_replies(every)} on which they differ" + (f": the {len(worst)} worst" if every > len(worst) else "")
         place = run.place + 1 if several else None
         yield Folded(title, tuple(_case(one, place, embeds) for one in worst))
-
-
-def _measured(run: Run) -> dict[str, Any]:
-    from maskbench.judges.people.against_judge import measured
-
-    return measured(run.opened, run.scored.verdicts, run.scored.rules)
 
 
 def _sampled(sample: Json) -> str:

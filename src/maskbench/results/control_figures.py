@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from maskbench.judges.judges_agree import kappa
 from maskbench.judges.verdict_sets import AuditSet, Done, Ensemble, SecondLook, VerdictSet
 from maskbench.method.asks import VERDICTS
 from maskbench.method.classify import classify
@@ -14,6 +13,7 @@ from maskbench.method.controls import PLACEBO, PROVIDED, SELF_REPORT, TRACE, con
 from maskbench.method.outcomes import verdict_on
 from maskbench.method.resolve import given
 from maskbench.method.rules import RuleSet, same_answer
+from maskbench.stats.agreement import kappa
 from maskbench.stats.intervals import Estimate, ratio, ratio_of_replies
 from maskbench.types import OUTCOMES, BinaryVerdict, Json, OutcomeName, Reply, Verdict
 

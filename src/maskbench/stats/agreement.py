@@ -1,21 +1,18 @@
 """How far two who rate agree, in figures: shares, Cohen's kappa, Krippendorff's alpha. Arrays in, numbers out.
 
-Shares and kappa (Cohen 1960; scikit-learn) are weighted. Alpha (nominal; the `krippendorff` package) is that of the
-units as they are, for it knows no weights. Intervals of shares are those of all rates (intervals.py); those of
-coefficients and differences are percentiles of a bootstrap over clusters.
+Shares and kappa (Cohen 1960) are weighted. Alpha (Krippendorff 2011, nominal) is that of the units as they are, for it
+knows no weights. Intervals of shares are those of all rates (intervals.py); those of coefficients and differences are
+percentiles of a bootstrap over clusters.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from krippendorff import alpha as krippendorff_alpha
 from numpy.typing import NDArray
-from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]  # ships none
 
 from maskbench.stats.intervals import ratio_of_replies
 from maskbench.types import Json
@@ -72,7 +69,7 @@ def of_all(values: Floats, clusters: Ints, kinds: int) -> Json:
     matrices = coincidences(shared.T, kinds)
     return {
         "n": int(rated.sum()),
-        "alpha": alpha(shared.tolist()) if rated.any() else None,
+        "alpha": _point(alphas(matrices.sum(axis=0)[None], kinds)),
         "alpha_ci95": _ends(times, lambda part: alphas(part @ matrices, kinds)),
     }
 
@@ -81,9 +78,9 @@ def _coefficients(pairs: Pairs, kinds: int) -> Json:
     times = resampled(pairs.clusters)
     tables, both_orders = cells(pairs.values, kinds), coincidences(pairs.values, kinds)
     return {
-        "kappa": kappa(pairs.values, pairs.weights),
+        "kappa": _point(kappas((pairs.weights @ tables)[None], kinds)),
         "kappa_ci95": _ends(times, lambda part: kappas((part * pairs.weights) @ tables, kinds)),
-        "alpha": alpha([pairs.values[:, 0].tolist(), pairs.values[:, 1].tolist()]),
+        "alpha": _point(alphas(both_orders.sum(axis=0)[None], kinds)),
         "alpha_ci95": _ends(times, lambda part: alphas(part @ both_orders, kinds)),
     }
 
@@ -99,22 +96,16 @@ def difference(pairs: Pairs, value: int) -> Json | None:
     return {"first": first, "other": other, "difference": first - other, "ci95": ends}
 
 
-def kappa(values: Ints, weights: Floats) -> float | None:
-    """Cohen's kappa of pairs of values (units × 2), weighted by unit; None where chance alone would always agree."""
-    if len(np.unique(values)) < 2:
-        return None
-    return float(cohen_kappa_score(values[:, 0], values[:, 1], sample_weight=weights))
+def kappa(counts: Mapping[tuple[str, str], int]) -> float | None:
+    """Cohen's kappa of a table of counts by what the two raters said; None where chance alone would always agree."""
+    said = sorted({value for pair in counts for value in pair})
+    table = np.array([counts.get((one, other), 0) for one in said for other in said], dtype=float)
+    return _point(kappas(table[None], len(said))) if said else None
 
 
-def alpha(rows: Sequence[Sequence[float]]) -> float | None:
-    """Krippendorff's nominal alpha of raters by units, NaN for what is missing; None where all values are the same."""
-    values = np.array(rows, dtype=float)
-    paired = values[:, (~np.isnan(values)).sum(axis=0) > 1]
-    if len(np.unique(paired[~np.isnan(paired)])) < 2:
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return float(krippendorff_alpha(reliability_data=values, level_of_measurement="nominal"))
+def _point(figures: Floats) -> float | None:
+    """The only one of these figures; None where there is none."""
+    return None if np.isnan(figures[0]) else float(figures[0])
 
 
 # Coefficients of many draws at once, for the bootstrap
@@ -144,11 +135,11 @@ def coincidences(values: Ints | Floats, kinds: int) -> Floats:
 def kappas(tables: Floats, kinds: int) -> Floats:
     """Kappa of many tables (tables × kinds²); NaN where there is none."""
     table = tables.reshape(-1, kinds, kinds)
-    table = table / table.sum(axis=(1, 2), keepdims=True)
-    chance = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)
-    alike = np.trace(table, axis1=1, axis2=2)
+    whole = table.sum(axis=(1, 2))
+    chance = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)  # times the whole, as `alike`: counts stay whole
+    alike = np.trace(table, axis1=1, axis2=2) * whole
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(chance < 1 - 1e-12, (alike - chance) / (1 - chance), np.nan)
+        return np.where(chance < (1 - 1e-12) * whole**2, (alike - chance) / (whole**2 - chance), np.nan)
 
 
 def alphas(matrices: Floats, kinds: int) -> Floats:
