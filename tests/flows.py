@@ -28,8 +28,8 @@ from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.folder import SCHEMA
-from maskbench.runs.loop import Unwatched
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import QUESTIONS, read_row
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, Archetype, Ask, Failure, Item, Model, Reply, Scenario, Scored, Stage

@@ -21,8 +21,8 @@ from maskbench.method.judge_ask import Prompts, load_prompts, pivot
 from maskbench.models.names import check_judges
 from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
-from maskbench.runs.loop import Unwatched, Watcher
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Kind, Letter, Model, Option, Reply, Scenario
 
