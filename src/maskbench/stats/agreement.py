@@ -98,9 +98,9 @@ def difference(pairs: Pairs, value: int) -> Json | None:
 
 def kappa(counts: Mapping[tuple[str, str], int]) -> float | None:
     """Cohen's kappa of a table of counts by what the two raters said; None where chance alone would always agree."""
-    said = sorted({value for pair in counts for value in pair})
-    table = np.array([counts.get((one, other), 0) for one in said for other in said], dtype=float)
-    return _point(kappas(table[None], len(said))) if said else None
+    values = sorted({value for pair in counts for value in pair})
+    table = np.array([counts.get((first, other), 0) for first in values for other in values], dtype=np.float64)
+    return _point(kappas(table[None], len(values))) if values else None
 
 
 def _point(figures: Floats) -> float | None:
