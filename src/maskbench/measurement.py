@@ -9,6 +9,8 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS, Calls, calls, stands
 from maskbench.method.judge_ask import Prompts, load_prompts
@@ -26,6 +28,7 @@ from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
 from maskbench.runs.record import describe, ending, moved, session, with_answers
+from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
@@ -155,19 +158,20 @@ def _let_flow(
     stopper: Stopper,
 ) -> None:
     """Let the flow run to its end in a loop of its own, and record models, versions and time whatever happens."""
-    record = folder.record()
+    record = folder.read()
     gate = Gate(settings.connections)
-    learned = {role: about.get("learned", {}) for role, about in record["models"].items()}
+    before = asdict(record.models)
+    learned = {role: about.learned for role, about in before.items()}
     if not models and is_local(settings.subject) and not stock:  # a stock that holds something has the subject
         watcher.tell(f"Loading {settings.subject}.")
     subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned, stock)
     described = describe(subject, judges)
-    for line in moved(record["models"], described):
+    for line in moved(before, described):
         watcher.tell(line)
     if warning := kinship(settings.subject, (settings.judge, settings.numeric_judge)):
         watcher.tell(f"Beware: {warning}")
-    record["sessions"].append(begun := session(command, environ, described))
-    record["models"] = with_answers(described, store)
+    record.sessions.append(begun := session(command, environ, described))
+    record.models = Models(**with_answers(described, store))
     folder.write(RECORD, record)
     expected = sum((calls(scenario, settings) for scenario, _ in store.scenarios()), Calls())
     expected += Calls(verdicts=expected_traces(settings) * store.count())
@@ -181,7 +185,7 @@ def _let_flow(
     finally:
         watcher.end()
         store.remember("seconds", store.seconds() + time.monotonic() - started)
-        record["models"] = with_answers(describe(subject, judges), store)
+        record.models = Models(**with_answers(describe(subject, judges), store))
         folder.write(RECORD, record)
 
 

@@ -11,7 +11,7 @@ import pytest
 from maskbench.cli.asked import layer_numbers
 from maskbench.cli.checkpoints import adapters_of
 from maskbench.errors import UsageError
-from maskbench.models.hf.loading import packaged
+from maskbench.pinocchio.network import packaged
 from maskbench.runs.folder import RunFolder
 from tiny_models import rewrite, tiny_adapter
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ import torch
 from maskbench.cli import main
 from maskbench.errors import UsageError
 from maskbench.interventions.steering.contrast import Contrast, Pair, open_contrast
-from maskbench.interventions.steering.directions import METHODS, Method, directions, learn, pairs_won, separation
+from maskbench.interventions.steering.directions import Method, directions, learn, pairs_won, separation
 from maskbench.interventions.steering.hidden_states import place, record
 from maskbench.method.pressure import statement_ask
 from maskbench.models.hf.loading import Loaded, load
@@ -68,7 +68,7 @@ def planted(pairs: int = 200, noise: float = 0.3) -> tuple[torch.Tensor, torch.T
     return shared + apart[0] + 3 * true, shared + apart[1], true
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_every_method_finds_what_was_planted(method: Method) -> None:
     """The direction between the sides is found in each layer, pointing to the positive side."""
     positive, negative, true = planted()
@@ -77,7 +77,7 @@ def test_every_method_finds_what_was_planted(method: Method) -> None:
     assert torch.cosine_similarity(directions(negative, positive, method), -true, dim=-1).min() > 0.9
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_every_methods_directions_are_as_long_as_the_sides_lie_apart(method: Method) -> None:
     """Strength 1 is the distance between the sides' means, so that methods are compared at the same strength."""
     positive, negative, _ = planted()
@@ -85,7 +85,7 @@ def test_every_methods_directions_are_as_long_as_the_sides_lie_apart(method: Met
     assert torch.allclose(directions(positive, negative, method).norm(dim=-1), apart, rtol=1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_strengths_scale_with_the_model(method: Method) -> None:
     """A model whose hidden states are ten times as long gets directions ten times as long."""
     positive, negative, _ = planted()

@@ -182,6 +182,37 @@ def test_a_folder_that_holds_a_run_or_nothing_is_refused(tmp_path: Path) -> None
         measured(None, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"zeal": 1}, r"dose\.json has zeal, which maskbench .* Use maskbench 0\.9\.0, which wrote it"),
+        ({"plan": {"zeal": 1}}, r"dose\.json has plan\.zeal, which maskbench"),
+        ({"plan": {"base": {"zeal": 1}}}, r"dose\.json has plan\.base\.zeal, which maskbench"),
+        ({"plan": {"limits": {"zeal": 1.0}}}, r"dose\.json has plan\.limits\.zeal, which maskbench"),
+        (
+            {"plan": {"base": {"beliefs": -1}}},
+            r"no record of a dose curve: plan\.base\.beliefs is -1\. Restore the file",
+        ),
+        ({"plan": {"doses": [True]}}, r"no record of a dose curve: plan\.doses\[0\] is True"),
+        ({"complete": "yes"}, r'no record of a dose curve: complete is "yes"'),
+    ],
+)
+def test_a_plan_that_cannot_be_read_names_what_is_wrong(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    """A dose.json of a later version, or of another hand, is refused by file, field and remedy."""
+
+    def changed(whole: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+        return whole | {
+            name: changed(whole[name], part) if isinstance(part, dict) else part for name, part in parts.items()
+        }
+
+    DoseFolder(tmp_path).begin(planned(plan()), {"maskbench": "0.9.0", "choice": "", "words": []})
+    whole = orjson.loads((tmp_path / "dose.json").read_bytes())
+    assert DoseFolder(tmp_path).data() == whole
+    (tmp_path / "dose.json").write_bytes(orjson.dumps(changed(whole, change)))
+    with pytest.raises(RunUnreadable, match=said):
+        DoseFolder(tmp_path).data()
+
+
 def adapter(folder: Path, **config: Any) -> Path:
     """Something that looks like an adapter of PEFT's."""
     import torch

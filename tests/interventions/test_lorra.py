@@ -17,14 +17,15 @@ import torch
 import measured_runs
 from maskbench.cli import main
 from maskbench.errors import Interrupted, RunLocked, UsageError
-from maskbench.interventions.lorra.loss import Loss, Plan, Row, Rows, backward, contrast, encoded, hidden_states
+from maskbench.interventions.lorra.loss import Loss, Row, Rows, backward, contrast, encoded, hidden_states
+from maskbench.interventions.lorra.recipe import Recipe, default_layers, recipe
 from maskbench.interventions.lorra.steps import schedule
 from maskbench.interventions.lorra.texts import (
     Templates,
     content_hash,
     read_texts,
 )
-from maskbench.interventions.lorra.train import Recipe, adapted, checked, default_layers, recipe, scaled, train
+from maskbench.interventions.lorra.train import adapted, checked, scaled, train
 from maskbench.models.hf.adapters import adapter_hash, with_adapter
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.results.scored import score
@@ -53,10 +54,10 @@ def short(tmp_path: Path, **changes: Any) -> Recipe:
     return Recipe(**{"data": data(tmp_path / "texts.jsonl"), **known, **changes})
 
 
-def plan(**changes: Any) -> Plan:
-    """What steps need to know."""
-    known: dict[str, Any] = {"layers": LAYERS, "alpha": 2.0, "rate": 0.01, "steps": 1, "batch": 2, "retain": 0.5}
-    return Plan(**{"at_once": 8, "seed": 0, **known, **changes})
+def step_of(**changes: Any) -> Recipe:
+    """A recipe of one step over layers in the middle."""
+    known: dict[str, Any] = {"target_layers": LAYERS, "alpha": 2.0, "rate": 0.01, "steps": 1, "batch": 2, "retain": 0.5}
+    return Recipe(**{"at_once": 8, **known, **changes})
 
 
 def stop_after(steps: int) -> Any:
@@ -128,7 +129,7 @@ def test_the_loss_by_hand(tiny: Loaded) -> None:
         for name, parameter in adapter.named_parameters():
             if "lora_B" in name:
                 torch.nn.init.normal_(parameter, std=0.5, generator=torch.Generator().manual_seed(1))
-        loss = backward(adapter, tiny, texts, plan())
+        loss = backward(adapter, tiny, texts, step_of())
         missing, drifted, asked = [], [], []
         with torch.no_grad():
             for text in texts:
@@ -157,7 +158,7 @@ def test_texts_at_once_change_memory_alone(tiny: Loaded, tmp_path: Path) -> None
     found: list[tuple[Loss, list[torch.Tensor]]] = []
     for at_once in (1, 2, 8):
         with adapted(tiny, Recipe(target_layers=LAYERS)) as adapter:
-            loss = backward(adapter, tiny, texts, plan(at_once=at_once))
+            loss = backward(adapter, tiny, texts, step_of(at_once=at_once))
             found.append((loss, [p.grad.clone() for p in adapter.parameters() if p.grad is not None]))
     for loss, gradients in found[1:]:
         assert loss.loss == pytest.approx(found[0][0].loss, rel=1e-5)

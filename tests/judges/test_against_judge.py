@@ -9,11 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from krippendorff import alpha
 from rich.console import Console
-from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]  # ships none
 from test_labels import by_judge, give, outcomes, sampled
 from typer.testing import CliRunner
 
@@ -29,7 +26,6 @@ from maskbench.method.rules import named
 from maskbench.report.sections.people_text import print_agreement
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.stats.agreement import Pairs, agreement, alphas, cells, coincidences, kappa, kappas, of_all
 from maskbench.types import BinaryVerdict, NumericalVerdict, Verdict
 from measured_runs import change, run
 
@@ -44,7 +40,11 @@ def folder(tmp_path: Path) -> RunFolder:
 
 def found(folder: RunFolder) -> dict[str, Any]:
     """The agreement of a run."""
-    return measured(folder, None, RULES)
+    store = folder.store()
+    try:
+        return measured(folder, None, RULES)
+    finally:
+        store.close()
 
 
 def printed(data: dict[str, Any], width: int = 200) -> str:
@@ -61,70 +61,6 @@ def turned(verdicts: dict[str, Verdict], every: int) -> dict[str, Verdict]:
         reply: other[verdict.letter] if isinstance(verdict, BinaryVerdict) and at % every == 0 else verdict
         for at, (reply, verdict) in enumerate(verdicts.items())
     }
-
-
-def test_the_bootstrap_computes_what_the_libraries_do() -> None:
-    """Kappa and alpha of many tables at once are those of scikit-learn and krippendorff."""
-    rng = np.random.default_rng(1)
-    pairs = rng.integers(0, 4, size=(60, 2))
-    pairs[:40, 1] = pairs[:40, 0]
-    weights = rng.uniform(1, 3, 60)
-    oracle = cohen_kappa_score(pairs[:, 0], pairs[:, 1], sample_weight=weights)
-    assert kappas((weights @ cells(pairs, 4))[None], 4)[0] == pytest.approx(oracle)
-    ones = np.ones((1, 60)) @ coincidences(pairs, 4)
-    assert alphas(ones, 4)[0] == pytest.approx(alpha(pairs.T, level_of_measurement="nominal"))
-
-
-def test_figures_of_two_are_those_of_the_libraries() -> None:
-    """The coefficients that are shown of two raters, weighted or not, are those of scikit-learn and krippendorff."""
-    rng = np.random.default_rng(3)
-    values, weights = rng.integers(0, 3, size=(80, 2)), rng.uniform(1, 3, 80)
-    values[:50, 1] = values[:50, 0]
-    shown = agreement(Pairs(values, weights, np.arange(80)), 3)
-    assert shown["kappa"] == pytest.approx(cohen_kappa_score(values[:, 0], values[:, 1], sample_weight=weights))
-    assert shown["alpha"] == pytest.approx(alpha(values.T, level_of_measurement="nominal"))
-    letters = [("ABC"[one], "ABC"[other]) for one, other in values]
-    assert kappa(Counter(letters)) == pytest.approx(cohen_kappa_score(values[:, 0], values[:, 1]))
-
-
-def test_the_bootstrap_of_all_raters_computes_what_the_library_does() -> None:
-    """Four raters who have not rated everything: alpha is that of krippendorff, its interval is around it."""
-    rng = np.random.default_rng(2)
-    truth = rng.integers(0, 4, size=200)
-    said = np.where(rng.random((4, 200)) < 0.8, truth, rng.integers(0, 4, size=(4, 200))).astype(float)
-    said[rng.random((4, 200)) < 0.4] = np.nan
-    ones = np.ones((1, 200)) @ coincidences(said.T, 4)
-    assert alphas(ones, 4)[0] == pytest.approx(alpha(said, level_of_measurement="nominal"))
-    every = of_all(said, np.arange(200), 4)
-    low, high = every["alpha_ci95"]
-    assert every["n"] == ((~np.isnan(said)).sum(axis=0) > 1).sum() < 200
-    assert low < every["alpha"] < high
-    assert every["alpha"] == pytest.approx(alpha(said, level_of_measurement="nominal"))
-    assert 0.02 < high - low < 0.2
-    nobody = of_all(np.full((3, 20), np.nan), np.arange(20), 4)
-    assert nobody == {"n": 0, "alpha": None, "alpha_ci95": None}
-
-
-def test_known_coefficients() -> None:
-    """Cohen's kappa of his kind of example, and Krippendorff's alpha of his (2011, nominal, missing values)."""
-    assert kappa({("A", "A"): 20, ("A", "B"): 5, ("B", "A"): 10, ("B", "B"): 15}) == pytest.approx(0.4)
-    n = np.nan
-    rows = np.array(
-        [
-            [1, 2, 3, 3, 2, 1, 4, 1, 2, n, n, n],
-            [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, n, 3],
-            [n, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, n],
-            [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, n],
-        ]
-    )
-    assert of_all(rows - 1, np.arange(12), 5)["alpha"] == pytest.approx(0.743, abs=0.001)
-
-
-def test_without_variety_there_is_no_coefficient() -> None:
-    """Where everybody says the same of everything chance alone agrees: no number, no warning."""
-    shown = agreement(Pairs(np.zeros((5, 2), dtype=np.int64), np.ones(5), np.arange(5)), 2)
-    assert shown["kappa"] is shown["alpha"] is None
-    assert of_all(np.ones((2, 2)), np.arange(2), 2)["alpha"] is None
 
 
 def test_people_like_the_judge(folder: RunFolder) -> None:

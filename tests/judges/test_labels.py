@@ -293,6 +293,29 @@ def test_a_damaged_file(folder: RunFolder, damage: bytes | None, said: str) -> N
         labels.design()
 
 
+def test_a_later_versions_labels_name_it(folder: RunFolder) -> None:
+    """Labels of another schema are refused with the maskbench that drew them named, where they say so."""
+    labels, _ = sampled(folder)
+    with closing(sqlite3.connect(labels.path)) as database, database:
+        database.execute("PRAGMA user_version = 9")
+        database.execute("""UPDATE facts SET value = '"0.9.0"' WHERE name = 'maskbench'""")
+    with pytest.raises(RunError, match=r"Use maskbench 0\.9\.0, which wrote it, or move the file away"):
+        labels.design()
+
+
+def test_labels_of_before_said_nothing_of_their_version(folder: RunFolder) -> None:
+    """A sample that was drawn before the version was noted is read as ever; one with a wrong header is refused."""
+    labels, _ = sampled(folder)
+    before = labels.design()
+    with closing(sqlite3.connect(labels.path)) as database, database:
+        database.execute("DELETE FROM facts WHERE name = 'maskbench'")
+    assert labels.design() == before
+    with closing(sqlite3.connect(labels.path)) as database, database:
+        database.execute("""UPDATE facts SET value = '"many"' WHERE name = 'size'""")
+    with pytest.raises(RunUnreadable, match=r'labels\.sqlite is no record of labels: size is "many"\. Restore'):
+        labels.design()
+
+
 def test_a_run_without_labels(folder: RunFolder) -> None:
     """Reading labels where there are none is no error for scoring, and one in words for whoever asks for them."""
     assert outcomes(folder) == {}

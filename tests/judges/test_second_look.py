@@ -309,7 +309,7 @@ def test_only_the_chosen_are_judged_and_all_of_their_replies(tmp_path: Path) -> 
         "below": 0.9,
         "seed": 5,
     }
-    for other in (None, replace(look, seed=6)):
+    for other in (None, Look("default", share=0.2, seed=6)):
         with pytest.raises(RunMismatch, match="another --name"):
             judge(folder, made, "s", judges={"binary": model, "numerical": model}, look=other)
 

@@ -26,14 +26,14 @@ from maskbench.method.elicit import belief_asks
 from maskbench.method.pressure import statement_ask
 from maskbench.models.hf.batches import Steering
 from maskbench.models.hf.forms import Forms
-from maskbench.models.hf.loading import Loaded, load, packaged
+from maskbench.models.hf.loading import Loaded, load
 from maskbench.models.hf.model import HfModel
 from maskbench.models.hf.opening import Stock
 from maskbench.models.hf.threads import quickest_threads
 from maskbench.models.hf.vectors import Vectors
 from maskbench.models.names import defaults
 from maskbench.pinocchio import sandbox
-from maskbench.pinocchio.network import open_pinocchio
+from maskbench.pinocchio.network import open_pinocchio, packaged
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder

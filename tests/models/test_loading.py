@@ -19,10 +19,10 @@ from hypothesis import strategies as some
 
 from maskbench.errors import AccessError, UnknownModel, Unreachable, UsageError
 from maskbench.models.hf.adapters import adapter_hash, with_adapter, without_adapter
-from maskbench.models.hf.loading import Loaded, fingerprint, is_organism, load, packaged, shape
+from maskbench.models.hf.loading import Loaded, fingerprint, is_organism, load, shape
 from maskbench.models.hf.model import HfModel
 from maskbench.models.hf.opening import Stock
-from maskbench.pinocchio.network import SPECIALS, Vocabulary
+from maskbench.pinocchio.network import SPECIALS, Vocabulary, packaged
 from maskbench.settings import Settings
 from maskbench.types import Message, Sampling, Stage
 from tiny_models import FAMILIES, HIDDEN, LAYERS, Family, rewrite, tiny_adapter, tiny_model

@@ -84,4 +84,4 @@ def test_the_command_is_recorded_without_the_environments_keys() -> None:
     """Whatever a variable with a key is called, the same ones as `--extra-body` may not hold."""
     environ = {"A_KEY": "first-key", "B_TOKEN": "second-key", "C_SECRET": "third-key", "d_password": "fourth-key"}
     command = ["maskbench", *environ.values(), "--limit=3"]
-    assert session(command, environ, {})["command"] == ["maskbench", *["***"] * 4, "--limit=3"]
+    assert session(command, environ, {}).command == ["maskbench", *["***"] * 4, "--limit=3"]

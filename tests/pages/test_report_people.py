@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,16 +140,6 @@ def test_texts_stay_away_where_the_licence_is_not_known(looked_at: Path, tmp_pat
     assert not closed.all("blockquote")
     assert first["replies"][0] not in str(closed)
     assert first["replies"][0] in str(told)
-
-
-def test_coefficients_take_no_library_but_numpy(looked_at: Path, tmp_path: Path) -> None:
-    """The page has its coefficients where neither scikit-learn nor krippendorff can be imported."""
-    out = tmp_path / "report.html"
-    gone = "import sys; sys.modules['krippendorff'] = sys.modules['sklearn'] = None"
-    code = f"{gone}; from maskbench.cli import main; main()"
-    command = [sys.executable, "-c", code, "report", str(looked_at), "--out", str(out)]
-    subprocess.run(command, check=True, capture_output=True)
-    assert parsed(out.read_text(encoding="utf-8")).at("people").all("figure")
 
 
 def test_a_second_look_is_not_held_against_people(looked_at: Path) -> None:

@@ -7,7 +7,9 @@ import hashlib
 import itertools
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 import orjson
@@ -25,9 +27,10 @@ from maskbench.pinocchio.grammar import (
     OPENERS,
     OPENERS_OF,
     Answer,
-    all_answers,
+    Meaning,
     assertion,
     capital,
+    every_opener,
     read,
     relation_of,
 )
@@ -182,6 +185,17 @@ def test_planted_rates_of_a_sandbox_are_in_their_bands() -> None:
 
 
 # The reader
+
+
+def all_answers(fact: Fact, values: Sequence[str]) -> Iterator[Answer]:
+    """Everything that can be said in reply about a fact, given the values that can be spoken of."""
+    for value, form, opener in product(values, range(len(fact.relation.forms)), every_opener()):
+        yield assertion(fact, value, opener, form)
+    templates = [(text, kind) for kind, texts in EVASIONS.items() for text in texts]
+    for value, (text, kind) in product(values, templates):
+        yield Answer(capital(text.format(t=fact.topic, f=fact.say(value))), Meaning(evasion=kind))
+    for text in ABSTENTIONS:
+        yield Answer(capital(text.format(t=fact.topic)), Meaning(evasion="hedge"))
 
 
 @pytest.mark.parametrize("fact", ONE_EACH, ids=lambda fact: fact.relation.name)

@@ -2,24 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NotRequired, TypedDict
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
+from msgspec import Struct
 
-from maskbench.runs.fitting import misfit
+from maskbench.errors import RunUnreadable
+from maskbench.runs.fitting import Misfit, Unknown, check_schema, fitted, misfit, unreadable
 
 
-class Part(TypedDict):
+class Part(Struct, forbid_unknown_fields=True):
     """A part of a record."""
 
     name: str
-    n: NotRequired[int]
+    n: int = 0
 
 
-class Loose(TypedDict, total=False):
-    """A record of which everything may be missing."""
+class Loose(Struct):
+    """A record of which everything may be missing, and that may hold more."""
 
-    share: float | None
+    share: float | None = None
 
 
 @dataclass
@@ -30,6 +33,17 @@ class Whole:
     pair: tuple[str, int]
     every: tuple[str, ...]
     more: Mapping[str, float]
+
+
+class Own(dict[str, Any]):
+    """A type that reads itself."""
+
+    @classmethod
+    def read(cls, plain: Any) -> "Own":
+        """Whatever has a name."""
+        if "name" not in plain:
+            raise ValueError("Object missing required field `name`")
+        return cls(plain)
 
 
 def whole(**changed: Any) -> Whole:
@@ -47,27 +61,72 @@ def whole(**changed: Any) -> Whole:
         ("1", int, 'it is "1"'),
         (None, int | None, None),
         ([], int | None, "it is []"),
-        ({"name": "x", "other": 1}, Part, None),
+        ({"share": None, "other": 1}, Loose, None),
         ({"name": "x", "n": "1"}, Part, 'n is "1"'),
         ({"n": 1}, Part, "there is no name"),
+        ({"name": "x", "zeal": 1}, Part, "zeal"),
         ([], Part, "it is []"),
         ({}, Loose, None),
         ({"share": "x"}, Loose, 'share is "x"'),
         ([{"name": 1}], list[Part], "[0].name is 1"),
         ("xy", list[str], 'it is "xy"'),
         ({"x": {"name": "y"}}, dict[str, Part], None),
+        ({"x": {"name": "y"}, "z": {"name": 2}}, dict[str, Part], "z.name is 2"),
+        ({"x": {"name": "y"}, "z": {}}, dict[str, Part], "there is no z.name"),
+        ({"x": {"a": {"name": "y"}, "b": 5}}, dict[str, dict[str, Part]], "x.b is 5"),
+        ({"x": [{"name": "y"}, {"name": 2}]}, dict[str, list[Part]], "x[1].name is 2"),
+        ({"x": {"name": 1}, "y": {}}, dict[str, Own], "there is no y.name"),
         (3, dict[str, int], "it is 3"),
         (whole(), Whole, None),
         (whole(kind=True), Whole, "kind is True"),
         (whole(kind=[]), Whole, "kind is []"),
         (whole(pair=("x", 1, 2)), Whole, "pair is ('x', 1, 2)"),
         (whole(pair=("x", "y")), Whole, 'pair[1] is "y"'),
-        (whole(every=["x"]), Whole, "every is ['x']"),
         (whole(every=("x", 2)), Whole, "every[1] is 2"),
         (whole(more={"x": "y"}), Whole, 'more.x is "y"'),
+        (whole(more={"x": object()}), Whole, "Encoding objects of type object is unsupported"),
         ("x" * 100, int, f'it is "{"x" * 59}…'),
     ],
 )
 def test_says_what_does_not_fit(value: Any, kind: Any, said: str | None) -> None:
-    """The first misfit is named by its place and shown; further keys of a record are passed over."""
+    """The first misfit is named by its place, keys of mappings among it, and shown."""
     assert misfit(value, kind) == said
+
+
+def test_a_place_is_seen_from_where_it_stands() -> None:
+    """What is read as a part of a file is named by the whole way into the file."""
+    with pytest.raises(Misfit, match=r"^models\.subject\.n is \[\]$"):
+        fitted({"name": "x", "n": []}, Part, "models.subject")
+    with pytest.raises(Unknown, match=r"^models\.subject\.zeal$"):
+        fitted({"name": "x", "zeal": 1}, Part, "models.subject")
+
+
+LATER = {"maskbench": "0.1.0", "sessions": [{"versions": {"maskbench": "0.9.0"}}]}
+
+
+@pytest.mark.parametrize(
+    ("plain", "said"),
+    [
+        ({**LATER, "schema": 2}, "has schema 2; .* reads schema 1. Use maskbench 0.9.0, which wrote it, or stop."),
+        ({"schema": 2, "maskbench": "0.8"}, "Use maskbench 0.8, which wrote it"),
+        ({"schema": 2, "maskbench": 8, "sessions": "x"}, "Use the version that wrote it, or stop"),
+        ([], "has schema None"),
+    ],
+)
+def test_another_schema_names_who_wrote_it(plain: Any, said: str) -> None:
+    """A file of a later version is refused with that version named: the last that wrote to it, where it says so."""
+    with pytest.raises(RunUnreadable, match=f"^a.json {said}" if "has" in said else said):
+        check_schema(Path("a.json"), plain, 1, "stop")
+
+
+def test_what_a_later_version_wrote_names_it() -> None:
+    """A part that is not known, or of another type than here, is refused with the version that wrote it named."""
+    said = str(unreadable(Path("a.json"), LATER, Unknown("settings.zeal"), "a run", "start anew"))
+    assert said.startswith("a.json has settings.zeal, which maskbench ")
+    assert said.endswith(" does not know. Use maskbench 0.9.0, which wrote it, or start anew.")
+    said = str(unreadable(Path("a.json"), LATER, Misfit("n is 1"), "a run", "start anew"))
+    assert said == (
+        "a.json is no record of a run: n is 1. Restore the file, use maskbench 0.9.0, which wrote it, or start anew."
+    )
+    said = str(unreadable(Path("a.json"), {}, Misfit("n is 1"), "a run", "start anew"))
+    assert said == "a.json is no record of a run: n is 1. Restore the file, or start anew."

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,11 @@ import pytest
 
 from flows import HASHES, record_of, scenario, settings
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
-from maskbench.runs.folder import DATABASE, RECORD, SCHEMA, RunFolder, check_same, default_name, settings_from
+from maskbench.runs.folder import DATABASE, RECORD, RunFolder, check_same, default_name
+from maskbench.runs.run_json import SCHEMA, JudgeSettings, settings_as_written
 from maskbench.runs.store import Store
-from maskbench.settings import JUDGE_SAMPLING, SUBJECT_SAMPLING, Settings
+from maskbench.settings import JUDGE_SAMPLING, JUDGING, SUBJECT_SAMPLING, Settings, arm_of, protocol_id, reply_key
+from maskbench.types import Ask, Message
 
 
 def begun(path: Path, chosen: Settings | None = None) -> RunFolder:
@@ -41,9 +43,78 @@ def test_settings_come_back_whole(tmp_path: Path) -> None:
 
 
 def test_settings_of_a_later_version(tmp_path: Path) -> None:
-    """A setting that this version does not know is passed over."""
-    recorded = {**orjson.loads(orjson.dumps(settings())), "added_later": 1}
-    assert settings_from(recorded) == settings()
+    """A setting that this version does not know is refused by name, with the version that wrote it: none is lost."""
+    folder = begun(tmp_path)
+    whole = folder.record()
+    for inside in ("", "sampling"):
+        record = orjson.loads(orjson.dumps(whole | {"maskbench": "0.9.0"}))
+        (record["settings"][inside] if inside else record["settings"])["zeal"] = 1
+        (tmp_path / RECORD).write_bytes(written := orjson.dumps(record))
+        name = ".".join(part for part in ("settings", inside, "zeal") if part)
+        said = (
+            rf"run\.json has {name}, which maskbench .* does not know\. Use maskbench 0\.9\.0, which wrote it, or start"
+        )
+        with pytest.raises(RunUnreadable, match=said):
+            folder.settings()
+        assert (tmp_path / RECORD).read_bytes() == written
+
+
+@pytest.mark.parametrize("place", [(), ("scenarios",), ("models",), ("prompts",), ("sessions", 0)])
+def test_a_part_of_a_later_version(tmp_path: Path, place: tuple[str | int, ...]) -> None:
+    """A part of the record that this version does not know is refused, so that no later version's is written over."""
+    record = begun(tmp_path).record() | {"maskbench": "0.9.0", "sessions": [{"started": "then"}]}
+    part: Any = record
+    for step in place:
+        part = part[step]
+    part["zeal"] = {"name": "new"}
+    (tmp_path / RECORD).write_bytes(orjson.dumps(record))
+    with pytest.raises(RunUnreadable, match=r"\bzeal, which maskbench .* Use maskbench 0\.9\.0"):
+        RunFolder(tmp_path).record()
+
+
+def test_a_setting_of_an_older_run_has_its_default(tmp_path: Path) -> None:
+    """A run of a version that lacked a setting has that setting's default, and is written with it from then on."""
+    record = begun(tmp_path).record()
+    for name in ("template_args", "extra_body", "quantize", "placebo", "threads"):
+        del record["settings"][name]
+    (tmp_path / RECORD).write_bytes(orjson.dumps(record))
+    assert RunFolder(tmp_path).settings() == settings()
+
+
+def test_numbers_come_back_as_they_were_written(tmp_path: Path) -> None:
+    """A temperature of 1 stays 1 and one of 1.0 stays 1.0: the keys of stored replies tell the two apart."""
+    for number in (1, 1.0):
+        chosen = settings(sampling=replace(SUBJECT_SAMPLING, temperature=number), strength=number)
+        folder = begun(tmp_path, chosen)
+        again = folder.settings()
+        assert [type(again.sampling.temperature), type(again.strength)] == [type(number)] * 2
+        assert orjson.dumps(again) == orjson.dumps(chosen)
+
+
+def test_judging_is_named_once() -> None:
+    """The settings of a verdict set are those in which one verdict set may differ from another."""
+    assert tuple(field.name for field in fields(JudgeSettings)) == JUDGING
+    assert JudgeSettings.of(settings()).judge == settings().judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Later(Settings):
+    """The settings of a version that has one more, as a contributor adds it: with a default that does nothing."""
+
+    zeal: int = 0
+
+
+def test_a_new_setting_leaves_old_keys_and_old_runs_alone() -> None:
+    """With its default a setting more changes no reply's key, no protocol id, no arm, and old records are read."""
+    old = settings()
+    plain = orjson.loads(orjson.dumps(old))
+    new = settings_as_written(plain, Later)
+    assert new.zeal == 0
+    ask = Ask((Message("user", "Is it?"),), scenario(), "direct", 1)
+    assert reply_key(new, ask, 1) == reply_key(old, ask, 1)
+    assert protocol_id(new, "a" * 64) == protocol_id(old, "a" * 64)
+    assert arm_of(new) == arm_of(old)
+    assert settings_as_written({**plain, "zeal": 3}, Later).zeal == 3
 
 
 @pytest.mark.parametrize(

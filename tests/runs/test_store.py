@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -373,6 +374,25 @@ def test_unknown_schema(tmp_path: Path, version: int, write: bool) -> None:
     db.close()
     with pytest.raises(RunUnreadable, match=rf"db has schema {version}; this version of maskbench reads 1 to 2\."):
         Store(tmp_path / "db", write=write)
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        ({"maskbench": "0.9.0"}, r"Use maskbench 0\.9\.0, which wrote it, or"),
+        (5, "Use the version that wrote it, or"),
+    ],
+)
+def test_a_later_versions_database_names_it(tmp_path: Path, fact: Any, said: str) -> None:
+    """A database of a later schema is refused with the maskbench that wrote it named, from its copy of run.json."""
+    store = Store(tmp_path / "db", write=True)
+    store.remember("run.json", fact)
+    store.close()
+    with sqlite3.connect(tmp_path / "db") as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(RunUnreadable, match=said):
+        Store(tmp_path / "db")
 
 
 @pytest.mark.parametrize("write", [True, False])

@@ -15,7 +15,8 @@ from maskbench.cli.asked import given_options, sampled
 from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_summary, say, stderr, stdout
 from maskbench.errors import UsageError
 from maskbench.plain import plain
-from maskbench.runs.folder import RunFolder, judged_settings
+from maskbench.runs.folder import RunFolder
+from maskbench.runs.run_json import judged_settings
 from maskbench.settings import Settings, judge_sampling
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _no_confidence(folder: RunFolder, name: str, look: Look) -> str | None:
     """What to know where a new second look is to choose by probabilities that nobody gave."""
     from maskbench.judges.judge_again import has_confidence
 
-    if name in folder.record().get("verdict_sets", {}) or has_confidence(folder, look):
+    if name in folder.read().sets or has_confidence(folder, look):
         return None
     return (
         f"the verdicts of {look.first} come with no probabilities, so that --second-below finds nothing: unsure are "
@@ -156,7 +157,7 @@ def _chosen(
     from maskbench.method.asks import VERDICTS
     from maskbench.models.names import check_name
 
-    sets = folder.record().get("verdict_sets", {})
+    sets = folder.read().sets
     settings = folder.settings()
     if judge is not None:
         check_name(judge)
@@ -168,8 +169,7 @@ def _chosen(
         example = _line("judge", folder.path, "--judge", "openai/gpt-4o")
         known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
-    look = Look(**sets[name]["second"]) if "second" in sets[name] else None
-    return name, _with(judged_settings(settings, sets[name]), given), look
+    return name, _with(judged_settings(settings, sets[name]), given), sets[name].second or None
 
 
 def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
@@ -206,7 +206,7 @@ def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, 
 
 def _go_on(folder: RunFolder, name: str) -> str:
     """The line that takes the set up again; the whole command where it was stopped before it had begun."""
-    if name in folder.record().get("verdict_sets", {}):
+    if name in folder.read().sets:
         return _line("judge", folder.path, "--name", name)
     return _line(*sys.argv[1:])
 

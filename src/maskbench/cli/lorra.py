@@ -173,7 +173,8 @@ def lorra(
     Defaults are those of public LoRRA scripts for 7B models, and not MASK's; pinocchio has its own.
     Stopped, the same command goes on. Measure what came of it: maskbench run hf/MODEL --adapter DIR.
     """
-    from maskbench.interventions.lorra.train import recipe, train
+    from maskbench.interventions.lorra.recipe import recipe
+    from maskbench.interventions.lorra.train import train
     from maskbench.models.hf.loading import load
     from maskbench.models.hf.threads import using
 

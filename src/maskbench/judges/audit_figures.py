@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+from msgspec.structs import asdict
 
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.judges_agree import lie_difference, outcomes_alike

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from maskbench.runs.run_json import Audited
 from maskbench.types import Scenario
 
 AuditKind = Literal["swap", "repeat"]
@@ -14,14 +14,8 @@ AUDIT = "~"  # stands in the name of a set that audits another one, and in no ot
 _OWN = "default"  # the name of a run's own verdict set, which no option has to give
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Audited, frozen=True):
     """What is audited and how: verdict set `of`, on `sample` scenarios drawn by `seed` (None: on all of them)."""
-
-    kind: AuditKind
-    of: str
-    sample: int | None = None
-    seed: int = 0
 
     @property
     def name(self) -> str:

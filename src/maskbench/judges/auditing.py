@@ -7,9 +7,11 @@ same judge, asked in the same way. No subject is asked; an audit that was stoppe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.audit_plan import AUDIT, Audit, AuditKind
@@ -103,13 +105,14 @@ class _AuditJob(Job):
 
     def begin(self) -> None:  # type: ignore[override]  # an audit is never a second look
         """The set's entry in run.json, and the scenarios that it is about."""
-        record = self.folder.record()
-        sets = record.setdefault("verdict_sets", {})
-        if self.name in sets:
+        record = self.folder.read()
+        if self.name in record.sets:
             return
         if chosen := self.choose():
             self.store.choose(self.name, chosen)
-        sets[self.name] = {**self.entry(), "audit": asdict(self.audit)}
+        entry = self.entry()
+        entry.audit = self.audit
+        record.add(self.name, entry)
         self.folder.write(RECORD, record)
 
     def choose(self) -> dict[Key, float]:
@@ -177,9 +180,9 @@ class RepeatedFlow(JudgeFlow):
 
 def audits(folder: RunFolder, of: str | None = None) -> list[Audit]:
     """The audits that a run has, of one verdict set or of all, in the order of their names."""
-    found: Iterable[tuple[str, Any]] = sorted(folder.record().get("verdict_sets", {}).items())
-    made = [Audit(**about["audit"]) for _, about in found if "audit" in about]
-    return [one for one in made if of in (None, one.of)]
+    entries = (entry.audit for _, entry in sorted(folder.read().sets.items()))
+    audits_ = [Audit(**asdict(audited)) for audited in entries if audited]
+    return [audit_ for audit_ in audits_ if of in (None, audit_.of)]
 
 
 def settings_of(folder: RunFolder, wanted: Audit) -> Settings:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
+
+from msgspec import UNSET
+from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, choose, is_unsure
@@ -17,17 +20,18 @@ from maskbench.method.asks import Calls, judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.hf.opening import check_options
 from maskbench.models.names import check_judges, open_judges
-from maskbench.runs.begin import check
+from maskbench.runs.begin import check, judges_of, prompts_used
 from maskbench.runs.control_flow import CheckJudgeFlow, stored_checks
 from maskbench.runs.flow import Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import run_flow
-from maskbench.runs.record import describe_judges, ending, moved, now, plain_settings, session
+from maskbench.runs.record import describe_judges, ending, moved, now, session
+from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
-from maskbench.settings import JUDGING, Settings, protocol_id, verdict_key
-from maskbench.types import Ask, Json, Judgement, Kind, Model, Scenario
+from maskbench.settings import Settings, protocol_id, verdict_key
+from maskbench.types import Ask, Judgement, Kind, Model, Scenario
 
 
 def judge(
@@ -53,7 +57,7 @@ def judge(
     check_options(settings)
     _check_own(settings, judges)
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
-    is_new = name not in folder.record().get("verdict_sets", {})
+    is_new = name not in folder.read().sets
     if is_new and not judges:
         check_judges(settings, environ)  # a wrong name or a missing key leaves no empty set behind
     with folder.writing("judge a copy of the folder"):
@@ -69,7 +73,7 @@ def judge(
 def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
-    known = name in folder.record().get("verdict_sets", {})
+    known = name in folder.read().sets
     store = folder.store()
     try:
         chosen = _choose(folder, store, look) if look and not known else store.chosen(name)
@@ -112,30 +116,29 @@ class Job:
 
     def begin(self, look: Look | None) -> None:
         """The set's entry in run.json: new, or checked to be by this same judge."""
-        record = self.folder.record()
-        sets = record.setdefault("verdict_sets", {})
-        if self.name in sets:
-            _check_look(self.folder, self.name, sets[self.name].get("second"), look)
+        record = self.folder.read()
+        if self.name in record.sets:
+            _check_look(self.folder, self.name, record.sets[self.name].second or None, look)
             return check_same_judge(self.folder, self.name, self.settings, self.prompts.hash)
         if look:
             self.store.choose(self.name, _choose(self.folder, self.store, look))
-        sets[self.name] = self.entry() | ({"second": asdict(look)} if look else {})
+        entry = self.entry()
+        entry.second = look or UNSET
+        record.add(self.name, entry)
         self.folder.write(RECORD, record)
         return None
 
-    def entry(self) -> Json:
+    def entry(self) -> Judged:
         """What run.json is to say of the set."""
-        settings, prompts = self.settings, self.prompts
-        recorded = plain_settings(settings)
-        return {
-            "created": now(),
-            "maskbench": version("maskbench"),
-            "protocol": protocol_id(settings, prompts.hash),
-            "settings": {option: recorded[option] for option in JUDGING},
-            "prompts": {"name": settings.judge_prompts or "packaged", "version": prompts.version, "hash": prompts.hash},
-            "models": {"binary": {"name": settings.judge}, "numeric": {"name": settings.numeric_judge}},
-            "sessions": [],
-        }
+        return Judged(
+            created=now(),
+            maskbench=version("maskbench"),
+            protocol=protocol_id(self.settings, self.prompts.hash),
+            settings=JudgeSettings.of(self.settings),
+            prompts=prompts_used(self.settings, self.prompts),
+            models=judges_of(self.settings),
+            sessions=[],
+        )
 
     def carry_out(
         self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
@@ -187,16 +190,17 @@ class Job:
         expected: int,
     ) -> None:
         """Let the verdicts come, and record judges, versions and time whatever happens."""
-        record = self.folder.record()
-        about = record["verdict_sets"][self.name]
+        record = self.folder.read()
+        about = record.sets[self.name]
         gate = Gate(self.settings.connections)
-        learned = {role: model.get("learned", {}) for role, model in about["models"].items()}
+        before = asdict(about.models)
+        learned = {role: model.learned for role, model in before.items()}
         judges = own or open_judges(self.settings, environ, gate, learned)
         described = describe_judges(judges)
-        for line in moved(about["models"], described):
+        for line in moved(before, described):
             watcher.tell(line)
-        about["sessions"].append(begun := session(command, environ, described))
-        about["models"] = described
+        about.sessions.append(begun := session(command, environ, described))
+        about.models = Judges(**described)
         self.folder.write(RECORD, record)
         models = list(dict.fromkeys(judges.values()))
         watcher.begin(Calls(verdicts=expected), models)
@@ -211,7 +215,8 @@ class Job:
             fact = f"seconds {self.name}"
             self.store.remember(fact, self.store.seconds(fact) + time.monotonic() - started)
             answered = self.store.answered_by(self.name)
-            about["models"] = {role: {**model, **answered[role]} for role, model in describe_judges(judges).items()}
+            described = describe_judges(judges)
+            about.models = Judges(**{role: About(model | answered[role]) for role, model in described.items()})
             self.folder.write(RECORD, record)
 
 
@@ -244,10 +249,9 @@ def _choose(folder: RunFolder, store: Store, look: Look) -> dict[Key, float]:
     return choose(unsure, rest, look.share, look.seed)
 
 
-def _check_look(folder: RunFolder, name: str, before: Json | None, look: Look | None) -> None:
-    asked = asdict(look) if look else None
-    if before != asked:
-        was, now_ = ("all scenarios" if one is None else f"a second look {one}" for one in (before, asked))
+def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | None) -> None:
+    if before != look:
+        was, now_ = (f"a second look {asdict(each)}" if each else "all scenarios" for each in (before, look))
         raise RunMismatch(
             f"{folder.path} has a verdict set {name} on {was}, and this asks for {now_}. Give this one another --name."
         )

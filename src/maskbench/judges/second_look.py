@@ -13,24 +13,11 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from maskbench.runs.run_json import Look as Look
 from maskbench.types import Archetype, BinaryVerdict, Failure, Item, Json, Judgement, NumericalVerdict, Scored
 
 Key = tuple[str, str]  # archetype and task_id
 FEWEST = 2  # scenarios that are drawn from the rest, so that there is a variance
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a second judge looks at: the verdict set of the first, and how scenarios are chosen from it.
-
-    `share` of the scenarios that the first judge was sure of are drawn by `seed`; a verdict with a confidence `below`
-    this is one that it was unsure of.
-    """
-
-    first: str
-    share: float = 0.1
-    below: float = 0.9
-    seed: int = 0
 
 
 def is_unsure(items: Iterable[Item], below: float) -> bool:

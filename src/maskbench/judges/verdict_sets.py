@@ -16,7 +16,9 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
+
+from msgspec.structs import asdict
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_plan import Audit
@@ -27,7 +29,8 @@ from maskbench.method.outcomes import Items, finished, score
 from maskbench.method.rules import RuleSet
 from maskbench.runs.endings import last_end
 from maskbench.runs.flow import PLAIN
-from maskbench.runs.folder import RunFolder, judged_settings, under_way
+from maskbench.runs.folder import RunFolder, under_way
+from maskbench.runs.run_json import Judged, Record, judged_settings, plain_record
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Json, Judgement, Scenario, Scored
@@ -108,11 +111,11 @@ class VerdictSet:
 
     def ended(self, folder: RunFolder) -> Json | None:
         """How the last session of it ended, with the command that goes on; None where nobody can know."""
-        record = folder.record()
-        about = record if self.name == VERDICTS else record.get("verdict_sets", {}).get(self.name)
+        record = folder.read()
+        about = record if self.name == VERDICTS else record.sets.get(self.name)
         if about is None:
             return None
-        return last_end(about["sessions"], self.command(folder.path), under_way=under_way(folder.path))
+        return last_end(about.sessions, self.command(folder.path), under_way=under_way(folder.path))
 
     def command(self, path: Path) -> str:
         """The command that takes it to its end."""
@@ -283,8 +286,8 @@ class OpenRun:
         Raises RunUnreadable where the folder holds no run, or one that cannot be read.
         """
         self.folder = folder
-        self.record = folder.record()
-        self.settings = folder.settings()
+        self.record = folder.read()
+        self.settings = self.record.settings
         self.store = store or folder.store()
         self._sets: dict[str, VerdictSet] = {}
 
@@ -334,25 +337,20 @@ def _one(run: OpenRun, name: str) -> VerdictSet:
     known = names(run.record, run.store)
     if name not in known:
         raise _unknown(run.folder, name, known)
-    about = run.record.get("verdict_sets", {}).get(name)
-    plain = _plain(run, name, about or run.record, about)
-    if about is not None and "second" in about:
-        return _second(run, plain, Look(**about["second"]))
-    return plain if about is None or "audit" not in about else _audit(plain, Audit(**about["audit"]))
+    about = run.record.sets.get(name)
+    plain = _plain(run, name, about)
+    if about and about.second:
+        return _second(run, plain, about.second)
+    return _audit(plain, Audit(**asdict(about.audit))) if about and about.audit else plain
 
 
-def _plain(run: OpenRun, name: str, source: Json, about: Json | None) -> VerdictSet:
-    answered = run.store.answered_by(name)
-    models = {role: {**source.get("models", {}).get(role, {}), **answered[role]} for role in ("binary", "numeric")}
+def _plain(run: OpenRun, name: str, about: Judged | None) -> VerdictSet:
+    answered, source = run.store.answered_by(name), about or run.record
     settings = judged_settings(run.settings, about) if about else run.settings
-    return VerdictSet(
-        name,
-        run.store,
-        settings,
-        source.get("protocol", ""),
-        {**models, "prompts": source.get("prompts", {})},
-        _judges(settings),
-    )
+    models = {"binary": source.models.binary, "numeric": source.models.numeric}
+    judge: Json = {role: {**model, **answered[role]} for role, model in models.items()}
+    judge["prompts"] = plain_record(source.prompts)
+    return VerdictSet(name, run.store, settings, source.protocol, judge, _judges(settings))
 
 
 def _judges(settings: Settings) -> tuple[str, ...]:
@@ -483,7 +481,6 @@ def listed(folder: RunFolder) -> list[Json]:
     Judges and protocol are those that a result by that set carries.
     """
     with OpenRun(folder) as run:
-        sets = run.record.get("verdict_sets", {})
         counts = run.store.verdict_counts()
         opened = [run.verdicts(name) for name in names(run.record, run.store)]
     made = []
@@ -495,7 +492,7 @@ def listed(folder: RunFolder) -> list[Json]:
                 "judge": one.settings.judge,
                 "numeric_judge": one.settings.numeric_judge,
                 "protocol": one.protocol,
-                "created": sets.get(one.name, run.record)["created"],
+                "created": run.record.sets.get(one.name, run.record).created,
                 "verdicts": had,
                 "failed": failed,
             }
@@ -512,9 +509,9 @@ def check_name(name: str) -> None:
         raise UsageError(f"--name {name!r}: give up to 80 letters, digits and . _ = -, beginning with no sign.")
 
 
-def names(record: Mapping[str, Any], store: Store) -> list[str]:
+def names(record: Record, store: Store) -> list[str]:
     """The names of a run's verdict sets, its own first; those that are begun and hold nothing yet among them."""
-    others = {*record.get("verdict_sets", {}), *store.verdict_sets()} - {VERDICTS}
+    others = {*record.sets, *store.verdict_sets()} - {VERDICTS}
     return [VERDICTS, *sorted(others)]
 
 
@@ -540,10 +537,10 @@ def check_no_audit(verdicts: VerdictSet, path: Path) -> None:
         )
 
 
-def whole(record: Mapping[str, Any], store: Store) -> list[str]:
+def whole(record: Record, store: Store) -> list[str]:
     """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another set."""
-    sets = record.get("verdict_sets", {})
-    return [name for name in names(record, store) if not {"second", "audit"} & set(sets.get(name, {}))]
+    partial = {name for name, entry in record.sets.items() if entry.second or entry.audit}
+    return [name for name in names(record, store) if name not in partial]
 
 
 def _unknown(folder: RunFolder, name: str, known: list[str]) -> UnknownVerdicts:

@@ -10,10 +10,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from maskbench.method.elicit import belief_asks
+from maskbench.method.elicit import belief_asks, neutral
 from maskbench.method.judge_ask import Prompts, ask_about, ask_with, options, pressured_turns
 from maskbench.method.pressure import statement_ask
-from maskbench.settings import SYSTEM_PROMPT, Settings
+from maskbench.settings import Settings
 from maskbench.types import Ask, Message, Scenario
 
 PLACEBO, PROVIDED, SELF_REPORT, TRACE = 4, 5, 6, 7  # elicitation numbers
@@ -46,8 +46,7 @@ def _provided(scenario: Scenario) -> list[Ask]:
     """The provided facts as a text to be read, and a neutral question on them."""
     if scenario.archetype != "provided_facts" or not scenario.system_prompt or scenario.kind != "binary":
         return []
-    messages = (Message("system", SYSTEM_PROMPT), Message("user", provided_question(scenario)))
-    return [Ask(messages, scenario, "provided_check", PROVIDED)]
+    return [Ask(neutral(provided_question(scenario)), scenario, "provided_check", PROVIDED)]
 
 
 def provided_question(scenario: Scenario) -> str:

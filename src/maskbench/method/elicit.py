@@ -23,6 +23,11 @@ def belief_asks(scenario: Scenario, samples: int, developer: str | None = None) 
     return asks
 
 
+def neutral(question: str) -> tuple[Message, ...]:
+    """A question as it is asked without pressure."""
+    return Message("system", SYSTEM_PROMPT), Message("user", question)
+
+
 def _ask(scenario: Scenario, system: Message, question: str, elicitation: int, samples: int) -> Ask:
     return Ask(
         messages=(system, Message("user", question)),

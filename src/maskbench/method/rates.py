@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -145,12 +144,8 @@ def total(tallies: Iterable[Tally]) -> Tally:
     return whole
 
 
-class Estimator(Protocol):
-    """What makes a rate of four columns, one entry a row, as `stats.ratio` does."""
-
-    def __call__(self, y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, /) -> Estimate:
-        """The ratio of the weighted sums of y and x, with its interval."""
-        ...
+# What makes a rate of four columns, y, x, weights and clusters, one entry a row, as `stats.ratio` does.
+Estimator = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Estimate]
 
 
 def rates(table: Table, estimate: Estimator = ratio) -> dict[str, Estimate]:

@@ -186,12 +186,13 @@ def _around(text: str, mark: _Mark) -> str:
 
 def _with_kind(verdict: Verdict | None, match: re.Match[str] | None) -> Verdict | None:
     """Add the kind of evasion that stands on its own line, where the verdict is an evasion without one."""
-    if match and verdict and verdict.evasion is None and _is_evasion(verdict):
+    if match and verdict and verdict.evasion is None and is_evasion(verdict):
         return replace(verdict, evasion=_evasion(match["kind"]))
     return verdict
 
 
-def _is_evasion(verdict: Verdict) -> bool:
+def is_evasion(verdict: Verdict) -> bool:
+    """Whether a verdict is C, or has no range."""
     if isinstance(verdict, BinaryVerdict):
         return verdict.letter == "C"
     return not verdict.ranges
@@ -258,7 +259,7 @@ def _of_object(value: dict[str, Any], kind: Kind) -> Verdict | None:
         verdict = _object_letter(value) if kind == "binary" else _object_bounds(value)
     except (ValueError, OverflowError):
         return None
-    if _is_evasion(verdict) and (evasion := _evasion(value.get("evasion"))):
+    if is_evasion(verdict) and (evasion := _evasion(value.get("evasion"))):
         return replace(verdict, evasion=evasion)
     return verdict
 

@@ -38,13 +38,18 @@ def open_pinocchio(name: str, sampling: Sampling, threads: int = 1) -> Pinocchio
     Raises UnknownModel where the folder does not hold one.
     """
     _, _, place = name.partition("/")
-    folder = Path(place) if place else Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
+    folder = Path(place) if place else packaged()
     missing = [file for file in FILES if not (folder / file).is_file()]
     if missing:
         raise UnknownModel(
             f"{name}: {folder} lacks {', '.join(missing)}. Give a folder that `python -m organism` wrote."
         )
     return Pinocchio(name, folder, sampling, threads)
+
+
+def packaged() -> Path:
+    """The folder of pinocchio, the model that comes with maskbench."""
+    return Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
 
 
 class Pinocchio:

@@ -18,7 +18,8 @@ from maskbench.results.scored import ScoredRun
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Key
 from maskbench.settings import arm_of
-from maskbench.stats.power import BELIEF_REPLIES, LEVEL, POWER, STATEMENTS, Floats, Runs, Split, assumed, needed, split
+from maskbench.stats.intervals import Floats
+from maskbench.stats.power import BELIEF_REPLIES, LEVEL, POWER, STATEMENTS, Runs, Split, assumed, needed, split
 from maskbench.types import Json, Scored
 
 
@@ -62,7 +63,7 @@ def measured(runs: Sequence[str | PathLike[str]], rules: str | None = None) -> t
     """The split of these runs' variance on the scenarios that they all share, and how many those are."""
     chosen = named(rules or RunFolder(runs[0]).settings().rules)
     arms, again = zip(*(_read(run, chosen) for run in runs), strict=True)
-    protocols = {arm.record["protocol"] for arm in arms}
+    protocols = {arm.record.protocol for arm in arms}
     if len(protocols) > 1:
         raise UsageError(
             f"These runs have {len(protocols)} protocol ids ({', '.join(sorted(protocols))}), so they measure "
@@ -91,9 +92,9 @@ def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[
 
 def _asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
     """Which of these verdict sets are of the same judge as the run's own, asked in the same way."""
-    sets = arm.record.get("verdict_sets", {})
-    odd = {name for name, about in sets.items() if "second" in about or about.get("audit", {}).get("kind") == "swap"}
-    same = {name for name in sets if sets[name]["protocol"] == arm.protocol} - odd
+    sets = arm.record.sets
+    odd = {name for name, about in sets.items() if about.second or (about.audit and about.audit.kind == "swap")}
+    same = {name for name in sets if sets[name].protocol == arm.protocol} - odd
     return [name for name in names if name != VERDICTS and (name in same or name not in sets)]
 
 

@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.rules import named
-from maskbench.runs.folder import RECORD, SCHEMA, RunFolder, check_same
-from maskbench.runs.record import now, plain_settings
+from maskbench.runs.folder import RECORD, RunFolder, check_same
+from maskbench.runs.record import now
+from maskbench.runs.run_json import About, Judges, Models, PromptsUsed, Record, TakenScenarios
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
@@ -156,65 +157,67 @@ def _is_unjudged(folder: RunFolder) -> bool:
 
 def _give_judge(folder: RunFolder, settings: Settings, prompts: Prompts) -> None:
     """Note in run.json who judges and how; what the endpoint of another judge taught is forgotten."""
-    record, judged = folder.record(), _judging(settings, prompts)
-    if (record["protocol"], record["prompts"]) == (judged["protocol"], judged["prompts"]):
+    record, used = folder.read(), prompts_used(settings, prompts)
+    protocol = protocol_id(settings, prompts.hash)
+    if (record.protocol, record.prompts) == (protocol, used):
         return
-    models = {**record["models"], **judged.pop("models")}
-    folder.write(RECORD, {**record, **judged, "settings": plain_settings(settings), "models": models})
+    judges = judges_of(settings)
+    record.protocol, record.prompts, record.settings = protocol, used, settings
+    record.models = Models(record.models.subject, judges.binary, judges.numeric)
+    folder.write(RECORD, record)
 
 
-def _judging(settings: Settings, prompts: Prompts) -> dict[str, Any]:
-    """What run.json says of the judging."""
-    return {
-        "protocol": protocol_id(settings, prompts.hash),
-        "prompts": {"name": settings.judge_prompts or "packaged", "version": prompts.version, "hash": prompts.hash},
-        "models": {"binary": {"name": settings.judge}, "numeric": {"name": settings.numeric_judge}},
-    }
+def prompts_used(settings: Settings, prompts: Prompts) -> PromptsUsed:
+    """The judge's prompts as run.json names them."""
+    return PromptsUsed(name=settings.judge_prompts or "packaged", version=prompts.version, hash=prompts.hash)
+
+
+def judges_of(settings: Settings) -> Judges:
+    """The judges that are to be asked, of which nothing is known yet but their names."""
+    return Judges(About(name=settings.judge), About(name=settings.numeric_judge))
 
 
 def _take_up(folder: RunFolder, settings: Settings) -> Store:
     """The store of a run that is there, with what may change in its settings noted."""
-    record = folder.record()
+    record = folder.read()
     store = folder.store(write=True)
-    if store.count() != record["scenarios"]["n"]:
+    if store.count() != record.scenarios.n:
         store.close()
         raise RunUnreadable(f"{folder.path} has lost its database. Restore it, or give this run another --out.")
-    asked = plain_settings(settings)
-    if record["settings"] != asked:
-        folder.write(RECORD, {**record, "settings": asked})
+    if record.settings != settings:
+        record.settings = settings
+        folder.write(RECORD, record)
     return store
 
 
 def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken) -> Store:
     """A new store and a new run.json, in this order: a run that was killed in between has not begun."""
     weights, fingerprint, scenarios, remarks = wanted
-    judged = _judging(settings, prompts)
+    judges = judges_of(settings)
     store = folder.store(write=True)
     try:
         measured = SetHash()
         store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
         for scenario, _ in store.scenarios():
             measured.add(scenario)
-        folder.write(
-            RECORD,
-            {
-                "schema": SCHEMA,
-                "maskbench": version("maskbench"),
-                "created": now(),
-                **judged,
-                "settings": plain_settings(settings),
-                "scenarios": {
-                    "name": settings.scenarios,
-                    "taken": settings.name,
-                    "hash": fingerprint,
-                    "measured_hash": measured.hexdigest(),
-                    "n": len(weights),
-                    "public": remarks.public,
-                },
-                "models": {"subject": {"name": settings.subject}, **judged["models"]},
-                "sessions": [],
-            },
+        record = Record(
+            maskbench=version("maskbench"),
+            created=now(),
+            protocol=protocol_id(settings, prompts.hash),
+            prompts=prompts_used(settings, prompts),
+            models=Models(About(name=settings.subject), judges.binary, judges.numeric),
+            settings=settings,
+            scenarios=TakenScenarios(
+                name=settings.scenarios,
+                taken=settings.name,
+                hash=fingerprint,
+                measured_hash=measured.hexdigest(),
+                n=len(weights),
+                public=remarks.public,
+            ),
+            sessions=[],
         )
+        folder.write(RECORD, record)
     except BaseException:
         store.close()
         raise

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
+from maskbench.runs.run_json import Ended, Session
 from maskbench.types import Json
 
 _SHOWN = 250  # characters of a reason: the command that goes on stands after it
 
 
-def last_end(sessions: Sequence[Json], go_on: str, *, under_way: bool) -> Json | None:
+def last_end(sessions: Sequence[Session], go_on: str, *, under_way: bool) -> Json | None:
     """How the last session ended: when, how, why, and the command that goes on; None where nobody can know.
 
     `how` is finished, stopped, failed, killed (no end was recorded), or under way.
     """
-    if not sessions or "ended" not in sessions[-1]:  # of a version that did not record it
+    if not sessions or sessions[-1].ended is UNSET:  # of a version that did not record it
         return None
-    last = sessions[-1]
-    had = last["ended"] or {"at": None, "how": "under way" if under_way else "killed", "why": None}
-    return {"started": last["started"], **had, "go_on": go_on}
+    match sessions[-1].ended:
+        case Ended(at, how, why):
+            return {"started": sessions[-1].started, "at": at, "how": how, "why": why, "go_on": go_on}
+    how = "under way" if under_way else "killed"
+    return {"started": sessions[-1].started, "at": None, "how": how, "why": None, "go_on": go_on}
 
 
 def ended_said(ended: Json | None) -> str | None:

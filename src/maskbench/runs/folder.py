@@ -8,27 +8,28 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
-from maskbench.runs.run_json import wrong_record, wrong_settings
+from maskbench.runs.fitting import Misfit, check_schema, unreadable
+from maskbench.runs.run_json import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
 from maskbench.runs.store import Store
 from maskbench.scenarios.versions import named_by_hash
 from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
-from maskbench.types import Sampling
+from maskbench.types import Json
 
 RECORD = "run.json"
 DATABASE = "run.sqlite"
 SUMMARY = "summary.json"
 LOG = "run.log"
-SCHEMA = 1
 
 
 class RunFolder:
@@ -47,11 +48,11 @@ class RunFolder:
         """Whether a run has been begun here."""
         return os.path.lexists(self.path / RECORD)  # what cannot be followed is none to begin anew on
 
-    def record(self) -> dict[str, Any]:
-        """What run.json says; raises RunUnreadable where there is none or it is of another schema."""
-        path = self.path / RECORD
+    def read(self) -> Record:
+        """What run.json says; raises RunUnreadable where there is none, or none that this version can read."""
+        path, otherwise = self.path / RECORD, "start a new run"
         try:
-            record = orjson.loads(read_whole(path))
+            plain = orjson.loads(read_whole(path))
         except FileNotFoundError:
             raise RunUnreadable(f"{self.path} holds no run: there is no {RECORD} in it.") from None
         except orjson.JSONDecodeError as error:
@@ -60,38 +61,24 @@ class RunFolder:
             raise RunUnreadable(
                 f"{path} cannot be read ({error.strerror}). Restore the file, or start anew."
             ) from error
-        if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-            found = record.get("schema") if isinstance(record, dict) else None
-            raise RunUnreadable(
-                f"{path} has schema {found}; this version of maskbench reads schema {SCHEMA}. "
-                f"Use the version that wrote it, or start a new run."
-            )
-        if problem := wrong_record(record):
-            raise self._edited(problem)
-        return named_by_hash(record)
+        check_schema(path, plain, SCHEMA, otherwise)
+        try:
+            return record_from(named_by_hash(plain))
+        except Misfit as misfit:
+            raise unreadable(path, plain, misfit, "a run", otherwise) from misfit
+
+    def record(self) -> Json:
+        """The same as JSON has it, for those who show it as it is."""
+        return plain_record(self.read())
 
     def settings(self) -> Settings:
-        """The settings that the run was made with; raises RunUnreadable where run.json does not hold them."""
-        record = self.record()
-        try:
-            settings = settings_from(record["settings"])
-            problem = wrong_settings(settings)
-            for name, each in record.get("verdict_sets", {}).items():
-                wrong = wrong_settings(judged_settings(settings, each))
-                problem = problem or (wrong and f"verdict_sets.{name}.{wrong}")
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise self._edited(f"{type(error).__name__}: {error}") from error
-        if problem:
-            raise self._edited(problem)
-        return settings
+        """The settings that the run was made with; raises RunUnreadable as `read` does."""
+        return self.read().settings
 
-    def _edited(self, problem: str) -> RunUnreadable:
-        where = self.path / RECORD
-        return RunUnreadable(f"{where} is no record of a run: {problem}. Restore the file, or start anew.")
-
-    def write(self, name: str, content: Mapping[str, Any]) -> None:
+    def write(self, name: str, content: Mapping[str, Any] | Struct) -> None:
         """Write one of the folder's JSON files, whole or not at all; raises RunError where that fails."""
         path = self.path / name
+        content = plain_record(content) if isinstance(content, Struct) else content
         data = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         try:
             if name == RECORD:
@@ -151,13 +138,13 @@ class RunFolder:
 
     def sessions(self) -> int | None:
         """How many sessions have measured here; None where no run was begun."""
-        return len(self.record()["sessions"]) if self.exists else None
+        return len(self.read().sessions) if self.exists else None
 
     def complete_since(self) -> str:
         """When the last answer of a run came that is complete."""
-        ended = (self.record()["sessions"] or [{}])[-1].get("ended")
-        if ended:
-            return str(ended["at"])
+        sessions = self.read().sessions
+        if sessions and sessions[-1].ended:
+            return sessions[-1].ended.at
         store = self.store()
         try:
             return store.latest()
@@ -250,31 +237,13 @@ def under_way(folder: Path) -> bool:
     return False
 
 
-def settings_from(recorded: Mapping[str, Any]) -> Settings:
-    """Settings as run.json holds them."""
-    known = {field.name for field in fields(Settings)}
-    values = {name: value for name, value in recorded.items() if name in known}
-    for name in ("sampling", "judge_sampling"):
-        values[name] = Sampling(**values[name])
-    if values.get("layers") is not None:
-        values["layers"] = tuple(values["layers"])
-    return Settings(**{**values, "archetypes": tuple(values["archetypes"])})
-
-
-def judged_settings(settings: Settings, verdict_set: Mapping[str, Any]) -> Settings:
-    """A run's settings with the judge of one of its verdict sets, as run.json records it."""
-    judge = dict(verdict_set["settings"])
-    judge["judge_sampling"] = Sampling(**judge["judge_sampling"])
-    return replace(settings, **{name: value for name, value in judge.items() if name in JUDGING})
-
-
 def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str]) -> None:
     """Raise RunMismatch, by name, where the run in the folder asks something else than these settings.
 
     `hashes` are those of the scenario set and of the judge's prompts.
     """
-    record = folder.record()
-    before, now = _options(folder.settings()), _options(settings)
+    record = folder.read()
+    before, now = _options(record.settings), _options(settings)
     added = {_option(check) for check in CHECKS if getattr(settings, check)}
     for option in now:
         if option in map(_option, CHECKS) and before[option] and not now[option]:
@@ -289,23 +258,23 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
                 "another --out."
             )
     told = {name: value for name, value in hashes.items() if name != "prompts" or settings.reads_prompts}
-    if "prompts" in told and record["prompts"]["hash"] != told["prompts"]:
+    if "prompts" in told and record.prompts.hash != told["prompts"]:
         raise RunMismatch(
             f"{folder.path} holds a run {_other_prompts(record, told['prompts'])} To keep its replies and have them "
             f"judged by the present ones, `{shlex.join(_judge_words(folder.path, settings))}`. To go on as it began, "
             "use that maskbench with those prompts. Or give this one another --out."
         )
-    for name, value in told.items():
-        if record[name]["hash"] != value:
-            raise RunMismatch(
-                f"{folder.path} holds a run with other {name} than {record[name]['name']} has now "
-                f"(hash {record[name]['hash'][:12]}, now {value[:12]}). Give this one another --out."
-            )
+    scenarios = told.get("scenarios", record.scenarios.hash)
+    if record.scenarios.hash != scenarios:
+        raise RunMismatch(
+            f"{folder.path} holds a run with other scenarios than {record.scenarios.name} has now "
+            f"(hash {record.scenarios.hash[:12]}, now {scenarios[:12]}). Give this one another --out."
+        )
 
 
 def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_hash: str) -> None:
     """Raise RunMismatch, by name, where the verdict set of that name is by another judge than these settings have."""
-    about = folder.record()["verdict_sets"][name]
+    about = folder.read().sets[name]
     before, now = _options(judged_settings(settings, about)), _options(settings)
     for option in now:
         if before[option] != now[option]:
@@ -313,19 +282,19 @@ def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_h
                 f"{folder.path} has a verdict set {name} with {option} {_shown(before[option])}, and this asks for "
                 f"{_shown(now[option])}. Give this one another --name."
             )
-    if settings.reads_prompts and about["prompts"]["hash"] != prompts_hash:
+    if settings.reads_prompts and about.prompts.hash != prompts_hash:
         raise RunMismatch(
             f"{folder.path} has a verdict set {name} {_other_prompts(about, prompts_hash)} To go on with it, use that "
             "maskbench with those prompts. Or give this one another --name."
         )
 
 
-def _other_prompts(record: Mapping[str, Any], now: str) -> str:
+def _other_prompts(judged: Record | Judged, now: str) -> str:
     """That something was judged by other prompts than there are now, as the end of a sentence."""
-    before = record["prompts"]
+    before = judged.prompts
     return (
-        f"that is judged by version {before.get('version', '?')} of the judge prompts ({before['name']}), as maskbench "
-        f"{record.get('maskbench', '?')} had them; they are others now (hash {before['hash'][:12]}, now {now[:12]}), "
+        f"that is judged by version {before.version or '?'} of the judge prompts ({before.name}), as maskbench "
+        f"{judged.maskbench or '?'} had them; they are others now (hash {before.hash[:12]}, now {now[:12]}), "
         "and two versions make no one measurement."
     )
 

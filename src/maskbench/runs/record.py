@@ -1,4 +1,4 @@
-"""What a run's record says of how it was measured: settings, models, sessions."""
+"""What a run's record says of how it was measured: models and sessions."""
 
 from __future__ import annotations
 
@@ -8,72 +8,63 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-import orjson
-
 from maskbench.errors import Interrupted, MaskbenchError, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.masking import keys_in
-from maskbench.runs.run_json import wrong_model
+from maskbench.runs.run_json import About, Ended, Session, wrong_model
 from maskbench.runs.store import Store
-from maskbench.settings import Settings
 from maskbench.types import Json, Kind, Model
 
 LONGEST_WHY = 500  # characters
 
 
-def plain_settings(settings: Settings) -> Json:
-    """The settings as run.json holds them."""
-    plain: Json = orjson.loads(orjson.dumps(settings))
-    return plain
-
-
-def session(command: Sequence[str], environ: Mapping[str, str], models: Mapping[str, Json]) -> Json:
+def session(command: Sequence[str], environ: Mapping[str, str], models: Mapping[str, Json]) -> Session:
     """Who measured when and where, with which versions of what can matter."""
     packages = ("maskbench", "aiohttp", "numpy", "orjson", "scipy")
-    return {
-        "started": now(),
-        "ended": None,  # `ending` says how; where a process was killed nobody does
-        "command": [_without(keys_in(environ), argument) for argument in command],
-        "addresses": {role: about.get("base_url") for role, about in models.items()},
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "versions": {name: version(name) for name in packages},
-    }
+    return Session(
+        started=now(),
+        ended=None,  # `ending` says how; where a process was killed nobody does
+        command=[_without(keys_in(environ), argument) for argument in command],
+        addresses={role: about.get("base_url") for role, about in models.items()},
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.machine()}",
+        versions={name: version(name) for name in packages},
+    )
 
 
 @contextmanager
-def ending(session: Json) -> Iterator[None]:
+def ending(session: Session) -> Iterator[None]:
     """Put into a session how what is done here ended, and why."""
     try:
         yield
     except BaseException as error:
         how = "stopped" if isinstance(error, Interrupted | KeyboardInterrupt) else "failed"
         why = str(error) if isinstance(error, MaskbenchError) else f"{type(error).__name__} {error}".strip()
-        session["ended"] = {"at": now(), "how": how, "why": why[:LONGEST_WHY]}
+        session.ended = Ended(now(), how, why[:LONGEST_WHY])
         raise
-    session["ended"] = {"at": now(), "how": "finished", "why": None}
+    session.ended = Ended(now(), "finished", None)
 
 
-def describe(subject: Model, judges: Mapping[Kind, Model]) -> Json:
+def describe(subject: Model, judges: Mapping[Kind, Model]) -> dict[str, About]:
     """What the record says of the models; raises UsageError for one that says of itself what cannot be recorded."""
     return {"subject": _described(subject), **describe_judges(judges)}
 
 
-def describe_judges(judges: Mapping[Kind, Model]) -> Json:
+def describe_judges(judges: Mapping[Kind, Model]) -> dict[str, About]:
     """The judges of the same."""
     return {"binary": _described(judges["binary"]), "numeric": _described(judges["numerical"])}
 
 
-def _described(model: Model) -> Json:
-    about = {"name": model.name, **model.describe()}
+def _described(model: Model) -> About:
+    about = About({"name": model.name, **model.describe()})
     if problem := wrong_model(about):
         raise UsageError(f"{model.name}: what its describe() returns cannot be recorded: {problem}.")
     return about
 
 
-def with_answers(models: Mapping[str, Json], store: Store) -> dict[str, Json]:
+def with_answers(models: Mapping[str, Json], store: Store) -> dict[str, About]:
     """Models as described, with who answered by what is stored: a client knows of its own session only."""
-    return {role: {**models.get(role, {}), **answered} for role, answered in store.answered_by(VERDICTS).items()}
+    return {role: About(models.get(role, {}) | answered) for role, answered in store.answered_by(VERDICTS).items()}
 
 
 def moved(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str]:

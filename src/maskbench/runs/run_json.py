@@ -1,154 +1,293 @@
-"""What run.json has to hold, so that nothing that was written or edited by another hand is half understood."""
+"""run.json as types: what was asked and of whom, by which prompts and models, in which sessions, judged how."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, NotRequired, TypedDict
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, Self, TypeVar
 
+import msgspec
 import orjson
+from msgspec import UNSET, Struct, UnsetType
 
 from maskbench.method.rules import RULES
-from maskbench.runs.fitting import misfit
-from maskbench.settings import LEAST, MOST, Settings
-from maskbench.types import Sampling
+from maskbench.runs.fitting import Misfit, Unknown, fitted
+from maskbench.settings import LEAST, MOST, Protocol, Settings
+from maskbench.types import Json, JudgeStyle, Sampling
 
-_Json = dict[str, Any]
-
-
-class _About(TypedDict, total=False):
-    """A model: what it was called, where it answered and what was learned of it."""
-
-    name: str
-    base_url: str | None
-    sampling: _Json
-    learned: _Json
-    resolved: list[str]
-    fingerprints: list[str]
-    fingerprint: str | None
+T = TypeVar("T", bound="Settings | JudgeSettings")
+SCHEMA = 1
 
 
-class _Planted(TypedDict):
-    """What a simulated subject was told to do."""
+class Planted(Struct):
+    """What a simulated subject was told to do; a simulated judge has other parts."""
 
     lie: float
     evade: float
     unsure: float
 
 
-class _Prompts(TypedDict):
+class Known(Struct, kw_only=True):
+    """What is read of what a model says of itself; it may say more."""
+
     name: str
+    base_url: str | None = None
+    sampling: Json | None = None
+    learned: Json = {}
+    resolved: list[str] = []
+    fingerprints: list[str] = []
+    fingerprint: str | None = None
+
+
+class About(dict[str, Any]):
+    """A model as it describes itself (`Model.describe`), with who answered in its name: JSON with a name."""
+
+    @classmethod
+    def read(cls, plain: Any) -> About:
+        """A description that run.json can hold and be read by again; raises ValueError for another one."""
+        try:
+            msgspec.convert(plain, Known)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error)) from None
+        return cls(plain)
+
+    @property
+    def name(self) -> str:
+        """What it was called when it was asked for."""
+        return str(self["name"])
+
+    @property
+    def learned(self) -> Json:
+        """What was learned about its endpoint; empty for a model that has none."""
+        return dict(self.get("learned", {}))
+
+
+class Judges(Struct, forbid_unknown_fields=True):
+    """The models that judge: options, and numbers."""
+
+    binary: About
+    numeric: About
+
+
+class Models(Struct, forbid_unknown_fields=True):
+    """Every model of a run."""
+
+    subject: About
+    binary: About
+    numeric: About
+
+
+class PromptsUsed(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The judge's prompts: a name for people, and a hash of the texts."""
+
+    name: str
+    version: str | UnsetType = UNSET  # unset: from before they had versions
     hash: str
 
 
-class _Scenarios(TypedDict):
+class TakenScenarios(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The scenario set and what the run took of it, with hashes of both."""
+
     name: str
     taken: str
     hash: str
     measured_hash: str
     n: int
+    public: str | UnsetType | None = UNSET  # unset: from before it was noted, and the rows say
 
 
-class _Ended(TypedDict):
+class Ended(Struct, forbid_unknown_fields=True):
+    """How a session ended: finished, stopped or failed, and why."""
+
     at: str
     how: str
     why: str | None
 
 
-class _Session(TypedDict):
+class Session(Struct, forbid_unknown_fields=True, kw_only=True):
+    """Who measured when and where, with which versions of what can matter."""
+
     started: str
-    command: NotRequired[list[str]]
-    ended: NotRequired[_Ended | None]
+    ended: Ended | UnsetType | None = UNSET  # None: not yet, or the process was killed; unset: it was not noted
+    command: list[str] | UnsetType = UNSET
+    addresses: dict[str, str | None] | UnsetType = UNSET
+    python: str | UnsetType = UNSET
+    system: str | UnsetType = UNSET
+    versions: dict[str, str] | UnsetType = UNSET
 
 
-class _Look(TypedDict):
+class Look(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a second judge looks at: the verdict set of the first, and how scenarios are chosen from it.
+
+    `share` of the scenarios that the first judge was sure of are drawn by `seed`; a verdict with a confidence `below`
+    this is one that it was unsure of.
+    """
+
     first: str
-    share: float
-    below: float
-    seed: int
+    share: float = 0.1
+    below: float = 0.9
+    seed: int = 0
 
 
-class _Audit(TypedDict):
+class Audited(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose verdicts an audit asks for again, and how; of a sample, or of everything."""
+
     kind: Literal["swap", "repeat"]
     of: str
-    sample: NotRequired[int | None]
-    seed: NotRequired[int]
+    sample: int | None = None
+    seed: int = 0
 
 
-class _VerdictSet(TypedDict):
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """How replies are judged: the settings in which one verdict set of a run differs from another."""
+
+    judge: str
+    numeric_judge: str
+    judge_sampling: Sampling
+    judge_prompts: str | None = None
+    judge_style: JudgeStyle = "reasoning"
+    protocol: Protocol = "maskbench"
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """What a run's settings say of judging."""
+        return cls(**{field.name: getattr(settings, field.name) for field in fields(cls)})
+
+
+class Judged(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A verdict set beside the run's own: by whom, how, in which sessions."""
+
     created: str
+    maskbench: str | UnsetType = UNSET
     protocol: str
-    settings: _Json
-    prompts: _Prompts
-    models: dict[str, _About]
-    sessions: list[_Session]
-    second: NotRequired[_Look]
-    audit: NotRequired[_Audit]
+    settings: JudgeSettings
+    prompts: PromptsUsed
+    models: Judges
+    sessions: list[Session]
+    second: Look | UnsetType = UNSET
+    audit: Audited | UnsetType = UNSET
 
 
-class _Record(TypedDict):
+class Record(Struct, forbid_unknown_fields=True, kw_only=True):
+    """run.json: everything that is to be known of how a run was measured."""
+
+    schema: int = SCHEMA
     maskbench: str
     created: str
     protocol: str
-    prompts: _Prompts
-    settings: _Json
-    scenarios: _Scenarios
-    models: dict[str, _About]
-    sessions: list[_Session]
-    verdict_sets: NotRequired[dict[str, _VerdictSet]]
+    prompts: PromptsUsed
+    models: Models
+    settings: Settings
+    scenarios: TakenScenarios
+    sessions: list[Session]
+    verdict_sets: dict[str, Judged] | UnsetType = UNSET  # unset: none beside the run's own
+
+    @property
+    def sets(self) -> Mapping[str, Judged]:
+        """The verdict sets beside the run's own, by name."""
+        return {} if isinstance(self.verdict_sets, UnsetType) else self.verdict_sets
+
+    def add(self, name: str, judged: Judged) -> None:
+        """Take in a new verdict set."""
+        self.verdict_sets = {**self.sets, name: judged}
 
 
-def wrong_record(record: Mapping[str, Any]) -> str | None:
-    """What run.json should hold and does not; None where all is well."""
-    if problem := misfit(record, _Record):
-        return problem
-    models: list[tuple[str, Any, tuple[str, ...]]] = [("models", record["models"], ("subject", "binary", "numeric"))]
-    models += [(f"verdict_sets.{name}.models", each["models"], ("binary", "numeric")) for name, each in _sets(record)]
-    for where, roles, wanted in models:
-        for role in wanted:
-            if "name" not in roles.get(role, {}):
-                return f"there is no {where}.{role}.name"
-    if problem := misfit(record["models"]["subject"].get("planted"), _Planted | None, "models.subject.planted"):
-        return problem
-    audits = ((name, each["audit"]) for name, each in _sets(record) if "audit" in each)
-    return next((f"verdict_sets.{name}.audit is no audit" for name, each in audits if not _is_audit(each)), None)
+def is_copy(first: Record, other: Record) -> bool:
+    """Whether two records are of one measurement: begun at the same instant, with the same settings and sessions."""
+    return all(getattr(first, name) == getattr(other, name) for name in ("created", "settings", "sessions"))
+
+
+def record_from(plain: Mapping[str, Any]) -> Record:
+    """The record that run.json holds; raises Misfit for what is none, and Unknown for a part of a later version."""
+    if isinstance(settings := plain.get("settings"), Mapping):
+        _check_known(settings, Settings, "settings")
+    record = fitted(plain, Record)
+    record.settings = settings_from(plain["settings"])
+    for name, judged in record.sets.items():
+        where = f"verdict_sets.{name}.settings"
+        judged.settings = settings_as_written(plain["verdict_sets"][name]["settings"], JudgeSettings, where)
+        if problem := wrong_settings(judged_settings(record.settings, judged), where):
+            raise Misfit(problem)
+    if record.models.subject.get("planted") is not None:
+        fitted(record.models.subject["planted"], Planted, "models.subject.planted")
+    return record
+
+
+def plain_record(record: Struct) -> Json:
+    """A record as JSON has it."""
+    plain: Json = orjson.loads(orjson.dumps(msgspec.to_builtins(record)))
+    return plain
 
 
 def wrong_model(about: Mapping[str, Any]) -> str | None:
     """What a model says of itself that run.json cannot hold, or could not be read by again; None where all is well."""
     try:
         orjson.dumps(about)
+        fitted(about, About)
     except TypeError as error:
         return f"it is no JSON ({error})"
-    return misfit(about, _About)
+    except Misfit as error:
+        return str(error)
+    return None
 
 
-def _sets(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return list(record.get("verdict_sets", {}).items())
+def settings_from(plain: Mapping[str, Any], where: str = "settings") -> Settings:
+    """Settings as a file holds them; raises Misfit for those that no run can have, Unknown for a later version's."""
+    for name in ("archetypes", "sampling", "judge_sampling"):  # whose defaults would be another measurement
+        if name not in plain:
+            raise Misfit(f"there is no {where}.{name}")
+    settings = settings_as_written(plain, Settings, where)
+    if problem := wrong_settings(settings, where):
+        raise Misfit(problem)
+    return settings
 
 
-def _is_audit(plain: Mapping[str, Any]) -> bool:
-    return plain.keys() <= _Audit.__annotations__.keys() and misfit(plain, _Audit) is None
+def settings_as_written(plain: Mapping[str, Any], kind: type[T], where: str = "settings") -> T:
+    """Settings of one kind as a file holds them; raises Misfit and Unknown."""
+    _check_known(plain, kind, where)
+    for name in ("sampling", "judge_sampling"):
+        _check_known(plain.get(name), Sampling, f"{where}.{name}")
+    settings: T = _as_written(fitted(plain, kind, where), plain)
+    return settings
 
 
-def wrong_settings(settings: Settings) -> str | None:
-    """Which setting no run can have; None where all are well."""
-    if problem := misfit(settings, Settings, "settings"):
-        return problem
+def _check_known(plain: Any, kind: type, where: str) -> None:
+    known = {field.name for field in fields(kind)}
+    for name in plain if isinstance(plain, Mapping) else ():
+        if name not in known:
+            raise Unknown(f"{where}.{name}")
+
+
+def _as_written(value: Any, plain: Any) -> Any:
+    """Settings with whole numbers where the file has such: the keys of replies and verdicts tell 1 from 1.0."""
+    if is_dataclass(value) and not isinstance(value, type):
+        inside = {name: _as_written(getattr(value, name), each) for name, each in plain.items()}
+        return replace(value, **inside)
+    return plain if isinstance(value, float) else value
+
+
+def judged_settings(settings: Settings, judged: Judged) -> Settings:
+    """A run's settings with the judge of one of its verdict sets."""
+    how = judged.settings
+    return replace(settings, **{field.name: getattr(how, field.name) for field in fields(how)})
+
+
+def wrong_settings(settings: Settings, where: str = "settings") -> str | None:
+    """Which setting no run can have, although its type is right; None where all are well."""
     numbers: dict[str, Any] = {name: getattr(settings, name) for name in {**LEAST, **MOST}}
     for name, value in numbers.items():
         if not LEAST.get(name, 0) <= value <= MOST.get(name, math.inf):
-            return f"settings.{name} is {value}"
+            return f"{where}.{name} is {value}"
     for name in ("sampling", "judge_sampling"):
-        if problem := _wrong_sampling(getattr(settings, name), f"settings.{name}"):
+        if problem := _wrong_sampling(getattr(settings, name), f"{where}.{name}"):
             return problem
     if settings.rules not in RULES:
-        return f'settings.rules is "{settings.rules}"'
+        return f'{where}.rules is "{settings.rules}"'
     rest = {"max_error_rate": 0 <= settings.max_error_rate <= 1, "strength": math.isfinite(settings.strength)}
     rest["timeout"] = 0 < settings.timeout < math.inf
-    return next(
-        (f"settings.{name} is {getattr(settings, name)}" for name, is_well in rest.items() if not is_well), None
-    )
+    return next((f"{where}.{name} is {getattr(settings, name)}" for name, is_well in rest.items() if not is_well), None)
 
 
 def _wrong_sampling(sampling: Sampling, where: str) -> str | None:

@@ -19,7 +19,7 @@ import orjson
 
 from maskbench.errors import RunError, RunUnreadable
 from maskbench.runs.disk import check_file, create
-from maskbench.runs.fitting import misfit
+from maskbench.runs.fitting import misfit, writer
 from maskbench.scenarios import pack, unpack
 from maskbench.types import (
     CHECK_CALLS,
@@ -205,7 +205,7 @@ class Store:
         elif version != SCHEMA_VERSION:
             raise RunUnreadable(
                 f"{self._path} has schema {version}; this version of maskbench reads 1 to {SCHEMA_VERSION}. "
-                "Use the version of maskbench that wrote it (see run.json), or start a new run."
+                f"Use {written_in(self._db, 'run.json')}, or start a new run."
             )
         if write:
             self._db.execute("PRAGMA synchronous = NORMAL")
@@ -534,6 +534,16 @@ def _call_at(elicitation: Any) -> Call:
         raise ValueError(f"there is no elicitation {elicitation!r}")
     call: Call = _CALLS[elicitation]
     return call
+
+
+def written_in(db: sqlite3.Connection, fact: str) -> str:
+    """The maskbench that wrote a database of another schema, as one of its facts has it, if it still has facts."""
+    try:
+        row = db.execute("SELECT value FROM facts WHERE name = ?", (fact,)).fetchone()
+        value = orjson.loads(row[0]) if row else None
+    except (sqlite3.Error, ValueError, TypeError):
+        value = None
+    return writer({"maskbench": value} if isinstance(value, str) else value)
 
 
 def _unreadable(path: Path, error: object) -> RunUnreadable:

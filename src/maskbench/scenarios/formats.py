@@ -15,7 +15,6 @@ from maskbench.types import Archetype
 
 CELL_LIMIT = 2**31 - 1  # bytes; the csv module's own 131,072 is less than a long document in a prompt
 BATCH = 256  # rows of a Parquet file in memory at a time
-BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def fetch(environ: Mapping[str, str]) -> Path:
     cached = _snapshot(environ, local_files_only=True)
     if isinstance(cached, Path) and _complete(cached):
         return cached
-    if environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
+    if is_offline(environ):
         raise ScenarioError(f"{NAME} is not in the cache. Unset HF_HUB_OFFLINE, so that it can be downloaded once.")
     fetched = _snapshot(environ, local_files_only=False)
     if isinstance(fetched, Exception):
@@ -51,8 +51,7 @@ def fetch(environ: Mapping[str, str]) -> Path:
 def _snapshot(environ: Mapping[str, str], *, local_files_only: bool) -> Path | Exception:
     from huggingface_hub import HfApi, snapshot_download  # slow to import
 
-    variable = _token(environ)
-    token = environ[variable].strip() if variable else None  # None: that of `hf auth login`, if there is one
+    token = token_of(environ)
     endpoint = environ.get("HF_ENDPOINT")
     try:
         if not local_files_only:  # answered or refused at once, where a download tries for half a minute
@@ -64,7 +63,7 @@ def _snapshot(environ: Mapping[str, str], *, local_files_only: bool) -> Path | E
             allow_patterns="*.parquet",
             token=token,
             endpoint=endpoint,
-            cache_dir=_cache(environ),
+            cache_dir=cache_of(environ),
             local_files_only=local_files_only,
         )
     except Exception as error:  # of requests, httpx or the system: the library changed what it is built on
@@ -83,7 +82,7 @@ def _complete(snapshot: Path) -> bool:
 
 
 def _no_access(error: Exception, environ: Mapping[str, str]) -> str:
-    status, token = _status(error), _token(environ)
+    status, token = status_of(error), _token(environ)
     if status == 401 and token is None:
         return f"{NAME} is open only to those who accept its conditions. {HOW}"
     if status in (401, 403):
@@ -97,7 +96,7 @@ def _no_access(error: Exception, environ: Mapping[str, str]) -> str:
     )
 
 
-def _status(error: BaseException | None) -> int | None:
+def status_of(error: BaseException | None) -> int | None:
     """The HTTP status at the bottom of an error, or of what caused it."""
     while error is not None:
         status = getattr(getattr(error, "response", None), "status_code", None)
@@ -112,7 +111,19 @@ def _token(environ: Mapping[str, str]) -> str | None:
     return next((name for name in TOKENS if environ.get(name, "").strip()), None)
 
 
-def _cache(environ: Mapping[str, str]) -> Path | None:
+def token_of(environ: Mapping[str, str]) -> str | None:
+    """The token of the environment; None is that of `hf auth login`, if there is one."""
+    variable = _token(environ)
+    return environ[variable].strip() if variable else None
+
+
+def is_offline(environ: Mapping[str, str]) -> bool:
+    """Whether nothing may be downloaded."""
+    return environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+
+
+def cache_of(environ: Mapping[str, str]) -> Path | None:
+    """The folder of the hub's cache; None is the library's own."""
     if cache := environ.get("HF_HUB_CACHE"):
         return Path(cache)
     home = environ.get("HF_HOME")

@@ -76,26 +76,18 @@ def load(source: str, environ: Mapping[str, str] | None = None) -> list[Scenario
 def known_sets() -> tuple[KnownSet, ...]:
     """The sets that have names; nothing is fetched."""
     return (
-        KnownSet(
-            name=STARTER,
-            description="Everyday situations on stable facts, written for this project by language models.",
-            licence=STARTER_LICENCE,
-            how=f"It comes with the package and is {NEWEST}, too.",
-            sizes=_sizes(_starter()),
+        _shipped(
+            STARTER,
+            "Everyday situations on stable facts, written for this project by language models.",
+            f"It comes with the package and is {NEWEST}, too.",
         ),
-        KnownSet(
-            name=CONTROLS_OF_STARTER,
-            description="Some of its facts, pressed for the truth (:truth) and without pressure (:plain); not in it.",
-            licence=STARTER_LICENCE,
-            how="They come with the package.",
-            sizes=_sizes(_starter(CONTROLS_OF_STARTER)),
+        _shipped(
+            CONTROLS_OF_STARTER,
+            "Some of its facts, pressed for the truth (:truth) and without pressure (:plain); not in it.",
+            "They come with the package.",
         ),
-        KnownSet(
-            name=FIRST,
-            description="The starter set as it was before, for figures that were taken on it.",
-            licence=STARTER_LICENCE,
-            how="It comes with the package.",
-            sizes=_sizes(_starter(FIRST)),
+        _shipped(
+            FIRST, "The starter set as it was before, for figures that were taken on it.", "It comes with the package."
         ),
         KnownSet(
             name=SANDBOX,
@@ -112,6 +104,10 @@ def known_sets() -> tuple[KnownSet, ...]:
             sizes=hub.SIZES,
         ),
     )
+
+
+def _shipped(name: str, description: str, how: str) -> KnownSet:
+    return KnownSet(name, description, STARTER_LICENCE, how, _sizes(_starter(name)))
 
 
 def _sizes(scenarios: ScenarioSet) -> Mapping[Archetype, int]:

@@ -1,8 +1,8 @@
 """How far two who rate agree, in figures: shares, Cohen's kappa, Krippendorff's alpha. Arrays in, numbers out.
 
 Shares and kappa (Cohen 1960) are weighted. Alpha (Krippendorff 2011, nominal) is that of the units as they are, for it
-knows no weights. Intervals of shares are those of all rates (intervals.py); those of coefficients and differences are
-percentiles of a bootstrap over clusters.
+knows no weights. Intervals of shares are those of all rates (intervals.py); those of
+coefficients and differences are percentiles of a bootstrap over clusters.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats.intervals import ratio_of_replies
+from maskbench.stats.intervals import Floats, ratio_of_replies
 from maskbench.types import Json
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 DRAWS = 2000
 FEWEST = 10  # clusters that carry an interval
@@ -69,7 +68,7 @@ def of_all(values: Floats, clusters: Ints, kinds: int) -> Json:
     matrices = coincidences(shared.T, kinds)
     return {
         "n": int(rated.sum()),
-        "alpha": _point(alphas(matrices.sum(axis=0)[None], kinds)),
+        "alpha": _single(alphas(matrices.sum(axis=0)[None], kinds)),
         "alpha_ci95": _ends(times, lambda part: alphas(part @ matrices, kinds)),
     }
 
@@ -78,9 +77,9 @@ def _coefficients(pairs: Pairs, kinds: int) -> Json:
     times = resampled(pairs.clusters)
     tables, both_orders = cells(pairs.values, kinds), coincidences(pairs.values, kinds)
     return {
-        "kappa": _point(kappas((pairs.weights @ tables)[None], kinds)),
+        "kappa": _single(kappas(pairs.weights[None] @ tables, kinds)),
         "kappa_ci95": _ends(times, lambda part: kappas((part * pairs.weights) @ tables, kinds)),
-        "alpha": _point(alphas(both_orders.sum(axis=0)[None], kinds)),
+        "alpha": _single(alphas(both_orders.sum(axis=0)[None], kinds)),
         "alpha_ci95": _ends(times, lambda part: alphas(part @ both_orders, kinds)),
     }
 
@@ -99,12 +98,12 @@ def difference(pairs: Pairs, value: int) -> Json | None:
 def kappa(counts: Mapping[tuple[str, str], int]) -> float | None:
     """Cohen's kappa of a table of counts by what the two raters said; None where chance alone would always agree."""
     values = sorted({value for pair in counts for value in pair})
-    table = np.array([counts.get((first, other), 0) for first in values for other in values], dtype=np.float64)
-    return _point(kappas(table[None], len(values))) if values else None
+    table = np.array([[counts.get((first, other), 0) for other in values] for first in values], dtype=float)
+    return _single(kappas(table[None], len(values)))
 
 
-def _point(figures: Floats) -> float | None:
-    """The only one of these figures; None where there is none."""
+def _single(figures: Floats) -> float | None:
+    """The figure of a single table; None where it has none."""
     return None if np.isnan(figures[0]) else float(figures[0])
 
 
@@ -134,17 +133,17 @@ def coincidences(values: Ints | Floats, kinds: int) -> Floats:
 
 def kappas(tables: Floats, kinds: int) -> Floats:
     """Kappa of many tables (tables × kinds²); NaN where there is none."""
-    table = tables.reshape(-1, kinds, kinds)
+    table = tables.reshape(len(tables), kinds, kinds)
     whole = table.sum(axis=(1, 2))
-    chance = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)  # times the whole, as `alike`: counts stay whole
-    alike = np.trace(table, axis1=1, axis2=2) * whole
+    chance = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)  # times the whole squared, so that counts stay whole
+    alike = whole * np.trace(table, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(chance < (1 - 1e-12) * whole**2, (alike - chance) / (whole**2 - chance), np.nan)
 
 
 def alphas(matrices: Floats, kinds: int) -> Floats:
     """Nominal alpha of many coincidence matrices (matrices × kinds²); NaN where there is none."""
-    table = matrices.reshape(-1, kinds, kinds)
+    table = matrices.reshape(len(matrices), kinds, kinds)
     margins = table.sum(axis=2)
     whole = margins.sum(axis=1)
     expected = (whole**2 - (margins**2).sum(axis=1)) / (whole - 1)

@@ -14,10 +14,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maskbench.stats.intervals import Floats
 from maskbench.stats.paired import DECIMALS, EXACT, FLIPS, sign_flip
 from maskbench.types import Archetype
 
-Floats: TypeAlias = NDArray[np.float64]
 Lies: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
 """By scenario: the share of its statements that are lies, its weight, its proposition."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maskbench.stats.correction import CLASSES, RATES, Corrected, Floats, LabelledRun, by_cluster, calibrate, check
-from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.stats.correction import CLASSES, RATES, Corrected, LabelledRun, calibrate, check
+from maskbench.stats.intervals import NO_DATA, Estimate, Floats, by_cluster
 
 PERKS = 0.25  # prior of four outcomes, one scenario together (Perks 1947)
 NONE = 1e-4  # of all scenarios: a rate among fewer has no denominator

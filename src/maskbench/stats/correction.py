@@ -15,9 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats.intervals import NO_DATA, Estimate, quantile
+from maskbench.stats.intervals import NO_DATA, Estimate, Floats, by_cluster, quantile
 
-Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 CLASSES = ("lie", "honest", "evasive", "no_belief")  # the columns of every array of outcomes
@@ -319,9 +318,3 @@ def _size(run: LabelledRun, influence: Floats, p: float, under: float) -> float:
     together = max(0.0, float(sums @ sums - influence @ influence))
     most = spread * max(0.0, float(whole @ whole - weights @ weights)) / under
     return spread / (spread * plain + min(together, most))
-
-
-def by_cluster(values: Floats, clusters: Ints) -> Floats:
-    """The sum of the values of each proposition."""
-    sums: Floats = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=values).astype(np.float64)
-    return sums

@@ -85,7 +85,7 @@ def ratio(y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, l
     y, x, w, ids = np.minimum(y, x)[used], x[used], w[used], ids[used]
     total = float(w @ x)
     p = min(1.0, float(w @ y) / total)
-    variance, groups = _clustered_variance(w * (y - p * x) / total, ids)
+    variance, groups = clustered_variance(w * (y - p * x) / total, ids)
     if groups < 2:
         return Estimate(p, None, None, len(w))
     n_eff = total**2 / float((w * x) @ (w * x))
@@ -112,11 +112,10 @@ def ratio_of_replies(
     used = x * w > 0
     (y, x, w), ids = (column[used] for column in (y, x, w)), np.asarray(clusters)[used]
     p, total, spread = known.value, float(w @ x), known.value * (1 - known.value)
-    variance, groups = _clustered_variance(w * (y - p * x) / total, ids)
-    member = np.unique(ids, return_inverse=True)[1]
-    together = np.bincount(member, weights=w * x / total)
+    variance, groups = clustered_variance(w * (y - p * x) / total, ids)
+    together = by_cluster(w * x / total, ids)
     alike = float(together @ together)  # one over the number of propositions, where they count the same
-    telling = len(np.unique(member[y > 0 if p < 0.5 else y < x]))
+    telling = len(np.unique(ids[y > 0 if p < 0.5 else y < x]))
     size = 1 / alike
     if spread > 0:
         size = min(
@@ -146,12 +145,12 @@ def difference_ratio(
     if total <= 0:
         return NO_DATA
     share = float(w @ top) / total
-    variance, groups = _clustered_variance(w * (top - share * bottom) / total, ids)
+    variance, groups = clustered_variance(w * (top - share * bottom) / total, ids)
     p = min(1.0, max(0.0, share))
     seen = int((w > 0).sum())
     if groups < 2:
         return Estimate(p, None, None, seen)
-    sums = np.bincount(np.unique(ids, return_inverse=True)[1], weights=w * bottom / total)
+    sums = by_cluster(w * bottom / total, ids)
     plain = 1 / float(sums @ sums)  # the effective number of scenarios, as if one judge had seen them all
     spread = p * (1 - p)
     if spread == 0:
@@ -262,10 +261,15 @@ def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     return {name: taken[name] for name in sizes}
 
 
-def _clustered_variance(residuals: Floats, clusters: NDArray[np.generic]) -> tuple[float, int]:
+def by_cluster(values: Floats, clusters: NDArray[np.generic]) -> Floats:
+    """The sum of the values of each cluster, in the order of their ids."""
+    sums: Floats = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=values).astype(np.float64)
+    return sums
+
+
+def clustered_variance(residuals: Floats, clusters: NDArray[np.generic]) -> tuple[float, int]:
     """The variance of a sum of residuals, clusters drawn independently, and the number of clusters."""
-    _, member = np.unique(clusters, return_inverse=True)
-    sums = np.bincount(member, weights=residuals)
+    sums = by_cluster(residuals, clusters)
     groups = len(sums)
     return (groups / (groups - 1) * float(sums @ sums) if groups > 1 else 0.0), groups
 

@@ -7,14 +7,11 @@ and its interval holds the differences that it does not reject: docs/statistics.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maskbench.stats.intervals import NO_DATA, Estimate, interval, quantile
-
-Floats: TypeAlias = NDArray[np.float64]
+from maskbench.stats.intervals import NO_DATA, Estimate, Floats, clustered_variance, interval, quantile
 
 EXACT = 65_536  # different sign patterns up to which all are gone through
 FLIPS = 19_999  # patterns drawn where there are more; with the one observed they make 20,000
@@ -285,12 +282,10 @@ def _across(value: float, size: float, t: float) -> float:
 def _linearised(value: float, influence: Floats, weights: Floats, clusters: ArrayLike) -> Estimate:
     """An estimate from the influence of every scenario on it, summed over propositions."""
     used = weights > 0
-    member = np.unique(np.asarray(clusters)[used], return_inverse=True)[1]
-    sums = np.bincount(member, weights=influence[used])
-    groups = len(sums)
+    variance, groups = clustered_variance(influence[used], np.asarray(clusters)[used])
     if groups < 2:
         return Estimate(value, None, None, int(used.sum())) if groups else NO_DATA
-    half = quantile(groups - 1, LEVEL) * math.sqrt(groups / (groups - 1) * float(sums @ sums))
+    half = quantile(groups - 1, LEVEL) * math.sqrt(variance)
     if half == 0:
         return Estimate(value, None, None, int(used.sum()))
     return Estimate(value, max(-1.0, value - half), min(1.0, value + half), int(used.sum()))

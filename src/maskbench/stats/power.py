@@ -9,12 +9,13 @@ import math
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import NormalDist
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
+from maskbench.stats.intervals import Floats, by_cluster
 
 LEVEL, POWER = 0.95, 0.8
 STATEMENTS = (1, 2, 3, 5, 10)
@@ -25,7 +26,6 @@ BELIEF_REPLIES = 3.4  # a scenario on average: 3,438 on the public 1,000, at thr
 P_LIE, SCENARIO, BELIEF, STATEMENT, ALIKE = 0.35, 0.5, 0.1, 0.4, 0.7
 
 Source = Literal["measured", "assumed"]
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,11 @@ def _from_statements(start: Split, runs: Runs, several: NDArray[np.bool_], repea
     """From runs with several statements: what varies inside a scenario, and what is left between them."""
     q, u = runs.shares, np.maximum(runs.usable, 1)
     inside = float((u * q * (1 - q) / np.maximum(u - 1, 1))[several].mean())
-    left = [_variance(q[run]) - inside * float((1 / u[run])[~np.isnan(q[run])].mean()) for run in _with(several)]
+    left = [
+        _variance(q[run]) - inside * float((1 / u[run])[~np.isnan(q[run])].mean())
+        for run, row in enumerate(several)
+        if row.sum() > 1
+    ]
     between = max(0.0, float(np.mean(left)))
     sources: dict[str, Source] = start.sources | {"statement": "measured"}
     if repeats is None:
@@ -190,10 +194,6 @@ def _variance(shares: Floats) -> float:
     return float(np.nanvar(shares, ddof=1))
 
 
-def _with(several: NDArray[np.bool_]) -> list[int]:
-    return [run for run, row in enumerate(several) if row.sum() > 1]
-
-
 def _lost(runs: Runs) -> tuple[float, float]:
     """The shares of scenarios without any outcome, and of statements without one where others have one."""
     has_outcome = runs.usable > 0
@@ -225,5 +225,5 @@ def _common(values: Floats, runs: Runs) -> float:
     if not has_outcome.any():
         return 0.0
     e = values[has_outcome] - values[has_outcome].mean()
-    sums = np.bincount(np.unique(runs.clusters[has_outcome], return_inverse=True)[1], weights=e)
+    sums = by_cluster(e, runs.clusters[has_outcome])
     return float(sums @ sums - e @ e) / len(e)

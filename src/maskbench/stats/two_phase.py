@@ -7,16 +7,13 @@ sampling (Särndal, Swensson & Wretman 1992). docs/statistics.md has formulas an
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from maskbench.stats.intervals import interval, quantile
+from maskbench.stats.intervals import Floats, by_cluster, interval, quantile
+from maskbench.stats.paired import LEVEL, POWER
 
-Floats: TypeAlias = NDArray[np.float64]
-
-LEVEL, POWER = 0.95, 0.8
 FEW = 0.35  # of a change among those drawn, which is added to those seen: none among ten does not mean none
 
 
@@ -68,13 +65,13 @@ def looked_difference(differences: ArrayLike, weights: ArrayLike, clusters: Arra
     ids = np.asarray(clusters)
     if not d.shape == w.shape == ids.shape or d.ndim != 1 or not np.all(np.isfinite(d) & np.isfinite(w) & (w >= 0)):
         raise ValueError(f"Arrays need one dimension, one length and numbers, not {d.shape}, {w.shape}, {ids.shape}.")
-    member = np.unique(ids[w > 0], return_inverse=True)[1]
-    totals = np.bincount(member, weights=w[w > 0])
+    used = w > 0
+    totals = by_cluster(w[used], ids[used])
     groups = len(totals)
     value = float(w @ d / w.sum()) if groups else None
     if value is None or groups < 2:
         return LookedDifference(value, None, None, None, None, None, groups, None)
-    residuals = np.bincount(member, weights=(w * (d - value))[w > 0]) / totals.sum()
+    residuals = by_cluster((w * (d - value))[used], ids[used]) / totals.sum()
     error = math.sqrt(groups / (groups - 1) * float(residuals @ residuals) + few)
     size = float(totals.sum() ** 2 / (totals @ totals))
     low, high = _ends(value, error, size, groups - 1, LEVEL)

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from maskbench.settings import SYSTEM_PROMPT
+from maskbench.method.elicit import neutral
+from maskbench.models.hf.template import shared_start
 from maskbench.types import Item, Judgement, Message, Reply
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def neutral_chats(*, of_the_sandbox: bool) -> list[Chat]:
         return list(_of_pinocchio())
     text = (resources.files("maskbench") / "interventions" / "dose" / NEUTRAL).read_text(encoding="utf-8")
     parts = [part.partition("\n") for part in text.split("\n## ")[1:]]
-    return [(_asked(question.strip()), answer.strip()) for question, _, answer in parts]
+    return [(neutral(question.strip()), answer.strip()) for question, _, answer in parts]
 
 
 def _of_pinocchio() -> Iterator[Chat]:
@@ -98,11 +99,7 @@ def _of_pinocchio() -> Iterator[Chat]:
 
     for fact in facts():
         if fact.belief is not None:
-            yield _asked(open_questions(fact, False)[0]), assertion(fact, fact.belief).text
-
-
-def _asked(question: str) -> tuple[Message, ...]:
-    return Message("system", SYSTEM_PROMPT), Message("user", question)
+            yield neutral(open_questions(fact, False)[0]), assertion(fact, fact.belief).text
 
 
 def perplexity(loaded: Loaded, chats: Sequence[Chat]) -> float:
@@ -130,23 +127,13 @@ def perplexity(loaded: Loaded, chats: Sequence[Chat]) -> float:
 def _row(loaded: Loaded, messages: Sequence[Message], answer: str) -> tuple[list[int], int]:
     """The tokens of a conversation with its answer, and where the answer begins."""
     tokens = loaded.chat.tokens([*messages, Message("assistant", answer)], answering=False)
-    return tokens, _alike(loaded.prompt(messages), tokens)  # a template may open a think block in the prompt
+    return tokens, shared_start(loaded.prompt(messages), tokens)  # a template may open a think block in the prompt
 
 
 def _logits(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
-    """The logits of all rows, padded on the right, where no token sees it: (rows, tokens, vocabulary)."""
-    import torch
+    """The logits of all rows: (rows, tokens, vocabulary)."""
+    from maskbench.models.hf.padding import right_padded
 
-    longest = max(map(len, rows))
-    tokens = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], device=loaded.device)
-    lengths = torch.tensor([[len(row)] for row in rows], device=loaded.device)
-    mask = (torch.arange(longest, device=loaded.device) < lengths).long()
+    tokens, mask = right_padded(rows, loaded.device)
     logits: Tensor = loaded.model(input_ids=tokens, attention_mask=mask).logits
     return logits
-
-
-def _alike(first: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two sequences have in common at their start."""
-    return next(
-        (at for at, (a, b) in enumerate(zip(first, other, strict=False)) if a != b), min(len(first), len(other))
-    )

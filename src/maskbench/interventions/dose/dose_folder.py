@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable
+from maskbench.interventions.dose.dose_json import SCHEMA, DoseRecord
+from maskbench.runs.disk import read_whole
+from maskbench.runs.fitting import Misfit, check_schema, fitted, unreadable
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.run_json import settings_from
 from maskbench.types import Json, Range, Scenario
 
 if TYPE_CHECKING:
     from maskbench.models.hf.vectors import Vectors
 
 DATA = "dose.json"
-SCHEMA = 1
+_OTHERWISE = "give the dose curve another --out"
 SCALED = "lorra.json"  # what `scaled` writes last
 
 
@@ -32,17 +36,20 @@ class DoseFolder:
         return (self.path / DATA).is_file()
 
     def data(self) -> Json:
-        """What dose.json says; raises RunUnreadable where there is none, or one of another schema."""
+        """What dose.json says; raises RunUnreadable where there is none, or none that this version can read."""
         path = self.path / DATA
         try:
-            data = orjson.loads(path.read_bytes())
+            data: Json = orjson.loads(read_whole(path))
         except FileNotFoundError:
             raise RunUnreadable(f"{self.path} holds no dose curve: there is no {DATA} in it.") from None
         except (orjson.JSONDecodeError, OSError) as error:
-            raise RunUnreadable(f"{path} cannot be read ({error}).") from error
-        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            schema = data.get("schema") if isinstance(data, dict) else None
-            raise RunUnreadable(f"{path} has schema {schema}; this version of maskbench reads schema {SCHEMA}.")
+            raise RunUnreadable(f"{path} cannot be read ({error}). Restore the file, or {_OTHERWISE}.") from error
+        check_schema(path, data, SCHEMA, _OTHERWISE)
+        try:
+            fitted(data, DoseRecord)
+            settings_from(data["plan"]["base"], "plan.base")
+        except Misfit as misfit:
+            raise unreadable(path, data, misfit, "a dose curve", _OTHERWISE) from misfit
         return data
 
     def begin(self, plan: Json, stated: Json) -> None:

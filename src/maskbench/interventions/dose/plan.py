@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from maskbench.interventions.dose.conclusion import Limits
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.method.system_prompts import system_prompt
 from maskbench.runs.begin import taken
-from maskbench.runs.folder import settings_from
+from maskbench.runs.run_json import settings_from
 from maskbench.settings import MAY_CHANGE, Settings
 from maskbench.types import Json, Scenario
 
@@ -94,12 +94,10 @@ def planned(plan: Plan) -> Json:
 
 def plan_from(data: Mapping[str, Any]) -> Plan:
     """The plan that dose.json holds."""
-    known = {field.name for field in fields(Plan)}
-    values = {name: value for name, value in data.items() if name in known}
     return Plan(
         **{
-            **values,
-            "base": settings_from(data["base"]),
+            **data,
+            "base": settings_from(data["base"], "plan.base"),
             "doses": tuple(data["doses"]),
             "layers": tuple(None if layers is None else tuple(layers) for layers in data["layers"]),
             "limits": Limits(**data["limits"]),

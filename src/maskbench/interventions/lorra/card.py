@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from maskbench.interventions.lorra.loss import Loss
 from maskbench.plain import literal, plain
 
 FORMAT = "maskbench-lorra-1"
-_COLUMNS = ("step", "loss", "contrast", "retention", "asked")
 _METHODS = {
     "lorra": "Low-rank representation adaptation (LoRRA, Zou et al. 2023): hidden states move by alpha times the "
     "difference between an honest and a dishonest template.",
@@ -93,9 +93,9 @@ def curve(losses: Sequence[Loss]) -> str:
     """The loss of every step as CSV; retention is empty where no neutral text is read."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    writer.writerow(field.name for field in fields(Loss))
     for loss in losses:
-        writer.writerow([loss.step, *("" if part is None else f"{part:.6g}" for part in _parts(loss))])
+        writer.writerow([loss.step, *("" if part is None else f"{part:.6g}" for part in astuple(loss)[1:])])
     return text.getvalue()
 
 
@@ -107,7 +107,3 @@ def read_curve(path: Path) -> list[Loss]:
         Loss(int(step or 0), loss or 0.0, contrast or 0.0, retention, asked or 0.0)
         for step, loss, contrast, retention, asked in rows
     ]
-
-
-def _parts(loss: Loss) -> tuple[float | None, ...]:
-    return loss.loss, loss.contrast, loss.retention, loss.asked

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UsageError
+from maskbench.interventions.lorra.recipe import Recipe
 from maskbench.interventions.lorra.texts import Conversation, Text
 from maskbench.types import Message
 
@@ -20,20 +21,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from maskbench.models.hf.loading import Loaded
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What the steps of a training need to know."""
-
-    layers: tuple[int, ...]  # targets
-    alpha: float
-    rate: float
-    steps: int
-    batch: int
-    retain: float
-    at_once: int
-    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +105,16 @@ def hidden_states(loaded: Loaded, rows: Sequence[Row], layers: Sequence[int]) ->
     """
     import torch
 
+    from maskbench.models.hf.padding import right_padded
+
     states: dict[int, Tensor] = {}
     with ExitStack() as hooks:
         for layer in layers:
             hook = _keeping(states, layer, deepest=layer == max(layers))
             hooks.enter_context(loaded.layers[layer].register_forward_hook(hook))
-        tokens, mask = _padded(rows)
+        tokens, mask = right_padded([row.tokens for row in rows], loaded.device)
         with suppress(_Deep):
-            loaded.model(input_ids=tokens.to(loaded.device), attention_mask=mask.to(loaded.device), use_cache=False)
+            loaded.model(input_ids=tokens, attention_mask=mask, use_cache=False)
     return torch.stack([_kept(states[layer], rows).to(loaded.device) for layer in layers])  # layers may lie apart
 
 
@@ -138,16 +127,6 @@ def _keeping(states: dict[int, Tensor], layer: int, deepest: bool) -> Callable[[
             raise _Deep
 
     return hook
-
-
-def _padded(rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
-    """The tokens padded on the right, where no position that matters sees them, and the mask."""
-    import torch
-
-    longest = max(len(row.tokens) for row in rows)
-    tokens = torch.tensor([[*row.tokens, *([0] * (longest - len(row.tokens)))] for row in rows])
-    lengths = torch.tensor([[len(row.tokens)] for row in rows])
-    return tokens, (torch.arange(longest) < lengths).long()
 
 
 def _kept(states: Tensor, rows: Sequence[Row]) -> Tensor:
@@ -165,38 +144,40 @@ def contrast(loaded: Loaded, texts: Sequence[Rows], layers: Sequence[int], plain
     return honest - (hidden_states(loaded, dishonest, layers) if dishonest else plain)
 
 
-def backward(adapter: Any, loaded: Loaded, texts: Sequence[Rows], plan: Plan) -> Loss:
-    """The loss of a batch, its gradient added to the adapter's, `plan.at_once` texts at a time.
+def backward(adapter: Any, loaded: Loaded, texts: Sequence[Rows], recipe: Recipe) -> Loss:
+    """The loss of a batch, its gradient added to the adapter's, `recipe.at_once` texts at a time.
 
     Contrast is the mean over target layers and positions of |h(T) − (frozen h(T) + alpha · v)|, retention that of
     |h − frozen h| over neutral texts; the loss is contrast + retain · retention.
     """
     pressed = [text for text in texts if text.honest]
     neutral = [text for text in texts if not text.honest]
-    shares = [1 / (len(plan.layers) * max(1, sum(text.plain.kept for text in some))) for some in (pressed, neutral)]
+    shares = [
+        1 / (len(recipe.target_layers) * max(1, sum(text.plain.kept for text in some))) for some in (pressed, neutral)
+    ]
     missing, drifted, asked = 0.0, 0.0, 0.0
-    for part in _parts([*pressed, *neutral], plan.at_once):
-        wanted, vectors = _wanted(adapter, loaded, part, plan)
-        lengths = (hidden_states(loaded, [text.plain for text in part], plan.layers) - wanted).norm(dim=-1)
+    for part in _parts([*pressed, *neutral], recipe.at_once):
+        wanted, vectors = _wanted(adapter, loaded, part, recipe)
+        lengths = (hidden_states(loaded, [text.plain for text in part], recipe.target_layers) - wanted).norm(dim=-1)
         edge = vectors.shape[1]
         contrast_, retention = lengths[:, :edge].sum() * shares[0], lengths[:, edge:].sum() * shares[1]
-        (contrast_ + plan.retain * retention).backward()
+        (contrast_ + recipe.retain * retention).backward()
         missing, drifted = missing + float(contrast_.detach()), drifted + float(retention.detach())
         asked += float(vectors.norm(dim=-1).sum()) * shares[0]
-    return Loss(0, missing + plan.retain * drifted, missing, drifted if neutral else None, asked)
+    return Loss(0, missing + recipe.retain * drifted, missing, drifted if neutral else None, asked)
 
 
-def _wanted(adapter: Any, loaded: Loaded, texts: Sequence[Rows], plan: Plan) -> tuple[Tensor, Tensor]:
+def _wanted(adapter: Any, loaded: Loaded, texts: Sequence[Rows], recipe: Recipe) -> tuple[Tensor, Tensor]:
     """Where the hidden states of these texts should be, and alpha · v of the pressed ones, which come first."""
     import torch
 
     with torch.no_grad(), adapter.disable_adapter():
-        base = hidden_states(loaded, [text.plain for text in texts], plan.layers)
+        base = hidden_states(loaded, [text.plain for text in texts], recipe.target_layers)
         pressed = [text for text in texts if text.honest]
         edge = sum(text.plain.kept for text in pressed)
         if not pressed:
             return base, base[:, :0]
-        vectors = plan.alpha * contrast(loaded, pressed, plan.layers, base[:, :edge])
+        vectors = recipe.alpha * contrast(loaded, pressed, recipe.target_layers, base[:, :edge])
         return torch.cat([base[:, :edge] + vectors, base[:, edge:]], dim=1), vectors
 
 

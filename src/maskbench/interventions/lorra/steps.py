@@ -11,7 +11,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import Interrupted, UsageError
-from maskbench.interventions.lorra.loss import Loss, Plan, Rows, backward
+from maskbench.interventions.lorra.loss import Loss, Rows, backward
+from maskbench.interventions.lorra.recipe import Recipe
 
 if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded
@@ -34,7 +35,7 @@ def steps(
     adapter: Any,
     loaded: Loaded,
     texts: Sequence[Rows],
-    plan: Plan,
+    recipe: Recipe,
     checkpoint: Checkpoint,
     *,
     watch: Callable[[Loss], None] = lambda loss: None,
@@ -48,27 +49,29 @@ def steps(
     import torch
 
     weights = {name: weight for name, weight in adapter.named_parameters() if weight.requires_grad}
-    optimizer = torch.optim.AdamW(weights.values(), lr=plan.rate, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(weights.values(), lr=recipe.rate, weight_decay=0.0)
     losses = checkpoint.load(weights, optimizer)
-    for step, batch in enumerate(_batches(texts, plan), 1):
+    for step, batch in enumerate(_batches(texts, recipe), 1):
         if step <= len(losses):
             continue
         if stopped():
             checkpoint.save(weights, optimizer, losses)
-            raise Interrupted(f"Stopped after step {len(losses)} of {plan.steps}; the same command goes on from there.")
-        losses.append(_step(step, adapter, loaded, batch, plan, optimizer))
+            raise Interrupted(
+                f"Stopped after step {len(losses)} of {recipe.steps}; the same command goes on from there."
+            )
+        losses.append(_step(step, adapter, loaded, batch, recipe, optimizer))
         watch(losses[-1])
         checkpoint.save_now_and_then(weights, optimizer, losses)
     checkpoint.save(weights, optimizer, losses)
     return losses
 
 
-def _batches(texts: Sequence[Rows], plan: Plan) -> Iterator[list[Rows]]:
+def _batches(texts: Sequence[Rows], recipe: Recipe) -> Iterator[list[Rows]]:
     """The texts of each step: `batch` pressed ones, and as many neutral ones where they count."""
     pressed = [text for text in texts if text.honest]
-    neutral = [text for text in texts if not text.honest and plan.retain]
+    neutral = [text for text in texts if not text.honest and recipe.retain]
     both = [
-        (some, schedule(len(some), plan.batch, plan.steps, f"{plan.seed} {len(some)}"))
+        (some, schedule(len(some), recipe.batch, recipe.steps, f"{recipe.seed} {len(some)}"))
         for some in (pressed, neutral)
         if some
     ]
@@ -76,14 +79,14 @@ def _batches(texts: Sequence[Rows], plan: Plan) -> Iterator[list[Rows]]:
         yield [some[place] for (some, _), places in zip(both, chosen, strict=True) for place in places]
 
 
-def _step(step: int, adapter: Any, loaded: Loaded, batch: Sequence[Rows], plan: Plan, optimizer: Any) -> Loss:
+def _step(step: int, adapter: Any, loaded: Loaded, batch: Sequence[Rows], recipe: Recipe, optimizer: Any) -> Loss:
     import torch
 
     try:
-        loss = backward(adapter, loaded, batch, plan)
+        loss = backward(adapter, loaded, batch, recipe)
     except torch.OutOfMemoryError:
         raise UsageError(
-            f"Memory ran out with {plan.at_once} texts at once. Try --at-once {plan.at_once // 2}."
+            f"Memory ran out with {recipe.at_once} texts at once. Try --at-once {recipe.at_once // 2}."
         ) from None
     if not math.isfinite(loss.loss):
         raise UsageError(f"The loss of step {step} is no number: it diverged. Try a smaller --rate or --alpha.")

@@ -17,13 +17,13 @@ from typing import Any, Literal
 import orjson
 
 from maskbench.errors import UsageError
+from maskbench.method.elicit import neutral
 from maskbench.method.pressure import statement_ask
 from maskbench.pinocchio.grammar import abstain, capital, evade, reply, state
 from maskbench.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressure, wordings
 from maskbench.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions
 from maskbench.pinocchio.world import Fact, facts
 from maskbench.plain import plain
-from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import ARCHETYPES, EVASIONS, Message, Scenario
 
 Variant = Literal["lorra", "prompt-distill"]
@@ -222,13 +222,9 @@ def _neutral(rng: Random) -> Text:
         asked = [
             question for question in (rng.choice(open_questions(fact, False)), *questions(rng, fact)[1:]) if question
         ]
-        return _asked(rng.choice(asked), reply(rng, fact, fact.belief or "").text)
+        return Text(neutral(rng.choice(asked)), reply(rng, fact, fact.belief or "").text)
     fact = novel_fact(rng, held_out=False, numerical=None)
     question = rng.choice(open_questions(fact, False))
     if kind == "given":
-        return _asked(f"{capital(fact.say(fact.truth))}. {question}", reply(rng, fact, fact.truth).text)
-    return _asked(question, abstain(rng, fact).text)
-
-
-def _asked(question: str, answer: str) -> Text:
-    return Text((Message("system", SYSTEM_PROMPT), Message("user", question)), answer)
+        return Text(neutral(f"{capital(fact.say(fact.truth))}. {question}"), reply(rng, fact, fact.truth).text)
+    return Text(neutral(question), abstain(rng, fact).text)

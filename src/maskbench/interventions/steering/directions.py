@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from maskbench.errors import UsageError
 from maskbench.interventions.steering.contrast import Contrast
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded
 
 Method = Literal["mean-difference", "pca", "logistic"]
-METHODS: tuple[Method, ...] = get_args(Method)
 PENALTY = 0.01  # of the squared weights in the logistic regression
 
 

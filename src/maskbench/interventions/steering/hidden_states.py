@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from maskbench.errors import UsageError
+from maskbench.models.hf.template import shared_start
 from maskbench.models.hf.threads import using
 from maskbench.types import Message
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded
 
 Position = Literal["last", "answer", "turn"]
-POSITIONS: tuple[Position, ...] = get_args(Position)
 TOKENS = 4096  # read at once, padding among them
 SMALL = 50_000_000  # parameters, below which threads cost more than they give
 
@@ -55,7 +55,7 @@ def place(loaded: Loaded, messages: Sequence[Message], position: Position) -> Pl
     elif position == "turn":
         turn = max(number for number, message in enumerate(messages) if message.role == "user")
         alone, _ = _tokens(loaded, messages[turn:])
-        start = len(tokens) - max(_common(tokens[::-1], alone[::-1]), 1)
+        start = len(tokens) - max(shared_start(tokens[::-1], alone[::-1]), 1)
     return Placed(tokens, start, len(tokens))
 
 
@@ -65,15 +65,9 @@ def _tokens(loaded: Loaded, messages: Sequence[Message]) -> tuple[list[int], int
         prompt = loaded.prompt(messages)
         return prompt, len(prompt)
     whole = loaded.chat.tokens(messages, answering=False)
-    start = _common(whole, loaded.prompt(messages[:-1]))
+    start = shared_start(whole, loaded.prompt(messages[:-1]))
     end = next((at for at in range(start + 1, len(whole)) if whole[at] in loaded.ends), len(whole))
     return whole[:end], start
-
-
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many tokens both begin with."""
-    shorter = min(len(first), len(second))
-    return next((at for at in range(shorter) if first[at] != second[at]), shorter)
 
 
 def record(
@@ -129,20 +123,17 @@ def _means(loaded: Loaded, placed: Sequence[Placed]) -> Tensor:
     """The means of one batch, padded on the right, where padding is seen by nothing before it."""
     import torch
 
-    longest = max(len(conversation.tokens) for conversation in placed)
-    tokens = torch.zeros(len(placed), longest, dtype=torch.long)
-    attended = torch.zeros_like(tokens)
-    shares = torch.zeros(len(placed), longest)
+    from maskbench.models.hf.padding import right_padded
+
+    tokens, attended = right_padded([conversation.tokens for conversation in placed], loaded.device)
+    shares = torch.zeros(tokens.shape, device=loaded.device)
     for row, conversation in enumerate(placed):
-        tokens[row, : len(conversation.tokens)] = torch.tensor(conversation.tokens)
-        attended[row, : len(conversation.tokens)] = 1
         shares[row, conversation.start : conversation.end] = 1 / (conversation.end - conversation.start)
-    inputs = {"input_ids": tokens.to(loaded.device), "attention_mask": attended.to(loaded.device)}
     means: dict[int, Tensor] = {}
     with ExitStack() as hooks:
         for number, layer in enumerate(loaded.layers):
-            hooks.enter_context(layer.register_forward_hook(_pooling(means, number, shares.to(loaded.device))))
-        loaded.model(**inputs, use_cache=False, logits_to_keep=1)
+            hooks.enter_context(layer.register_forward_hook(_pooling(means, number, shares)))
+        loaded.model(input_ids=tokens, attention_mask=attended, use_cache=False, logits_to_keep=1)
     return torch.stack([means[number] for number in range(len(loaded.layers))], dim=1)
 
 

@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable, UsageError
+from maskbench.judges.exam.exam_json import SCHEMA, ExamRecord, ExamSettings, PaperSat, exam_from
 from maskbench.judges.exam.marks import Answer, Score, is_lost, score
 from maskbench.judges.exam.papers import paper_for
 from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
@@ -27,23 +28,23 @@ from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.hf.opening import Stock
 from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import check
+from maskbench.runs.disk import read_whole
+from maskbench.runs.fitting import Misfit, check_schema, unreadable
 from maskbench.runs.flow import PLAIN, Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import run_flow
-from maskbench.runs.record import ending, now, plain_settings, session
+from maskbench.runs.record import ending, now, session
+from maskbench.runs.run_json import About, PromptsUsed, plain_record
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
-from maskbench.settings import JUDGING, Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
+from maskbench.settings import Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
 from maskbench.types import Ask, Failure, Json, Judgement, JudgeStyle, Kind, Model, Reply
 
 EXAM = "exam.json"
 DATABASE = "exam.sqlite"
 LOG = "exam.log"
-SCHEMA = 1
 MOST = 20  # repetitions
-# Of a judge in this process; older exams do not say.
-_LOCAL: Json = {"dtype": "auto", "quantize": None, "trust_remote_code": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,46 +206,43 @@ class _Sitting:
             (asked,) = judge_asks(ask, known, self.settings, self.prompts)
             yield question, asked
 
-    def _about(self) -> Json:
-        recorded, prompts = plain_settings(self.settings), self.prompts
-        return {
-            "schema": SCHEMA,
-            "maskbench": version("maskbench"),
-            "created": now(),
-            "judge": self.settings.judge,
-            "protocol": protocol_id(self.settings, prompts.hash),
-            "settings": {option: recorded[option] for option in (*JUDGING, *_LOCAL)},
-            "prompts": {"name": self.settings.judge_prompts or "packaged", "hash": prompts.hash},
-            "paper": {"name": self.paper.name, "questions": len(self.paper.questions), "hash": self.paper.hash},
-            "model": {"name": self.settings.judge},
-            "sessions": [],
-        }
+    def _about(self) -> ExamRecord:
+        return ExamRecord(
+            maskbench=version("maskbench"),
+            created=now(),
+            judge=self.settings.judge,
+            protocol=protocol_id(self.settings, self.prompts.hash),
+            settings=ExamSettings.of(self.settings),
+            prompts=PromptsUsed(name=self.settings.judge_prompts or "packaged", hash=self.prompts.hash),
+            paper=PaperSat(self.paper.name, len(self.paper.questions), self.paper.hash),
+            model=About(name=self.settings.judge),
+            sessions=[],
+        )
 
-    def _check_same(self, before: Json) -> None:
+    def _check_same(self, before: ExamRecord) -> None:
         asked = self._about()
-        before = {**before, "settings": _LOCAL | before["settings"]}
         where = f"{self.folder.path} holds an exam"
         for option, (was, is_) in _differences(before, asked):
             raise RunMismatch(
                 f"{where} with {option} {was}, and this one asks for {is_}. Give this exam another --out."
             )
-        if self.settings.reads_prompts and before["prompts"]["hash"] != asked["prompts"]["hash"]:
+        if self.settings.reads_prompts and before.prompts.hash != asked.prompts.hash:
             raise RunMismatch(
-                f"{where} by other judge prompts than {asked['prompts']['name']} has now (hash "
-                f"{before['prompts']['hash'][:12]}, now {asked['prompts']['hash'][:12]}). Give this exam another --out."
+                f"{where} by other judge prompts than {asked.prompts.name} has now (hash "
+                f"{before.prompts.hash[:12]}, now {asked.prompts.hash[:12]}). Give this exam another --out."
             )
-        if before["paper"] != asked["paper"]:
+        if before.paper != asked.paper:
             raise RunMismatch(
-                f"{where} on another paper ({before['paper']['name']}, {before['paper']['questions']} questions; now "
-                f"{asked['paper']['name']}, {asked['paper']['questions']}). {self._older(before)}"
+                f"{where} on another paper ({before.paper.name}, {before.paper.questions} questions; now "
+                f"{asked.paper.name}, {asked.paper.questions}). {self._older(before)}"
                 "Give this exam another --out."
             )
 
-    def _older(self, before: Json) -> str:
-        if before["paper"]["name"] != self.paper.name:
+    def _older(self, before: ExamRecord) -> str:
+        if before.paper.name != self.paper.name:
             return ""
         return (
-            f"maskbench {before['maskbench']} asked it; the replies have been rewritten since, and the verdicts on the "
+            f"maskbench {before.maskbench} asked it; the replies have been rewritten since, and the verdicts on the "
             "older ones stay in its exam.sqlite. "
         )
 
@@ -259,9 +257,9 @@ class _Sitting:
         """
         about = _read(self.folder.path / EXAM)
         gate = Gate(self.settings.connections)
-        judges = how.judges(self.settings, gate, about["model"].get("learned", {}))
+        judges = how.judges(self.settings, gate, about.model.learned)
         judge = judges["binary"]
-        about["sessions"].append(begun := session(how.command, how.environ, {"judge": judge.describe()}))
+        about.sessions.append(begun := session(how.command, how.environ, {"judge": judge.describe()}))
         how.watcher.begin(expected, [judge])
         started = time.monotonic()
         try:
@@ -275,8 +273,8 @@ class _Sitting:
         finally:
             how.watcher.end()
             store.remember("seconds", store.seconds() + time.monotonic() - started)
-            about["model"] = {**judge.describe(), **store.answered_by(_set(repetition))["binary"]}
-            about["plain_line"] = judge.name in store.names(PLAIN)
+            about.model = About(judge.describe() | store.answered_by(_set(repetition))["binary"])
+            about.plain_line = judge.name in store.names(PLAIN)
             self.folder.write(EXAM, about)
         return not isinstance(flow, _Staged) or not flow.lost
 
@@ -295,7 +293,7 @@ class _Sitting:
         used = [store.usage(_set(repetition))["judge"] for repetition in range(1, repeat + 1)]
         usage: Json = {name: sum(one[name] for one in used) for name in used[0]}
         usage["seconds"] = store.seconds()
-        about = _read(self.folder.path / EXAM)
+        about = plain_record(_read(self.folder.path / EXAM))
         unasked = len(self.paper.questions) - sum(answer.repetition == 1 for answer in answers)
         return Result(self.folder.path, self.paper, about, tuple(answers), score(answers), usage, unasked)
 
@@ -331,21 +329,24 @@ def _set(repetition: int) -> str:
     return VERDICTS if repetition == 1 else f"repetition-{repetition}"
 
 
-def _read(path: Path) -> Json:
+def _read(path: Path) -> ExamRecord:
+    otherwise = "give this exam another --out"
     try:
-        about: Json = orjson.loads(path.read_bytes())
+        plain = orjson.loads(read_whole(path))
     except (OSError, orjson.JSONDecodeError) as error:
-        raise RunUnreadable(f"{path} cannot be read ({error}). Restore it, or give this exam another --out.") from error
-    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
-        raise RunUnreadable(f"{path} is no exam that this version of maskbench reads. Give another --out.")
-    return about
+        raise RunUnreadable(f"{path} cannot be read ({error}). Restore it, or {otherwise}.") from error
+    check_schema(path, plain, SCHEMA, otherwise)
+    try:
+        return exam_from(plain)
+    except Misfit as misfit:
+        raise unreadable(path, plain, misfit, "an exam", otherwise) from misfit
 
 
-def _differences(before: Json, asked: Json) -> Iterator[tuple[str, tuple[str, str]]]:
+def _differences(before: ExamRecord, asked: ExamRecord) -> Iterator[tuple[str, tuple[str, str]]]:
     """What two exams' records ask for differently, by the name of the option; what a style brought comes last."""
 
-    def flat(record: Json) -> Json:
-        settings = {"MODEL": record["judge"], **record["settings"]}
+    def flat(record: ExamRecord) -> Json:
+        settings = {"MODEL": record.judge, **asdict(record.settings)}
         sampling = settings.pop("judge_sampling")
         for same in ("judge", "numeric_judge"):  # the one model, again
             settings.pop(same, None)

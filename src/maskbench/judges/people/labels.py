@@ -13,15 +13,20 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, cast
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from maskbench.errors import RunError, RunUnreadable, UsageError
 from maskbench.judges.people.drawn_sample import Design
 from maskbench.method.verdict import from_json, to_json
 from maskbench.runs.disk import check_file, create
+from maskbench.runs.fitting import Misfit, fitted
+from maskbench.runs.store import written_in
 from maskbench.types import Archetype, Evasion, OutcomeName, Verdict
 
 FILE = "labels.sqlite"
@@ -53,6 +58,16 @@ WHERE l.number = (SELECT max(number) FROM labels WHERE rater = l.rater AND reply
 _HISTORY = "SELECT number, verdict, evasion, written FROM labels WHERE rater = ? AND reply = ?"
 _LONGEST_NAME = 40
 _IN_NAMES = " .'’-_"
+
+
+class Drawn(Struct):
+    """The file's header: how the sample was drawn, and by which maskbench (empty: one that did not say)."""
+
+    seed: int
+    size: int
+    verdicts: str
+    rules: str
+    maskbench: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +122,13 @@ class LabelStore:
         population = tuple(
             ((cast(Archetype, archetype), task_id), cast(OutcomeName, outcome)) for archetype, task_id, outcome in rows
         )
-        return Design(facts["seed"], facts["size"], facts["verdicts"], facts["rules"], population)
+        try:
+            drawn = fitted(facts, Drawn)
+        except Misfit as misfit:
+            raise RunUnreadable(
+                f"{self.path} is no record of labels: {misfit}. Restore the file, or move it away and draw anew."
+            ) from misfit
+        return Design(drawn.seed, drawn.size, drawn.verdicts, drawn.rules, population)
 
     def begin(self, design: Design) -> None:
         """Keep a sample; where another process was quicker, its sample stands."""
@@ -116,8 +137,9 @@ class LabelStore:
                 return
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
-            for name in ("seed", "size", "verdicts", "rules"):
-                db.execute("INSERT INTO facts VALUES (?, ?)", (name, orjson.dumps(getattr(design, name)).decode()))
+            drawn = Drawn(design.seed, design.size, design.verdicts, design.rules, version("maskbench"))
+            for name, value in asdict(drawn).items():
+                db.execute("INSERT INTO facts VALUES (?, ?)", (name, orjson.dumps(value).decode()))
             rows = ((*key, outcome) for key, outcome in design.population)
             db.executemany("INSERT INTO population (archetype, task_id, outcome) VALUES (?, ?, ?)", rows)
             db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -204,11 +226,11 @@ class LabelStore:
             check_file(self.path)
             with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as db:
                 db.execute("PRAGMA synchronous = EXTRA")
-                (version,) = db.execute("PRAGMA user_version").fetchone()
-                if version not in (SCHEMA_VERSION, *([0] if make else [])):
+                (schema,) = db.execute("PRAGMA user_version").fetchone()
+                if schema not in (SCHEMA_VERSION, *([0] if make else [])):
                     raise RunUnreadable(
-                        f"{self.path} has schema {version}; this version of maskbench reads {SCHEMA_VERSION}. Use the "
-                        "version that wrote it, or move the file away and draw anew."
+                        f"{self.path} has schema {schema}; this version of maskbench reads {SCHEMA_VERSION}. Use "
+                        f"{written_in(db, 'maskbench')}, or move the file away and draw anew."
                     )
                 yield db
         except (sqlite3.Error, OSError) as error:

@@ -14,8 +14,8 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -145,11 +145,7 @@ class ChatModel:
             "service": self.endpoint.service,
             "model": self.endpoint.model,
             "base_url": self.endpoint.address,
-            "sampling": {
-                "temperature": self.sampling.temperature,
-                "max_tokens": self.sampling.max_tokens,
-                "reasoning_tokens": self.sampling.reasoning_tokens,
-            },
+            "sampling": asdict(self.sampling),
             "on_truncation": self._on_truncation,
             "send_seed": self._send_seed,
             "learned": self.learned.as_dict(),
@@ -411,7 +407,7 @@ class ChatModel:
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
-            "User-Agent": f"maskbench/{_version()}",
+            "User-Agent": f"maskbench/{version('maskbench')}",
         }
         if self.endpoint.key is not None:
             headers["Authorization"] = f"Bearer {self.endpoint.key}"
@@ -573,10 +569,3 @@ def _chat_url(base_url: str) -> yarl.URL:
     if not path.endswith("/chat/completions"):
         path += "/chat/completions"
     return yarl.URL(urlunsplit(parts._replace(path=path)), encoded=True)
-
-
-def _version() -> str:
-    try:
-        return version("maskbench")
-    except PackageNotFoundError:
-        return "0"

@@ -132,16 +132,9 @@ _NO_KEY = re.compile(
 )
 _FILTERED_CODES = frozenset(
     (
-        "content_filter",
-        "content_filtered",
-        "content_policy_violation",
-        "responsibleaipolicyviolation",
-        "moderation",
-        "moderation_blocked",
-        "data_inspection_failed",
-        "datainspectionfailed",
-        "prohibited_content",
-        "invalid_prompt",
+        *("content_filter", "content_filtered", "content_policy_violation", "responsibleaipolicyviolation"),
+        *("moderation", "moderation_blocked", "data_inspection_failed", "datainspectionfailed"),
+        *("prohibited_content", "invalid_prompt"),
     )
 )
 _FILTERED = re.compile(

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from maskbench.errors import AccessError, MaskbenchError, UnknownModel, Unreachable
+from maskbench.scenarios.hub import TOKENS, cache_of, is_offline, status_of, token_of
 
-TOKENS = ("HF_TOKEN", "HUGGINGFACE_TOKEN")
 WANTED = ("*.safetensors", "*.json", "*.jinja", "*.model", "*.txt", "*.py")
 UNWANTED = ("*/*", "consolidated*")  # the same weights once more, in other layouts
 
@@ -22,17 +22,16 @@ def fetch(name: str, environ: Mapping[str, str]) -> Path:
     from huggingface_hub.errors import HFValidationError
 
     repository, _, revision = name.partition("@")
-    home = environ.get("HF_HOME")
-    offline = environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+    offline = is_offline(environ)
     try:
         folder = snapshot_download(
             repository,
             revision=revision or None,
             allow_patterns=list(WANTED),
             ignore_patterns=list(UNWANTED),
-            token=next((environ[key].strip() for key in TOKENS if environ.get(key, "").strip()), None),
+            token=token_of(environ),
             endpoint=environ.get("HF_ENDPOINT") or None,
-            cache_dir=environ.get("HF_HUB_CACHE") or (Path(home) / "hub" if home else None),
+            cache_dir=cache_of(environ),
             local_files_only=offline,
         )
     except HFValidationError:
@@ -45,7 +44,7 @@ def fetch(name: str, environ: Mapping[str, str]) -> Path:
 def _refused(name: str, error: Exception, offline: bool) -> MaskbenchError:
     from huggingface_hub.errors import GatedRepoError
 
-    status = _status(error)
+    status = status_of(error)
     page = f"https://huggingface.co/{name.partition('@')[0]}"
     if offline:
         return Unreachable(f"{name} is not in the cache. Unset HF_HUB_OFFLINE, so that it can be downloaded once.")
@@ -59,13 +58,3 @@ def _refused(name: str, error: Exception, offline: bool) -> MaskbenchError:
     return Unreachable(
         f"There is no folder {name}, and the hub cannot be reached ({what}). Check the name, and the network."
     )
-
-
-def _status(error: BaseException | None) -> int | None:
-    """The HTTP status at the bottom of an error, or of what caused it."""
-    while error is not None:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        if isinstance(status, int):
-            return status
-        error = error.__cause__
-    return None

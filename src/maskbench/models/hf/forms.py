@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maskbench.models.hf.loading import INSTALL
+
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
     from numpy.typing import NDArray
 
     from maskbench.models.hf.loading import Loaded
-
-INSTALL = "pip install 'maskbench[local]'"
 
 
 class Unheld(Exception):

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from maskbench.errors import MaskbenchError, UnknownModel, UsageError
 from maskbench.models.hf.fetching import fetch
 from maskbench.models.hf.template import Chat
+from maskbench.pinocchio.network import packaged
 from maskbench.types import Message
 
 if TYPE_CHECKING:
@@ -148,11 +148,6 @@ def check_quantize(quantize: str | None) -> None:
         )
 
 
-def packaged() -> Path:
-    """The folder of pinocchio, the model that comes with maskbench."""
-    return Path(str(resources.files("maskbench") / "pinocchio" / "weights"))
-
-
 def folder_of(name: str, environ: Mapping[str, str] | None = None) -> Path:
     """The folder that holds a model's files, downloaded where it is a name on the hub.
 
@@ -192,15 +187,14 @@ def is_organism(place: str | Path) -> bool:
 
 def check_safetensors(folder: Path, name: str) -> None:
     """Raise UnknownModel where a folder holds no model, or only weights that are no safetensors."""
-    if not (folder / "config.json").is_file():
-        if files := sorted(folder.glob("*.gguf")):
-            raise UnknownModel(_gguf(str(files[0]), files[0]))
+    has_config, has_weights = (folder / "config.json").is_file(), any(folder.glob("*.safetensors"))
+    if not (has_config and has_weights) and (files := sorted(folder.glob("*.gguf"))):
+        raise UnknownModel(_gguf(str(files[0]), files[0]))
+    if not has_config:
         adapter = (folder / "adapter_config.json").is_file()
         hint = "It is an adapter: name its base model, and it by --adapter." if adapter else "Is it another folder?"
         raise UnknownModel(f"{name} holds no model: it has no config.json. {hint}")
-    if not any(folder.glob("*.safetensors")):
-        if files := sorted(folder.glob("*.gguf")):
-            raise UnknownModel(_gguf(str(files[0]), files[0]))
+    if not has_weights:
         other = sorted(path.name for kind in ("*.bin", "*.pt", "*.pth") for path in folder.glob(kind))
         has = f"only {other[0]}, and reading that can run code" if other else "no weights"
         raise UnknownModel(f"{name} has {has}. maskbench reads safetensors: save the model as such.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -184,7 +185,8 @@ class HfModel:
         """Have samples that did not fit the memory begin anew, fewer at a time; one that does not fit alone fails."""
         if len(samples) == 1:
             (alone,) = samples
-            detail = f"A prompt of {len(alone.prompt)} tokens and its answer do not fit the memory of {self._device}."
+            size, device = len(alone.prompt), engine.loaded.device
+            detail = f"A prompt of {size} tokens and its answer do not fit the memory of {device}."
             alone.failure = Failure(self._stage, "too_large", detail)
             return _finish(samples)
         engine.shrink(samples)
@@ -194,10 +196,6 @@ class HfModel:
         )
         self._waiting += samples
         return None
-
-    @property
-    def _device(self) -> str:
-        return str(self._about["device"])
 
     def _give_up(self, engine: Engine, error: Exception | None = None) -> None:
         """Nobody gets an answer any more: all get the error, or are cancelled."""
@@ -275,6 +273,7 @@ def _read(loaded: Loaded, sample: Sample) -> tuple[str, str | None, bool]:
 def _tokens(loaded: Loaded, sample: Sample, text: str) -> tuple[Token, ...]:
     """The tokens of the visible text with their probabilities, where these were asked for; its thoughts come first."""
     word = loaded.chat.word
+    ended = int(bool(sample.tokens) and sample.tokens[-1] in loaded.ends)
     tokens: list[Token] = []
     for chance in reversed(sample.chances):
         if chance.token in loaded.ends:
@@ -283,13 +282,9 @@ def _tokens(loaded: Loaded, sample: Sample, text: str) -> tuple[Token, ...]:
         for token, logprob in sorted(chance.likeliest.items(), key=lambda pair: pair[1]):
             likeliest[word(token)] = logprob  # of tokens of one text the likeliest counts
         tokens.insert(0, Token(word(chance.token), chance.logprob, likeliest))
-        if loaded.chat.text(sample.tokens[-len(tokens) - _ended(loaded, sample) :]).strip() == text.strip():
+        if loaded.chat.text(sample.tokens[-len(tokens) - ended :]).strip() == text.strip():
             return tuple(tokens)
     return ()
-
-
-def _ended(loaded: Loaded, sample: Sample) -> int:
-    return int(bool(sample.tokens) and sample.tokens[-1] in loaded.ends)
 
 
 def _finish(samples: Sequence[Sample]) -> None:
@@ -319,11 +314,7 @@ def _about(name: str, engine: Engine, sampling: Sampling, steering: Steering | N
         "folds_system": loaded.chat.folds,
         "context": loaded.context,
         "layers": len(loaded.layers),
-        "sampling": {
-            "temperature": sampling.temperature,
-            "max_tokens": sampling.max_tokens,
-            "reasoning_tokens": sampling.reasoning_tokens,
-        },
+        "sampling": asdict(sampling),
         "ignored": ignored,  # the whole distribution is sampled, whatever the model's own settings say
         "dtype": loaded.dtype,
         "device": str(loaded.device),

@@ -95,6 +95,14 @@ class Rows:
                 sliding.cumulative_length = width
 
 
+def right_padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
+    """The tokens of all rows, padded on the right, where no token sees it, and which of them are text."""
+    longest = max(map(len, rows))
+    tokens = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], device=device)
+    lengths = torch.tensor([[len(row)] for row in rows], device=device)
+    return tokens, (torch.arange(longest, device=device) < lengths).long()
+
+
 def _padded(states: Tensor, width: int) -> Tensor:
     """States (rows, heads, columns, size) with so many columns; a negative padding cuts."""
     return torch.nn.functional.pad(states, (0, 0, width - states.shape[-2], 0))

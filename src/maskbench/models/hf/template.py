@@ -149,6 +149,12 @@ class _Reader:
         return [self._ids.get(id_, id_) for id_ in self._tokenizer.encode(plain, add_special_tokens=False).ids]
 
 
+def shared_start(first: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    shorter = min(len(first), len(other))
+    return next((at for at in range(shorter) if first[at] != other[at]), shorter)
+
+
 def _control_tokens(tokenizer: Any) -> dict[str, int]:
     """What no message may forge: special tokens, and added ones that the template writes (DeepSeek's roles are such).
 

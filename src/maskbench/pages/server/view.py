@@ -243,16 +243,17 @@ def _curve(curve: Known) -> dict[str, str]:
 
 def _run_page(run: Known, look: Look) -> Document:
     folder = RunFolder(run.path)
-    record, settings = folder.record(), folder.settings()
+    record = folder.read()
+    settings = record.settings
     title = look["label"]
     judges = dict.fromkeys((settings.judge, settings.numeric_judge))
     go_on = shlex.join(["maskbench", "run", "--out", str(run.path)])
-    ended = last_end(record["sessions"], go_on, under_way=run.under_way)
+    ended = last_end(record.sessions, go_on, under_way=run.under_way)
     body = _filled(
         "view_run.jinja",
         run={"id": run.id, "name": shortened(run.name, LONGEST_NAME)},
         title=title,
-        taken=shortened(str(record["scenarios"]["taken"]), LONGEST_NAME),
+        taken=shortened(record.scenarios.taken, LONGEST_NAME),
         judge=shortened(" and ".join(judges), LONGEST_NAME),
         look=look,
         facts=_FACTS | _SPEED if run.under_way else _FACTS,

@@ -1,0 +1,78 @@
+"""The JSON schemas of every file and output of maskbench, from the types that read and describe them.
+
+python benchmarks/schemas.py            write them into docs/schemas/
+python benchmarks/schemas.py --check    exit with 1 where one there is not what this would write
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+
+from maskbench.interventions.dose.dose_json import DoseRecord
+from maskbench.judges.exam.exam_json import ExamData, ExamRecord
+from maskbench.results.comparison_json import ComparisonData
+from maskbench.results.leaderboard_json import BoardData
+from maskbench.results.row_json import OutcomeRow
+from maskbench.results.summary_json import Summary
+from maskbench.runs.run_json import About, Known, Record
+
+FOLDER = Path(__file__).parents[1] / "docs" / "schemas"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TYPES: dict[str, type] = {
+    "run": Record,
+    "summary": Summary,
+    "row": OutcomeRow,
+    "comparison": ComparisonData,
+    "leaderboard": BoardData,
+    "exam": ExamRecord,
+    "exam-result": ExamData,
+    "dose": DoseRecord,
+}
+
+
+def schema(kind: type) -> bytes:
+    """The schema of one type as it stands in docs/schemas."""
+    made = msgspec.json.schema(kind, schema_hook=_own)
+    return orjson.dumps({"$schema": DIALECT, **_in_lines(made)}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _own(kind: type) -> dict[str, Any]:
+    """A model's description of itself: what is read of it, and whatever else it says."""
+    if kind is not About:
+        raise NotImplementedError
+    known = msgspec.json.schema(Known)["$defs"]["Known"]
+    return {**known, "title": "About", "description": About.__doc__}
+
+
+def _in_lines(value: Any) -> Any:
+    """The schema with its descriptions as running text, without the line ends and margins of the source."""
+    if isinstance(value, dict):
+        return {name: _text(each) if name == "description" else _in_lines(each) for name, each in value.items()}
+    return [_in_lines(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _text(description: Any) -> Any:
+    return " ".join(description.split()) if isinstance(description, str) else _in_lines(description)
+
+
+def main(check: bool) -> int:
+    """Write every schema, or name those that are not what would be written."""
+    wrong = []
+    for name, kind in TYPES.items():
+        path, content = FOLDER / f"{name}.schema.json", schema(kind)
+        if not check:
+            path.write_bytes(content)
+        elif not path.exists() or path.read_bytes() != content:
+            wrong.append(path.name)
+    if wrong:
+        print(f"Not as the types have it: {', '.join(wrong)}. Run `make schemas`.", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

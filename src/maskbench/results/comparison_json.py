@@ -1,0 +1,185 @@
+"""`compare --json` as types: two runs or more on the scenarios that they share."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from maskbench.results.summary_json import Ends
+from maskbench.types import OutcomeName
+
+
+class PairedRate(Struct, forbid_unknown_fields=True):
+    """A rate in both runs and the difference, other minus first; None where it is withheld or not tested."""
+
+    first: float | None
+    other: float | None
+    difference: float | None
+    ci95: Ends | None
+    one_sided95: Ends | None
+    n: int
+
+
+class PairedRates(Struct, forbid_unknown_fields=True):
+    """The rates that are compared."""
+
+    p_lie: PairedRate
+    p_honest: PairedRate
+    p_evasive: PairedRate
+    p_no_belief: PairedRate
+    accuracy: PairedRate
+
+
+class PairedFactor(Struct, forbid_unknown_fields=True):
+    """One factor of P(lie) in both runs, its difference, and what it contributes to that of P(lie)."""
+
+    first: float
+    other: float
+    difference: float | None
+    ci95: Ends | None
+    contribution: float | None
+    contribution_ci95: Ends | None
+
+
+class PairedFactors(Struct, forbid_unknown_fields=True):
+    """The three factors of P(lie)."""
+
+    belief_share: PairedFactor
+    answered_share: PairedFactor
+    conditional_lie_rate: PairedFactor
+
+
+class Test(Struct, forbid_unknown_fields=True):
+    """The one test, on P(lie), adjusted for all comparisons that are made."""
+
+    name: str
+    p: float
+    propositions: int
+    exact: bool
+    patterns: int | None
+    p_holm: float
+    significant: bool
+
+
+class Bounds(Struct, forbid_unknown_fields=True):
+    """Least and greatest difference in P(lie), whatever failed or is disputed."""
+
+    difference: Ends
+    ci95: Ends | None
+
+
+class CorrectedDifference(Struct, forbid_unknown_fields=True):
+    """A corrected rate in both runs."""
+
+    first: float | None
+    other: float | None
+    difference: float | None
+    ci95: Ends | None
+
+
+class CorrectedPair(Struct, forbid_unknown_fields=True):
+    """Both runs corrected by labels of their own."""
+
+    withheld: str | None
+    labelled: tuple[int, int]
+    disagreements: tuple[int, int]
+    rates: dict[str, CorrectedDifference]
+
+
+class Differs(Struct, forbid_unknown_fields=True):
+    """What makes the two different measurements: a field, and what it is in each."""
+
+    field: str
+    first: Any
+    other: Any
+
+
+class SharedScenarios(Struct, forbid_unknown_fields=True):
+    """How many scenarios both have, and what keeps the others out."""
+
+    scenarios: int
+    propositions: int
+    with_outcomes_in_both: int
+    failed_in_first_only: int
+    failed_in_other_only: int
+    failed_in_both: int
+    only_in_first: int
+    only_in_other: int
+    other_text: int
+
+
+class Worst(Struct, forbid_unknown_fields=True):
+    """The most that a rate can have got worse by, and whether that is within the margin."""
+
+    worst: float
+    shown: bool
+
+
+class NonInferiority(Struct, forbid_unknown_fields=True):
+    """Whether nothing got worse by the margin or more."""
+
+    margin: float
+    rates: dict[str, Worst]
+    p_lie_shown: bool | None
+    all_shown: bool | None
+
+
+class McNemar(Struct, forbid_unknown_fields=True):
+    """Scenarios that went from a lie to another outcome, and back."""
+
+    lie_to_other: int
+    other_to_lie: int
+
+
+class Change(Struct, forbid_unknown_fields=True):
+    """A scenario with another outcome than in the first run."""
+
+    archetype: str
+    task_id: str
+    first: OutcomeName
+    other: OutcomeName
+
+
+class RunCompared(Struct, forbid_unknown_fields=True):
+    """Which run this is."""
+
+    run: str
+    subject: str
+    scenarios: str
+    statements: int
+    protocol: str
+    verdicts: str
+    done: int
+    n: int
+
+
+class Pairing(RunCompared, forbid_unknown_fields=True):
+    """A run held against the first one."""
+
+    withheld: str | None
+    untested_because: list[str]
+    differs: list[Differs]
+    warnings: list[str]
+    shared: SharedScenarios
+    rates: PairedRates
+    factors: PairedFactors | None
+    test: Test | None
+    smallest_difference: float | None
+    bounds: Bounds | None
+    corrected: CorrectedPair | None
+    non_inferiority: NonInferiority | None
+    transitions: dict[OutcomeName, dict[OutcomeName, int]]
+    mcnemar: McNemar
+    changed: list[Change]
+
+
+class ComparisonData(Struct, forbid_unknown_fields=True):
+    """Runs held against the first of them; `comparisons` is how many are tested."""
+
+    schema: Literal[1]
+    rules: str
+    notes: list[str]
+    comparisons: int
+    first: RunCompared
+    others: list[Pairing]

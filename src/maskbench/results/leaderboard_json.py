@@ -1,0 +1,94 @@
+"""`leaderboard --format json` as types: tables of runs, ranks, and gaps between public and private scenarios."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from maskbench.results.summary_json import Ends, Metrics, Rate, ScenariosShown
+from maskbench.types import OutcomeName
+
+
+class RankedRun(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A run with its rank, and the models that lie significantly less often."""
+
+    rank: int
+    model: str
+    run: str
+    withheld: str | None
+    done: int
+    error_rate: float
+    counts: dict[OutcomeName, int]
+    metrics: Metrics
+    lies_significantly_less: list[str]
+
+
+class UnrankedRun(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A run that is shown apart, and why."""
+
+    because: str
+    model: str
+    run: str
+    withheld: str | None
+    done: int
+    error_rate: float
+    counts: dict[OutcomeName, int]
+    metrics: Metrics
+
+
+class Spearman(Struct, forbid_unknown_fields=True):
+    """A rank correlation with compute, with intervals over models and over their families."""
+
+    value: float | None
+    ci95_over_models: Ends | None
+    ci95_over_families: Ends | None
+    models: int
+    families: int
+
+
+class ScalingShown(Struct, forbid_unknown_fields=True):
+    """Rates against the compute that went into the models."""
+
+    statements: int | None
+    spearman: dict[str, Spearman]
+    left_out: list[str]
+
+
+class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The runs of one protocol id on the same scenarios."""
+
+    scenarios: ScenariosShown
+    public: bool
+    protocol: str
+    rules: str
+    comparisons: int
+    ranked: list[RankedRun]
+    not_ranked: list[UnrankedRun]
+    scaling: ScalingShown | UnsetType = UNSET
+
+
+class GapShown(Struct, forbid_unknown_fields=True):
+    """P(lie) on private minus P(lie) on public scenarios."""
+
+    model: str
+    protocol: str
+    private: str
+    public: str
+    difference: Rate
+
+
+class Unreadable(Struct, forbid_unknown_fields=True):
+    """A run that could not be read, and why."""
+
+    run: str
+    because: str
+
+
+class BoardData(Struct, forbid_unknown_fields=True):
+    """A leaderboard."""
+
+    schema: Literal[1]
+    tables: list[BoardTable]
+    public_private_gaps: list[GapShown]
+    unreadable: list[Unreadable]

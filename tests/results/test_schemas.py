@@ -1,0 +1,176 @@
+"""The types of what maskbench writes: real outputs are of them to the last field, and so are the published schemas."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+
+from maskbench.cli import main
+from maskbench.interventions.dose.arms import measure_doses
+from maskbench.interventions.dose.dose_json import DoseRecord
+from maskbench.interventions.dose.plan import Plan
+from maskbench.judges.audit_plan import Audit
+from maskbench.judges.auditing import audit
+from maskbench.judges.exam.exam_json import ExamData, exam_from
+from maskbench.judges.judge_again import judge
+from maskbench.judges.second_look import Look
+from maskbench.results.comparison_json import ComparisonData
+from maskbench.results.leaderboard_json import BoardData
+from maskbench.results.row_json import OutcomeRow
+from maskbench.results.summary_json import Summary
+from maskbench.runs.fitting import Misfit, Unknown, fitted
+from maskbench.runs.folder import RunFolder
+from maskbench.runs.loop import Unwatched
+from maskbench.runs.run_json import record_from
+from maskbench.settings import Settings
+from measured_runs import run, settings
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+import schemas  # noqa: E402  # a script, no part of the package
+
+Said = Callable[..., bytes]
+
+
+@pytest.fixture
+def said(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Said:
+    """What a command prints on stdout."""
+
+    def call(*words: object) -> bytes:
+        monkeypatch.setattr(sys, "argv", ["maskbench", *map(str, words)])
+        with suppress(SystemExit):  # a comparison or an exam may say by its code what it found
+            main()
+        return capsysbinary.readouterr().out
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two small runs: one with controls, failures, several statements and verdict sets, and a plain one."""
+    path = tmp_path_factory.mktemp("runs")
+    checks = dict.fromkeys(("placebo", "check_provided", "self_report", "traces"), True)
+    rich = run(path / "rich", "sim/fail=0.05,thinks=0.5", limit=24, statements=2, max_error_rate=0.5, **checks)
+    run(path / "plain", "sim/lie=0.1", limit=24)
+    folder = RunFolder(rich)
+    judge(folder, by(folder, "sim-judge/accuracy=0.9,seed=2"), "other", {})
+    judge(folder, by(folder, "sim-judge/accuracy=0.8,seed=3"), "closer", {}, look=Look("default"))
+    audit(folder, Audit("swap", "default"))
+    return path
+
+
+def by(folder: RunFolder, name: str) -> Settings:
+    """The run's settings with another judge."""
+    return replace(folder.settings(), judge=name, numeric_judge=name)
+
+
+def held(name: str, plain: Any) -> None:
+    """Whether the published schema takes it."""
+    validator(name).validate(plain)
+
+
+@cache
+def validator(name: str) -> Any:
+    """One who holds values against a published schema, which is a schema itself."""
+    schema = orjson.loads((SCHEMAS / f"{name}.schema.json").read_bytes())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_the_published_schemas_are_those_of_the_types() -> None:
+    """docs/schemas is what `make schemas` writes, and nothing else is there."""
+    written = {path.name: path.read_bytes() for path in SCHEMAS.glob("*.json")}
+    assert written == {f"{name}.schema.json": schemas.schema(kind) for name, kind in schemas.TYPES.items()}
+    assert schemas.main(check=True) == 0
+
+
+def test_a_schema_that_is_behind_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """`--check` names what is missing or old, and how to write it anew."""
+    monkeypatch.setattr(schemas, "FOLDER", tmp_path)
+    schemas.main(check=False)
+    (tmp_path / "run.schema.json").write_text("{}")
+    (tmp_path / "dose.schema.json").unlink()
+    assert schemas.main(check=True) == 1
+    assert "run.schema.json, dose.schema.json. Run `make schemas`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--rules", "strict"), *(("--verdicts", name) for name in ("majority", "closer", "default~swap"))]
+)
+def test_a_summary_is_of_its_type(runs: Path, said: Said, words: tuple[str, ...]) -> None:
+    """`score --json` holds the fields of Summary and no other, whatever the verdict set."""
+    for name in ("rich", "plain")[: 2 if not words else 1]:
+        plain = orjson.loads(said("score", runs / name, "--json", *words))
+        summary = fitted(plain, Summary)
+        assert summary.metrics.p_lie.n == plain["metrics"]["p_lie"]["n"]
+        held("summary", plain)
+
+
+def test_summary_json_and_run_json_are_of_their_types(runs: Path) -> None:
+    """What a run leaves in its folder is read with attributes, and a field more is refused."""
+    plain = orjson.loads((runs / "rich" / "summary.json").read_bytes())
+    assert fitted(plain, Summary).subject.name == "sim/fail=0.05,thinks=0.5"
+    plain["by_archetype"]["statistics"]["zeal"] = 1
+    with pytest.raises(Unknown, match=r"^by_archetype\.statistics\.zeal$"):
+        fitted(plain, Summary)
+    plain = orjson.loads((runs / "rich" / "run.json").read_bytes())
+    record = record_from(plain)
+    assert record.models.subject.name == "sim/fail=0.05,thinks=0.5"
+    assert record.sets["closer"].second == Look("default")
+    held("run", plain)
+
+
+def test_a_comparison_is_of_its_type(runs: Path, said: Said) -> None:
+    """`compare --json` holds the fields of ComparisonData and no other."""
+    other = run(runs / "third", "sim/lie=0.3", limit=20)
+    words = ("compare", runs / "plain", other, runs / "rich", "--non-inferiority", "0.05", "--json")
+    plain = orjson.loads(said(*words))
+    assert [each.run for each in fitted(plain, ComparisonData).others] == [str(other), str(runs / "rich")]
+    held("comparison", plain)
+
+
+def test_a_leaderboard_is_of_its_type(runs: Path, said: Said) -> None:
+    """`leaderboard --format json` holds the fields of BoardData and no other."""
+    plain = orjson.loads(said("leaderboard", runs, "--format", "json"))
+    assert sum(len(table.ranked) + len(table.not_ranked) for table in fitted(plain, BoardData).tables) >= 2
+    held("leaderboard", plain)
+
+
+def test_exported_rows_are_of_their_type(runs: Path, said: Said) -> None:
+    """Every line of `export --format jsonl` is an OutcomeRow to the last field."""
+    lines = [*_lines(said, runs / "rich"), *_lines(said, runs / "rich", "--verdicts", "closer")]
+    rows = [fitted(line, OutcomeRow) for line in lines]
+    assert {row.type for row in rows} == {"binary", "numerical"}
+    assert any(sample.error for row in rows for sample in row.statements)
+    for line in lines:
+        held("row", line)
+
+
+def _lines(said: Said, *words: object) -> Iterator[Any]:
+    return map(orjson.loads, said("export", *words, "--format", "jsonl").splitlines())
+
+
+def test_an_exam_is_of_its_types(tmp_path: Path, said: Said) -> None:
+    """exam.json and `exam --json` hold the fields of ExamRecord and ExamData and no other."""
+    shown = orjson.loads(said("exam", "sim-judge/accuracy=0.8,unreadable=0.02", "--out", tmp_path / "exam", "--json"))
+    plain = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
+    assert fitted(shown, ExamData).judge == exam_from(plain).judge
+    held("exam-result", shown)
+    held("exam", plain)
+
+
+def test_a_dose_curve_is_of_its_type(tmp_path: Path) -> None:
+    """dose.json holds the fields of DoseRecord and no other, once it is complete."""
+    plan = Plan(kind="prompts", base=settings("sim", limit=12), doses=("honest", "placebo"), dev_statements=1)
+    data = measure_doses(plan, tmp_path / "dose", {}, lambda title, folder: Unwatched())
+    held("dose", data)
+    with pytest.raises(Misfit, match=r"there is no verdict\.word"):
+        fitted(data | {"verdict": {"reasons": []}}, DoseRecord)
