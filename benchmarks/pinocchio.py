@@ -29,8 +29,8 @@ from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.network import Pinocchio, open_pinocchio
 from maskbench.pinocchio.rule_judge import NAME, SandboxJudge
 from maskbench.runs.flow import Flow
-from maskbench.runs.loop import Unwatched
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.types import Ask, Reply, Sampling, Scored
 

@@ -30,8 +30,8 @@ from maskbench.pinocchio.rule_judge import SandboxJudge
 from maskbench.pinocchio.sandbox import true_chances
 from maskbench.pinocchio.world import Fact
 from maskbench.runs.flow import Flow
-from maskbench.runs.loop import Unwatched
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Unwatched
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.stats.intervals import interval
 from maskbench.types import ARCHETYPES, Message, Reply, Scenario, Scored

@@ -19,7 +19,7 @@ settings.load_profile("patient")
 # Files that take five seconds or more on one core (browsers, processes, torch, simulations), the slowest first: run by
 # themselves at the end they would leave the other cores with nothing to do.
 _SLOW = (
-    "hf dose_local label_browser report_browser report_people view_browser resume leaderboard view walk "
+    "hf dose_local label_browser report_browser read_once report_people view_browser resume leaderboard view walk "
     "judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server against_judge "
     "tampered auditing checkpoints comparison controls_resumed second_look explorer gate serving two_phase "
     "directions scaling controls judge_style corpus all_pairs python_door forecast dose correction published_set "

@@ -27,9 +27,9 @@ from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
 from maskbench.runs.flow import Flow, Gate
-from maskbench.runs.loop import Unwatched
 from maskbench.runs.run_json import SCHEMA
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import QUESTIONS, read_row
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, Archetype, Ask, Failure, Item, Model, Reply, Scenario, Scored, Stage

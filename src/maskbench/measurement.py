@@ -26,11 +26,12 @@ from maskbench.runs.begin import as_held, check, prepare, wanted
 from maskbench.runs.control_flow import CheckingFlow, checks_finished, expected_traces
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
-from maskbench.runs.loop import Stopper, Watcher, awaited, beside_loop, in_loop, run_flow
+from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
 from maskbench.types import Failure, Item, Json, Kind, Model
 

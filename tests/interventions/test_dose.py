@@ -19,7 +19,7 @@ from maskbench.interventions.dose.dose_folder import DoseFolder, cells
 from maskbench.interventions.dose.plan import Plan, check, doses, plan_from, planned, splits
 from maskbench.report.sections.doses import blocks, finding
 from maskbench.report.terminal import text
-from maskbench.runs.loop import Unwatched
+from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import SetHash, canonical, load
 from maskbench.types import Range, Scenario
 from measured_runs import run, settings

@@ -37,7 +37,7 @@ from maskbench.pinocchio.network import open_pinocchio, packaged
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.loop import Unwatched
+from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings, protocol_id, reply_key
 from maskbench.types import Ask, Failure, Message, Model, Reply, Sampling, Stage
 from measured_runs import change

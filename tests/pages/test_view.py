@@ -40,7 +40,7 @@ from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import rows as rows_on
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.loop import Unwatched
+from maskbench.runs.watching import Unwatched
 from measured_runs import change, edit, real, run, settings
 from patience import PATIENCE
 

@@ -20,7 +20,7 @@ from maskbench.report.blocks import Block, Facts, Heading, Only, Section, Senten
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections import audits, doses, people
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.loop import Unwatched
+from maskbench.runs.watching import Unwatched
 from measured_runs import run, settings
 
 

@@ -28,8 +28,8 @@ from maskbench.results.row_json import OutcomeRow
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.loop import Unwatched
 from maskbench.runs.run_json import Record, record_from
+from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from measured_runs import run, settings
 

@@ -22,7 +22,7 @@ from maskbench.pages.explorer import contents
 from maskbench.results.frames import load
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.loop import Unwatched
+from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import Remarks, SetHash, open_set
 from maskbench.scenarios.hub import SIZES
 from maskbench.settings import Settings

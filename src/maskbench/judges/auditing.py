@@ -25,8 +25,8 @@ from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.names import check_judges
 from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
-from maskbench.runs.loop import Unwatched, Watcher
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario
 

@@ -25,10 +25,11 @@ from maskbench.runs.control_flow import CheckJudgeFlow, stored_checks
 from maskbench.runs.flow import Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
-from maskbench.runs.loop import Unwatched, Watcher, run_flow
+from maskbench.runs.loop import run_flow
 from maskbench.runs.record import describe_judges, ending, moved, now, session
 from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings, protocol_id, verdict_key
 from maskbench.types import Ask, Judgement, Kind, Model, Scenario
 

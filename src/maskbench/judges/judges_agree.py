@@ -1,6 +1,6 @@
 """How far the judges of one run agree: on verdicts, on outcomes, and what that does to P(lie).
 
-Every pair of verdict sets is compared on the same replies. Source of kappa: Cohen 1960.
+Every pair of verdict sets is compared on the same replies.
 """
 
 from __future__ import annotations

@@ -288,14 +288,9 @@ class OpenRun:
         """
         self.folder = folder
         self.record = folder.read()
-        self.plain = plain_record(self.record)  # as JSON has it, for those who show it as it is
+        self.settings = self.record.settings
         self.store = store or folder.store()
         self._sets: dict[str, VerdictSet] = {}
-
-    @property
-    def settings(self) -> Settings:
-        """The settings that the run was made with."""
-        return self.record.settings
 
     def __enter__(self) -> Self:
         return self

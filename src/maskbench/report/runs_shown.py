@@ -19,6 +19,7 @@ from maskbench.method.rules import RuleSet, named
 from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, ScoredRun, read, result_of
+from maskbench.runs.run_json import is_copy, plain_record
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.types import BinaryVerdict, Item, Judgement, Reply, Scenario, Scored
 
@@ -56,7 +57,7 @@ class Run:
     @property
     def record(self) -> Mapping[str, Any]:
         """What run.json says."""
-        return self.scored.record
+        return plain_record(self.scored.record)
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -104,7 +105,7 @@ def _check(shown: Sequence[OpenRun]) -> None:
     for first, other in combinations(shown, 2):
         if first.folder.path.resolve() == other.folder.path.resolve():
             raise UsageError(f"{other.folder.path} is given twice. Give every run once.")
-        if all(first.plain.get(name) == other.plain.get(name) for name in ("created", "settings", "sessions")):
+        if is_copy(first.record, other.record):
             raise UsageError(f"{other.folder.path} is a copy of {first.folder.path}. Give every run once.")
 
 

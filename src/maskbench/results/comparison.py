@@ -28,6 +28,7 @@ from maskbench.results.contrasts import Side, differences, one_judge, two_judges
 from maskbench.results.corrected import corrected_difference
 from maskbench.results.scored import ScoredRun, See, read
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
 from maskbench.stats.paired import LEVEL, holm
@@ -191,7 +192,7 @@ def check_given(
 
 def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None) -> Json:
     """One run held against the first."""
-    if all(first.record[name] == other.record[name] for name in ("created", "settings", "sessions")):
+    if is_copy(first.record, other.record):
         raise UsageError(
             f"{other.path} is a copy of {first.path}. A run does not differ from itself: give another. "
             "Its judges are held against each other by `maskbench score`."
@@ -269,7 +270,7 @@ def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Json]:
         if one.get(name) != two.get(name) and (asked or (one[name] and two[name])):
             yield {"field": name, "first": one.get(name), "other": two.get(name)}
     if first.protocol != other.protocol and one == two:
-        versions = [arm.record["maskbench"] for arm in (first, other)]
+        versions = [arm.record.maskbench for arm in (first, other)]
         yield {"field": "maskbench version", "first": versions[0], "other": versions[1]}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,25 +13,13 @@ from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.outcomes import finished
 from maskbench.method.rules import RuleSet, named
 from maskbench.plain import plain
+from maskbench.results.outcome_rows import Row, sample_row, scenario_row, scored_row
 from maskbench.settings import Settings
-from maskbench.types import (
-    BinaryVerdict,
-    Disputed,
-    Failure,
-    Item,
-    Judgement,
-    NumericalVerdict,
-    Range,
-    Reply,
-    Resolved,
-    Scenario,
-    Scored,
-)
+from maskbench.types import Disputed, Failure, Judgement, Reply, Scored
 
 if TYPE_CHECKING:
     import polars
 
-Row = dict[str, Any]
 _KEY = {"archetype": "String", "task_id": "String"}
 _SAMPLE = {**_KEY, "call": "String", "elicitation": "Int64", "run": "Int64"}
 _ERROR = {"error_stage": "String", "error_cause": "String", "error_detail": "String"}
@@ -147,7 +135,7 @@ def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -
         chosen = named(rules or opened.settings.rules)
         judged = opened.verdicts(verdicts)
         for name, row in _rows(judged, chosen):
-            rows[name].append(row)
+            rows[name].append({column: row.get(column) for column in COLUMNS[name]})
     frames = {
         name: polars.DataFrame(rows[name], schema={column: getattr(polars, kind) for column, kind in columns.items()})
         for name, columns in COLUMNS.items()
@@ -157,95 +145,61 @@ def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -
 
 def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
     """Every row with the name of its frame."""
-    settings = verdicts.settings
     for scenario, weight in verdicts.store.scenarios():
-        key = {"archetype": scenario.archetype, "task_id": scenario.task_id}
-        yield "scenarios", key | _scenario(scenario, weight)
+        about = scenario_row(scenario)
+        key = {name: about[name] for name in _KEY}
+        yield "scenarios", about | _truth(about["ground_truth"]) | {"weight": weight}
         items = verdicts.items(scenario)
-        done = finished(scenario, items, settings)
+        done = finished(scenario, items, verdicts.settings)
         for item in items if done is None else done.values():
-            sample = key | {"call": item.call, "elicitation": item.elicitation, "run": item.run}
+            sample = key | sample_row(item)
             if item.reply is not None:
-                yield "replies", sample | _reply(item.reply)
+                yield "replies", _reply(sample, item.reply)
             if item.judgement is not None:
-                yield "verdicts", sample | _judgement(item)
+                yield "verdicts", _judgement(sample, item.judgement)
         if done is not None:
-            scored = verdicts.score(scenario, weight, done, rules)
-            yield from (("outcomes", key | row) for row in _outcomes(scored))
+            yield from (("outcomes", key | row) for row in _outcomes(verdicts.score(scenario, weight, done, rules)))
 
 
-def _scenario(scenario: Scenario, weight: float) -> Row:
-    truth = scenario.truth
-    low, high = truth.bounds if isinstance(truth, Range) else (None, None)
-    first_user, first_response = scenario.first_turn or (None, None)
-    return {
-        "type": scenario.kind,
-        "proposition": scenario.proposition,
-        "truth": truth if isinstance(truth, str) else None,
-        "truth_low": low,
-        "truth_high": high,
-        "weight": weight,
-        "asked_outright": scenario.asked_outright,
-        "system_prompt": scenario.system_prompt,
-        "user_prompt": scenario.user_prompt,
-        "first_user_prompt": first_user,
-        "first_response": first_response,
-        **{f"belief_elicit_{number}": question for number, question in enumerate(scenario.questions, 1)},
-        "canary": scenario.canary,
-    }
+def _truth(truth: Any) -> Row:
+    """A letter, or both ends of a range, in columns of their own."""
+    is_letter = isinstance(truth, str)
+    low, high = (None, None) if is_letter else truth
+    return {"truth": truth if is_letter else None, "truth_low": low, "truth_high": high}
 
 
-def _reply(reply: Reply | Failure) -> Row:
+def _reply(sample: Row, reply: Reply | Failure) -> Row:
+    """The columns of a reply; of a failure those that say why."""
     if isinstance(reply, Failure):
-        return _error(reply)
-    return {
-        "text": reply.text,
-        "reasoning": reply.reasoning,
-        "truncated": reply.truncated,
-        "input_tokens": reply.usage.input,
-        "output_tokens": reply.usage.output,
-        "reasoning_tokens": reply.usage.reasoning,
-        "model": reply.model,
-        "seconds": reply.seconds,
-    }
+        return _failed(sample, reply)
+    return sample | {"text": sample["response"]}
 
 
-def _judgement(item: Item) -> Row:
-    match item.judgement:
-        case Failure() as failure:
-            return _error(failure)
-        case Judgement(BinaryVerdict(letter, evasion), reason, sure):
-            return {"letter": letter, "evasion": evasion, "reason": reason, "confidence": sure}
-        case Judgement(NumericalVerdict() as verdict, reason, sure):
-            names = ("lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound", "evasion")
-            return {name: getattr(verdict, name) for name in names} | {"reason": reason, "confidence": sure}
-        case Disputed(reason=reason):
-            return {"reason": reason}
-    raise ValueError(f"no judgement to make a row of in {item!r}")
+def _judgement(sample: Row, judgement: Judgement | Failure | Disputed) -> Row:
+    """The columns of a verdict, whose numerical bounds have one each; of a failure those that say why."""
+    if isinstance(judgement, Failure):
+        return _failed(sample, judgement)
+    verdict = sample["verdict"]
+    bounds = verdict if isinstance(verdict, dict) else {"letter": verdict}
+    return sample | bounds | {"reason": sample["judge_reason"]}
 
 
-def _error(failure: Failure) -> Row:
-    return {"error_stage": failure.stage, "error_cause": failure.cause, "error_detail": failure.detail}
+def _failed(sample: Row, failure: Failure) -> Row:
+    kept = {name: sample[name] for name in _SAMPLE}
+    return kept | {"error_stage": failure.stage, "error_cause": failure.cause, "error_detail": failure.detail}
 
 
 def _outcomes(scored: Scored) -> Iterator[Row]:
-    for number, outcome in enumerate(scored.outcomes, 1):
-        yield {
-            "statement": number,
-            "outcome": outcome,
-            "weight": scored.weight,
-            "belief": _belief(scored.resolved),
-            "no_belief_reason": scored.resolved.reason,
-            "accuracy": scored.accuracy,
-            "scenario_outcome": scored.outcome,
-        }
+    row = scored_row(scored)
+    belief = row["belief"]
+    words = belief if belief is None or isinstance(belief, str) else _ranges(belief)
+    for number, outcome in enumerate(row["outcomes"], 1):
+        yield row | {"statement": number, "outcome": outcome, "belief": words, "scenario_outcome": row["outcome"]}
 
 
-def _belief(resolved: Resolved) -> str | None:
-    """A or B, or ranges as `[low, high]` in JSON, where an open side is null."""
-    if resolved.belief is None or isinstance(resolved.belief, str):
-        return resolved.belief
-    return " or ".join(f"[{', '.join(map(_bound, range_.bounds))}]" for range_ in resolved.belief)
+def _ranges(ranges: Sequence[Sequence[float | None]]) -> str:
+    """Ranges as `[low, high]` in JSON, where an open side is null."""
+    return " or ".join(f"[{', '.join(map(_bound, bounds))}]" for bounds in ranges)
 
 
 def _bound(value: float | None) -> str:

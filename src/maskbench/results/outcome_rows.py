@@ -1,4 +1,8 @@
-"""A run as rows, one a scenario, for other programs: JSONL whole, CSV and Parquet with a column for every sample."""
+"""A run as rows for other programs: what a scenario is, each sample with its verdict, and what they come to.
+
+Exports have a row a scenario (JSONL whole, CSV and Parquet with a column for every sample), the published CSV is made
+of that row, and data frames (frames.py) have a row a scenario, sample or statement: all take what is made here.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from maskbench.method.outcomes import failures
 from maskbench.method.rules import RuleSet
 from maskbench.method.verdict import to_json
 from maskbench.settings import Settings
-from maskbench.types import Disputed, Failure, Item, Judgement, Range, Reply, Scenario
+from maskbench.types import Disputed, Failure, Item, Judgement, Range, Reply, Scenario, Scored
 
 Row = dict[str, Any]  # a run's scenario as docs/results.md describes it
 
@@ -42,22 +46,47 @@ def _checked(verdicts: VerdictSet, scenario: Scenario) -> Row:
     """Every reply to a check on the subject with its verdict; of a trace the verdict alone."""
     if not verdicts.settings.checks:
         return {}
-    return {"checks": [{"call": item.call, **_sample(item)} for item in verdicts.store.checks(verdicts.name, scenario)]}
+    had = [sample_row(item) for item in verdicts.store.checks(verdicts.name, scenario)]
+    return {"checks": [{name: sample[name] for name in ("call", "elicitation", "run", *_SAMPLE)} for sample in had]}
 
 
 def _row(done: Done, settings: Settings) -> Row:
-    scenario, items, scored = done.scenario, done.items, done.scored
-    wanted = [(ask.elicitation, run) for ask in subject_asks(scenario, settings) for run in ask.runs]
-    samples = [(key, _sample(items[key])) for key in wanted]
-    belief = scored.resolved.belief
+    wanted = [(ask.elicitation, run) for ask in subject_asks(done.scenario, settings) for run in ask.runs]
+    samples = [sample_row(done.items[key]) for key in wanted]
+    kept = [{name: sample[name] for name in ("elicitation", "run", *_SAMPLE)} for sample in samples]
+    about, scored = scenario_row(done.scenario), scored_row(done.scored)
+    return {
+        **{name: {**about, **scored}[name] for name in _SCENARIO},
+        "beliefs": [sample for sample in kept if sample["elicitation"] != 0],
+        "statements": [sample for sample in kept if sample["elicitation"] == 0],
+        **{name: scored[name] for name in _SCORED},
+    }
+
+
+def scenario_row(scenario: Scenario) -> Row:
+    """What a scenario is, under the names of its columns; `ground_truth` is a letter, or both ends of a range."""
+    first_user, first_response = scenario.first_turn or (None, None)
     return {
         "archetype": scenario.archetype,
         "task_id": scenario.task_id,
         "type": scenario.kind,
+        "proposition": scenario.proposition,
         "ground_truth": list(scenario.truth.bounds) if isinstance(scenario.truth, Range) else scenario.truth,
+        "asked_outright": scenario.asked_outright,
+        "system_prompt": scenario.system_prompt,
+        "user_prompt": scenario.user_prompt,
+        "first_user_prompt": first_user,
+        "first_response": first_response,
+        **{f"belief_elicit_{number}": question for number, question in enumerate(scenario.questions, 1)},
+        "canary": scenario.canary,
+    }
+
+
+def scored_row(scored: Scored) -> Row:
+    """What a scenario comes to; `belief` is a letter, or a list of both ends of each range."""
+    belief = scored.resolved.belief
+    return {
         "weight": scored.weight,
-        "beliefs": [sample for (elicitation, _), sample in samples if elicitation != 0],
-        "statements": [sample for (elicitation, _), sample in samples if elicitation == 0],
         "belief": [list(range_.bounds) for range_ in belief] if isinstance(belief, tuple) else belief,
         "no_belief_reason": scored.resolved.reason,
         "outcomes": list(scored.outcomes),
@@ -66,19 +95,27 @@ def _row(done: Done, settings: Settings) -> Row:
     }
 
 
-def _sample(item: Item) -> Row:
+def sample_row(item: Item) -> Row:
+    """One sample with the verdict on it; what failed is null, and `error` says why."""
     reply = item.reply if isinstance(item.reply, Reply) else None
     judgement = item.judgement if isinstance(item.judgement, Judgement) else None
-    said = item.judgement.reason if isinstance(item.judgement, Judgement | Disputed) else None
+    reason = item.judgement.reason if isinstance(item.judgement, Judgement | Disputed) else None
     return {
+        "call": item.call,
         "elicitation": item.elicitation,
         "run": item.run,
         "response": reply.text if reply else None,
         "reasoning": reply.reasoning if reply else None,
-        "verdict": to_json(judgement.verdict) if judgement else None,
-        "confidence": judgement.confidence if judgement else None,
-        "judge_reason": said,
         "truncated": reply.truncated if reply else False,
+        "input_tokens": reply.usage.input if reply else None,
+        "output_tokens": reply.usage.output if reply else None,
+        "reasoning_tokens": reply.usage.reasoning if reply else None,
+        "model": reply.model if reply else None,
+        "seconds": reply.seconds if reply else None,
+        "verdict": to_json(judgement.verdict) if judgement else None,
+        "evasion": judgement.verdict.evasion if judgement else None,
+        "confidence": judgement.confidence if judgement else None,
+        "judge_reason": reason,
         "error": _error(failures(item)),
     }
 

@@ -64,7 +64,7 @@ def measured(runs: Sequence[str | PathLike[str]], rules: str | None = None) -> t
     """The split of these runs' variance on the scenarios that they all share, and how many those are."""
     chosen = named(rules or RunFolder(runs[0]).settings().rules)
     arms, again = zip(*(_read(run, chosen) for run in runs), strict=True)
-    protocols = {arm.record["protocol"] for arm in arms}
+    protocols = {arm.record.protocol for arm in arms}
     if len(protocols) > 1:
         raise UsageError(
             f"These runs have {len(protocols)} protocol ids ({', '.join(sorted(protocols))}), so they measure "
@@ -93,9 +93,9 @@ def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[
 
 def _asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
     """Which of these verdict sets are of the same judge as the run's own, asked in the same way."""
-    sets = arm.record.get("verdict_sets", {})
-    odd = {name for name, about in sets.items() if "second" in about or _flips(about.get("audit"))}
-    same = {name for name in sets if sets[name]["protocol"] == arm.protocol} - odd
+    sets = arm.record.sets
+    odd = {name for name, about in sets.items() if about.second or (about.audit and kind_of(about.audit.kind).flips)}
+    same = {name for name in sets if sets[name].protocol == arm.protocol} - odd
     return [name for name in names if name != VERDICTS and (name in same or name not in sets)]
 
 
@@ -124,11 +124,6 @@ def _again(rows: Mapping[Key, Scored], keys: Sequence[Key]) -> Floats:
         table, _ = tabulate(rows[keys[place]] for place in places)
         shares[places] = _share(table.lies, table.usable)
     return shares
-
-
-def _flips(audit: Json | None) -> bool:
-    """Whether it is an audit in which the options stood in other places than in the run."""
-    return audit is not None and kind_of(audit["kind"]).flips
 
 
 def _share(lies: NDArray[np.int16], usable: NDArray[np.int16]) -> Floats:

@@ -34,6 +34,7 @@ from maskbench.results.corrected import carried, corrected
 from maskbench.results.summary import Weighed, summarise
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import with_answers
+from maskbench.runs.run_json import Record, plain_record
 from maskbench.runs.store import Store
 from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
@@ -130,7 +131,7 @@ class ScoredRun:
     """
 
     path: Path
-    record: Json
+    record: Record
     settings: Settings
     rules: RuleSet
     verdicts: str
@@ -175,7 +176,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,
-            opened.plain,
+            opened.record,
             judged.settings,
             rules,
             judged.name,
@@ -207,7 +208,7 @@ def score(run: Readable, rules: str | None = None, verdicts: str | None = None, 
 def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
     """The result of a run that is read already, and still open; `judges` as for `score`."""
     summary = summarised(run, this, judges=judges)
-    return Result(this.path, this.record["created"], summary, this.settings, this.rows, this.cut)
+    return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut)
 
 
 def _cut(items: Items) -> list[bool]:
@@ -262,13 +263,14 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
 
 def _about(run: OpenRun, judged: VerdictSet) -> Json:
     """What the scenarios of a run cannot tell of it, as `summarise` takes it."""
-    subject = with_answers(run.plain["models"], run.store)["subject"]
+    record = plain_record(run.record)
+    subject = with_answers(record["models"], run.store)["subject"]
     return {
         "protocol": judged.protocol,
         "verdicts": judged.name,
         "subject": subject,
         "judge": judged.judge,
-        "scenarios": _scenarios(_with_public(run.plain["scenarios"], run.store), judged),
+        "scenarios": _scenarios(_with_public(record["scenarios"], run.store), judged),
         "wanted": judged.wanted(),
         "usage": _usage(judged, subject),
         "failure": judged.commonest_failure(),

@@ -16,10 +16,10 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.rules import named
 from maskbench.runs.folder import RECORD, RunFolder, check_same
-from maskbench.runs.loop import Watcher
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
 from maskbench.settings import JUDGING, LEAST, MOST, Settings, protocol_id

@@ -32,10 +32,10 @@ class CheckingFlow(Flow):
         asks = control_asks(scenario, self._settings, said(items))
         wanted = list(traces(scenario, items, self._settings, self._prompts))
         for _ in range(len(control_asks(scenario, self._settings)) - len(asks)):  # about statements that failed
-            self._observer.settled("subject")
-            self._observer.settled("judge")
+            self._watcher.settled("subject")
+            self._watcher.settled("judge")
         for _ in range(expected_traces(self._settings) - len(wanted)):
-            self._observer.settled("judge")
+            self._watcher.settled("judge")
         jobs = [partial(self._answer, ask, known) for ask in asks]
         await together([*jobs, *(partial(self._judge, ask) for ask in wanted)])
 

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from maskbench.errors import Interrupted, MaskbenchError, ModelError
 from maskbench.method.asks import VERDICTS, is_joint, joint_ask, judge_asks, replies_of, stands, subject_asks
 from maskbench.method.judge_ask import Judged, Prompts, ask_about, ask_again, judged
 from maskbench.method.verdict import confidence, read
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings, reply_key, seed_of, verdict_key
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
 
@@ -25,22 +26,6 @@ UNFIT = 30  # unreadable answers without one readable: a judge that never gives 
 PLAIN = "plain line"  # the fact under which a run remembers judges that cannot copy the code of a request
 _ENDLESS = 1_000_000
 GRACE_SECONDS = 10.0  # once a run is stopped, for calls in flight to come home: they are paid for
-
-
-class Observer(Protocol):
-    """Whoever watches a run: a progress display, for instance."""
-
-    def called(self, stage: Stage, answer: Reply | Failure) -> None:
-        """A model has just answered, or failed to."""
-        ...
-
-    def settled(self, stage: Stage) -> None:
-        """One of the expected replies or verdicts will need no further call: it is there, or could not be had."""
-        ...
-
-    def failed(self, ask: Ask, failure: Failure) -> None:
-        """This could not be had in this session, after all retries; `ask` says what it is about."""
-        ...
 
 
 class Gate(asyncio.Semaphore):
@@ -70,7 +55,7 @@ class JudgeFlow:
         store: Store,
         judges: Mapping[Kind, Model],
         prompts: Prompts,
-        observer: Observer,
+        watcher: Watcher,
         gate: Gate | None = None,
         verdicts: str = VERDICTS,
         only: Container[tuple[str, str]] | None = None,
@@ -86,7 +71,7 @@ class JudgeFlow:
         self._only = only
         self._judges = judges
         self._prompts = prompts
-        self._observer = observer
+        self._watcher = watcher
         self._gate = gate
         self.stopped: str | None = None  # why no further call is started; None while it runs
         self._task: asyncio.Task[None] | None = None
@@ -180,7 +165,7 @@ class JudgeFlow:
         if found is None:
             found = await self._ask_and_keep(judge, ask, shared, own)
         self._store.link(self._verdicts, ask, found)
-        self._observer.settled("judge")
+        self._watcher.settled("judge")
 
     async def _found(self, shared: bytes, own: bytes) -> bytes | None:
         """The key under which the verdict is there already, or comes by an identical request under way."""
@@ -204,7 +189,7 @@ class JudgeFlow:
             key = shared if share else own
             self._store.put_verdict(self._verdicts, key, judgement, replies)
             if isinstance(judgement, Failure):
-                self._observer.failed(ask, judgement)
+                self._watcher.failed(ask, judgement)
             return key
         finally:
             self._under_way.pop(shared, None)  # an identical request that may not be shared may have taken its place
@@ -262,7 +247,7 @@ class JudgeFlow:
             self.stop(str(error))  # whatever waits at the gate must not go out as well
             raise
         for answer in answers.values():
-            self._observer.called(stage, answer)
+            self._watcher.called(stage, answer)
             lost = isinstance(answer, Failure) and answer.cause == "connection"
             self._lost[model.name] = self._lost[model.name] + 1 if lost else 0
         if self._lost[model.name] >= max(8, self._settings.connections):
@@ -280,11 +265,11 @@ class Flow(JudgeFlow):
         subject: Model,
         judges: Mapping[Kind, Model],
         prompts: Prompts,
-        observer: Observer,
+        watcher: Watcher,
         gate: Gate | None = None,
     ) -> None:
         """As for JudgeFlow, and `subject` for the replies that are not in store."""
-        super().__init__(settings, store, judges, prompts, observer, gate)
+        super().__init__(settings, store, judges, prompts, watcher, gate)
         self._subject = subject
         if getattr(subject, "queues", False):  # it has no connections to share, and makes batches of all that waits
             self._turns = asyncio.Semaphore(_ENDLESS)
@@ -320,7 +305,7 @@ class Flow(JudgeFlow):
             self._store.put_reply(keys[run], seed_of(keys[run]), ask, run, answer)
             self._settle(ask, answer)
             if isinstance(answer, Failure):
-                self._observer.failed(replace(ask, runs=(run,)), answer)
+                self._watcher.failed(replace(ask, runs=(run,)), answer)
         replies = replies_of(answers)
         for more in await together(partial(self._obtain, ask, (run,), keys) for run in runs if run not in answers):
             if more is None:
@@ -329,9 +314,9 @@ class Flow(JudgeFlow):
         return replies
 
     def _settle(self, ask: Ask, answer: Reply | Failure) -> None:
-        self._observer.settled("subject")
+        self._watcher.settled("subject")
         if isinstance(answer, Failure) and not is_joint(ask):
-            self._observer.settled("judge")  # there is nothing to judge
+            self._watcher.settled("judge")  # there is nothing to judge
 
     async def _judge_each(self, ask: Ask, obtain: Callable[[], Awaitable[dict[int, Reply]]]) -> None:
         await self._judge_all(ask, await obtain())
@@ -345,8 +330,8 @@ class Flow(JudgeFlow):
     async def _judge_beliefs(self, ask: Ask, replies: Sequence[Reply]) -> None:
         """The one verdict on the belief replies of a numerical scenario, which takes two of them at least."""
         if len(replies) < 2:
-            self._observer.settled("judge")  # scoring finds the replies missing and says so
-            self._observer.failed(ask, Failure("judge", "too_few_replies", "A joint verdict needs two belief replies."))
+            self._watcher.settled("judge")  # scoring finds the replies missing and says so
+            self._watcher.failed(ask, Failure("judge", "too_few_replies", "A joint verdict needs two belief replies."))
             return
         await self._judge(joint_ask(ask, replies, self._prompts))
 

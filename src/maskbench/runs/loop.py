@@ -9,63 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from maskbench.method.asks import Calls
 from maskbench.runs.flow import GRACE_SECONDS, JudgeFlow
-from maskbench.types import Ask, Failure, Model, Reply, Stage
+from maskbench.runs.watching import Watcher
+from maskbench.types import Model
 
 _Done = TypeVar("_Done")
-
-
-class Watcher(Protocol):
-    """Whoever watches a measurement; `called` and `settled` as `run.Observer` has them."""
-
-    def begin(self, expected: Calls, models: Sequence[Model]) -> None:
-        """The flow starts, with so many calls to settle."""
-        ...
-
-    def called(self, stage: Stage, answer: Reply | Failure) -> None:
-        """A model has just answered, or failed to."""
-        ...
-
-    def settled(self, stage: Stage) -> None:
-        """One expected reply or verdict will need no further call."""
-        ...
-
-    def failed(self, ask: Ask, failure: Failure) -> None:
-        """This could not be had in this session, after all retries."""
-        ...
-
-    def tell(self, line: str) -> None:
-        """A line that the user should read."""
-        ...
-
-    def end(self) -> None:
-        """The flow is over, one way or another."""
-        ...
-
-
-class Unwatched:
-    """Nobody watches."""
-
-    def begin(self, expected: Calls, models: Sequence[Model]) -> None:
-        """Nothing to see."""
-
-    def called(self, stage: Stage, answer: Reply | Failure) -> None:
-        """Nothing to see."""
-
-    def settled(self, stage: Stage) -> None:
-        """Nothing to see."""
-
-    def failed(self, ask: Ask, failure: Failure) -> None:
-        """Nothing to see."""
-
-    def tell(self, line: str) -> None:
-        """Nobody to tell."""
-
-    def end(self) -> None:
-        """Nothing to see."""
 
 
 class Stopper:

@@ -202,6 +202,11 @@ class Record(Struct, forbid_unknown_fields=True, kw_only=True):
         self.verdict_sets = {**self.sets, name: judged}
 
 
+def is_copy(first: Record, other: Record) -> bool:
+    """Whether two records are of one measurement: begun at the same instant, with the same settings and sessions."""
+    return all(getattr(first, name) == getattr(other, name) for name in ("created", "settings", "sessions"))
+
+
 def record_from(plain: Mapping[str, Any]) -> Record:
     """The record that run.json holds; raises Misfit for what is none, and Unknown for a part of a later version."""
     if isinstance(settings := plain.get("settings"), Mapping):

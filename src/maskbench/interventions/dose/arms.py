@@ -34,7 +34,7 @@ from maskbench.models.hf.opening import Stock, check_options, identified
 from maskbench.models.names import check_models
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.loop import Watcher
+from maskbench.runs.watching import Watcher
 from maskbench.types import Json
 
 Watch = Callable[[str, Path], Watcher]  # the watcher of a run, given what it is and its folder

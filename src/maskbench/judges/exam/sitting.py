@@ -33,10 +33,11 @@ from maskbench.runs.fitting import from_file
 from maskbench.runs.flow import PLAIN, Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
-from maskbench.runs.loop import Unwatched, Watcher, run_flow
+from maskbench.runs.loop import run_flow
 from maskbench.runs.record import ending, now, session
 from maskbench.runs.run_json import About, PromptsUsed, plain_record
 from maskbench.runs.store import Store
+from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
 from maskbench.types import Ask, Failure, Json, Judgement, JudgeStyle, Kind, Model, Reply
 

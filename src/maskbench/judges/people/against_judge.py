@@ -2,7 +2,7 @@
 
 Units are weighted by one over the share of their scenario's stratum that is drawn and rated, so that shares and Cohen's
 kappa speak of the whole run. Clusters are propositions, since scenarios of one are not independent, nor are the replies
-of a scenario. stats/agreement.py has the figures; it needs the extra `labels`.
+of a scenario. stats/agreement.py has the figures.
 """
 
 from __future__ import annotations

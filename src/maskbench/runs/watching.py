@@ -1,0 +1,59 @@
+"""Whoever watches a measurement while it is under way, and what they are told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from maskbench.method.asks import Calls
+from maskbench.types import Ask, Failure, Model, Reply, Stage
+
+
+class Watcher(Protocol):
+    """Whoever watches a measurement: a log, a progress display, nobody."""
+
+    def begin(self, expected: Calls, models: Sequence[Model]) -> None:
+        """The flow starts, with so many calls to settle."""
+        ...
+
+    def called(self, stage: Stage, answer: Reply | Failure) -> None:
+        """A model has just answered, or failed to."""
+        ...
+
+    def settled(self, stage: Stage) -> None:
+        """One of the expected replies or verdicts will need no further call: it is there, or could not be had."""
+        ...
+
+    def failed(self, ask: Ask, failure: Failure) -> None:
+        """This could not be had in this session, after all retries; `ask` says what it is about."""
+        ...
+
+    def tell(self, line: str) -> None:
+        """A line that the user should read."""
+        ...
+
+    def end(self) -> None:
+        """The flow is over, one way or another."""
+        ...
+
+
+class Unwatched:
+    """Nobody watches."""
+
+    def begin(self, expected: Calls, models: Sequence[Model]) -> None:
+        """Nothing to see."""
+
+    def called(self, stage: Stage, answer: Reply | Failure) -> None:
+        """Nothing to see."""
+
+    def settled(self, stage: Stage) -> None:
+        """Nothing to see."""
+
+    def failed(self, ask: Ask, failure: Failure) -> None:
+        """Nothing to see."""
+
+    def tell(self, line: str) -> None:
+        """Nobody to tell."""
+
+    def end(self) -> None:
+        """Nothing to see."""
