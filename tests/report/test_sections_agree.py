@@ -70,7 +70,8 @@ def test_audits(looked_at: Path) -> None:
 
 def test_people(looked_at: Path) -> None:
     """So do people's labels, for those who may not be told a rater's name."""
-    blocks = list(people.of_runs(read([looked_at], None, None), lambda _: True))
+    with read([looked_at], None, None) as shown:
+        blocks = list(people.of_runs(shown, lambda _: True))
     assert len(blocks) > 6
     assert missing(blocks, render([looked_at]).html) == []
 
