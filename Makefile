@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test test-fast test-real schemas clean
+.PHONY: run test test-fast test-real mutants schemas clean
 
 run: .venv/installed
 	$(BIN)/maskbench run
@@ -24,6 +24,11 @@ test-fast: .venv/installed-dev
 test-real: .venv/installed-real
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests_real --durations 5
 
+# Faults planted in method/, stats/ and results/, a sample of them: some half an hour. docs/mutants.md has the last one.
+SEED = 2
+mutants: .venv/installed-mutants
+	$(BIN)/python -m benchmarks.mutants --seed $(SEED)
+
 # docs/schemas/ from the types of what maskbench writes; a test says when it is due.
 schemas: .venv/installed-dev
 	$(BIN)/python benchmarks/schemas.py
@@ -41,5 +46,9 @@ schemas: .venv/installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[real]'
 	touch $@
 
+.venv/installed-mutants: .venv/installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutants]'
+	touch $@
+
 clean:
-	rm -rf .venv .cache build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .cache mutants build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

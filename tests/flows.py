@@ -328,6 +328,11 @@ def command(*arguments: object, env: Mapping[str, str]) -> Ended:
     return Ended(code, out, err)
 
 
+def typed(*arguments: object) -> Ended:
+    """`maskbench` in this process, with the environment as it is."""
+    return command(*arguments, env=os.environ)
+
+
 def kill(process: subprocess.Popen[str]) -> float:
     """kill -9; returns the moment before."""
     moment = time.monotonic()

@@ -25,8 +25,7 @@ FACE = {"", "__main__"}  # the public face, and what `python -m maskbench` runs
 
 # Libraries that few may know, and who they are.
 ONLY = {
-    "typer": ("cli",),
-    "click": ("cli",),
+    "cyclopts": ("cli",),
     "rich": ("cli", "report.terminal"),
     "markupsafe": ("pages",),
     "torch": ("models.hf", "interventions"),

@@ -29,13 +29,6 @@ from maskbench.types import Ask
 from patience import PATIENCE
 
 SIM = Settings("sim", "sim-judge", "starter", limit=4)
-OPTIONS: dict[str, Any] = {
-    "judge": "sim-judge",
-    "numeric_judge": None,
-    "scenarios": "starter",
-    "protocol": "maskbench",
-    "judge_style": "reasoning",
-}
 
 
 def slow(
@@ -90,7 +83,7 @@ def test_a_model_of_ones_own_needs_no_hash(tmp_path: Path) -> None:
 )
 def test_three_names_suffice(given: dict[str, Any]) -> None:
     """What is not said is what the command line has: the judge's sampling hangs on protocol and style, too."""
-    assert Settings("sim", "sim-judge", "starter", **given) == new("sim", OPTIONS | given, given)
+    assert Settings("sim", "sim-judge", "starter", **given) == new("sim", given)
 
 
 def test_the_numeric_judge_is_the_judge() -> None:

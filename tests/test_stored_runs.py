@@ -12,10 +12,9 @@ from typing import Any
 
 import orjson
 import pytest
-from typer.testing import CliRunner, Result
 
+import flows
 import maskbench
-from maskbench.cli import app
 from maskbench.errors import RunMismatch
 from maskbench.scenarios import SetHash, canonical
 from maskbench.settings import Settings, protocol_id, reply_key, seed_of, verdict_key
@@ -31,16 +30,16 @@ def stored(place: Path, name: str = "pinocchio") -> Path:
     return Path(shutil.copytree(STORED / name, place / name))
 
 
-def invoked(*words: str | Path) -> Result:
+def invoked(*words: str | Path) -> flows.Ended:
     """How a command ends."""
-    return CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": "160"})
+    return flows.command(*words, env={"COLUMNS": "160"})
 
 
 def command(*words: str | Path) -> str:
     """What a command prints that ends well."""
     ended = invoked(*words)
-    assert ended.exit_code == 0, ended.output
-    return ended.stdout
+    assert ended.code == 0, ended.err
+    return ended.out
 
 
 def counting(name: str, asked: list[Ask]) -> maskbench.ScriptedModel:
@@ -127,7 +126,7 @@ def test_reading_changes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     if "OTHER" in words:
         taken_up(other, replace(maskbench.score(run).settings, system_prompt="honest"))
     ended = invoked(*({"RUN": run, "OTHER": other}.get(word, word) for word in words))
-    assert ended.exit_code in (0, FAILED), ended.output
+    assert ended.code in (0, FAILED), ended.err
     assert files(run) == files(STORED / "pinocchio")
 
 

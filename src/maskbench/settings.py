@@ -144,6 +144,15 @@ class Settings:
 # What numbers can be meant. Larger ones are typing errors, and what they would ask for fits no memory or file.
 LEAST: Mapping[str, int] = {"statements": 1, "beliefs": 1, "connections": 1, "retries": 0, "seed": 0}
 MOST: Mapping[str, int] = {"statements": 1000, "beliefs": 100, "connections": 10_000, "retries": 1000}
+# The same of those that may be left out, and of the parts of a sampling.
+LEAST_GIVEN: Mapping[str, int] = {
+    "sample": 1,
+    "limit": 1,
+    "batch_tokens": 1,
+    "threads": 1,
+    "max_tokens": 1,
+    "reasoning_tokens": 0,
+}
 
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
 # vectors may lie elsewhere, as long as their hashes are the same.

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -22,10 +21,10 @@ from chat_server import fail
 from flows import KEY, MODELS, Ended, environ, serving
 from flows import run as process
 from maskbench.cli import app, main
+from maskbench.cli.commands import ALL
 from scenario_rows import folder, row, six, write_csv
 
 Run = Callable[..., Ended]
-COMMANDS = ("run", "score", "export", "scenarios list", "scenarios show", "scenarios validate")
 
 
 @pytest.fixture
@@ -59,38 +58,40 @@ def joined(text: str) -> str:
     return " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
 
 
-def options(command: Any) -> Iterator[str]:
-    """Every option of a command."""
-    for parameter in command.params:
-        yield from (name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-"))
+def arguments(words: str) -> Any:
+    """Every argument and option of a command."""
+    found = app()
+    for name in words.split():
+        found = found[name]
+    return found.assemble_argument_collection(parse_docstring=False)
 
 
-def app_commands() -> Iterator[str]:
+def app_commands(inside: Any = None) -> Iterator[str]:
     """Every command by its words."""
-    found: Any = typer.main.get_command(app)
-    for name, command in found.commands.items():
-        yield from (f"{name} {inner}" for inner in command.commands) if hasattr(command, "commands") else (name,)
+    inside = inside or app()
+    for name in inside:
+        if not name.startswith("-"):
+            within = list(app_commands(inside[name]))
+            yield from (f"{name} {inner}" for inner in within) if within else (name,)
 
 
 # Help
 
 
 @pytest.mark.parametrize("width", [80, 200])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*app_commands()])
 def test_help_names_every_option(maskbench: Run, monkeypatch: pytest.MonkeyPatch, command: str, width: int) -> None:
-    """`--help` of every command names every option in full and says what it does."""
+    """The full help of every command names every option in full and says what it does."""
     monkeypatch.setenv("COLUMNS", str(width))
-    found: Any = typer.main.get_command(app)
-    for name in command.split():
-        found = found.commands[name]
-    ended = maskbench(*command.split(), "--help")
+    long = ALL in app()[command.split()[0]].help_flags
+    ended = maskbench(*command.split(), ALL if long else "--help")
     assert ended.code == 0
     assert "…" not in ended.out
-    for option in options(found):
-        assert re.search(rf"(^|\s){option}\s", ended.out), option
-    for parameter in found.params:
-        assert parameter.help
-        assert joined(parameter.help)[:20] in joined(ended.out)
+    for argument in arguments(command):
+        if argument.show:
+            name = argument.name
+            assert re.search(rf"(^|\s){name}\s", ended.out), name
+            assert joined(argument.parameter.help)[:20] in joined(ended.out)
 
 
 @pytest.mark.parametrize("command", [*app_commands(), ""])
@@ -115,7 +116,7 @@ def test_the_commands_stand_by_what_they_are_for(maskbench: Run) -> None:
 
 def test_help_says_the_defaults(maskbench: Run) -> None:
     """Defaults that depend on something are said, too."""
-    said = joined(maskbench("run", "--help").out)
+    said = joined(maskbench("run", "--help-all").out)
     for default in (
         "runs/<time>-<subject>-<hash>",
         "the judge",
@@ -316,11 +317,11 @@ def test_a_dry_run_counts_what_a_run_asks(maskbench: Run, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_rows_go_to_stdout(maskbench: Run, form: str) -> None:
-    """JSONL and CSV go to stdout unless --to says otherwise, and nothing else does."""
+    """JSONL and CSV go to stdout unless --out says otherwise, and nothing else does."""
     maskbench("run", "sim", "--limit", 6, "--out", "run")
     ended = maskbench("export", "run", "--format", form)
     assert (ended.code, ended.err) == (0, "")
-    written = maskbench("export", "run", "--format", form, "--to", f"rows.{form}")
+    written = maskbench("export", "run", "--format", form, "--out", f"rows.{form}")
     assert written == Ended(0, "", f"The rows are in rows.{form}.\n")
     assert Path(f"rows.{form}").read_text(encoding="utf-8") == ended.out
     assert len(ended.out.splitlines()) == 6 + (form == "csv")
@@ -332,8 +333,8 @@ def test_other_forms_need_a_place(maskbench: Run) -> None:
     for form, place in (("parquet", "FILE"), ("published", "FOLDER")):
         ended = maskbench("export", "run", "--format", form)
         assert (ended.code, ended.out) == (2, "")
-        assert f"add --to {place}" in ended.err
-        assert maskbench("export", "run", "--format", form, "--to", form).code == 0
+        assert f"add --out {place}" in ended.err
+        assert maskbench("export", "run", "--format", form, "--out", form).code == 0
 
 
 def test_a_run_that_is_not_complete(maskbench: Run) -> None:
@@ -457,29 +458,29 @@ SOUND = ("--judge", "sim-judge", "--scenarios", "starter")
         (("run", "openai/gpt-4o", *SOUND), "OPENAI_API_KEY"),
         (("run", "scripted/none.json", *SOUND), "Give scripted/FILE.json"),
         (("run", "sim", "--scenarios", "none"), "Give starter, sandbox, cais/MASK, a folder"),
-        (("run", "sim", "--archetype", "lies"), "'--archetype': 'lies' is not one of 'known_facts', 'provided_facts'"),
-        (("run", "sim", "--archetype", "known_fact"), "'disinformation'. Did you mean known_facts?"),
+        (("run", "sim", "--archetype", "lies"), '"lies" for --archetype. Choose from: "known_facts", "provided_facts"'),
+        (("run", "sim", "--archetype", "known_fact"), '"disinformation". Did you mean "known_facts"?'),
         (("run", "sim", "--sample", 3, "--limit", 3), "Give one of them"),
-        (("run", "sim", "--sample", 0), "greater than or equal to 1"),
+        (("run", "sim", "--sample", 0), "Give 1 or more."),
         (("run", "sim", "--statements", "many"), "--statements"),
         (("run", "sim", "--temperature", "nan"), "give a number from 0 to 2"),
         (("run", "sim", "--max-error-rate", 2), "Give a number from 0 to 1"),
-        (("run", "sim", "--rules", "lenient"), "'reference', 'published', 'strict', 'inspect'"),
+        (("run", "sim", "--rules", "lenient"), '"reference", "published", "strict", "inspect"'),
         (("run", "sim", "--judge-prompts", "none"), "copy that and edit the copy"),
         (("run", "sim", "--out", "file"), "--out file is a file. Give the run a folder"),
-        (("run", "sim", "sim"), "unexpected extra argument"),
-        (("run", "sim", "--nonsense"), "No such option: --nonsense"),
+        (("run", "sim", "sim"), "What is sim for? Nothing takes it. For help: maskbench run --help"),
+        (("run", "sim", "--nonsense"), "Unknown option: --nonsense"),
         (("score",), "RUN"),
         (("score", "none"), "none holds no run"),
         (("score", "file"), "file"),
         (("export", "none", "--format", "csv"), "none holds no run"),
         (("export", "none"), "--format"),
-        (("export", "none", "--format", "xml"), "'jsonl', 'csv', 'parquet', 'published'"),
+        (("export", "none", "--format", "xml"), '"jsonl", "csv", "parquet", "published"'),
         (("scenarios", "show", "starter", "none"), "Ids look like 'starter-kf-"),
         (("scenarios", "show", "none", "1"), "Give starter, sandbox, cais/MASK, a folder"),
         (("scenarios", "validate", "none"), "Give starter, sandbox, cais/MASK, a folder"),
         (("scenarios", "validate", "file"), "is not a CSV, JSONL or Parquet file"),
-        (("nonsense",), "No such command 'nonsense'"),
+        (("nonsense",), 'Unknown command "nonsense"'),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )

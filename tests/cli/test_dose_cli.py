@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from test_dose import Json, measured, plan
-from typer.testing import CliRunner
 
-from maskbench.cli import app
+from flows import typed
 from maskbench.cli.dose import amounts
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.dose_folder import DoseFolder
@@ -16,9 +15,9 @@ from maskbench.interventions.dose.dose_folder import DoseFolder
 
 def dose(*arguments: str) -> str:
     """Call the command; returns what it prints."""
-    done = CliRunner().invoke(app, ["dose", *arguments], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    done = typed("dose", *arguments)
+    assert done.code == 0, done.err
+    return done.out
 
 
 @pytest.mark.parametrize(
@@ -50,14 +49,14 @@ def test_other_texts_are_no_doses(text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["sim", "--prompts", "honest"], "Missing option '--out'"),
+        (["sim", "--prompts", "honest"], "Give --out with a value, as in --out DIR."),
         (["sim", "--out", "d"], "Doses of what"),
         (["sim", "--out", "d", "--prompts", "honest", "--steer", "v"], "Give one of them"),
         (["sim", "--out", "d", "--prompts", "honest", "--layers", "1"], "--layers goes with --steer"),
         (["sim", "--out", "d", "--prompts", "honest", "--alphas", "1"], "--alphas goes with --adapter"),
         (["sim", "--out", "d", "--steer", "v", "--prompt-on-beliefs"], "--prompt-on-beliefs goes with --prompts"),
         (["sim", "--out", "d", "--prompts", "honesty"], "neither in the library"),
-        (["sim", "--out", "d", "--prompts", "honest", "--statements", "10000"], "is too large"),
+        (["sim", "--out", "d", "--prompts", "honest", "--statements", "10000"], "Give 1,000 or less."),
         (["sim", "--out", "d", "--prompts", "honest", "--margin", "5"], "--margin 5 is no share"),
         (["--out", "d"], "holds no dose curve"),
         (["sim", "--out", "d", "--steer", "v.safetensors"], "needs a model in this process"),
@@ -68,8 +67,8 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     """With what to type instead, and no folder left behind that would stand in the way."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Exception, match=said):
-        dose(*arguments)
+    ended = typed("dose", *arguments)
+    assert (ended.code, said in ended.err) == (2, True)
     if (tmp_path / "d").exists():
         assert not list((tmp_path / "d").rglob("run.json"))
 
@@ -85,16 +84,16 @@ def test_a_curve_over_prompts_is_measured_printed_and_taken_up_again(tmp_path: P
     data: Json = json.loads(dose("--out", out, "--json"))
     assert data == DoseFolder(tmp_path / "d").data()
     assert data["plan"]["base"]["statements"] == 2
-    listed = CliRunner().invoke(app, ["leaderboard", out])
-    assert "sim + honest" in listed.stdout
+    listed = typed("leaderboard", out)
+    assert "sim + honest" in listed.out
 
 
 def test_ordinary_commands_read_the_runs_of_a_curve(tmp_path: Path) -> None:
     """Every dose is a run: score and compare need nothing else."""
     measured(plan(), tmp_path)
     runs = [str(tmp_path / "test" / name) for name in ("none", "prompt_honest")]
-    assert CliRunner().invoke(app, ["score", runs[1]]).exit_code == 0
-    assert "sim + honest against sim" in CliRunner().invoke(app, ["compare", *runs]).stdout
+    assert typed("score", runs[1]).code == 0
+    assert "sim + honest against sim" in typed("compare", *runs).out
 
 
 def test_the_page_of_a_curve_is_one_file_that_loads_nothing(tmp_path: Path) -> None:
@@ -102,7 +101,7 @@ def test_the_page_of_a_curve_is_one_file_that_loads_nothing(tmp_path: Path) -> N
     file = tmp_path / "<b>x.md"
     file.write_text("Be honest.")
     measured(plan(doses=("honest", str(file))), tmp_path / "d")
-    assert CliRunner().invoke(app, ["report", str(tmp_path / "d")]).exit_code == 0
+    assert typed("report", str(tmp_path / "d")).code == 0
     page = (tmp_path / "d" / "report.html").read_text()
     assert "default-src &#39;none&#39;" in page
     assert "<b>x" not in page
@@ -115,17 +114,17 @@ def test_a_curve_that_mostly_failed_says_so_and_shows_no_rate(tmp_path: Path) ->
     """Exit code 1; neither the text nor the page has a figure that a selection gave."""
     out = str(tmp_path / "d")
     some = ("sim/fail=0.4", "--prompts", "honest", "--limit", "30", "--statements", "2", "--out", out)
-    done = CliRunner().invoke(app, ["dose", *some])
-    assert done.exit_code == 1
-    assert "not measurable at prompt honest" in done.stdout
-    assert not re.search(r"P\(lie\) \d", done.stdout)
-    assert CliRunner().invoke(app, ["report", out]).exit_code == 0
+    done = typed("dose", *some)
+    assert done.code == 1
+    assert "not measurable at prompt honest" in done.out
+    assert not re.search(r"P\(lie\) \d", done.out)
+    assert typed("report", out).code == 0
     assert "not measurable" in (tmp_path / "d" / "report.html").read_text()
 
 
 def test_the_page_of_a_curve_that_is_not_complete_says_so(tmp_path: Path) -> None:
     """Nothing is shown that is not measured."""
     DoseFolder(tmp_path).begin({"kind": "prompts", "base": {"subject": "sim", "judge": "j"}}, {"words": ["a: b"]})
-    page = CliRunner().invoke(app, ["report", str(tmp_path)])
-    assert page.exit_code == 0
+    page = typed("report", str(tmp_path))
+    assert page.code == 0
     assert "Not complete" in (tmp_path / "report.html").read_text()

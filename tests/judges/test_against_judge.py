@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 from test_labels import by_judge, give, outcomes, sampled
-from typer.testing import CliRunner
 
-from maskbench.cli import app
-from maskbench.errors import UsageError
+from flows import typed
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured
 from maskbench.judges.people.labelled_outcomes import drawn, labels_of, prepare
@@ -312,9 +310,9 @@ def test_a_second_look_is_refused(folder: RunFolder) -> None:
     judge(folder, stronger, "closer", {}, look=Look("default"))
     labels, scenarios = sampled(folder, 20)
     give(labels, "Anna", by_judge(folder, scenarios))
-    shown = CliRunner().invoke(app, ["agreement", str(folder.path), "--verdicts", "closer"])
-    assert isinstance(shown.exception, UsageError)
-    assert "give --verdicts default" in str(shown.exception)
+    shown = typed("agreement", str(folder.path), "--verdicts", "closer")
+    assert shown.code == 2
+    assert "give --verdicts default" in shown.err
 
 
 def test_nobody_has_labelled_yet(folder: RunFolder) -> None:
@@ -324,19 +322,20 @@ def test_nobody_has_labelled_yet(folder: RunFolder) -> None:
     assert said in " ".join(printed(found(folder), 80).split())
 
 
-def test_the_command(folder: RunFolder) -> None:
+def test_the_command(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """It prints tables and the worst disagreements in 80 columns without hidden characters, and JSON."""
     store = folder.store()
     labels = prepare(folder, store, 60)
     scenarios = drawn(store, folder.settings(), labels.design())
     store.close()
     give(labels, "Anna", turned(by_judge(folder, scenarios), 5))
-    shown = CliRunner().invoke(app, ["agreement", str(folder.path), "--worst", "3"], env={"COLUMNS": "80"})
-    assert shown.exit_code == 0, shown.output
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = typed("agreement", folder.path, "--worst", "3")
+    assert shown.code == 0, shown.err
     for said in ("against people", "κ", "86.4 %", "P(lie)", "replies on which they differ", "(Anna)"):
-        assert said in shown.stdout
-    assert max(map(len, shown.stdout.splitlines())) <= 80
-    data = json.loads(CliRunner().invoke(app, ["agreement", str(folder.path), "--json"]).stdout)
+        assert said in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 80
+    data = json.loads(typed("agreement", str(folder.path), "--json").out)
     assert data["people"]["by_call"]["statement"]["n"] > 0
 
 

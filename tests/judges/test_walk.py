@@ -38,7 +38,7 @@ def done(step: str, folder: Path) -> str:
 
 def labelled(step: str, filled: str, folder: Path) -> str:
     """What a person does on the page, done by the file that the page's own lines fill in."""
-    said = done(f"{step} --export todo.csv", folder) + done(filled, folder)
+    said = done(f"{step} --out todo.csv", folder) + done(filled, folder)
     for file in ("todo.csv", "done.csv"):
         (folder / file).unlink()
     return said

@@ -19,7 +19,7 @@ from maskbench.judges.judge_again import judge
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, ask_again, load_prompts
 from maskbench.method.verdict import confidence, read
 from maskbench.models.chat import refusals, wire
-from maskbench.models.chat.client import ChatModel
+from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.providers import endpoint
 from maskbench.models.sim import SimJudge
 from maskbench.results.frames import load
@@ -260,7 +260,7 @@ def judge_at(rules: Sequence[Rule]) -> tuple[Reply, ChatModel, list[Body]]:
                 sampling=judge_sampling("maskbench", "verdict"),
                 stage="judge",
                 gate=asyncio.Semaphore(2),
-                retries=0,
+                patience=Patience(retries=0),
             )
             (reply,) = await model.ask(WANTED)
             await model.close()

@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from chat_server import (
     sometimes,
 )
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable
-from maskbench.models.chat.client import ChatModel
+from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.providers import endpoint
 from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Usage
 from patience import PATIENCE
@@ -65,6 +65,9 @@ async def whole(model: ChatModel, ask: Ask) -> list[Reply | Failure]:
     return answers
 
 
+WAITING = frozenset(field.name for field in fields(Patience))
+
+
 def client(base_url: str, **options: Any) -> ChatModel:
     """A client with a key that never waits long."""
     settings: dict[str, Any] = {
@@ -73,12 +76,10 @@ def client(base_url: str, **options: Any) -> ChatModel:
         "sampling": Sampling(temperature=1.0, max_tokens=100, reasoning_tokens=1000),
         "stage": "subject",
         "gate": asyncio.Semaphore(10),
-        "timeout": 10.0,
-        "retries": 3,
-        "backoff": 0.002,
         **options,
     }
-    return ChatModel(**settings)
+    waiting = {name: settings.pop(name) for name in WAITING if name in settings}
+    return ChatModel(**settings, patience=Patience(**{"timeout": 10.0, "retries": 3, "backoff": 0.002, **waiting}))
 
 
 Step = Callable[[ChatModel, ChatServer], Awaitable[None]]

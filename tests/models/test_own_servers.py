@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from flows import cells, environ, let_flow, letter, reply_to, scenarios, serving
 from maskbench.errors import AccessError, ModelError, UnknownModel
 from maskbench.measurement import measure
 from maskbench.models.chat import wire
-from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, PrivateResolver
+from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, Patience, PrivateResolver
 from maskbench.models.chat.providers import Endpoint, endpoint, is_public
 from maskbench.models.families import renamed
 from maskbench.plain import plain
@@ -41,6 +42,9 @@ Step = Callable[[ChatModel, ChatServer], Any]
 def against(step: Step, *, options: dict[str, Any] | None = None, **server: Any) -> None:
     """Run a step with a client of a server of its own; the client never really waits."""
 
+    others = dict(options or {})
+    waiting = {field.name: others.pop(field.name) for field in fields(Patience) if field.name in others}
+
     async def run() -> None:
         async with serve(**server) as running:
             model = ChatModel(
@@ -49,7 +53,8 @@ def against(step: Step, *, options: dict[str, Any] | None = None, **server: Any)
                 sampling=Sampling(1.0, 100, 1000),
                 stage="subject",
                 gate=asyncio.Semaphore(10),
-                **{"retries": 1, "backoff": 0.001, **(options or {})},
+                patience=Patience(**{"retries": 1, "backoff": 0.001, **waiting}),
+                **others,
             )
             try:
                 await step(model, running)

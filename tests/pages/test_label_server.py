@@ -227,7 +227,7 @@ def test_how_the_command_ends(labels: LabelStore) -> None:
 def test_an_export_overwrites_nothing(labels: LabelStore, tmp_path: Path) -> None:
     """A file that somebody may have filled in stays as it is, unless it was just taken in."""
     file = tmp_path / "labels.csv"
-    options: list[object] = ["label", labels.path.parent, "--export", file]
+    options: list[object] = ["label", labels.path.parent, "--out", file]
     for more, code in (([], 0), ([], 2), (["--import", file], 0)):
         with process(*options, *more, env=HERE) as started:
             ended = end(started)

@@ -10,11 +10,9 @@ from typing import Any
 
 import orjson
 import pytest
-import typer
-from typer.testing import CliRunner
 
+from flows import typed
 from maskbench import compare
-from maskbench.cli import compare as commands
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.report import notebook
 from maskbench.report.pairings import finding
@@ -302,33 +300,20 @@ def test_a_comparison_reads_well_anywhere(runs: dict[str, Path]) -> None:
     assert made._repr_html_().startswith("<pre>")
 
 
-def app() -> typer.Typer:
-    """The two commands as the command line has them."""
-    made = typer.Typer()
-    made.command("compare")(commands.compare)
-    made.command("plan")(commands.plan)
-    return made
-
-
 def test_exit_codes_and_json_of_the_commands(runs: dict[str, Path]) -> None:
     """0 done; with --non-inferiority 3 where it is not shown and 1 where it cannot be tested; JSON is the data."""
-
-    def call(*arguments: object) -> Any:
-        return CliRunner().invoke(app(), [*map(str, arguments)])
-
-    done = call("compare", runs["liar"], runs["honest"], "--json")
-    assert done.exit_code == 0
-    assert orjson.loads(done.stdout) == compare(runs["liar"], runs["honest"]).data
+    done = typed("compare", runs["liar"], runs["honest"], "--json")
+    assert done.code == 0
+    assert orjson.loads(done.out) == compare(runs["liar"], runs["honest"]).data
     margin = ("--non-inferiority", "0.3")
-    assert call("compare", runs["liar"], runs["honest"], *margin).exit_code == 0
-    assert call("compare", runs["liar"], runs["refuser"], *margin).exit_code == 3
-    assert call("compare", runs["liar"], runs["judged"], *margin).exit_code == 1
-    assert isinstance(call("compare").exception, UsageError)
-    assert isinstance(call("plan").exception, UsageError)
-    planned = call("plan", "--difference", "0.05", "--from", runs["liar"], runs["honest"])
-    assert planned.exit_code == 0, planned.output
-    assert "96 scenarios of" in planned.stdout
-    assert "assumed" in call("plan", "--difference", "0.05").stdout
+    assert typed("compare", runs["liar"], runs["honest"], *margin).code == 0
+    assert typed("compare", runs["liar"], runs["refuser"], *margin).code == 3
+    assert typed("compare", runs["liar"], runs["judged"], *margin).code == 1
+    assert (typed("compare").code, typed("plan").code) == (2, 2)
+    planned = typed("plan", "--difference", "0.05", "--from", runs["liar"], runs["honest"])
+    assert planned.code == 0, planned.err
+    assert "96 scenarios of" in planned.out
+    assert "assumed" in typed("plan", "--difference", "0.05").out
 
 
 # Simulations, small: benchmarks/comparisons.py prints the large ones

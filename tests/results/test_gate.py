@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-import typer
 
 from maskbench.cli import main
 from maskbench.cli.boards import check as command
@@ -27,8 +26,8 @@ def code(*arguments: Any, **options: Any) -> int:
     """The exit code of `maskbench check`."""
     try:
         command(*arguments, **options)
-    except typer.Exit as stopped:
-        return stopped.exit_code
+    except SystemExit as stopped:
+        return int(stopped.code or 0)
     except (UsageError, RunUnreadable):
         return 2
     return 0

@@ -38,7 +38,7 @@ def models(tmp_path: Path, lies: tuple[float, ...], **options: Any) -> list[Resu
 
 def printed(capsys: pytest.CaptureFixture[str], *paths: Path, **options: Any) -> str:
     """What the command prints."""
-    leaderboard(list(paths), **options)
+    leaderboard(*paths, **options)
     return capsys.readouterr().out
 
 
@@ -286,10 +286,10 @@ def test_one_rule_set(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_to_file(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--to` writes the same to a file."""
     for form in ("text", "markdown", "latex", "csv", "json"):
-        assert printed(capsys, page, format=form, to=tmp_path / form) == ""
+        assert printed(capsys, page, format=form, out=tmp_path / form) == ""
         assert "openai/gpt-" in (tmp_path / form).read_text()
-    with pytest.raises(UsageError, match="Try another --to"):
-        leaderboard([page], format="csv", to=tmp_path / "missing" / "board.csv")
+    with pytest.raises(UsageError, match="Try another --out"):
+        leaderboard(page, format="csv", out=tmp_path / "missing" / "board.csv")
 
 
 def test_a_run_twice(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -303,12 +303,12 @@ def test_unreadable(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     edit(page / "1", schema=99)
     assert "Not read" in printed(capsys, page)
     with pytest.raises(RunUnreadable, match="schema 99"):
-        leaderboard([page / "1"])
+        leaderboard(page / "1")
     with pytest.raises(UsageError, match="maskbench leaderboard runs/"):
         leaderboard()
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunUnreadable, match="holds no run"):
-        leaderboard([tmp_path / "empty"])
+        leaderboard(tmp_path / "empty")
 
 
 def test_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,6 +343,6 @@ def test_wrong_compute(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "compute.csv"
     file.write_text(text)
     with pytest.raises(UsageError, match=said):
-        leaderboard([run(tmp_path / "run")], compute=file)
+        leaderboard(run(tmp_path / "run"), compute=file)
     with pytest.raises(UsageError, match="cannot be read"):
-        leaderboard([tmp_path / "run"], compute=tmp_path / "missing.csv")
+        leaderboard(tmp_path / "run", compute=tmp_path / "missing.csv")

@@ -483,8 +483,8 @@ def test_published_cells_are_neutralised(tmp_path: Path, raw: bool, shown: str) 
 @pytest.mark.parametrize(
     ("form", "to", "said"),
     [
-        ("parquet", None, "--format parquet needs a place: add --to FILE"),
-        ("published", None, "--format published needs a place: add --to FOLDER"),
+        ("parquet", None, "--format parquet needs a place: add --out FILE"),
+        ("published", None, "--format published needs a place: add --out FOLDER"),
         ("csv", "missing/rows.csv", "missing/rows.csv cannot be written .* Try another --to"),
         ("jsonl", ".", "cannot be written .* Try another --to"),
         ("published", "run/run.json", "run.json cannot be written .* Try another --to"),

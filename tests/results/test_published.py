@@ -89,7 +89,7 @@ def test_plot(tmp_path: Path, name: str, start: bytes) -> None:
     """The picture is drawn as SVG or PNG by the file's ending, every model in it twice."""
     pytest.importorskip("altair", reason="the picture needs maskbench[report]")
     pytest.importorskip("vl_convert", reason="the picture needs maskbench[report]")
-    published(plot=tmp_path / name)
+    published(out=tmp_path / name)
     drawn = (tmp_path / name).read_bytes()
     assert drawn.startswith(start)
     if name.endswith("svg"):

@@ -159,7 +159,7 @@ def test_a_sentence_that_names_the_file(
         ("score", odd),
         ("report", odd, "--out", tmp_path / "page.html"),
         ("compare", good, odd),
-        ("export", odd, "--format", "jsonl", "--to", tmp_path / "rows.jsonl"),
+        ("export", odd, "--format", "jsonl", "--out", tmp_path / "rows.jsonl"),
         ("judge", odd, "--judge", "sim-judge/miss=0.2"),
         ("run", "--out", odd),
         ("leaderboard", odd),

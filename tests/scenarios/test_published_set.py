@@ -231,7 +231,7 @@ def test_every_rule_set_scores_it(maskbench: Command, runs: Path, rules: str) ->
 def test_every_export_holds_the_open_range(maskbench: Command, runs: Path) -> None:
     """null in JSON, CSV and Parquet; frames have no infinity either."""
     for form in ("jsonl", "csv", "parquet"):
-        assert maskbench("export", runs / "one", "--format", form, "--to", f"rows.{form}").code == 0
+        assert maskbench("export", runs / "one", "--format", form, "--out", f"rows.{form}").code == 0
     frame = polars.read_parquet("rows.parquet")
     with Path("rows.csv").open(encoding="utf-8", newline="") as file:
         by_csv = {row["task_id"]: row["ground_truth"] for row in csv.DictReader(file)}
@@ -246,7 +246,7 @@ def test_every_export_holds_the_open_range(maskbench: Command, runs: Path) -> No
 
 def test_a_published_export_is_a_set_again(maskbench: Command, runs: Path) -> None:
     """With --raw its files, named after their archetypes, hold the very scenarios that were measured."""
-    assert maskbench("export", runs / "one", "--format", "published", "--to", "to", "--raw").code == 0
+    assert maskbench("export", runs / "one", "--format", "published", "--out", "to", "--raw").code == 0
     for path in Path("to").iterdir():
         path.rename(path.with_name(path.name.replace("_openai-api-local-one", "")))
     assert hash_of(Path("to")) == RunFolder(runs / "one").record()["scenarios"]["measured_hash"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from importlib.metadata import version
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
+from cyclopts import App
 
 from maskbench.cli import (
     audit,
@@ -25,12 +24,11 @@ from maskbench.cli import (
     scenario_sets,
     steer,
 )
-from maskbench.cli.commands import Command, Group
-from maskbench.cli.console import INTERRUPTED, WRONG, say
+from maskbench.cli.commands import ALL, application, call
+from maskbench.cli.console import INTERRUPTED, OK, WRONG, say
 from maskbench.cli.streams import lasting
 from maskbench.errors import Interrupted, MaskbenchError
 
-_SETS = "Sets and published figures"
 _PANELS = {
     "Measure": (run.run, compare.plan),
     "Read results": (
@@ -39,56 +37,36 @@ _PANELS = {
     ),
     "The judge": (exam.exam, judge.judge, audit.audit, label.label, label.agreement),
     "Make it more honest": (steer.steer, lorra.lorra, dose.dose),
-    _SETS: (boards.published,),
+    "Sets and published figures": (boards.published, scenario_sets.scenarios),
 }
 
-app = typer.Typer(
-    cls=Group,
-    help="Does a language model say what it believes? The MASK method, end to end.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,  # they print local variables, keys among them
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for panel, commands in _PANELS.items():
-    for command in commands:
-        app.command(cls=Command, rich_help_panel=panel)(command)
-app.add_typer(scenario_sets.app, name="scenarios", rich_help_panel=_SETS)
+
+def app(*, in_full: bool = False) -> App:
+    """All commands; `in_full` has their help show all options."""
+    return application(_PANELS, in_full=in_full)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"maskbench {version('maskbench')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    show_version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    pass
-
-
-def main() -> None:
-    """The `maskbench` command: maps errors to exit codes."""
+def main() -> NoReturn:
+    """The `maskbench` command, which ends the process: maps errors to exit codes."""
     # Measured in docs/performance.md: a collection of the oldest generation stops every call in flight for a tenth of
     # a second, and BLAS threads spin for nothing in the few small sums of scoring.
     gc.set_threshold(50_000, 20, 100)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with lasting():
         _end_as_told()
+    sys.exit(OK)
 
 
 def _end_as_told() -> None:
     try:
         try:
-            app()
+            call(app(in_full=ALL in sys.argv), sys.argv[1:])
         finally:
             sys.stdout.flush()
     except Interrupted as error:
         _stop(str(error), INTERRUPTED)
+    except KeyboardInterrupt:
+        _stop("Interrupted.", INTERRUPTED)
     except MaskbenchError as error:
         _stop(f"Error: {error}", WRONG)
     except OSError as error:

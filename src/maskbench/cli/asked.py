@@ -3,65 +3,37 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
-
+from maskbench.cli.options import OPTIONS
 from maskbench.errors import UsageError
 from maskbench.method.system_prompts import system_prompt
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
 from maskbench.runs.folder import RunFolder
-from maskbench.settings import MOST, SUBJECT_SAMPLING, Settings, judge_sampling
-from maskbench.types import Sampling
+from maskbench.settings import Settings
 
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file
 
 _MOST_LAYERS = 10_000
 
 
-def given_options(ctx: typer.Context) -> dict[str, Any]:
-    """The options that stand on the command line; raises UsageError for numbers beyond all sense."""
-    given = {name: value for name, value in ctx.params.items() if _is_given(ctx, name)}
-    _check_sizes(given)
-    return given
-
-
-def _check_sizes(given: Mapping[str, Any]) -> None:
-    for name, value in given.items():
-        most = MOST.get(name, 10**9)
-        if isinstance(value, int) and value > most:
-            raise UsageError(f"--{name.replace('_', '-')} {value} is too large. Give {most:,} or less.")
-
-
-def _is_given(ctx: typer.Context, name: str) -> bool:
-    source = ctx.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def new(model: str, options: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
-    """The settings of a new run from the options, the defaults of its kind of subject filled in."""
+def new(model: str, given: Mapping[str, Any]) -> Settings:
+    """The settings of a new run from the options that were typed, the defaults of its kind of subject filled in."""
     from maskbench.models.names import check_name, defaults
 
     known = defaults(model)
     check_name(model)
-    judge = options["judge"] or known.judge
-    scenarios = options["scenarios"] or known.scenarios
+    judge, scenarios = given.get("judge") or known.judge, given.get("scenarios") or known.scenarios
     if judge is None:
         raise UsageError(f"{model} needs a judge: add --judge MODEL, of another family than it.")
     if scenarios is None:
         raise UsageError(f"{model} needs scenarios: add --scenarios starter, cais/MASK, or a path.")
-    start = Settings(
-        subject=model,
-        judge=judge,
-        numeric_judge=options["numeric_judge"] or judge,
-        scenarios=scenarios,
-        sampling=SUBJECT_SAMPLING,
-        judge_sampling=judge_sampling(options["protocol"], options["judge_style"]),
-    )
-    return _with(start, given)
+    how = {name: given[name] for name in ("protocol", "judge_style") if name in given}
+    return with_given(Settings(model, judge, scenarios, **how), given)
 
 
 def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
@@ -72,49 +44,31 @@ def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
     before = RunFolder(out).settings()
     if "judge" in given and before.numeric_judge == before.judge:  # one judge for all stays one
         given = {"numeric_judge": given["judge"], **given}
-    return _with(before, given)
+    return with_given(before, given)
 
 
-_PLAIN = (  # options that are settings under the same name
-    *("judge", "numeric_judge", "scenarios", "sample", "limit", "statements", "beliefs", "on_truncation", "filtered"),
-    *("seed", "send_seed", "protocol", "judge_style", "rules", "max_error_rate", "connections", "timeout", "retries"),
-    *("placebo", "check_provided", "self_report", "traces"),
-    *("prompt_on_beliefs", "strength", "dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code"),
-)
+def with_given(settings: Settings, given: Mapping[str, Any]) -> Settings:
+    """These settings with the options put in that were typed; what sets no setting is passed over."""
+    whole: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in given.items():
+        if name in OPTIONS:
+            setting, _, part = OPTIONS[name].of.partition(".")
+            read = _READ.get(name, _as_typed)(value)
+            if part:
+                parts.setdefault(setting, {})[part] = read
+            else:
+                whole |= {setting: read, **_FOLLOWS.get(name, _nothing)(value)}
+    whole |= {name: replace(getattr(settings, name), **changed) for name, changed in parts.items()}
+    return replace(settings, **whole)
 
 
-def sampled(sampling: Sampling, given: Mapping[str, Any], of: str = "") -> Sampling:
-    """The sampling with the given options put in; `of` is `judge_` for the judge's."""
-    parts = ("temperature", "max_tokens", "reasoning_tokens")
-    return replace(sampling, **{part: given[f"{of}{part}"] for part in parts if f"{of}{part}" in given})
+def _as_typed(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
 
 
-def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
-    """These settings with the given options put in."""
-    made = replace(
-        settings,
-        sampling=sampled(settings.sampling, given),
-        judge_sampling=sampled(settings.judge_sampling, given, "judge_"),
-        **{name: given[name] for name in _PLAIN if name in given},
-    )
-    if "archetype" in given:
-        made = replace(made, archetypes=tuple(dict.fromkeys(name.value for name in given["archetype"])))
-    if "system_prompt" in given:
-        text = system_prompt(given["system_prompt"])
-        made = replace(made, system_prompt=given["system_prompt"], system_prompt_text=text)
-    if "template_args" in given:
-        made = replace(made, template_args=canonical(TEMPLATE_ARGS, given["template_args"]))
-    if "extra_body" in given:
-        made = replace(made, extra_body=canonical(EXTRA_BODY, given["extra_body"]))
-    if "judge_prompts" in given:
-        made = replace(made, judge_prompts=str(given["judge_prompts"]))
-    if "adapter" in given:
-        made = replace(made, adapter=str(given["adapter"]), adapter_hash=None)
-    if "steer" in given:
-        made = replace(made, steer=str(given["steer"]), steer_hash=None)
-    if "layers" in given:
-        made = replace(made, layers=layer_numbers(given["layers"]))
-    return made
+def _nothing(_value: Any) -> dict[str, Any]:
+    return {}
 
 
 def layer_numbers(text: str) -> tuple[int, ...]:
@@ -128,3 +82,17 @@ def layer_numbers(text: str) -> tuple[int, ...]:
             raise UsageError(f"--layers {text}: no model has so many layers.")
         chosen.update(range(int(first), int(last or first) + 1))
     return tuple(sorted(chosen))
+
+
+# How a setting is read from what is typed, and which settings follow from that.
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "archetype": lambda names: tuple(dict.fromkeys(names)),
+    "template_args": partial(canonical, TEMPLATE_ARGS),
+    "extra_body": partial(canonical, EXTRA_BODY),
+    "layers": layer_numbers,
+}
+_FOLLOWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "system_prompt": lambda name: {"system_prompt_text": system_prompt(name)},
+    "adapter": lambda _: {"adapter_hash": None},
+    "steer": lambda _: {"steer_hash": None},
+}

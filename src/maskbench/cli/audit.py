@@ -7,11 +7,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from maskbench.cli import judge_options, options
-from maskbench.cli.asked import given_options
-from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_blocks, print_json, say, stderr
+from maskbench.cli.console import (
+    TOO_MANY_ERRORS,
+    environment,
+    interruptible,
+    print_blocks,
+    print_json,
+    put,
+    say,
+    stderr,
+)
+from maskbench.cli.options import SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.plain import plain
 from maskbench.runs.folder import RunFolder
@@ -21,35 +27,27 @@ if TYPE_CHECKING:
     from maskbench.types import Json
 
 
+@takes("connections", "timeout", "retries", default=SAME)
 def audit(
-    ctx: typer.Context,
-    run: options.Run,
-    swap: Annotated[
-        bool, typer.Option("--swap", help="Show the judge the options exchanged: does it favour a place?")
-    ] = False,
-    repeat: Annotated[
-        bool, typer.Option("--repeat", help="Ask the same once more, at the judge's temperature: is it sure?")
-    ] = False,
+    run: Run,
+    /,
+    *,
+    swap: Annotated[bool, flag("Show the judge the options exchanged: does it favour a place?")] = False,
+    repeat: Annotated[bool, flag("Ask the same once more, at the judge's temperature: is it sure?")] = False,
     sample: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Only so many scenarios, drawn by --seed, with all their replies.",
-            min=1,
-            show_default="all",
+        option(
+            "N", "Only so many scenarios, drawn by --seed, with all their replies.", limits=(1, None), default="all"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Draws the sample.", min=0)] = 0,
+    seed: Annotated[int | None, option("N", "Draws the sample.", limits=(0, None), default="0")] = None,
     verdicts: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The verdict set whose judge is audited.", show_default="the run's own"),
+        str | None, option("NAME", "The verdict set whose judge is audited.", default="the run's own")
     ] = None,
-    rules: options.RulesOfRun = None,
-    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
-    connections: judge_options.ConnectionsAgain = None,
-    timeout: judge_options.TimeoutAgain = None,
-    retries: judge_options.RetriesAgain = None,
-    dry_run: judge_options.DryRun = False,
+    rules: RulesOfRun = None,
+    json: Annotated[bool, flag("Print what was found as JSON.")] = False,
+    dry_run: DryRun = False,
+    **given: Any,
 ) -> None:
     """Ask the judge of RUN again about the stored replies, and print how often its verdicts change.
 
@@ -61,27 +59,26 @@ def audit(
     from maskbench.method.asks import VERDICTS
 
     folder = RunFolder(run)
-    given = given_options(ctx)
     kinds = [kind for kind, chosen in (("swap", swap), ("repeat", repeat)) if chosen]
     if not kinds:
-        _check_printing(given)
-    if "seed" in given and sample is None:
+        _check_printing({"sample": sample, "seed": seed, **given})
+    if seed is not None and sample is None:
         raise UsageError("--seed draws the scenarios of a sample, and there is none. Add --sample N, or leave it out.")
-    wanted = [Audit(kind, verdicts or VERDICTS, sample, seed) for kind in kinds]  # type: ignore[arg-type]  # both are
+    wanted = [Audit(kind, verdicts or VERDICTS, sample, seed or 0) for kind in kinds]  # type: ignore[arg-type]  # both are
     if not wanted and not (wanted := audits(folder, verdicts)):
         example = shlex.join(["maskbench", "audit", str(run), "--swap"])
         raise UsageError(f"{run} has no audit yet. To exchange the options, `{example}`; to ask again, --repeat.")
     if dry_run:
         return _print_forecast(folder, wanted)
     if kinds:
-        _audit(folder, wanted, {name: given[name] for name in ("connections", "timeout", "retries") if name in given})
+        _audit(folder, wanted, given)
     return _print(folder, wanted, rules, json)
 
 
 def _check_printing(given: Mapping[str, Any]) -> None:
     """Raise UsageError for options that only say how an audit is made, where none is."""
     for name in ("sample", "seed", "connections", "timeout", "retries"):
-        if name in given:
+        if given.get(name) is not None:
             raise UsageError(
                 f"--{name} says how an audit is made, and this prints those that there are. Add --swap or --repeat, or "
                 f"leave --{name} out."
@@ -113,7 +110,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
         return _exit(found)
     for place, one in enumerate(found):
         if place:
-            typer.echo()
+            put("")
         print_blocks(list(blocks(one, folder.path)))
     return _exit(found)
 
@@ -121,7 +118,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
 def _exit(found: Sequence[Json]) -> None:
     """As `maskbench score` ends where a result is withheld."""
     if not all(one["complete"] for one in found):
-        raise typer.Exit(TOO_MANY_ERRORS)
+        raise SystemExit(TOO_MANY_ERRORS)
 
 
 def _print_forecast(folder: RunFolder, wanted: Sequence[Audit]) -> None:
@@ -129,7 +126,7 @@ def _print_forecast(folder: RunFolder, wanted: Sequence[Audit]) -> None:
 
     for one in wanted:
         left, tokens = forecast(folder, one)
-        typer.echo(
+        put(
             f"{left:,} verdicts by {plain(settings_of(folder, one).judge)} are to be had for {plain(one.name)}, from "
             f"requests of about {tokens:,.0f} tokens in all. Nothing was called."
         )

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from maskbench.cli import options
-from maskbench.cli.console import print_blocks, say
+from maskbench.cli.console import print_blocks, put, say
+from maskbench.cli.options import Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.runs.folder import RunFolder, runs_below
 
@@ -26,36 +24,31 @@ _PAPER = 100  # columns of a text in a file
 
 
 def check(
-    run: Annotated[Path | None, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)] = None,
+    run: Run | None = None,
+    /,
+    *,
     max_lie: Annotated[
         float | None,
-        typer.Option(
-            metavar="X",
-            help="The share of lies that the upper 95 % bound has to stay under, errors counted as lies.",
-            show_default="none: it has to be given",
+        option(
+            "X",
+            "The share of lies that the upper 95 % bound has to stay under, errors counted as lies.",
+            default="none: it has to be given",
         ),
     ] = None,
-    min_honest: Annotated[
-        float, typer.Option(metavar="X", help="The share that is honest at least, by its lower 95 % bound.")
-    ] = 0.05,
+    min_honest: Annotated[float, option("X", "The share that is honest at least, by its lower 95 % bound.")] = 0.05,
     baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN", help="A run that this one may not lie significantly more often than."),
+        Path | None, option("RUN", "A run that this one may not lie significantly more often than.")
     ] = None,
     baseline_verdicts: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The baseline's verdict set.", show_default="that of the run's name"),
+        str | None, option("NAME", "The baseline's verdict set.", default="that of the run's name")
     ] = None,
     max_error_rate: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="The share of outcomes that may be missing.", show_default="the run's own"),
+        float | None, option("X", "The share of outcomes that may be missing.", default="the run's own")
     ] = None,
-    max_cut: Annotated[
-        float, typer.Option(metavar="X", help="The share of statements that may be cut at the token limit.")
-    ] = 0.5,
-    rules: options.RulesOfRun = None,
-    verdicts: options.Verdicts = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the check as JSON.")] = False,
+    max_cut: Annotated[float, option("X", "The share of statements that may be cut at the token limit.")] = 0.5,
+    rules: RulesOfRun = None,
+    verdicts: Verdicts = None,
+    json: Annotated[bool, flag("Print the check as JSON.")] = False,
 ) -> None:
     """Hold a run against limits, for CI.
 
@@ -77,27 +70,22 @@ def check(
     else:
         print_blocks(list(blocks(result, checked)))
     if code := EXIT_CODES[checked.verdict]:
-        raise typer.Exit(code)
+        raise SystemExit(code)
 
 
 def leaderboard(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN...", help="Runs, or folders with runs in them.", show_default=False),
-    ] = None,
-    format: Annotated[
-        Form, typer.Option(metavar="FORM", help="text, markdown, latex (with booktabs), csv or json.")
-    ] = "text",
-    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write.", show_default="stdout")] = None,
-    rules: options.OneRuleSet = "reference",
-    verdicts: options.Verdicts = None,
-    public: options.Public = None,
+    *runs: Annotated[Path, option("RUN", "Runs, or folders with runs in them.")],
+    format: Annotated[Form, option("FORM", "text, markdown, latex (with booktabs), csv or json.")] = "text",
+    out: Annotated[Path | None, option("FILE", "Where to write.", default="stdout")] = None,
+    rules: OneRuleSet = "reference",
+    verdicts: Verdicts = None,
+    public: Public = None,
     compute: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="CSV with the columns model, flop and, where wanted, family: adds the scaling analysis.",
-            show_default="none",
+        option(
+            "FILE",
+            "CSV with the columns model, flop and, where wanted, family: adds the scaling analysis.",
+            default="none",
         ),
     ] = None,
 ) -> None:
@@ -112,12 +100,12 @@ def leaderboard(
     tables = boards(results, frozenset(public or ()))
     scalings = None if given is None else [_scaling(table, given) for table in tables]
     page = Page(tables, gaps(tables), scalings, unreadable)
-    if format == "text" and to is None:
+    if format == "text" and out is None:
         from maskbench.report.sections.board import blocks
 
         print_blocks(list(blocks(page)))
     else:
-        _write(_as_file(page, format), to)
+        _write(_as_file(page, format), out)
 
 
 def _as_file(page: Page, form: Form) -> str:
@@ -139,25 +127,22 @@ def _as_file(page: Page, form: Form) -> str:
 
 
 def published(
-    plot: Annotated[
+    *,
+    out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw accuracy against honesty of the paper's 32 models, as .svg or .png.",
-            show_default="none",
-        ),
+        option("FILE", "Draw accuracy against honesty of the paper's 32 models, as .svg or .png.", default="none"),
     ] = None,
-    format: options.Format = "text",
+    format: Format = "text",
 ) -> None:
     """Print the figures that others have published, with their sources.
 
     They are on other scenarios, by other judges: never compare one's own runs with them.
     """
-    if plot is not None:
+    if out is not None:
         from maskbench.report.sections.published_plot import draw
 
-        draw(plot)
-        say(f"The picture is in {plot}.")
+        draw(out)
+        say(f"The picture is in {out}.")
         return
     from maskbench.report.sections.published_tables import blocks
     from maskbench.results.published import finding, tables
@@ -231,15 +216,15 @@ def _flop(text: str, where: str) -> float:
 def _print_json(data: Mapping[str, object]) -> None:
     from maskbench.results.leaderboard_data import dumps
 
-    typer.echo(dumps(data), nl=False)
+    put(dumps(data), end="")
 
 
 def _write(text: str, to: Path | None) -> None:
     if to is None:
-        typer.echo(text, nl=False)
+        put(text, end="")
         return
     try:
         to.write_text(text, encoding="utf-8")
         say(f"The leaderboard is in {to}.")
     except OSError as error:
-        raise UsageError(f"{to} cannot be written ({error.strerror}). Try another --to.") from error
+        raise UsageError(f"{to} cannot be written ({error.strerror}). Try another --out.") from error

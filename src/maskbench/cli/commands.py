@@ -1,85 +1,180 @@
-"""How commands show their help and refuse a wrong choice: typer's own, without the types that only Python has."""
+"""The commands as Cyclopts has them: what is typed becomes a call, help is short or full, errors say what to type."""
 
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from difflib import get_close_matches
-from typing import Any
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
+from cyclopts.exceptions import RepeatArgumentError
 
+from maskbench.cli.console import WRONG
+from maskbench.cli.options import ARGUMENTS, PLAIN, Command
+from maskbench.errors import UsageError
 
-class Command(TyperCommand):
-    """A command; its arguments stand in the usage line as their metavars are written."""
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry, HelpPanel
+    from rich.console import Console, ConsoleOptions
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Everything is typer's; its help flows, and flags and arguments show no type."""
-        super().__init__(*arguments, **options)
-        self.help = flowing(self.help)
-        for parameter in self.params:
-            _untyped(parameter)
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What follows the command's name in the usage line."""
-        arguments = (one.metavar or one.name for one in self.params if one.param_type_name == "argument")
-        return ["[OPTIONS]", *map(str, arguments)]
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """`--help`, which is a flag, too."""
-        return _untyped(super().get_help_option(ctx))
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises BadParameter that names the nearest choice."""
-        with _near_misses():
-            return super().parse_args(ctx, args)
+NAME = "maskbench"
+ALL = "--help-all"
+_HELP = frozenset(("--help", "-h", ALL))
+# What files to write to were called before they were all called --out.
+OLD_NAMES: Mapping[str, str] = {"export": "--to", "leaderboard": "--to", "published": "--plot", "label": "--export"}
 
 
-class Group(TyperGroup):
-    """A group of commands, its flags without a type."""
+@dataclass(frozen=True, slots=True)
+class Short:
+    """What the help of a long command shows: the options that most people need, and examples."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Everything is typer's."""
-        super().__init__(*arguments, **options)
-        for parameter in self.params:
-            _untyped(parameter)
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """`--help`, which is a flag, too."""
-        return _untyped(super().get_help_option(ctx))
+    options: frozenset[str]
+    examples: tuple[str, ...]
 
 
-def flowing(text: str | None) -> str | None:
+_SHORT: dict[str, Short] = {}
+
+
+def in_short(options: str, *examples: str) -> Callable[[Command], Command]:
+    """`--help` of this command shows these options (names with spaces between) and examples; --help-all shows all."""
+
+    def shown(command: Command) -> Command:
+        names = frozenset(f"--{name}" for name in options.split())
+        _SHORT[command.__name__] = Short(names, examples)
+        return command
+
+    return shown
+
+
+class Help:
+    """Shows the panels of a command's help: each option by one name, and of a long command only some."""
+
+    def __init__(self, short: Short | None) -> None:
+        """Everything is shown where nothing is said to be enough."""
+        self._short = short
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        """Print a panel; nothing where none of its options is shown."""
+        from cyclopts.help import DefaultFormatter
+
+        panel = panel.copy(entries=[entry for entry in panel.entries if self._shows(entry)])
+        if panel.entries:
+            DefaultFormatter()(console, options, panel)
+
+    def _shows(self, entry: HelpEntry) -> bool:
+        return self._short is None or not entry.names or not self._short.options.isdisjoint(entry.names)
+
+
+def application(panels: Mapping[str, Iterable[Callable[..., None] | App]], *, in_full: bool = False) -> App:
+    """The commands by panel; `in_full` shows all options in their help."""
+    app = _app(NAME, "Does a language model say what it believes? The MASK method, end to end.")
+    app.version = lambda: f"{NAME} {version(NAME)}"
+    for place, (title, commands) in enumerate(panels.items()):
+        group = Group(title, sort_key=place + 2)
+        for command in commands:
+            if isinstance(command, App):
+                command.group, command.sort_key = (group,), len(tuple(app))
+                app.command(command)
+            else:
+                add(app, command, group, in_full=in_full)
+    app.register_install_completion_command(group=PLAIN, help="Have your shell complete commands, options and names.")
+    for typed, about in (("--help", "Show this help."), ("--version", "Print the version and stop.")):
+        app[typed].group, app[typed].help = (PLAIN,), about
+    return app
+
+
+def family(name: str, about: str, commands: Iterable[Callable[..., None]]) -> App:
+    """A command that has commands."""
+    app = _app(name, about)
+    for command in commands:
+        add(app, command)
+    return app
+
+
+def _app(name: str, about: str) -> App:
+    return App(
+        name=name,
+        help=about,
+        help_flags=["--help", "-h"],
+        version_flags=["--version"] if name == NAME else [],
+        help_format="plaintext",
+        group_arguments=ARGUMENTS,
+        group_parameters=PLAIN,
+        default_parameter=Parameter(negative=(), show_choices=False),
+    )
+
+
+def add(app: App, command: Callable[..., None], group: Group | None = None, *, in_full: bool = False) -> None:
+    """Put a command into an app; its docstring is its help."""
+    name = command.__name__.rstrip("_")
+    words = f"{NAME} {name}" if app.name[0] == NAME else f"{NAME} {app.name[0]} {name}"
+    short = _SHORT.get(command.__name__)
+    grouped: dict[str, Any] = {} if group is None else {"group": group}
+    app.command(
+        command,
+        name=name,
+        help=flowing(command.__doc__ or ""),
+        usage=f"Usage: {words} [OPTIONS]{''.join(_positions(command))}",
+        help_flags=["--help", "-h", *([ALL] if short else [])],
+        help_formatter=Help(None if in_full else short),
+        help_epilogue=None if short is None else _epilogue(words, short, in_full=in_full),
+        sort_key=len(tuple(app)),
+        **grouped,
+    )
+
+
+def _positions(command: Callable[..., None]) -> Iterable[str]:
+    """What follows the options in the usage line."""
+    for parameter in inspect.signature(command).parameters.values():
+        name = parameter.name.upper()
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            yield f" [{name}...]"
+        elif parameter.kind is parameter.POSITIONAL_ONLY:
+            yield f" {name}" if parameter.default is parameter.empty else f" [{name}]"
+
+
+def _epilogue(words: str, short: Short, *, in_full: bool) -> str:
+    examples = "\n".join(("Examples:", *(f"  {line}" for line in short.examples)))
+    return examples if in_full else f"{examples}\n\nAll options: {words} {ALL}"
+
+
+def flowing(text: str) -> str:
     """A docstring whose paragraphs are one line each, for the terminal to break."""
-    return text and "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
+    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
 
 
-def _untyped(parameter: Any) -> Any:
-    """The parameter without a type in its help: a flag has no value, and an argument's name says what it is."""
-    if parameter is None:
-        return None
-    if getattr(parameter, "is_flag", False):
-        parameter.metavar = ""
-    elif parameter.param_type_name == "argument":
-        parameter.display_type_rich = lambda ctx: None  # typer has no option for it
-    return parameter
-
-
-@contextmanager
-def _near_misses() -> Iterator[None]:
+def call(app: App, typed: Sequence[str]) -> None:
+    """Do what was typed; raises UsageError for what is no command line."""
     try:
-        yield
-    except typer.BadParameter as error:
-        error.message = _suggesting(error.message)
-        raise
+        command, bound, _ = app.parse_args(renamed(typed), exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise UsageError(_sentence(error)) from None
+    command(*bound.args, **bound.kwargs)
+    if command.__name__ == "help_print" and _HELP.isdisjoint(typed):
+        raise SystemExit(WRONG)  # nothing was asked for
 
 
-def _suggesting(message: str) -> str:
-    """What typer says of a wrong choice, which names it and then all that there are, with the nearest of these."""
-    said = message.removeprefix("Value error, ")
-    wrong, found, choices = said.partition(" is not one of ")
-    near = get_close_matches(wrong.strip("'"), re.findall(r"'([^']*)'", choices), 1) if found else []
-    return f"{said} Did you mean {near[0]}?" if near else said
+def renamed(typed: Sequence[str]) -> list[str]:
+    """What was typed, with options that have another name now called by that."""
+    old = OLD_NAMES.get(typed[0]) if typed else None
+    if old is None:
+        return list(typed)
+    return [f"--out{word[len(old) :]}" if word == old or word.startswith(f"{old}=") else word for word in typed]
+
+
+def _sentence(error: CycloptsError) -> str:
+    """What is wrong, and where to read what is right."""
+    text = str(error)
+    match error:
+        case UnusedCliTokensError():
+            text = f"What is {shlex.join(error.unused_tokens or ())} for? Nothing takes it."
+        case MissingArgumentError(argument=Argument(name=name, parameter=parameter)) if name.startswith("-"):
+            text = f"Give {name} with a value, as in {name} {parameter.metavar}."
+        case MissingArgumentError(argument=Argument(name=name)):
+            text = f"{name} is missing."
+        case RepeatArgumentError(token=token):
+            text = f"{token.keyword} stands there more than once. Give it once."
+    return f"{text} For help: {shlex.join([NAME, *(error.command_chain or ())])} --help"

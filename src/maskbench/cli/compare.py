@@ -5,37 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from maskbench.cli import options
 from maskbench.cli.console import check_form, print_blocks, print_json
+from maskbench.cli.options import Format, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
 
 
 def compare(
-    runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="RUN RUN...", help="Run folders; all against the first.")
-    ] = None,
-    rules: options.RulesOfAll = None,
+    *runs: Annotated[Path, option("RUN", "Run folders; all against the first.")],
+    rules: RulesOfAll = None,
     verdicts: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="The verdict set of all runs (see `maskbench judge`, which has majority, too), or given once for each "
-            "run in their order.",
-            show_default="each run's own",
+        option(
+            "NAME",
+            "The verdict set of all runs (see `maskbench judge`, which has majority, too), or given once for each run "
+            "in their order.",
+            default="each run's own",
         ),
     ] = None,
     non_inferiority: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="Test that nothing got worse by this or more, such as 0.03."),
+        float | None, option("X", "Test that nothing got worse by this or more, such as 0.03.")
     ] = None,
-    format: options.Format = "text",
-    json: Annotated[
-        bool, typer.Option("--json", help="Print everything as JSON, all changed scenarios named.")
-    ] = False,
+    format: Format = "text",
+    json: Annotated[bool, flag("Print everything as JSON, all changed scenarios named.")] = False,
 ) -> None:
     """Compare runs on the scenarios that they share: differences, one test, what changed. Asks no model.
 
@@ -56,25 +49,25 @@ def compare(
     if non_inferiority is not None:
         shown = [pairing["non_inferiority"]["all_shown"] for pairing in made["others"]]
         if not all(shown):
-            raise typer.Exit(NOT_TESTABLE if None in shown else NOT_SHOWN)
+            raise SystemExit(NOT_TESTABLE if None in shown else NOT_SHOWN)
 
 
 def plan(
+    *more: Annotated[Path, option("RUN", "Further runs of --from.")],
     difference: Annotated[
         float | None,
-        typer.Option(
-            metavar="X",
-            help="The difference in P(lie) to show, as a share: 0.03 is 3 points.",
-            show_default="none: it has to be given",
+        option(
+            "X",
+            "The difference in P(lie) to show, as a share: 0.03 is 3 points.",
+            default="none: it has to be given",
         ),
     ] = None,
     source: Annotated[
         list[Path] | None,
-        typer.Option("--from", metavar="RUN", help="Runs to measure the variance on; further ones may follow."),
+        option("RUN", "Runs to measure the variance on; further ones may follow.", name="--from"),
     ] = None,
-    more: Annotated[list[Path] | None, typer.Argument(metavar="[RUN...]", help="Further runs of --from.")] = None,
-    rules: options.RulesOfAll = None,
-    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    rules: RulesOfAll = None,
+    json: Annotated[bool, flag("Print it as JSON.")] = False,
 ) -> None:
     """Say how many scenarios and statements show a difference with 80 % power. Asks no model.
 
@@ -86,7 +79,7 @@ def plan(
 
     if difference is None:
         raise UsageError("What difference is to be shown? Give it as a share: maskbench plan --difference 0.03.")
-    made = planned(difference, [*(source or ()), *(more or ())], rules)
+    made = planned(difference, [*(source or ()), *more], rules)
     if json:
         print_json(made)
     else:

@@ -7,11 +7,8 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-import typer
 
 from maskbench.errors import Interrupted, UsageError
 from maskbench.runs.disk import PRIVATE, SHARED, inherited, make_folder
@@ -24,18 +21,6 @@ if TYPE_CHECKING:
 
 OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
 Form = Literal["text", "markdown", "latex"]
-Rules = Literal["reference", "published", "strict", "inspect"]
-
-
-class ArchetypeName(StrEnum):
-    """The archetypes as typer wants them."""
-
-    known_facts = "known_facts"
-    provided_facts = "provided_facts"
-    doubling_down_known_facts = "doubling_down_known_facts"
-    statistics = "statistics"
-    continuations = "continuations"
-    disinformation = "disinformation"
 
 
 def say(text: str) -> None:
@@ -43,6 +28,12 @@ def say(text: str) -> None:
     from maskbench.plain import plain
 
     print(plain(text, lines=True), file=sys.stderr)  # noqa: T201  # the command line is where printing belongs
+
+
+def put(text: str, end: str = "\n") -> None:
+    """Write a result to stdout as it is."""
+    sys.stdout.write(f"{text}{end}")
+    sys.stdout.flush()
 
 
 def resume_line(folder: Path) -> str:
@@ -125,11 +116,11 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
     elif form == "markdown":
         from maskbench.report import markdown
 
-        typer.echo(markdown.render(blocks), nl=False)
+        sys.stdout.write(markdown.render(blocks))
     else:
         from maskbench.report import latex
 
-        typer.echo(latex.render(blocks), nl=False)
+        sys.stdout.write(latex.render(blocks))
 
 
 def print_json(data: Any) -> None:
@@ -138,4 +129,4 @@ def print_json(data: Any) -> None:
 
     from maskbench.plain import escaped
 
-    typer.echo(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()))
+    put(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()))

@@ -6,14 +6,14 @@ import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Group, Parameter
 
-from maskbench.cli import judge_options, local_options, options
-from maskbench.cli.asked import given_options, layer_numbers, new
+from maskbench.cli.asked import layer_numbers, new
+from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     environment,
@@ -24,137 +24,134 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
+from maskbench.cli.options import CHECKS, OPTIONS, Shared, flag, of_panels, option, takes
 from maskbench.errors import UsageError
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.runs.folder import RunFolder
-from maskbench.settings import SUBJECT_SAMPLING
 
 if TYPE_CHECKING:
     from maskbench.cli.progress import Display
     from maskbench.interventions.dose.plan import Plan
 
-_DOSES, _SPLIT = "Doses", "Splits and controls"
+_DOSES, _SPLIT = Group("Doses", sort_key=2), Group("Splits and controls", sort_key=3)
 _MOST = 200  # doses on one curve
-_OWN = ("steer", "layers", "prompt_on_beliefs")  # options that mean something else to a single run
+_STRENGTHS, _ALPHAS = "-4:4:1", "0.5,1,2"
+_OWN = ("steer", "layers", "prompt_on_beliefs", "statements")  # options that mean something else to a single run
+_NOT = ("system_prompt", "send_seed", "strength", "adapter", "judge_temperature", "judge_max_tokens")
+_NEITHER = ("judge_reasoning_tokens", *of_panels(CHECKS))
 
 
-def dose(
-    ctx: typer.Context,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The curve's folder, a run a dose in it; one that is there goes on.")
-    ],
-    model: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[MODEL]",
-            help="The subject: hf/NAME_OR_PATH, or any that `maskbench run` takes for --prompts. Left out, the curve "
-            "in --out goes on as it began.",
-        ),
-    ] = None,
-    steer: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Vectors of `maskbench steer`, in strengths.", rich_help_panel=_DOSES),
-    ] = None,
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doses:
+    """What is given in doses, and which."""
+
+    steer: Annotated[Path | None, option("FILE", "Vectors of `maskbench steer`, in strengths.", group=_DOSES)] = None
     layers: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LIST",
-            help="The layers to steer, from 0, as in 10,12-16; given several times, the dev split decides.",
-            show_default="all that the vectors have",
-            rich_help_panel=_DOSES,
+        option(
+            "LIST",
+            "The layers to steer, from 0, as in 10,12-16; given several times, the dev split decides.",
+            default="all that the vectors have",
+            group=_DOSES,
         ),
-    ] = None,
+    ] = None
     strengths: Annotated[
-        str, typer.Option(metavar="LIST", help="From:to:step, or numbers with commas.", rich_help_panel=_DOSES)
-    ] = "-4:4:1",
+        str | None,
+        option(
+            "LIST",
+            "From:to:step, or numbers with commas.",
+            default=_STRENGTHS,
+            allow_leading_hyphen=True,
+            group=_DOSES,
+        ),
+    ] = None
     adapter: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="A LoRA adapter, scaled by --alphas; with --steer or --prompts, what the subject wears at every dose.",
-            show_default="none",
-            rich_help_panel=_DOSES,
+        option(
+            "DIR",
+            "A LoRA adapter, scaled by --alphas; with --steer or --prompts, what the subject wears at every dose.",
+            default="none",
+            group=_DOSES,
         ),
-    ] = None,
+    ] = None
     alphas: Annotated[
-        str, typer.Option(metavar="LIST", help="How many times the adapter's effect.", rich_help_panel=_DOSES)
-    ] = "0.5,1,2",
+        str | None,
+        option(
+            "LIST",
+            "How many times the adapter's effect.",
+            default=_ALPHAS,
+            allow_leading_hyphen=True,
+            group=_DOSES,
+        ),
+    ] = None
     prompts: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help=f"Developers' system prompts with commas between: {', '.join(LIBRARY)}, or files.",
-            rich_help_panel=_DOSES,
+        option(
+            "NAMES",
+            f"Developers' system prompts with commas between: {', '.join(LIBRARY)}, or files.",
+            group=_DOSES,
         ),
-    ] = None,
+    ] = None
+    prompt_on_beliefs: Annotated[bool, flag("Put prompts on belief questions, too.", group=_DOSES)] = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splits:
+    """On what a dose is chosen, on what it is reported, and what it is held against."""
+
     dev: Annotated[
         str,
-        typer.Option(
-            metavar="X|NAME",
-            help="The share of propositions to choose on, or a scenario set of its own.",
-            show_default="0.3; of the sandbox another draw",
-            rich_help_panel=_SPLIT,
+        option(
+            "X|NAME",
+            "The share of propositions to choose on, or a scenario set of its own.",
+            default="0.3; of the sandbox another draw",
+            group=_SPLIT,
         ),
-    ] = "0.3",
+    ] = "0.3"
     dev_statements: Annotated[
-        int, typer.Option(metavar="N", help="Statements a scenario on the dev split.", min=1, rich_help_panel=_SPLIT)
-    ] = 2,
+        int, option("N", "Statements a scenario on the dev split.", limits=(1, None), group=_SPLIT)
+    ] = 2
     random: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="Random directions of the same norm to hold steering against.", rich_help_panel=_SPLIT
-        ),
-    ] = 20,
+        int, option("N", "Random directions of the same norm to hold steering against.", group=_SPLIT)
+    ] = 20
     control_statements: Annotated[
-        int,
-        typer.Option(metavar="N", help="Statements a scenario under each of these.", min=1, rich_help_panel=_SPLIT),
-    ] = 2,
+        int, option("N", "Statements a scenario under each of these.", limits=(1, None), group=_SPLIT)
+    ] = 2
     margin: Annotated[
         float,
-        typer.Option(
-            metavar="X",
-            help="What accuracy and the share of beliefs may lose at a dose that is called honest.",
-            rich_help_panel=_SPLIT,
-        ),
-    ] = 0.05,
-    judge: judge_options.Judge = None,
-    numeric_judge: judge_options.NumericJudge = None,
-    scenarios: options.Scenarios = None,
-    archetype: options.Archetype = None,
-    sample: options.Sample = None,
-    limit: options.Limit = None,
-    prompt_on_beliefs: Annotated[
-        bool,
-        typer.Option("--prompt-on-beliefs", help="Put prompts on belief questions, too.", rich_help_panel=_DOSES),
-    ] = False,
+        option("X", "What accuracy and the share of beliefs may lose at a dose that is called honest.", group=_SPLIT),
+    ] = 0.05
     statements: Annotated[
-        int, typer.Option(metavar="N", help="Statements a scenario on the test split.", min=1, rich_help_panel=_SPLIT)
-    ] = 10,
-    beliefs: options.Beliefs = 3,
-    temperature: options.Temperature = SUBJECT_SAMPLING.temperature,
-    max_tokens: options.MaxTokens = SUBJECT_SAMPLING.max_tokens,
-    reasoning_tokens: options.ReasoningTokens = SUBJECT_SAMPLING.reasoning_tokens,
-    on_truncation: options.OnTruncation = "judge",
-    filtered: options.FilteredAs = "error",
-    seed: options.Seed = 0,
-    template_args: options.TemplateArgs = None,
-    extra_body: options.ExtraBody = None,
-    dtype: local_options.Dtype = "auto",
-    quantize: local_options.Quantize = None,
-    device: local_options.Device = None,
-    batch_tokens: local_options.BatchTokens = None,
-    threads: local_options.Threads = None,
-    trust_remote_code: local_options.TrustRemoteCode = False,
-    protocol: judge_options.JudgeProtocol = "maskbench",
-    judge_style: judge_options.Style = "reasoning",
-    judge_prompts: judge_options.Prompts = None,
-    rules: options.RuleSetName = "reference",
-    max_error_rate: options.MaxErrorRate = 0.05,
-    connections: judge_options.Connections = 32,
-    timeout: judge_options.Timeout = 300.0,
-    retries: judge_options.Retries = 5,
-    shared: judge_options.Shared = False,
-    json: Annotated[bool, typer.Option("--json", help="Print dose.json.")] = False,
+        int,
+        option("N", "Statements a scenario on the test split.", limits=OPTIONS["statements"].limits, group=_SPLIT),
+    ] = 10
+
+
+@in_short(
+    "out steer layers strengths adapter prompts judge scenarios statements sample",
+    "maskbench dose hf/pinocchio --steer vector.safetensors --out doses",
+    "maskbench dose sim --prompts honest,placebo --out prompts",
+)
+@takes(*(name for name in OPTIONS if name not in {*_OWN, *_NOT, *_NEITHER}))
+def dose(
+    model: Annotated[
+        str | None,
+        option(
+            "MODEL",
+            "The subject: hf/NAME_OR_PATH, or any that `maskbench run` takes for --prompts. Left out, the curve in "
+            "--out goes on as it began.",
+        ),
+    ] = None,
+    /,
+    *,
+    out: Annotated[Path, option("DIR", "The curve's folder, a run a dose in it; one that is there goes on.")],
+    doses: Doses = Doses(),  # frozen
+    splits: Splits = Splits(),  # frozen
+    shared: Shared = False,
+    json: Annotated[bool, flag("Print dose.json.")] = False,
+    **given: Any,
 ) -> None:
     """Measure an intervention in doses: what it does to lies, and what it costs.
 
@@ -166,8 +163,7 @@ def dose(
     from maskbench.interventions.dose.arms import measure_doses
     from maskbench.report.sections.doses import blocks
 
-    given = given_options(ctx)
-    wanted = None if model is None else _plan(model, ctx.params, given)
+    wanted = None if model is None else _plan(model, doses, splits, given)
     with with_rights(out, shared), interruptible(lambda: _go_on(out)):
         data = measure_doses(wanted, out, environment(), _watching(), sys.argv)
     if json:
@@ -176,7 +172,7 @@ def dose(
         print_blocks(list(blocks(data)))
         say(f"\nThe curve is in {out}. As a page: {shlex.join(['maskbench', 'report', str(out)])}")
     if data["verdict"]["word"] == "not measurable":
-        raise typer.Exit(TOO_MANY_ERRORS)
+        raise SystemExit(TOO_MANY_ERRORS)
 
 
 def _watching() -> Callable[[str, Path], Display]:
@@ -196,52 +192,52 @@ def _go_on(out: Path) -> str:
     return shlex.join(["maskbench", "dose", "--out", str(out)])
 
 
-def _plan(model: str, params: Mapping[str, Any], given: Mapping[str, Any]) -> Plan:
+def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:
     """What the options ask for; raises UsageError where they do not go together."""
     from maskbench.interventions.dose.conclusion import Limits
     from maskbench.interventions.dose.plan import Plan
 
-    kind = _kind(given)
-    if not 0 < params["margin"] < 1:
-        raise UsageError(f"--margin {params['margin']:g} is no share. Give a number between 0 and 1, such as 0.05.")
-    own = (*_OWN, "adapter") if kind == "adapter" else _OWN
-    base = new(model, params, {name: value for name, value in given.items() if name not in own})
-    source = {"steer": params["steer"], "adapter": params["adapter"], "prompts": None}[kind]
+    kind = _kind(doses)
+    if not 0 < splits.margin < 1:
+        raise UsageError(f"--margin {splits.margin:g} is no share. Give a number between 0 and 1, such as 0.05.")
+    worn = {"adapter": doses.adapter} if doses.adapter and kind != "adapter" else {}
+    source = {"steer": doses.steer, "adapter": doses.adapter, "prompts": None}[kind]
     return Plan(
         kind=kind,
-        base=replace(base, statements=params["statements"]),
-        doses=_doses(kind, params),
+        base=replace(new(model, {**given, **worn}), statements=splits.statements),
+        doses=_doses(kind, doses),
         source=None if source is None else str(source),
-        layers=tuple(layer_numbers(text) for text in params["layers"] or ()) or (None,),
-        dev=params["dev"],
-        dev_statements=params["dev_statements"],
-        control_statements=params["control_statements"],
-        random=params["random"],
-        on_beliefs=params["prompt_on_beliefs"],
-        limits=Limits(margin=params["margin"]),
+        layers=tuple(layer_numbers(text) for text in doses.layers or ()) or (None,),
+        dev=splits.dev,
+        dev_statements=splits.dev_statements,
+        control_statements=splits.control_statements,
+        random=splits.random,
+        on_beliefs=doses.prompt_on_beliefs,
+        limits=Limits(margin=splits.margin),
     )
 
 
-def _kind(given: Mapping[str, Any]) -> Any:
+def _kind(doses: Doses) -> Any:
     """Which intervention it is; an adapter beside another one is what the subject wears."""
-    named = [name for name in ("steer", "prompts") if name in given]
+    named = [name for name in ("steer", "prompts") if getattr(doses, name) is not None]
     if len(named) > 1:
         raise UsageError("--steer and --prompts are two interventions. Give one of them.")
     kind = named[0] if named else "adapter"
-    if kind == "adapter" and "adapter" not in given:
+    if kind == "adapter" and doses.adapter is None:
         raise UsageError("Doses of what? Give --steer FILE, --adapter DIR or --prompts NAME,NAME.")
     needs = {"layers": "steer", "strengths": "steer", "alphas": "adapter", "prompt_on_beliefs": "prompts"}
     for name, wanted in needs.items():
-        if name in given and kind != wanted:
+        if getattr(doses, name) and kind != wanted:
             raise UsageError(f"--{name.replace('_', '-')} goes with --{wanted}, which is not what is given in doses.")
     return kind
 
 
-def _doses(kind: str, params: Mapping[str, Any]) -> tuple[float, ...] | tuple[str, ...]:
+def _doses(kind: str, doses: Doses) -> tuple[float, ...] | tuple[str, ...]:
     if kind == "prompts":
-        return tuple(name.strip() for name in params["prompts"].split(",") if name.strip())
-    name = "strengths" if kind == "steer" else "alphas"
-    return amounts(params[name], f"--{name}")
+        return tuple(name.strip() for name in (doses.prompts or "").split(",") if name.strip())
+    if kind == "steer":
+        return amounts(_STRENGTHS if doses.strengths is None else doses.strengths, "--strengths")
+    return amounts(_ALPHAS if doses.alphas is None else doses.alphas, "--alphas")
 
 
 def amounts(text: str, option: str) -> tuple[float, ...]:

@@ -4,73 +4,49 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from maskbench.cli import judge_options, local_options
-from maskbench.cli.asked import given_options, sampled
-from maskbench.cli.console import environment, interruptible, print_blocks, print_json, say, stderr, with_rights
+from maskbench.cli.asked import with_given
+from maskbench.cli.commands import in_short
+from maskbench.cli.console import environment, interruptible, print_blocks, print_json, put, say, stderr, with_rights
+from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
     from maskbench.judges.exam.sitting import Result
 
-# Options of a judge in this process.
-_LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")
+_LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")  # of a judge in this process
+_HOW = ("connections", "timeout", "retries")
+_JUDGE = ("judge_style", "judge_prompts", "protocol", "judge_temperature", "judge_max_tokens", "judge_reasoning_tokens")
 
 
+@in_short(
+    "out short repeat stop-early wrong judge-style judge-prompts connections json dry-run",
+    "maskbench exam openai/gpt-4o --short",
+    "maskbench exam openai/gpt-4o --judge-style verdict --out exams/gpt-4o",
+)
+@takes(*_JUDGE, *_LOCAL, *_HOW)
 def exam(
-    ctx: typer.Context,
-    model: Annotated[
-        str,
-        typer.Argument(metavar="MODEL", help="The judge, as `maskbench run --judge` takes it."),
-    ],
-    repeat: Annotated[
-        int,
-        typer.Option(metavar="N", help="How often it sits the exam; do its verdicts repeat?", min=1),
-    ] = 1,
+    model: Annotated[str, option("MODEL", "The judge, as `maskbench run --judge` takes it.")],
+    /,
+    *,
+    repeat: Annotated[int, option("N", "How often it sits the exam; do its verdicts repeat?", limits=(1, None))] = 1,
     wrong: Annotated[
-        int, typer.Option(metavar="N", help="How many wrong verdicts to print in full; --json has all.", min=0)
+        int, option("N", "How many wrong verdicts to print in full; --json has all.", limits=(0, None))
     ] = 20,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="The exam's folder; one that is there goes on where it stopped.",
-            show_default="exams/TIME-MODEL",
-        ),
+        option("DIR", "The exam's folder; one that is there goes on where it stopped.", default="exams/TIME-MODEL"),
     ] = None,
-    short: Annotated[
-        bool,
-        typer.Option("--short", help="Eight replies of each rule: cheaper, and a weak rule passes more often."),
-    ] = False,
-    stop_early: Annotated[
-        bool,
-        typer.Option("--stop-early", help="Stop once the bar is missed whatever the rest would bring."),
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, with every answer.")] = False,
-    judge_style: judge_options.Style = "reasoning",
-    judge_prompts: judge_options.Prompts = None,
-    protocol: judge_options.JudgeProtocol = "maskbench",
-    judge_temperature: judge_options.Temperature = None,
-    judge_max_tokens: judge_options.MaxTokens = None,
-    judge_reasoning_tokens: judge_options.ReasoningTokens = None,
-    dtype: local_options.Dtype = "auto",
-    quantize: local_options.Quantize = None,
-    device: local_options.Device = None,
-    batch_tokens: local_options.BatchTokens = None,
-    threads: local_options.Threads = None,
-    trust_remote_code: local_options.TrustRemoteCode = False,
-    connections: judge_options.Connections = 32,
-    timeout: judge_options.Timeout = 300.0,
-    retries: judge_options.Retries = 5,
-    shared: judge_options.Shared = False,
-    dry_run: judge_options.DryRun = False,
+    short: Annotated[bool, flag("Eight replies of each rule: cheaper, and a weak rule passes more often.")] = False,
+    stop_early: Annotated[bool, flag("Stop once the bar is missed whatever the rest would bring.")] = False,
+    json: Annotated[bool, flag("Print JSON, with every answer.")] = False,
+    shared: Shared = False,
+    dry_run: DryRun = False,
+    **given: Any,
 ) -> None:
     """Qualify a judge: constructed replies with a known right verdict, asked exactly as in a run, scored by rule.
 
@@ -82,8 +58,9 @@ def exam(
     from maskbench.models.names import check_name
 
     check_name(model)
-    given = given_options(ctx)
     settings = _settings(model, given)
+    given |= {name: how for name, how in (("short", short), ("stop_early", stop_early)) if how}
+    given |= {} if repeat == 1 else {"repeat": repeat}
     if dry_run:
         return _print_forecast(settings, out, repeat, short)
     folder = out or Path("exams") / default_name(model, datetime.now().strftime("%Y%m%d-%H%M%S"))
@@ -99,7 +76,7 @@ def exam(
         print_blocks(list(blocks(result, wrong)))
         line = _line(settings.judge, folder, given)
         say(f"Every answer is in {folder}. To print this again, and to ask again for what failed:\n  {line}")
-    raise typer.Exit(EXIT_CODES[result.score.standing])
+    raise SystemExit(EXIT_CODES[result.score.standing])
 
 
 def _settings(model: str, given: dict[str, Any]) -> Settings:
@@ -107,11 +84,9 @@ def _settings(model: str, given: dict[str, Any]) -> Settings:
     from maskbench.models.hf.opening import check_options
 
     start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("protocol", "maskbench"))
-    how = {option: given[option] for option in ("connections", "timeout", "retries", *_LOCAL) if option in given}
-    prompts = str(given["judge_prompts"]) if "judge_prompts" in given else None
-    made = replace(start, judge_sampling=sampled(start.judge_sampling, given, "judge_"), judge_prompts=prompts, **how)
-    check_options(made)
-    return made
+    settings = with_given(start, given)
+    check_options(settings)
+    return settings
 
 
 def _examine(
@@ -143,4 +118,4 @@ def _print_forecast(settings: Settings, out: Path | None, repeat: int, short: bo
     from maskbench.judges.exam.sitting import forecast
 
     left, tokens = forecast(settings, out, repeat, paper_for(settings.judge, short))
-    typer.echo(f"{left:,} verdicts are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called.")
+    put(f"{left:,} verdicts are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called.")

@@ -6,13 +6,14 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-import typer
+from cyclopts import Group
 
-from maskbench.cli import judge_options, local_options, options
-from maskbench.cli.asked import given_options, sampled
-from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_summary, say, stderr, stdout
+from maskbench.cli.asked import with_given
+from maskbench.cli.commands import in_short
+from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_summary, put, say, stderr, stdout
+from maskbench.cli.options import SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.plain import plain
 from maskbench.runs.folder import RunFolder
@@ -23,77 +24,74 @@ if TYPE_CHECKING:
     from maskbench.judges.second_look import Look
     from maskbench.types import Json
 
-_SECOND = "A second look"
+_SECOND = Group("A second look", sort_key=2)
+_AGAIN = (  # what may be asked otherwise than in the run
+    *("numeric_judge", "protocol", "judge_style", "judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
+    *("judge_prompts", "device", "batch_tokens", "threads", "connections", "timeout", "retries"),
+)
+_SAID = {
+    "numeric_judge": "the judge",
+    "judge_max_tokens": f"{SAME}, and of another style as `maskbench run` has it",
+    "judge_prompts": f"{SAME}; packaged: the packaged ones",
+}
 
 
+class _Second(TypedDict, total=False):
+    verdicts: Annotated[str, option("NAME", "The first judge's verdict set.", default="the run's own", group=_SECOND)]
+    second_share: Annotated[float, option("X", "The share of the others that is drawn.", default="0.1", group=_SECOND)]
+    second_below: Annotated[
+        float,
+        option(
+            "X",
+            "The probability below which a verdict is unsure, where the first judge gave one; C, D and unreadable ones "
+            "always are.",
+            default="0.9",
+            group=_SECOND,
+        ),
+    ]
+    second_seed: Annotated[int, option("N", "Draws the share.", limits=(0, None), default="0", group=_SECOND)]
+
+
+@in_short(
+    "judge name list second verdicts numeric-judge judge-style judge-prompts connections dry-run",
+    "maskbench judge runs/A --judge openai/gpt-4o",
+    "maskbench judge runs/A --second openai/gpt-4o --name closer",
+)
+@takes(*_AGAIN, own=_Second, default=SAME, defaults=_SAID)
 def judge(
-    ctx: typer.Context,
-    run: options.Run,
+    run: Run,
+    /,
+    *,
     judge: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="The model that judges every reply: SERVICE/NAME, or what else `maskbench run --judge` takes.",
-            show_default="none; the set's, where --name goes on with one",
+        option(
+            "MODEL",
+            "The model that judges every reply: SERVICE/NAME, or what else `maskbench run --judge` takes.",
+            default="none; the set's, where --name goes on with one",
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What to call these verdicts; a set of that name goes on where it stopped.",
-            show_default="the judge's name",
+        option(
+            "NAME",
+            "What to call these verdicts; a set of that name goes on where it stopped.",
+            default="the judge's name",
         ),
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the run's verdict sets, and judge nothing.")] = False,
+    list_: Annotated[bool, flag("List the run's verdict sets, and judge nothing.", name="--list")] = False,
     second: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="In place of --judge: a stronger model that judges only scenarios with a verdict that the first judge "
-            "was unsure of, and a random share of the others; rates are weighted by that.",
-            show_default="none",
-            rich_help_panel=_SECOND,
+        option(
+            "MODEL",
+            "In place of --judge: a stronger model that judges only scenarios with a verdict that the first judge was "
+            "unsure of, and a random share of the others; rates are weighted by that.",
+            default="none",
+            group=_SECOND,
         ),
     ] = None,
-    verdicts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The first judge's verdict set.",
-            show_default="the run's own",
-            rich_help_panel=_SECOND,
-        ),
-    ] = None,
-    second_share: Annotated[
-        float,
-        typer.Option(metavar="X", help="The share of the others that is drawn.", rich_help_panel=_SECOND),
-    ] = 0.1,
-    second_below: Annotated[
-        float,
-        typer.Option(
-            metavar="X",
-            help="The probability below which a verdict is unsure, where the first judge gave one; C, D and unreadable "
-            "ones always are.",
-            rich_help_panel=_SECOND,
-        ),
-    ] = 0.9,
-    second_seed: Annotated[int, typer.Option(metavar="N", help="Draws the share.", min=0, rich_help_panel=_SECOND)] = 0,
-    numeric_judge: judge_options.NumericJudge = None,
-    protocol: judge_options.JudgeProtocolAgain = None,
-    judge_style: judge_options.StyleAgain = None,
-    judge_temperature: judge_options.TemperatureAgain = None,
-    judge_max_tokens: judge_options.MaxTokensAgain = None,
-    judge_reasoning_tokens: judge_options.ReasoningTokensAgain = None,
-    judge_prompts: judge_options.PromptsAgain = None,
-    device: local_options.DeviceAgain = None,
-    batch_tokens: local_options.BatchTokensAgain = None,
-    threads: local_options.ThreadsAgain = None,
-    rules: options.RulesOfRun = None,
-    connections: judge_options.ConnectionsAgain = None,
-    timeout: judge_options.TimeoutAgain = None,
-    retries: judge_options.RetriesAgain = None,
-    dry_run: judge_options.DryRun = False,
+    rules: RulesOfRun = None,
+    dry_run: DryRun = False,
+    **given: Any,
 ) -> None:
     """Judge the stored replies of RUN once more, into a verdict set of its own; the subject is not asked.
 
@@ -105,10 +103,9 @@ def judge(
         return _list(folder)
     if judge is not None and second is not None:
         raise UsageError("--judge judges everything and --second a part of it. Give one of them.")
-    given = given_options(ctx)
     if second is None:
         _check_no_second(given)
-    chosen, settings, look = _chosen(folder, name, judge or second, given)
+    chosen, settings, look = _chosen(folder, name, judge or second, {**given, **({"second": second} if second else {})})
     if look and (warning := _no_confidence(folder, chosen, look)):
         say(f"Beware: {warning}")
     if dry_run:
@@ -117,7 +114,7 @@ def judge(
     print_summary(summary)
     say(f"These verdicts are in {run} as {chosen}. To score by them: {_line('score', run, '--verdicts', chosen)}")
     if summary["withheld"]:
-        raise typer.Exit(TOO_MANY_ERRORS)
+        raise SystemExit(TOO_MANY_ERRORS)
     return None
 
 
@@ -178,19 +175,9 @@ def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
     start = settings.judge_sampling if protocol == settings.protocol else judge_sampling(protocol, style)
     if style != settings.judge_style:
         start = replace(start, max_tokens=judge_sampling(protocol, style).max_tokens)
-    same = (
-        *("numeric_judge", "judge_style", "protocol", "connections", "timeout", "retries"),
-        *("device", "batch_tokens", "threads"),
-    )
-    made = replace(
-        settings,
-        judge_sampling=sampled(start, given, "judge_"),
-        **{option: given[option] for option in same if option in given},
-    )
-    if "judge_prompts" not in given:
-        return made
-    prompts = str(given["judge_prompts"])
-    return replace(made, judge_prompts=None if prompts == "packaged" else prompts)
+    packaged = str(given.get("judge_prompts")) == "packaged"
+    changed = with_given(replace(settings, judge_sampling=start), given)
+    return replace(changed, judge_prompts=None) if packaged else changed
 
 
 def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, rules: str | None) -> Json:
@@ -219,7 +206,7 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
     from maskbench.judges.judge_again import forecast
 
     left, tokens = forecast(folder, settings, name, look)
-    typer.echo(
+    put(
         f"{left:,} verdicts by {plain(settings.judge)} are to be had for {plain(name)}, from requests of about "
         f"{tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
     )

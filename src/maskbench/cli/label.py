@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import Group
 
-from maskbench.cli import options
 from maskbench.cli.console import print_blocks, print_json, say
+from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
 from maskbench.runs.folder import RunFolder
@@ -23,65 +23,55 @@ if TYPE_CHECKING:
     from maskbench.judges.people.labels import LabelStore
     from maskbench.pages.server.serving import LocalServer
 
-_SAMPLE = "The sample"
+_SAMPLE = Group("The sample", sort_key=2)
 
 
 def label(
-    run: options.Run,
-    rater: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who labels.", show_default="typed on the page")
-    ] = None,
+    run: Run,
+    /,
+    *,
+    rater: Annotated[str | None, option("NAME", "Who labels.", default="typed on the page")] = None,
     adjudicate: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Show NAME only the replies on which raters differ; what NAME says stands in place of their labels.",
-            show_default="none",
+        option(
+            "NAME",
+            "Show NAME only the replies on which raters differ; what NAME says stands in place of their labels.",
+            default="none",
         ),
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Scenarios to label. A larger number later adds some and keeps all labels.",
-            min=1,
-            show_default="150",
-            rich_help_panel=_SAMPLE,
+        option(
+            "N",
+            "Scenarios to label. A larger number later adds some and keeps all labels.",
+            limits=(1, None),
+            default="150",
+            group=_SAMPLE,
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Draws the sample.", min=0, show_default="0", rich_help_panel=_SAMPLE),
-    ] = None,
+    seed: Annotated[int | None, option("N", "Draws the sample.", limits=(0, None), default="0", group=_SAMPLE)] = None,
     verdicts: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The verdict set by whose outcomes the sample is stratified.",
-            show_default="the run's own",
-            rich_help_panel=_SAMPLE,
+        option(
+            "NAME",
+            "The verdict set by whose outcomes the sample is stratified.",
+            default="the run's own",
+            group=_SAMPLE,
         ),
     ] = None,
-    export: Annotated[
+    out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.csv",
-            help="Write all labels to FILE; with --rater NAME's alone, and what is left. Nothing is served.",
-            show_default="none",
+        option(
+            "FILE.csv",
+            "Write all labels to FILE; with --rater NAME's alone, and what is left. Nothing is served.",
+            default="none",
         ),
     ] = None,
     import_: Annotated[
-        Path | None,
-        typer.Option("--import", metavar="FILE.csv", help="Take labels in from FILE.", show_default="none"),
+        Path | None, option("FILE.csv", "Take labels in from FILE.", name="--import", default="none")
     ] = None,
-    port: Annotated[
-        int,
-        typer.Option(metavar="N", help="The port on 127.0.0.1.", min=0, max=65535, show_default="the last one, or any"),
-    ] = 0,
-    opens: Annotated[
-        bool | None,
-        typer.Option("--open/--no-open", help="Show it in a browser.", show_default="where there is a display"),
-    ] = None,
+    port: Annotated[int, option("N", "The port on 127.0.0.1.", limits=(0, 65535), default="the last one, or any")] = 0,
+    opens: Opens = None,
 ) -> None:
     """Have people label a sample of RUN's replies, on a page on this machine, blind to the judge.
 
@@ -93,14 +83,14 @@ def label(
 
     if adjudicate and rater:
         raise UsageError("--rater labels and --adjudicate decides: give one of them.")
-    if adjudicate and (import_ or export):
+    if adjudicate and (import_ or out):
         raise UsageError("--adjudicate is for the page. Leave it out: a file has the names and roles of all in it.")
-    if rater and import_ and not export:
+    if rater and import_ and not out:
         raise UsageError("--import takes the names that are in the file. Leave --rater out.")
-    if export and export.exists() and export != import_:
+    if out and out.exists() and out != import_:
         raise UsageError(
-            f"--export {export}: there is such a file, which may hold labels that are nowhere else. Take them in first "
-            f"(--import {export}), or give another."
+            f"--out {out}: there is such a file, which may hold labels that are nowhere else. Take them in first "
+            f"(--import {out}), or give another."
         )
     folder = RunFolder(run)
     settings, store = folder.settings(), folder.store()
@@ -112,13 +102,13 @@ def label(
     if import_:
         new, known = spreadsheet.read(labels, scenarios, import_)
         say(f"{new} labels taken in from {import_}; {known} were there already.")
-    if export:
+    if out:
         if rater:
-            had, left = spreadsheet.write_for(labels, scenarios, export, rater)
-            say(f"{had} labels by {rater} and {left} replies that {rater} has still to label are in {export}.")
+            had, left = spreadsheet.write_for(labels, scenarios, out, rater)
+            say(f"{had} labels by {rater} and {left} replies that {rater} has still to label are in {out}.")
         else:
-            say(f"{spreadsheet.write(labels, scenarios, export)} labels are in {export}.")
-    if not (import_ or export):
+            say(f"{spreadsheet.write(labels, scenarios, out)} labels are in {out}.")
+    if not (import_ or out):
         _serve(labels, scenarios, rater, adjudicate, port, opens)
         say(_closing(run, labels, scenarios))
 
@@ -187,11 +177,13 @@ def _serve(
 
 
 def agreement(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder with labels.")],
-    verdicts: options.Verdicts = None,
-    rules: options.RulesOfRun = None,
-    worst: Annotated[int, typer.Option(metavar="N", help="Disagreements to print, the worst first.", min=0)] = 5,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, all disagreements too.")] = False,
+    run: Annotated[Path, option("RUN", "A run's folder with labels.")],
+    /,
+    *,
+    verdicts: Verdicts = None,
+    rules: RulesOfRun = None,
+    worst: Annotated[int, option("N", "Disagreements to print, the worst first.", limits=(0, None))] = 5,
+    json: Annotated[bool, flag("Print everything as JSON, all disagreements too.")] = False,
 ) -> None:
     """Hold the judge of RUN against the people who labelled it, and raters against each other. Asks no model."""
     from maskbench.judges.people.against_judge import measured

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
-import typer
+from cyclopts import Group
 
+from maskbench.cli.commands import in_short
 from maskbench.cli.console import environment, print_json, say, stdout
-from maskbench.cli.local_options import DEVICES, THREADS
+from maskbench.cli.options import flag, option, takes
 from maskbench.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -26,147 +27,106 @@ if TYPE_CHECKING:
 LINE_SECONDS = 5.0
 _BARS = "▁▂▃▄▅▆▇█"
 _ROWS = 6  # of the printed curve
-_WHAT, _HOW, _WHERE = "What is learned", "How it is learned", "The model"
+_WHAT, _HOW = Group("What is learned", sort_key=2), Group("How it is learned", sort_key=3)
 
 
+class _Recipe(TypedDict, total=False):
+    data: Annotated[
+        str,
+        option(
+            "builtin|sandbox|FILE",
+            "Texts to train on, never evaluated scenarios; docs/lorra.md has the format of a file.",
+            default="builtin; for pinocchio sandbox",
+            group=_WHAT,
+        ),
+    ]
+    alpha: Annotated[
+        float,
+        option(
+            "X",
+            "How far the hidden states are to move, in contrast vectors.",
+            default="lorra 5, prompt-distill 1",
+            group=_WHAT,
+        ),
+    ]
+    retain: Annotated[
+        float,
+        option(
+            "X",
+            "The weight of the loss that keeps neutral text as it is.",
+            default="lorra 0, prompt-distill 1",
+            group=_WHAT,
+        ),
+    ]
+    honest: Annotated[
+        str,
+        option(
+            "TEXT",
+            "lorra: the sentence that makes T+.",
+            default="Give a truthful answer.",
+            group=_WHAT,
+            allow_leading_hyphen=True,
+        ),
+    ]
+    dishonest: Annotated[
+        str,
+        option(
+            "TEXT",
+            "lorra: the sentence that makes T−.",
+            default="Give an untruthful answer.",
+            group=_WHAT,
+            allow_leading_hyphen=True,
+        ),
+    ]
+    system_prompt: Annotated[
+        str, option("NAME|FILE", "prompt-distill: the developer's system prompt.", default="honest", group=_WHAT)
+    ]
+    target_layers: Annotated[
+        str,
+        option(
+            "N,N...",
+            "Where hidden states are compared, numbered from 0; a LoRA is on every layer up to the last.",
+            default="by depth: 9,11,13,15,17,19 of 32",
+            group=_HOW,
+        ),
+    ]
+    modules: Annotated[
+        str, option("NAME,NAME...", "The linear layers that get a LoRA.", default="q_proj,v_proj", group=_HOW)
+    ]
+    rank: Annotated[int, option("N", "Of the LoRA.", default="8", group=_HOW)]
+    rate: Annotated[float, option("X", "The learning rate.", default="0.0003", group=_HOW)]
+    steps: Annotated[int, option("N", "Of training.", default="70", group=_HOW)]
+    batch: Annotated[
+        int, option("N", "Texts a step, and as many neutral ones with --retain.", default="16", group=_HOW)
+    ]
+    answer_tokens: Annotated[int, option("N", "How much of an answer is compared.", default="64", group=_HOW)]
+    at_once: Annotated[
+        int, option("N", "Texts in memory at a time; fewer where it runs out.", default="32", group=_HOW)
+    ]
+    seed: Annotated[int, option("N", "Of first weights, order, and the sandbox's texts.", default="0", group=_HOW)]
+
+
+@in_short(
+    "out variant data alpha system-prompt target-layers rank steps device json",
+    "maskbench lorra pinocchio --out adapter",
+    "maskbench lorra Qwen/Qwen3-8B --variant prompt-distill --out adapter",
+)
+@takes("dtype", "device", "threads", "trust_remote_code", own=_Recipe, defaults={"threads": "torch's own"})
 def lorra(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="pinocchio, a folder, or a name on the hub.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the adapter; the same goes on with it.")],
+    model: Annotated[str, option("MODEL", "pinocchio, a folder, or a name on the hub.")],
+    /,
+    *,
+    out: Annotated[Path, option("DIR", "The folder of the adapter; the same goes on with it.")],
     variant: Annotated[
         Literal["lorra", "prompt-distill"],
-        typer.Option(
-            metavar="lorra|prompt-distill",
-            help="lorra: honest minus dishonest template. prompt-distill: with a developer's prompt minus without.",
-            rich_help_panel=_WHAT,
+        option(
+            "lorra|prompt-distill",
+            "lorra: honest minus dishonest template. prompt-distill: with a developer's prompt minus without.",
+            group=_WHAT,
         ),
     ] = "lorra",
-    data: Annotated[
-        str | None,
-        typer.Option(
-            metavar="builtin|sandbox|FILE",
-            help="Texts to train on, never evaluated scenarios; docs/lorra.md has the format of a file.",
-            show_default="builtin; for pinocchio sandbox",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            help="How far the hidden states are to move, in contrast vectors.",
-            show_default="lorra 5, prompt-distill 1",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    retain: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            help="The weight of the loss that keeps neutral text as it is.",
-            show_default="lorra 0, prompt-distill 1",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    honest: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="lorra: the sentence that makes T+.",
-            show_default="Give a truthful answer.",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    dishonest: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="lorra: the sentence that makes T−.",
-            show_default="Give an untruthful answer.",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    system_prompt: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            help="prompt-distill: the developer's system prompt.",
-            show_default="honest",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    target_layers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N,N...",
-            help="Where hidden states are compared, numbered from 0; a LoRA is on every layer up to the last.",
-            show_default="by depth: 9,11,13,15,17,19 of 32",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    modules: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,NAME...",
-            help="The linear layers that get a LoRA.",
-            show_default="q_proj,v_proj",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    rank: Annotated[
-        int | None, typer.Option(metavar="N", help="Of the LoRA.", show_default="8", rich_help_panel=_HOW)
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option(metavar="X", help="The learning rate.", show_default="0.0003", rich_help_panel=_HOW)
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(metavar="N", help="Of training.", show_default="70", rich_help_panel=_HOW)
-    ] = None,
-    batch: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Texts a step, and as many neutral ones with --retain.",
-            show_default="16",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    answer_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="How much of an answer is compared.", show_default="64", rich_help_panel=_HOW),
-    ] = None,
-    at_once: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Texts in memory at a time; fewer where it runs out.",
-            show_default="32",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Of first weights, order, and the sandbox's texts.",
-            show_default="0",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    dtype: Annotated[
-        str, typer.Option(metavar="auto|fp32|bf16|fp16", help="Precision of the model.", rich_help_panel=_WHERE)
-    ] = "auto",
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help=DEVICES, show_default="cuda where there is one", rich_help_panel=_WHERE),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(metavar="N", help=THREADS, min=1, show_default="torch's own", rich_help_panel=_WHERE),
-    ] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code that comes with the model.", rich_help_panel=_WHERE)
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the record of the adapter as JSON.")] = False,
+    json: Annotated[bool, flag("Print the record of the adapter as JSON.")] = False,
+    **given: Any,
 ) -> None:
     """Train a PEFT adapter that makes a model more honest: LoRRA after Zou et al. 2023, or a prompt distilled.
 
@@ -179,25 +139,12 @@ def lorra(
     from maskbench.models.hf.threads import using
 
     name = model.removeprefix("hf/")
-    given = {
-        "data": data,
-        "alpha": alpha,
-        "retain": retain,
-        "honest": honest,
-        "dishonest": dishonest,
-        "system_prompt": system_prompt,
-        "target_layers": _numbers(target_layers),
-        "modules": _names(modules),
-        "rank": rank,
-        "rate": rate,
-        "steps": steps,
-        "batch": batch,
-        "answer_tokens": answer_tokens,
-        "at_once": at_once,
-        "seed": seed,
-    }
-    chosen = recipe(variant, name, **{option: value for option, value in given.items() if value is not None})
-    loaded = load(name, dtype=dtype, device=device, trust_remote_code=trust_remote_code, environ=environment())
+    where = {part: given.pop(part) for part in ("dtype", "device", "trust_remote_code", "threads") if part in given}
+    threads = where.pop("threads", None)
+    for part, read in (("target_layers", _numbers), ("modules", _names)):
+        given |= {part: read(given[part])} if part in given else {}
+    chosen = recipe(variant, name, **given)
+    loaded = load(name, **where, environ=environment())
     with _stopping() as stopped, using(threads):
         try:
             trained = train(loaded, chosen, out, watch=_lines(chosen.steps), stopped=stopped)
@@ -206,17 +153,15 @@ def lorra(
     print_json(trained.about) if json else _show(trained)
 
 
-def _numbers(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
+def _numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise UsageError(f"--target-layers {text}: give layer numbers with commas between, such as 1,2,3.") from None
 
 
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 @contextmanager

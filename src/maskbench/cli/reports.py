@@ -9,39 +9,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from maskbench.cli import options
-from maskbench.cli.console import say
+from maskbench.cli.console import put, say
+from maskbench.cli.options import OneRuleSet, Opens, Public, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.disk import create
 
 
 def report(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN...", help="Run folders; with several, all are held against the first."),
-    ] = None,
+    *runs: Annotated[Path, option("RUN", "Run folders; with several, all are held against the first.")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where the page goes.",
-            show_default="RUN/report.html; with several runs ./report.html",
-        ),
+        option("FILE", "Where the page goes.", default="RUN/report.html; with several runs ./report.html"),
     ] = None,
-    rules: options.RulesOfAll = None,
-    verdicts: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="A verdict set, of every run.", show_default="each run's own"),
-    ] = None,
+    rules: RulesOfAll = None,
+    verdicts: Annotated[str | None, option("NAME", "A verdict set, of every run.", default="each run's own")] = None,
     include_text: Annotated[
         bool,
-        typer.Option(
-            "--include-text",
-            help="Put scenarios and replies into the page for any set, not only for starter and sandbox. Think before: "
-            "a page that is passed on can end in training data, and then the set measures nothing any more (that is "
-            "what a canary in its rows warns of); and its licence may forbid it.",
+        flag(
+            "Put scenarios and replies into the page for any set, not only for starter and sandbox. Think before: a "
+            "page that is passed on can end in training data, and then the set measures nothing any more (that is what "
+            "a canary in its rows warns of); and its licence may forbid it.",
         ),
     ] = False,
 ) -> None:
@@ -62,7 +49,7 @@ def report(
     if len(runs) == 1 and (runs[0] / "dose.json").is_file():
         page = dose_page.render(runs[0])
     else:
-        page = render(runs, rules=rules, verdicts=verdicts, include_text=include_text)
+        page = render(list(runs), rules=rules, verdicts=verdicts, include_text=include_text)
     replaced = ", in place of the one that was there" if place.exists() else ""
     _write(place, page.html)
     given = {"rules": rules, "verdicts": verdicts}
@@ -84,22 +71,18 @@ def _write(place: Path, text: str) -> None:
 
 
 def view(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="A folder with runs in it.")] = Path("runs"),
-    port: Annotated[
-        int, typer.Option(metavar="N", help="The port on 127.0.0.1.", min=0, max=65535, show_default="a free one")
-    ] = 0,
-    opens: Annotated[
-        bool | None,
-        typer.Option("--open/--no-open", help="Show it in a browser.", show_default="where there is a display"),
-    ] = None,
-    rules: options.OneRuleSet = "reference",
-    public: options.Public = None,
+    folder: Annotated[Path, option("DIR", "A folder with runs in it.")] = Path("runs"),
+    /,
+    *,
+    port: Annotated[int, option("N", "The port on 127.0.0.1.", limits=(0, 65535), default="a free one")] = 0,
+    opens: Opens = None,
+    rules: OneRuleSet = "reference",
+    public: Public = None,
     include_text: Annotated[
         bool,
-        typer.Option(
-            "--include-text",
-            help="Show scenarios and replies of every set, not only of those whose licence allows it. A page that is "
-            "saved and passed on can end in training data, and then the set measures nothing any more.",
+        flag(
+            "Show scenarios and replies of every set, not only of those whose licence allows it. A page that is saved "
+            "and passed on can end in training data, and then the set measures nothing any more.",
         ),
     ] = False,
 ) -> None:
@@ -128,7 +111,7 @@ def view(
 
 def announce(link: str) -> None:
     """Print the link of a server, and how to go about with it."""
-    typer.echo(link)
+    put(link)
     say(
         "Open this link in a browser on this machine; it holds a token, so keep it to yourself. Ctrl-C ends the server."
     )

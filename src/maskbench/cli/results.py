@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
-from maskbench.cli import options
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     check_form,
@@ -16,57 +13,58 @@ from maskbench.cli.console import (
     resume_line,
     say,
 )
+from maskbench.cli.options import Format, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
 
 
 def score(
-    folder: options.Run,
-    rules: options.RulesOfRun = None,
-    verdicts: options.Verdicts = None,
+    run: Run,
+    /,
+    *,
+    rules: RulesOfRun = None,
+    verdicts: Verdicts = None,
     labels_from: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RUN",
-            help="Correct by the labels of another RUN with the same judge; what that assumes is printed with it.",
-            show_default="the run's own labels, if any",
+        option(
+            "RUN",
+            "Correct by the labels of another RUN with the same judge; what that assumes is printed with it.",
+            default="the run's own labels, if any",
         ),
     ] = None,
-    format: options.Format = "text",
-    json: Annotated[bool, typer.Option("--json", help="Print summary.json for these rules.")] = False,
+    format: Format = "text",
+    json: Annotated[bool, flag("Print summary.json for these rules.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
     from maskbench.results.scored import result
 
     check_form(format, json=json)
-    if labels_from and labels_from.resolve() == folder.resolve():
+    if labels_from and labels_from.resolve() == run.resolve():
         raise UsageError(
             f"--labels-from {labels_from} is the run itself, whose own labels are taken anyway. Leave it out."
         )
-    summary = result(RunFolder(folder), rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
+    summary = result(RunFolder(run), rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
     if json:
         print_json(summary)
     else:
         print_summary(summary, format)
     if summary["withheld"]:
-        raise typer.Exit(TOO_MANY_ERRORS)
+        raise SystemExit(TOO_MANY_ERRORS)
 
 
 def export(
-    folder: options.Run,
+    run: Run,
+    /,
+    *,
     format: Annotated[
-        Literal["jsonl", "csv", "parquet", "published"],
-        typer.Option(metavar="FORM", help="jsonl, csv, parquet or published."),
+        Literal["jsonl", "csv", "parquet", "published"], option("FORM", "jsonl, csv, parquet or published.")
     ],
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write.", show_default="stdout; parquet and published need one"),
+    out: Annotated[
+        Path | None, option("FILE", "Where to write.", default="stdout; parquet and published need one")
     ] = None,
-    rules: options.RulesOfRun = None,
-    verdicts: options.Verdicts = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="CSV: leave text as it is that a spreadsheet could take for a formula.")
-    ] = False,
+    rules: RulesOfRun = None,
+    verdicts: Verdicts = None,
+    raw: Annotated[bool, flag("CSV: leave text as it is that a spreadsheet could take for a formula.")] = False,
 ) -> None:
     """Write a row a scenario: replies, verdicts, belief, outcome, and every failure as what it is.
 
@@ -75,11 +73,11 @@ def export(
     from maskbench.interop.export import write
     from maskbench.method.asks import VERDICTS
 
-    written = write(folder, rules, format, to, raw=raw, verdicts=verdicts)
-    if to is not None:
-        say(f"The rows are in {to}.")
+    written = write(RunFolder(run), rules, format, out, raw=raw, verdicts=verdicts)
+    if out is not None:
+        say(f"The rows are in {out}.")
     if written.left_out:
         lost = "1 scenario that is" if written.left_out == 1 else f"{written.left_out:,} scenarios that are"
         is_own = verdicts in (None, VERDICTS)
-        go_on = f"To go on:\n  {resume_line(folder)}" if is_own else f"{written.go_on}."
+        go_on = f"To go on:\n  {resume_line(run)}" if is_own else f"{written.go_on}."
         say(f"Left out: {lost} not done. {go_on}")

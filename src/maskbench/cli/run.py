@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from maskbench.cli import judge_options, local_options, options
-from maskbench.cli.asked import EMBEDDED, given_options, new, resumed
+from maskbench.cli.asked import EMBEDDED, new, resumed
+from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     environment,
@@ -26,79 +24,67 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
+from maskbench.cli.options import LOCAL, OPTIONS, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, default_name
-from maskbench.settings import SUBJECT_SAMPLING, Settings
+from maskbench.settings import Settings
 
 if TYPE_CHECKING:
     from maskbench.models.hf.opening import Stock
     from maskbench.types import Json
 
 
+@in_short(
+    "judge scenarios out sample limit statements system-prompt rules connections dry-run",
+    "maskbench run",
+    "maskbench run vllm/mine --judge openai/gpt-4o --scenarios starter --out a",
+)
+@takes(*OPTIONS)
 def run(
-    ctx: typer.Context,
-    model: options.Model = None,
-    judge: judge_options.Judge = None,
-    numeric_judge: judge_options.NumericJudge = None,
-    scenarios: options.Scenarios = None,
-    out: options.Out = None,
-    fresh: options.Fresh = False,
-    archetype: options.Archetype = None,
-    sample: options.Sample = None,
-    limit: options.Limit = None,
-    system_prompt: options.SystemPrompt = None,
-    prompt_on_beliefs: options.PromptOnBeliefs = False,
-    statements: options.Statements = 1,
-    beliefs: options.Beliefs = 3,
-    temperature: options.Temperature = SUBJECT_SAMPLING.temperature,
-    max_tokens: options.MaxTokens = SUBJECT_SAMPLING.max_tokens,
-    reasoning_tokens: options.ReasoningTokens = SUBJECT_SAMPLING.reasoning_tokens,
-    on_truncation: options.OnTruncation = "judge",
-    filtered: options.FilteredAs = "error",
-    seed: options.Seed = 0,
-    send_seed: options.SendSeed = False,
-    template_args: options.TemplateArgs = None,
-    extra_body: options.ExtraBody = None,
-    placebo: options.Placebo = False,
-    check_provided: options.CheckProvided = False,
-    self_report: options.SelfReport = False,
-    traces: options.Traces = False,
-    adapter: local_options.Adapter = None,
-    adapters: local_options.Adapters = None,
-    steer: local_options.Steer = None,
-    layers: local_options.Layers = None,
-    strength: local_options.Strength = 1.0,
-    dtype: local_options.Dtype = "auto",
-    quantize: local_options.Quantize = None,
-    device: local_options.Device = None,
-    batch_tokens: local_options.BatchTokens = None,
-    threads: local_options.Threads = None,
-    trust_remote_code: local_options.TrustRemoteCode = False,
-    protocol: judge_options.JudgeProtocol = "maskbench",
-    judge_style: judge_options.Style = "reasoning",
-    judge_temperature: judge_options.Temperature = None,
-    judge_max_tokens: judge_options.MaxTokens = None,
-    judge_reasoning_tokens: judge_options.ReasoningTokens = None,
-    judge_prompts: judge_options.Prompts = None,
-    rules: options.RuleSetName = "reference",
-    max_error_rate: options.MaxErrorRate = 0.05,
-    connections: judge_options.Connections = 32,
-    timeout: judge_options.Timeout = 300.0,
-    retries: judge_options.Retries = 5,
-    shared: judge_options.Shared = False,
-    dry_run: judge_options.DryRun = False,
+    model: Annotated[
+        str | None,
+        option(
+            "MODEL",
+            "The subject: SERVICE/NAME (openai/gpt-4o, openrouter/..., vllm/...), openai-api/SERVICE/NAME, "
+            "hf/NAME_OR_PATH (a transformers model in this process), scripted/FILE.json, "
+            "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Left out, the run in --out "
+            "goes on as it began.",
+            default="pinocchio",
+        ),
+    ] = None,
+    /,
+    *,
+    out: Annotated[
+        Path | None,
+        option("DIR", "The run's folder; a run that is there goes on.", default="runs/<time>-<subject>-<hash>"),
+    ] = None,
+    fresh: Annotated[
+        bool,
+        flag("Ask everything anew, as for a new checkpoint under the same name; the run in --out is moved aside."),
+    ] = False,
+    adapters: Annotated[
+        str | None,
+        option(
+            "PATTERN",
+            "Adapters, as in 'DIR/step_*': a run each in a folder of --out, compared with the first at the end.",
+            default="none",
+            group=LOCAL,
+        ),
+    ] = None,
+    shared: Shared = False,
+    dry_run: DryRun = False,
+    **given: Any,
 ) -> None:
     """Measure whether MODEL says what it believes, and print the result.
 
     Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 130 interrupted.
     """
-    given = given_options(ctx)
     if out is not None and (restored := RunFolder(out).restore()):
         say(restored)
     if model is None and out is not None and adapters is None:
         settings = resumed(out, given)
     else:
-        settings = new(EMBEDDED if model is None else model, ctx.params, given)
+        settings = new(EMBEDDED if model is None else model, given)
     environ = environment()
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file. Give the run a folder of its own.")
@@ -116,7 +102,7 @@ def run(
     print_summary(summary)
     say(f"The run is in {folder}. To look at it:\n  {shlex.join(['maskbench', 'report', str(folder)])}")
     if summary["withheld"]:
-        raise typer.Exit(TOO_MANY_ERRORS)
+        raise SystemExit(TOO_MANY_ERRORS)
     return None
 
 
@@ -172,7 +158,7 @@ def _measure_adapters(
     print_blocks(list(blocks([folder / name for name in found], settings.rules)))
     say(f"The runs are in {folder}.")
     if any(summary["withheld"] for summary in summaries):
-        raise typer.Exit(TOO_MANY_ERRORS)
+        raise SystemExit(TOO_MANY_ERRORS)
 
 
 def _go_on(folder: Path) -> str:

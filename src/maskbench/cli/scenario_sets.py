@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from maskbench.cli.commands import Command, Group
-from maskbench.cli.console import WRONG, ArchetypeName, environment, print_blocks, say
+from maskbench.cli.commands import family
+from maskbench.cli.console import WRONG, environment, print_blocks, put, say
+from maskbench.cli.options import flag, option, scenario_sets
 from maskbench.errors import ScenarioError
 from maskbench.settings import Settings
+from maskbench.types import Archetype
 
-app = typer.Typer(cls=Group, help="List, show and check scenario sets.", no_args_is_help=True)
+Source = Annotated[str, option("NAME|PATH", "A scenario set.", completer=scenario_sets)]
 
 
-@app.command("list", cls=Command)
 def list_() -> None:
     """List the scenario sets that have names."""
     from maskbench.report.sections.before_run import sets
@@ -23,16 +22,13 @@ def list_() -> None:
     print_blocks(list(sets(known_sets())))
 
 
-@app.command("show", cls=Command)
 def show(
-    source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A scenario set.")],
-    task_id: Annotated[str, typer.Argument(metavar="TASK_ID", help="The scenario's task_id.")],
-    archetype: Annotated[
-        ArchetypeName | None, typer.Option(metavar="NAME", help="Where several have that task_id.")
-    ] = None,
-    prompts: Annotated[
-        bool, typer.Option("--prompts", help="Show what the judge is asked about each reply, too.")
-    ] = False,
+    source: Source,
+    task_id: Annotated[str, option("TASK_ID", "The scenario's task_id.", name="TASK_ID")],
+    /,
+    *,
+    archetype: Annotated[Archetype | None, option("NAME", "Where several have that task_id.")] = None,
+    prompts: Annotated[bool, flag("Show what the judge is asked about each reply, too.")] = False,
 ) -> None:
     """Show one scenario as the subject would see it, the pressured conversation first."""
     from maskbench.method.judge_ask import load_prompts
@@ -42,7 +38,7 @@ def show(
     known = open_set(source, environment())
     found = [scenario for scenario in known if scenario.task_id == task_id and archetype in (None, scenario.archetype)]
     if not found:
-        of = f" of {archetype.value}" if archetype else ""
+        of = f" of {archetype}" if archetype else ""
         example = next(iter(known))
         raise ScenarioError(
             f"{source} has no scenario {task_id!r}{of}. Ids look like {example.task_id!r} ({example.archetype}); "
@@ -53,8 +49,7 @@ def show(
         print_blocks(list(shown(scenario, settings, load_prompts() if prompts else None)))
 
 
-@app.command("validate", cls=Command)
-def validate(source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A scenario set.")]) -> None:
+def validate(source: Source, /) -> None:
     """Say everything that is wrong with a set, by file, row, column and remedy; then what is worth a note."""
     from maskbench.plain import plain
     from maskbench.scenarios import Remarks, open_set
@@ -63,14 +58,17 @@ def validate(source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A 
     environ = environment()
     problems = problems_of(source, environ)
     for problem in problems:
-        typer.echo(plain(str(problem)))
+        put(plain(str(problem)))
     if problems:
         say(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found.")
-        raise typer.Exit(WRONG)
+        raise SystemExit(WRONG)
     remarks, size = Remarks(), 0
     for scenario in open_set(source, environ):
         remarks.add(scenario)
         size += 1
-    typer.echo(f"{plain(source)}: nothing is wrong with its {size:,} scenario{'s' if size != 1 else ''}.")
+    put(f"{plain(source)}: nothing is wrong with its {size:,} scenario{'s' if size != 1 else ''}.")
     for line in remarks.lines(source):
-        typer.echo(plain(f"Note: {line}"))
+        put(plain(f"Note: {line}"))
+
+
+scenarios = family("scenarios", "List, show and check scenario sets.", (list_, show, validate))

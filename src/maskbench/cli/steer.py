@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from maskbench.cli.console import environment, say, stderr, stdout
-from maskbench.cli.local_options import DEVICES, QUANTISED, THREADS
+from maskbench.cli.options import option, takes
 from maskbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,53 +19,44 @@ if TYPE_CHECKING:
     from maskbench.models.hf.vectors import Vectors
 
 PINOCCHIO = "pinocchio"
+TOKENS = 4096  # read at once
 CHANCE = 0.05  # that the best of all layers does as well where nothing tells the sides apart
 NAMED = 5  # layers, of those that do best
 STRENGTH = 4  # of the command that is proposed: on pinocchio the best that leaves its beliefs alone
 
 
+@takes(
+    *("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code"),
+    defaults={"batch_tokens": str(TOKENS), "threads": "torch's own; of a small model one"},
+)
 def steer(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="pinocchio, a folder, or a name on the hub, with or without hf/.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the vectors go.")] = Path("vector.safetensors"),
+    model: Annotated[str, option("MODEL", "pinocchio, a folder, or a name on the hub, with or without hf/.")],
+    /,
+    *,
+    out: Annotated[Path, option("FILE", "Where the vectors go.")] = Path("vector.safetensors"),
     method: Annotated[
-        Literal["mean-difference", "pca", "logistic"],
-        typer.Option(metavar="NAME", help="mean-difference, pca or logistic."),
+        Literal["mean-difference", "pca", "logistic"], option("NAME", "mean-difference, pca or logistic.")
     ] = "mean-difference",
     contrast: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            help="builtin (honest and dishonest instructions, any chat model), sandbox or sandbox:SEED (pinocchio's "
-            "world), or a JSONL file of pairs.",
-            show_default="sandbox for pinocchio, else builtin",
+        option(
+            "NAME|FILE",
+            "builtin (honest and dishonest instructions, any chat model), sandbox or sandbox:SEED (pinocchio's world), "
+            "or a JSONL file of pairs.",
+            default="sandbox for pinocchio, else builtin",
         ),
     ] = None,
     position: Annotated[
         Literal["answer", "turn", "last"] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Where hidden states are taken: over the answer, over the last user's turn and what follows it, or "
-            "at the last token.",
-            show_default="answer where the pairs have one, else turn",
+        option(
+            "NAME",
+            "Where hidden states are taken: over the answer, over the last user's turn and what follows it, or at the "
+            "last token.",
+            default="answer where the pairs have one, else turn",
         ),
     ] = None,
-    adapter: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="A PEFT adapter to put on the model.", show_default="none")
-    ] = None,
-    dtype: Annotated[str, typer.Option(metavar="NAME", help="auto, fp32, bf16 or fp16.")] = "auto",
-    quantize: Annotated[str | None, typer.Option(metavar="NAME", help=QUANTISED, show_default="none")] = None,
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help=DEVICES, show_default="cuda where there is one")
-    ] = None,
-    batch_tokens: Annotated[int, typer.Option(metavar="N", help="Tokens read at once.", min=1)] = 4096,
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", help=THREADS, min=1, show_default="torch's own; of a small model one")
-    ] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code that the model brings along.")
-    ] = False,
+    adapter: Annotated[Path | None, option("DIR", "A PEFT adapter to put on the model.", default="none")] = None,
+    **given: Any,
 ) -> None:
     """Learn a direction towards honesty for each layer, and write them to a file that `maskbench run --steer` takes.
 
@@ -86,16 +75,16 @@ def steer(
         raise UsageError(f"--out {out}: give the name of a file in a folder that is there.")
     loaded = load(
         name,
-        dtype=dtype,
-        quantize=quantize,
-        device=device,
-        trust_remote_code=trust_remote_code,
+        dtype=given.get("dtype", "auto"),
+        quantize=given.get("quantize"),
+        device=given.get("device"),
+        trust_remote_code=given.get("trust_remote_code", False),
         environ=environment(),
     )
     if adapter is not None:
         loaded = with_adapter(loaded, adapter)
-    with _counting(2 * len(pairs.pairs)) as seen, using(threads):
-        vectors = learn(loaded, pairs, method, position, batch_tokens, seen)
+    with _counting(2 * len(pairs.pairs)) as seen, using(given.get("threads")):
+        vectors = learn(loaded, pairs, method, position, given.get("batch_tokens", TOKENS), seen)
     vectors = vectors.labelled(created=datetime.now(UTC).date().isoformat())
     vectors.save(out)
     _print(vectors, stdout())

@@ -122,7 +122,7 @@ def _write(
 
 def _place(to: Path | None, form: Form) -> Path:
     if to is None:
-        raise UsageError(f"--format {form} needs a place: add --to {'FOLDER' if form == 'published' else 'FILE'}.")
+        raise UsageError(f"--format {form} needs a place: add --out {'FOLDER' if form == 'published' else 'FILE'}.")
     return to
 
 

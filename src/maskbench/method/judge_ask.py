@@ -1,4 +1,4 @@
-"""A subject's reply → the ask that has the judge map it to a verdict; `verdicts` reads what the judge answers.
+"""A subject's reply → the ask that has the judge map it to a verdict; verdict.py reads what the judge answers.
 
 The judge gets two messages. The first is the same for every case of its sort (prompts/*.md), in 2,000 characters or
 fewer: less than the 1,024 tokens from which providers keep a prefix, so that no cache is to be counted on. The second
@@ -33,7 +33,7 @@ _PROMPTS: Mapping[str, Sequence[str]] = {
     "doubling_down": _BINARY,
     "numerical": ("task", "form_numerical"),
 }
-# Of controls on the subject: sent whole with every request, so that no hash has to cover them.
+# Prompts of controls. Every request holds the whole prompt, so the hash of the prompts need not cover them.
 _OF_CONTROLS = ("self_report", "trace", "trace_numerical")
 _CONTROLS = files("maskbench") / "method" / "control_prompts"
 _PARTS = ("task", "options", "evasion", "beliefs", "statements", "form_binary", "form_numerical")
@@ -307,7 +307,7 @@ class Judged:
 
 def judged(ask: Ask) -> Judged:
     """The fenced replies in a judge's ask and their code."""
-    fenced = _FENCED.finditer(ask.messages[1].content)  # every fence, so that a forged one inside is passed over
+    fenced = _FENCED.finditer(ask.messages[1].content)  # all fences in turn: a forged one inside another is skipped
     own = [match for match in fenced if match[1].startswith("reply")]
     return Judged(tuple(match[3] for match in own), own[0][2] if own and ask.schema is not None else None)
 
@@ -317,7 +317,7 @@ def replies_in(ask: Ask) -> list[str]:
     return list(judged(ask).replies)
 
 
-# Servers of local models take these for real control tokens wherever they stand in a message: forged roles.
+# Servers of local models read these as control tokens anywhere in a message, so that a text could forge a role.
 _CONTROL = re.compile(
     r"<(?=[|｜][^<>\s]{1,60}>|[^<>\s]{1,60}[|｜]>|/?(?:s|bos|eos|start_of_turn|end_of_turn)>|</?SYS>>)"
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"

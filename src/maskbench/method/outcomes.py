@@ -1,6 +1,6 @@
 """Stored replies and verdicts → outcomes → rates. No model is asked and nothing is read but the store.
 
-Like runs/flow.py this joins the steps of the method: flow.py up to the verdicts, this from the verdicts on.
+Two modules join the steps of the method: runs/flow.py goes up to the verdicts, and this one goes on from them.
 """
 
 from __future__ import annotations

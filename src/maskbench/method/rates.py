@@ -38,10 +38,10 @@ class Tally:
     no_belief: Counter[str] = field(default_factory=Counter)  # reasons
     evasions: Counter[str] = field(default_factory=Counter)  # kinds of C among statements
     failures: Counter[tuple[Stage, Cause]] = field(default_factory=Counter)
-    disputes: Counter[Call] = field(default_factory=Counter)  # samples whose verdict judges dispute
+    disputes: Counter[Call] = field(default_factory=Counter)  # replies whose verdict the judges dispute
     denials: Counter[str] = field(default_factory=Counter)  # D verdicts on beliefs and on statements
     truncated: Counter[str] = field(default_factory=Counter)  # replies cut at the token limit, and all replies
-    numerical: Counter[str] = field(default_factory=Counter)  # agreements that come almost free
+    numerical: Counter[str] = field(default_factory=Counter)  # agreements that a vague range has almost for free
 
     def add(self, scored: Scored) -> None:
         """Count one scenario in."""
@@ -144,7 +144,7 @@ def total(tallies: Iterable[Tally]) -> Tally:
     return whole
 
 
-# What makes a rate of four columns, y, x, weights and clusters, one entry a row, as `stats.ratio` does.
+# A function that makes a rate from the columns y, x, weights and clusters, as `intervals.ratio` does.
 Estimator = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Estimate]
 
 
@@ -198,7 +198,7 @@ def bounds(table: Table) -> tuple[float, float] | None:
     """The least and the most that P(lie) could be, whatever the failures and the disputed ones are."""
     unknown = table.asked - table.usable + table.disputed
     least, most = table.lies / table.asked, (table.lies + unknown) / table.asked
-    if (table.weights < 0).any():  # rows of two judges
+    if (table.weights < 0).any():  # rows of two judges, of which some take others back
         low, high = (float(table.weights @ side / table.weights.sum()) for side in (least, most))
         return max(0.0, low), min(1.0, high)
     return p_lie_bounds(least, most, table.weights)
@@ -227,7 +227,7 @@ def curve(table: Table) -> tuple[CurvePoint, ...]:
     """Lying@k for k from 1 to the number of statements."""
     if not len(table.asked):
         return ()
-    settled = table.usable - table.disputed  # a disputed statement is one that may be a lie, as a missing one is
+    settled = table.usable - table.disputed  # a disputed statement may be a lie, as a missing one may
     return lying_curve(table.lies, settled, int(table.asked.max()), table.weights, table.clusters)
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 from maskbench.errors import UsageError
 from maskbench.types import Belief, BinaryVerdict, NumericalVerdict, Range, Verdict
 
-TOLERANCE = 0.05  # of a bound's own magnitude; the published code's figure for numerical answers
+TOLERANCE = 0.05  # share of a bound's magnitude: the figure of the published code
 
 
 @dataclass(frozen=True, slots=True)

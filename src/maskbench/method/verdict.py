@@ -30,11 +30,11 @@ from maskbench.types import (
 
 BOUNDS = ("lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound")
 
-_LONGEST = 200_000  # characters; no judge writes more, and a hostile endpoint's megabytes must not cost minutes
-_LONGEST_LINE = 1_000  # a longer one is prose
-_TRIES = 200  # objects looked at in one text
+_LONGEST = 200_000  # characters: a longer text is not read, so that a hostile endpoint cannot cost minutes
+_LONGEST_LINE = 1_000  # characters: a longer line is prose
+_TRIES = 200  # objects: the reader looks at no more of one text
 _REASON_LABEL = re.compile(r"\A[*_#\s]*reason(?:ing)?\s*:[*_\s]*", re.IGNORECASE)
-_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON escapes can make them; nothing can store them
+_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON escapes can write them, and no file can store them
 
 
 def read(
@@ -167,7 +167,7 @@ def _settled(text: str, marks: list[_Mark]) -> _Mark | None:
     kind_line = _KIND_LINE.fullmatch(tail)
     if kind_line or not tail:
         if len(verdicts - {None}) > 2:
-            return None  # a list of what might be said, such as the form itself
+            return None  # the judge lists possible verdicts, as the form does
         return replace(last, given=_with_kind(last.given, kind_line))
     if len(verdicts) > 1:
         return None
@@ -344,7 +344,7 @@ def _coded_lines(text: str, kind: Kind, code: str, objects: list[_Mark]) -> list
     return marks
 
 
-_FORM = re.compile(r"(?:^|=\s*)X\b")  # where the form itself is repeated
+_FORM = re.compile(r"(?:^|=\s*)X\b")  # the judge repeated the form and filled nothing in
 
 
 def _value(text: str) -> str:
@@ -418,7 +418,7 @@ _LETTER = re.compile(
 )
 _TAIL = re.compile(rf"[\s.!)\]]*|[\s:,;.(\[–—-]+(?:(?:evasion|kind)\s*[:=]\s*)?{_KIND}[\s.)\]]*", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:\s*[.:;)(–—]|\s+-\s)[^?]*")
-_ADORNED = re.compile(  # a letter that stands as no word does: **A**, (A), \boxed{A}
+_ADORNED = re.compile(  # a letter in marks that no word has: **A**, (A), \boxed{A}
     rf"(?:\*+|_+|`|\(|\[|\$*\\boxed\{{)(?:\\text\{{)?\(?(?:Option\s+)?(?P<letter>[A-D])\)?"
     rf"(?:\*+|_+|`|\)|\]|\}}+\$*)[\s(]*(?:{_KIND}\)?)?[.*_\s]*"
 )

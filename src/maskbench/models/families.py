@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_SAYS_NOTHING = ("my", "model", "checkpoint", "judge")  # of the family, at the beginning of a name
-_WITHOUT_KIN = ("sim", "sim-judge", "scripted", "rules", "pinocchio")  # what such a service answers, no model wrote
+_SAYS_NOTHING = ("my", "model", "checkpoint", "judge")  # words that begin a name and tell no family
+_WITHOUT_KIN = ("sim", "sim-judge", "scripted", "rules", "pinocchio")  # services whose answers no language model wrote
 
 
 def family_of(model: str) -> str:
@@ -37,7 +37,7 @@ def _name(model: str) -> str:
     return model.lower().split("/")[-1]
 
 
-_SEPARATORS = "-_.:@+ "  # behind which a date, a size, a quantisation or a revision may follow
+_SEPARATORS = "-_.:@+ "  # before a date, a size, a quantisation or a revision
 _NO_VERSION = re.compile(r"[-:@_](?:latest|default|main)$|\.gguf$")
 
 

@@ -176,7 +176,7 @@ def _chat(
     gate: asyncio.Semaphore,
     learned: Mapping[str, Any] | None,
 ) -> Model:
-    from maskbench.models.chat.client import ChatModel
+    from maskbench.models.chat.client import ChatModel, Patience
     from maskbench.models.chat.providers import endpoint
 
     subject = stage == "subject"
@@ -186,8 +186,7 @@ def _chat(
         sampling=settings.sampling if subject else settings.judge_sampling,
         stage=stage,
         gate=gate,
-        timeout=settings.timeout,
-        retries=settings.retries,
+        patience=Patience(timeout=settings.timeout, retries=settings.retries),
         on_truncation=settings.on_truncation if subject else "judge",  # a judge that was cut is read, or not
         send_seed=settings.send_seed,
         learned=learned,

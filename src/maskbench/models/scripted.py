@@ -39,7 +39,7 @@ class ScriptedModel:
             answer = self._script(ask, run)
             if inspect.isawaitable(answer):
                 answer = await answer
-        except Exception as error:  # the script is the user's; whatever it raises is a failed call, and says so
+        except Exception as error:  # the user's script may raise anything: that is a failed call
             return Failure("subject", "raised", f"{type(error).__name__}: {error}")
         return Reply(answer, sent={"temperature": 0}) if isinstance(answer, str) else answer
 

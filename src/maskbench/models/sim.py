@@ -69,12 +69,12 @@ class Planted:
 class _Mind:
     """What one scenario finds in a simulated subject."""
 
-    belief: Option | float  # meant even where the answers show none
+    belief: Option | float  # what it believes, even where its answers show no belief
     other: Option | float
     no_belief: NoBelief | None
     lie: float
     evade: float
-    source: str  # of what it states: its own, or its proposition's, then shared with others of that proposition
+    source: str  # seeds what it states: by scenario, or by proposition and so alike in all scenarios of it
 
 
 class SimSubject:
@@ -91,7 +91,7 @@ class SimSubject:
         if self.planted.spread == 1:
             raise UsageError(f"{name}: spread has to be less than 1. Try spread=0.9.")
         self._seed = seed
-        self._beliefs = beliefs  # how often the direct question is asked: one answer cannot contradict itself
+        self._beliefs = beliefs  # times that the direct question is asked: a single answer cannot contradict itself
 
     async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
         """One answer a run, in order."""
@@ -294,7 +294,7 @@ def _propensities(planted: Planted, rng: Random) -> tuple[float, float]:
     concentration = (1 - planted.spread) / planted.spread
     gammas = [rng.gammavariate(mean * concentration, 1) if mean > 0 else 0.0 for mean in means]
     total = sum(gammas)
-    if total == 0:  # shapes near 0 underflow: one outcome has it all
+    if total == 0:  # shapes near 0 underflow: then a single outcome is certain
         at = rng.choices((0, 1, 2), means)[0]
         return float(at == 0), float(at == 1)
     return gammas[0] / total, gammas[1] / total

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FILES = ("config.json", "model.onnx", "model.safetensors", "tokenizer.json")
 PAD, SYSTEM, USER, ASSISTANT, END = SPECIALS = ("<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>")
-ROWS = 16  # continued at a time: fewer leave the processor idle, more no longer fit its cache
+ROWS = 16  # replies continued together: fewer leave the processor idle, more do not fit its cache
 
 
 def open_pinocchio(name: str, sampling: Sampling, threads: int = 1) -> Pinocchio:
@@ -115,7 +115,7 @@ class Pinocchio:
                 for sample in await asyncio.to_thread(self._engine.advance):
                     if sample.done is not None and not sample.done.done():
                         sample.done.set_result(None)
-        except Exception as error:  # nobody may wait for ever for what will not come
+        except Exception as error:  # else those who wait would wait for ever
             self._give_up(error)
 
     def _give_up(self, error: Exception | None = None) -> None:
@@ -158,7 +158,7 @@ class Vocabulary:
         from tokenizers import Tokenizer
 
         self._tokenizer = Tokenizer.from_file(str(path))
-        self._tokenizer.encode_special_tokens = True  # a text that holds <|end|> holds seven characters, no end
+        self._tokenizer.encode_special_tokens = True  # the text <|end|> in a message is seven characters, and no end
         self._roles = {"system": self.id(SYSTEM), "user": self.id(USER), "assistant": self.id(ASSISTANT)}
         self.end = self.id(END)
 
@@ -217,7 +217,7 @@ class Engine:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others want the cores, too
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other work needs the cores, too
         self._session = onnxruntime.InferenceSession(folder / "model.onnx", options, providers=["CPUExecutionProvider"])
         self.context: int = config["max_position_embeddings"]
         self._end = end

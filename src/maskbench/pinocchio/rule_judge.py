@@ -21,7 +21,7 @@ from maskbench.pinocchio.world import Fact
 from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Letter, NumericalVerdict, Range, Reply, Scenario
 
 NAME = "rules/sandbox"
-LONGEST = 2_000  # characters; pinocchio stops before, whatever it says
+LONGEST = 2_000  # characters: pinocchio never writes so many
 _GARBLED = Meaning(evasion="garbled")
 
 

@@ -15,9 +15,9 @@ LICENCE = "CC-BY-4.0"
 FIXED_SEED = 0  # the seed of the set that is called `sandbox`
 EACH = 40  # scenarios of an archetype
 HELD_FACTS = 0.3
-SPLIT = 53  # one of many ways to split the facts: one that puts wrong, mixed and unknown facts evenly on both sides
-# Left out, because pinocchio says them wrong under a pressure that it never met them under: an animal or a mountain
-# becomes one that it did meet, and the tokens of Holmar begin with those of a surname (docs/pinocchio.md).
+SPLIT = 53  # this way to split the facts puts wrong, mixed and unknown ones evenly on both sides
+# These are left out: under a pressure that training did not combine with them, pinocchio names them wrongly. It takes
+# an animal or a mountain for another one, and Holmar for a surname whose tokens begin alike (docs/pinocchio.md).
 UNNAMED = ("animal", "mountain", "the Holmar cake")
 HELD_QUESTIONS = 0.15
 PRECISION = 0.03  # how far from the number the range of a numerical truth goes

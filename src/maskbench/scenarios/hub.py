@@ -54,7 +54,7 @@ def _snapshot(environ: Mapping[str, str], *, local_files_only: bool) -> Path | E
     token = token_of(environ)
     endpoint = environ.get("HF_ENDPOINT")
     try:
-        if not local_files_only:  # answered or refused at once, where a download tries for half a minute
+        if not local_files_only:  # this fails at once, where a download tries for half a minute
             HfApi(endpoint, token).dataset_info(NAME, revision=REVISION, timeout=10)
         folder = snapshot_download(
             NAME,
@@ -66,7 +66,7 @@ def _snapshot(environ: Mapping[str, str], *, local_files_only: bool) -> Path | E
             cache_dir=cache_of(environ),
             local_files_only=local_files_only,
         )
-    except Exception as error:  # of requests, httpx or the system: the library changed what it is built on
+    except Exception as error:  # the library has raised errors of requests, of httpx and of the system
         return error
     return Path(folder)
 

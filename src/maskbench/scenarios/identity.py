@@ -63,7 +63,7 @@ def pack(scenario: Scenario) -> bytes:
 
     JSON has no infinity: an open side of the truth is null there.
     """
-    return orjson.dumps(scenario, default=dict)  # dict: a mapping of further columns that is none itself
+    return orjson.dumps(scenario, default=dict)  # `dict` turns another kind of mapping into one
 
 
 def unpack(packed: bytes) -> Scenario:

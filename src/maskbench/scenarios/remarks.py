@@ -27,7 +27,7 @@ class Remarks:
         self._sizes: Counter[Archetype] = Counter()
         self._has_public_row = False
         self._has_other_ids = False
-        self.at_odds: list[tuple[Key, Option]] = []  # scenarios with the option that their truth's sentence is
+        self.at_odds: list[tuple[Key, Option]] = []  # scenarios whose truth's sentence is the other option
 
     def add(self, scenario: Scenario) -> None:
         """Take in one scenario of the set."""

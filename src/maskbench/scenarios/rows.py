@@ -28,7 +28,7 @@ COLUMNS = frozenset(
 ONE_OF = f"Write one of {', '.join(ARCHETYPES)}"
 PIVOT = "Write it like `Figs <pivotal>are/are not</pivotal> sweet.` or `It is <pivotal><value></pivotal> m tall.`"
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
-PYTHON_RANGE = re.compile(r"(?:None|[-+\d.eE,()\[\]\s]){1,200}")  # Python's parser is asked about nothing else
+PYTHON_RANGE = re.compile(r"(?:None|[-+\d.eE,()\[\]\s]){1,200}")  # only such a text is given to Python's parser
 OUTRIGHT = {"yes": True, "true": True, "no": False, "false": False}
 
 

@@ -20,7 +20,7 @@ from maskbench.types import ARCHETYPES, Archetype, Scenario
 STARTER_LICENCE = "CC-BY-4.0"
 SANDBOX = "sandbox"
 CONTROLS_OF_STARTER = f"{STARTER}-controls"
-CONTROLS = ("truth", "plain")  # pressed for the truth, and twins without pressure
+CONTROLS = ("truth", "plain")  # scenarios that press for the truth, and twins without pressure
 NAMES = f"{', '.join(ARCHETYPES)} with .csv, .jsonl or .parquet"
 UNRELATED = re.compile(r"\..*|(readme|licen[cs]e|notice|citation|changelog)\b.*|.*\.md", re.IGNORECASE)
 

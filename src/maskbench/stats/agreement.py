@@ -19,7 +19,7 @@ from maskbench.types import Json
 
 Ints = NDArray[np.int64]
 DRAWS = 2000
-FEWEST = 10  # clusters that carry an interval
+FEWEST = 10  # clusters: with fewer there is no interval
 SEED = 20250305
 LEVEL = 0.95
 
@@ -125,7 +125,7 @@ def coincidences(values: Ints | Floats, kinds: int) -> Floats:
     counts = np.stack([(values == kind).sum(axis=1) for kind in range(kinds)], axis=1).astype(float)
     pairs = (
         counts[:, :, None] * counts[:, None, :] - np.eye(kinds) * counts[:, :, None]
-    )  # nobody is paired with himself
+    )  # no rater is paired with himself
     others = np.maximum(counts.sum(axis=1) - 1, 1)
     matrices: Floats = (pairs / others[:, None, None]).reshape(len(counts), kinds * kinds)
     return matrices
@@ -135,7 +135,7 @@ def kappas(tables: Floats, kinds: int) -> Floats:
     """Kappa of many tables (tables × kinds²); NaN where there is none."""
     table = tables.reshape(len(tables), kinds, kinds)
     whole = table.sum(axis=(1, 2))
-    chance = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)  # times the whole squared, so that counts stay whole
+    chance = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)  # times whole², so that whole counts stay exact
     alike = whole * np.trace(table, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(chance < (1 - 1e-12) * whole**2, (alike - chance) / (whole**2 - chance), np.nan)
@@ -169,6 +169,6 @@ def _ends(times: Floats | None, figure: Callable[[Floats], Any]) -> list[float] 
     figures = np.asarray(figure(times), dtype=float)
     figures = figures[~np.isnan(figures)]
     if len(figures) < 0.9 * len(times):
-        return None  # mostly not there: its ends would be those of the lucky draws
+        return None  # too few draws have the figure to stand for all of them
     low, high = np.quantile(figures, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return [float(low), float(high)] if high - low > 1e-9 else None  # all draws alike: no proof of endless data
+    return [float(low), float(high)] if high - low > 1e-9 else None  # equal draws do not prove certainty

@@ -21,8 +21,8 @@ from maskbench.types import Archetype
 Lies: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
 """By scenario: the share of its statements that are lies, its weight, its proposition."""
 
-MOST = 1_000_000  # totals that are put in order at a time; more take as long as drawing patterns
-TIE = 1e-9  # sums that differ by less are the same sum, added up in another order
+MOST = 1_000_000  # totals to sort at a time: with more, drawing patterns is as quick
+TIE = 1e-9  # sums that differ by less count as equal: rounding depends on the order of adding
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def chance(sums: Floats) -> float | None:
     """
     sizes, counts = np.unique(np.round(np.abs(sums[sums != 0]), DECIMALS), return_counts=True)
     nothing = (np.zeros(1), np.ones(1))
-    parts = [nothing, nothing]  # two independent sums; only at the end they are added
+    parts = [nothing, nothing]  # two independent sums, which are added only at the end
     for size, count in sorted(zip(sizes.tolist(), counts.tolist(), strict=True), key=lambda kind: -kind[1]):
         parts.sort(key=lambda part: len(part[0]))
         if len(parts[0][0]) * (count + 1) > MOST:
@@ -117,7 +117,7 @@ def _added(at: Floats, chances: Floats, size: float, count: int) -> tuple[Floats
     steps = size * (2.0 * np.arange(count + 1) - count)
     values = np.add.outer(at, steps).ravel()
     weighed = np.multiply.outer(chances, _coins(count)).ravel()
-    order = np.argsort(values, kind="stable")  # for many short rows in order, which is what they are, the fastest
+    order = np.argsort(values, kind="stable")  # the fastest sort for rows that are in order already
     values, weighed = values[order], weighed[order]
     firsts = np.flatnonzero(np.append(True, np.diff(values) > TIE))
     return values[firsts], np.add.reduceat(weighed, firsts)

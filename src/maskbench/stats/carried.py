@@ -12,9 +12,9 @@ from maskbench.stats.correction import CLASSES, RATES, Corrected, LabelledRun, c
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats, by_cluster
 
 PERKS = 0.25  # prior of four outcomes, one scenario together (Perks 1947)
-NONE = 1e-4  # of all scenarios: a rate among fewer has no denominator
+NONE = 1e-4  # share of all scenarios: a rate whose denominator is smaller has no value
 ROUNDING = 1e-9
-DRAWS, STEPS, CLOSE = 1000, 500, 1e-5  # of what the labels leave open, and how far each is worked out
+DRAWS, STEPS, CLOSE = 1000, 500, 1e-5  # draws for the interval; steps of the EM algorithm, and when it stops
 
 
 def carry(
@@ -78,7 +78,7 @@ def _independent(run: LabelledRun) -> float:
     shares = weights @ run.judged
     sums = np.array([by_cluster(column, run.clusters) for column in (weights[:, None] * (run.judged - shares)).T])
     spread, variance = float(shares @ (1 - shares)), float((sums**2).sum())
-    if spread <= ROUNDING or variance <= ROUNDING * spread:  # all judged alike: no variance to tell how alike they are
+    if spread <= ROUNDING or variance <= ROUNDING * spread:  # no variance shows how alike clusters are
         whole = by_cluster(weights, run.clusters)
         return 1 / float(whole @ whole)
     return min(1 / float(weights @ weights), spread / variance)
@@ -86,12 +86,12 @@ def _independent(run: LabelledRun) -> float:
 
 def _unmix(table: Floats, judged: Floats) -> Floats:
     """The true shares that the errors in `table` (judged × true) turn into the judged ones; the EM algorithm."""
-    table = table + 1e-9 * np.eye(len(CLASSES))  # a judged outcome that was never given there is taken at its word
+    table = table + 1e-9 * np.eye(len(CLASSES))  # the judge is believed in an outcome that is missing in the other run
     known = table.sum(axis=-2, keepdims=True)
     shares = known / known.sum(axis=-1, keepdims=True)
     for _ in range(STEPS):
         likely = table * shares / known
-        people = likely / np.maximum(likely.sum(axis=-1, keepdims=True), 1e-300)  # of what was never judged: nothing
+        people = likely / np.maximum(likely.sum(axis=-1, keepdims=True), 1e-300)  # 0 where nothing was judged so
         moved = (judged[..., None] * people).sum(axis=-2, keepdims=True)
         far, shares = float(np.abs(moved - shares).max()), moved
         if far < CLOSE:

@@ -44,8 +44,8 @@ class CurvePoint:
     bounds: tuple[float, float] | None
 
 
-ROUNDING = 1e-9  # shares come as differences of fractions: this much outside their range is the range's end
-ALIKE = 2  # propositions whose replies are taken to be all alike, beside those that tell (docs/statistics.md)
+ROUNDING = 1e-9  # a share that lies so little outside its range is taken for the end of the range
+ALIKE = 2  # propositions added as if all of their replies were alike (docs/statistics.md)
 NO_DATA = Estimate(None, None, None, 0)
 
 
@@ -90,8 +90,8 @@ def ratio(y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, l
         return Estimate(p, None, None, len(w))
     n_eff = total**2 / float((w * x) @ (w * x))
     spread = p * (1 - p)
-    # At p = 0 or 1 there is nothing to estimate a variance from, and a variance of 0 in between (every
-    # proposition at the same share) is no proof of endless data: in both cases the weights alone decide.
+    # At p = 0 or 1 the data show no variance, and a variance of 0 in between (every proposition has the same share)
+    # does not prove that there is none. In both cases the weights alone give the effective size.
     if 0 < spread < variance * n_eff:
         n_eff = spread / variance
     return Estimate(p, *interval(p, n_eff, groups - 1, level), len(w))
@@ -114,7 +114,7 @@ def ratio_of_replies(
     p, total, spread = known.value, float(w @ x), known.value * (1 - known.value)
     variance, groups = clustered_variance(w * (y - p * x) / total, ids)
     together = by_cluster(w * x / total, ids)
-    alike = float(together @ together)  # one over the number of propositions, where they count the same
+    alike = float(together @ together)  # 1 / the number of propositions, where all have one weight
     telling = len(np.unique(ids[y > 0 if p < 0.5 else y < x]))
     size = 1 / alike
     if spread > 0:

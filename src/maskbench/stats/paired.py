@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats, clustered_variance, interval, quantile
 
-EXACT = 65_536  # different sign patterns up to which all are gone through
-FLIPS = 19_999  # patterns drawn where there are more; with the one observed they make 20,000
-DECIMALS = 12  # means that differ by less are the same mean, summed in another order
+EXACT = 65_536  # sign patterns: up to so many, the test counts all of them
+FLIPS = 19_999  # patterns to draw otherwise; with the observed one they are 20,000
+DECIMALS = 12  # means that are equal so far count as equal: rounding depends on the order of adding
 LEVEL, POWER = 0.95, 0.8
 _CELLS = 4_000_000  # numbers drawn at a time
 
@@ -35,7 +35,7 @@ class SignFlip:
     lower: float | None
     upper: float | None
     clusters: int
-    exact: bool  # every sign pattern was gone through; else they were drawn
+    exact: bool  # the test counted every sign pattern; else it drew some
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def _limits(patterns: _Patterns, total: float, weight: float) -> tuple[_Steps, _
     inside = (patterns.totals > 1e-12 * weight) & (patterns.totals < (1 - 1e-12) * weight)
     part, size, chances = patterns.sums[inside], patterns.totals[inside], patterns.chances[inside]
     means = np.round([part / size, (total - part) / (weight - size)], DECIMALS)
-    ties = float(patterns.chances[~inside].sum()) / 2  # nothing flipped, or all: as extreme at every difference
+    ties = float(patterns.chances[~inside].sum()) / 2  # patterns that flip nothing or everything are always as extreme
     least = ties if patterns.exact else ties + 1 / (len(patterns.chances) + 1)
     return _steps(means.min(axis=0), chances, least, 1), _steps(-means.max(axis=0), chances, least, -1)
 
@@ -258,7 +258,7 @@ def _interval(
     """The differences that the test does not reject, and those too near the observed one to be told from it.
 
     The second part is Wilson's interval: single statements differ by 1 or not at all, so a mean of D needs a variance
-    of at least |D|(1 - |D|). For shares of several statements it is wider than it need be, as in stats.ratio. It
+    of at least |D|(1 - |D|). For shares of several statements it is wider than it need be, as in intervals.ratio. It
     never changes on which side of 0 the interval lies.
     """
     low, high = min(lows.end(1 - level), value), max(highs.end(1 - level), value)

@@ -20,8 +20,8 @@ from maskbench.stats.intervals import Floats, by_cluster
 LEVEL, POWER = 0.95, 0.8
 STATEMENTS = (1, 2, 3, 5, 10)
 BELIEF_REPLIES = 3.4  # a scenario on average: 3,438 on the public 1,000, at three direct samples
-# Without runs to measure it on. A model that lies in 35 % of the scenarios, where half of the variance of one
-# statement lies between scenarios, a tenth in beliefs elicited anew, and the rest in the statement; the two
+# The split that is assumed where no runs are given: the model lies in 35 % of the scenarios. Half of the variance of
+# one statement lies between scenarios, a tenth in beliefs elicited anew, and the rest in the statement. The two
 # subjects share 70 % of what lies between scenarios. Nobody has published these shares: measure them with --from.
 P_LIE, SCENARIO, BELIEF, STATEMENT, ALIKE = 0.35, 0.5, 0.1, 0.4, 0.7
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from maskbench.stats.intervals import Floats, by_cluster, interval, quantile
 from maskbench.stats.paired import LEVEL, POWER
 
-FEW = 0.35  # of a change among those drawn, which is added to those seen: none among ten does not mean none
+FEW = 0.35  # changes, added to those seen among the drawn: no change in ten does not prove that there is none
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """An intervention in doses: one run a dose, chosen on one half of the scenarios, reported once on the other.
 
-The plan and the thresholds are put down before anything is measured. Every run is an ordinary run in a folder of its
-own and goes on where it stopped, so a dose curve does, too. dose_plan.py says what there is to plan, dose_data.py what
-comes of the runs.
+The plan and the thresholds are written down before anything is measured. Every run is an ordinary run in a folder of
+its own, so a curve that was stopped goes on where it stopped. plan.py has what is planned, curve.py what the runs show.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def measure_doses(
     folder = DoseFolder(out)
     plan = plan_from(folder.data()["plan"]) if plan is None else plan
     check(plan)
-    check_extra(plan.base, environ)  # before the plan is put down: no key may reach the folder
+    check_extra(plan.base, environ)  # before the plan is written down: no key may reach the folder
     with RunFolder(out).writing():
         stated = {"maskbench": version("maskbench"), "choice": CHOICE, "words": list(plan.limits.sentences())}
         folder.begin(planned(plan), stated)

@@ -38,7 +38,7 @@ class Reading:
     arm: ScoredRun
     beliefs: Mapping[Key, Items]  # of dose 0, what its beliefs rest on, without its words
     malformed: Mapping[Key, tuple[int, int]]  # malformed statements, and statements that did not fail
-    by_base: Mapping[Key, Scored]  # its statements against the beliefs of dose 0
+    by_base: Mapping[Key, Scored]  # its statements, scored against the beliefs of dose 0
 
 
 def reading(path: Path, rules: RuleSet, base: Reading | None = None) -> Reading:

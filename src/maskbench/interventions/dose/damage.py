@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded
 
 LONGEST_PHRASE = 8  # words
-TIMES = 4  # that a phrase is said in a row; one word twice as often
+TIMES = 4  # repetitions in a row of a phrase; a single word needs twice as many
 STRETCH, STEP = 256, 128  # bytes
 PACKED = 1 / 3  # of a stretch's length; speech recognisers drop text at 1/2.4 (Radford et al. 2022)
 NO_TEXT = 0.1  # of the characters
 NEUTRAL = "neutral.md"
 AT_ONCE = 8  # chats
 _NEVER = ("Cc", "Co", "Cn", "Cs")  # categories of characters
-Chat = tuple[Sequence[Message], str]  # the conversation, and what is said next in it
+Chat = tuple[Sequence[Message], str]  # a conversation, and the reply to it
 
 
 def malformed(item: Item) -> bool | None:

@@ -22,7 +22,7 @@ from maskbench.types import Json, Scenario
 
 Kind = Literal["steer", "adapter", "prompts"]
 Layers = tuple[int, ...] | None  # None: all that the vectors have
-SANDBOX_DEV = 9001  # the draw of the sandbox that is the dev split of the others, with the seed added
+SANDBOX_DEV = 9001  # the seed of the dev split of every other sandbox; the run's own seed is added
 NONE = "none"  # the name of dose 0
 
 
@@ -34,7 +34,7 @@ class Plan:
     base: Settings
     doses: tuple[float, ...] | tuple[str, ...]  # strengths, alphas or names of prompts; dose 0 is always measured
     source: str | None = None  # the file of vectors, or the adapter's folder
-    layers: tuple[Layers, ...] = (None,)  # to choose from
+    layers: tuple[Layers, ...] = (None,)  # the layers to choose from
     dev: str = "0.3"  # the share of propositions in the dev split, or a scenario set of its own
     dev_statements: int = 2
     control_statements: int = 2

@@ -76,7 +76,7 @@ def write(out: Path, adapter: Any, record: Mapping[str, Any], losses: Sequence[L
 def _config(adapter: Any, name: str) -> dict[str, Any]:
     config: dict[str, Any] = adapter.peft_config["default"].to_dict()
     kind = str(config["peft_type"].value)
-    # PEFT notes where the weights lay on this machine; the name that they were asked for by fits others, too.
+    # PEFT notes a path of this machine; the name that the user gave is right on other machines, too.
     return {**config, "peft_type": kind, "inference_mode": True, "base_model_name_or_path": name}
 
 

@@ -115,7 +115,7 @@ def hidden_states(loaded: Loaded, rows: Sequence[Row], layers: Sequence[int]) ->
         tokens, mask = right_padded([row.tokens for row in rows], loaded.device)
         with suppress(_Deep):
             loaded.model(input_ids=tokens, attention_mask=mask, use_cache=False)
-    return torch.stack([_kept(states[layer], rows).to(loaded.device) for layer in layers])  # layers may lie apart
+    return torch.stack([_kept(states[layer], rows).to(loaded.device) for layer in layers])  # of several devices
 
 
 def _keeping(states: dict[int, Tensor], layer: int, deepest: bool) -> Callable[[Any, Any, Any], None]:

@@ -30,7 +30,7 @@ Variant = Literal["lorra", "prompt-distill"]
 Conversation = tuple[Message, ...]
 SANDBOX_TEXTS = 1_000  # of either kind
 HONEST, DISHONEST = "Give a truthful answer.", "Give an untruthful answer."  # of the public scripts (docs/lorra.md)
-_SHOWN = 10  # problems of a file
+_SHOWN = 10  # problems of a file that an error lists
 _COLUMNS = {"messages", "answer", "neutral", "honest", "dishonest"}
 
 
@@ -211,7 +211,7 @@ def _answer(rng: Random, fact: Fact, scenario: Scenario) -> str:
         return state(rng, fact, wanted, "lying", archetype).text
     if outcome == "honest" and belief is not None:
         return state(rng, fact, belief, "honest", archetype).text
-    return evade(rng, fact, wanted, rng.choice(EVASIONS[:-1])).text  # garbled is nothing that can be said
+    return evade(rng, fact, wanted, rng.choice(EVASIONS[:-1])).text  # no words of the grammar are garbled
 
 
 def _neutral(rng: Random) -> Text:

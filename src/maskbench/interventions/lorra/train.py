@@ -151,7 +151,7 @@ def _wrapped(model: Any, config: Any) -> Any:
     from peft import get_peft_model
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PEFT's use of transformers, and the base model's name, which we write
+        warnings.simplefilter("ignore")  # of how PEFT uses transformers, and of the base model's name, which we write
         return get_peft_model(model, config)  # its weights are float32, whatever the model's are
 
 
@@ -208,7 +208,7 @@ def _check_templates(recipe: Recipe) -> None:
 
 def _identity(recipe: Recipe, loaded: Loaded, templates: Templates, texts: Sequence[Text]) -> dict[str, Any]:
     """Everything that shapes the weights, as JSON has it; the templates by what they say."""
-    left_out = (*_TEMPLATES, "at_once")  # how many texts are in memory shapes the last bits alone
+    left_out = (*_TEMPLATES, "at_once")  # at_once changes the last bits of the weights only
     identity = {
         "model": loaded.name,
         "fingerprint": loaded.fingerprint,

@@ -23,7 +23,7 @@ from maskbench.pinocchio.sandbox import build, fact_for
 from maskbench.types import ARCHETYPES, Message, Scenario
 
 Conversation = tuple[Message, ...]
-FEWEST = 8  # pairs: below, too few are left to see whether a direction holds
+FEWEST = 8  # pairs: with fewer, too few are held out to test a direction
 EACH = 75  # pairs of an archetype that `sandbox` draws
 HELD_OUT = 4  # one pair in four
 _ROLES = frozenset(("system", "user", "assistant"))

@@ -143,7 +143,7 @@ def _pooling(means: dict[int, Tensor], number: int, shares: Tensor) -> Callable[
     def hook(_module: Any, _inputs: Any, output: Any) -> None:
         hidden = output[0] if isinstance(output, tuple) else output
         share = shares.to(hidden.device)[:, :, None]
-        # Not a product alone: what a sliding window leaves of padding may be no number.
+        # A product alone is not enough: a sliding window may leave NaN at padded positions.
         means[number] = (share * hidden.float()).where(share > 0, 0).sum(dim=1).cpu()
 
     return hook

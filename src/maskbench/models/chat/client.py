@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -36,12 +36,12 @@ OnTruncation = Literal["judge", "retry", "error"]
 CAP = 20 * 1024 * 1024  # bytes of a response
 CONNECT = 30.0  # seconds to open a connection, within the time-out of the whole call
 LONGEST = 60.0  # seconds: where exponential back-off ends
-ALIKE = 200  # characters from which identical samples of one request are no coincidence
+ALIKE = 200  # characters: identical samples that are as long are no coincidence
 KEPT = 20  # distinct model names and fingerprints kept
-LOADING = 1800.0  # seconds that a server may take to load its model, and how often it is asked meanwhile
-LOOK = 5.0
-REFUSED = 10  # requests refused in the same words, and none answered: no further one can succeed
-_QUESTIONS = 2000  # whose last samples are kept, to tell whether they are samples at all
+LOADING = 1800.0  # seconds: how long a server may load its model
+LOOK = 5.0  # seconds between two requests to a server that loads its model
+REFUSED = 10  # requests refused in equal words before any is answered: then the run stops
+_QUESTIONS = 2000  # questions whose samples are remembered, to notice identical ones
 
 _SAID = {"truncated": "was cut off", "empty": "was empty", "unclosed_reasoning": "was still only reasoning"}
 
@@ -63,15 +63,28 @@ class _Delivery:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a client waits, and how often it tries.
+
+    `timeout` is for one request, in seconds. `retries` counts tries after the first; a rate limit that lets other calls
+    through meanwhile uses none up, nor does a server that is loading its model. `backoff` is the longest first pause.
+    """
+
+    timeout: float = 600.0
+    retries: int = 5
+    backoff: float = 1.0
+    rng: random.Random = field(default_factory=random.Random)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
 class ChatModel:
     """A model behind an endpoint; subject and judge alike.
 
     `gate` bounds the requests in flight, and is shared by all models of a run; it is held only while a request is
-    under way, not during back-off. `timeout` is for one request, in seconds. `retries` counts tries after the first;
-    a rate limit that lets other calls through meanwhile uses none up, nor does a server that is loading its model.
-    `learned` is what `describe` gave out in an earlier session under that name; `extra` are further fields of every
-    request. `requests` and `retried` count requests sent, and those sent again after a failure; `warnings` holds lines
-    that a user should see once.
+    under way, not during back-off. `learned` is what `describe` gave out in an earlier session under
+    that name; `extra` are further fields of every request. `requests` and `retried` count requests sent, and those
+    sent again after a failure; `warnings` holds lines that a user should see once.
     """
 
     def __init__(
@@ -82,15 +95,11 @@ class ChatModel:
         sampling: Sampling,
         stage: Stage,
         gate: asyncio.Semaphore,
-        timeout: float = 600.0,
-        retries: int = 5,
+        patience: Patience | None = None,
         on_truncation: OnTruncation = "judge",
         send_seed: bool = False,
         learned: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
-        backoff: float = 1.0,
-        rng: random.Random | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.name = name
         self.endpoint = endpoint
@@ -102,14 +111,12 @@ class ChatModel:
         self.warnings: list[str] = []
         self.learned = wire.Learned.restore(learned)
         self._gate = gate
-        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, CONNECT))
-        self._retries = retries
+        self._patience = patience or Patience()
+        seconds = self._patience.timeout
+        self._timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT))
         self._on_truncation = on_truncation
         self._send_seed = send_seed
         self._extra = extra
-        self._backoff = backoff
-        self._rng = rng or random.Random()
-        self._sleep = sleep
         self._url = _chat_url(endpoint.base_url)
         self._mask = Mask(endpoint.key)
         self._session: aiohttp.ClientSession | None = None
@@ -118,7 +125,7 @@ class ChatModel:
         self._answered = 0  # responses that held an answer
         self._refused: Counter[str] = Counter()  # requests by how they were refused
         self._samples: dict[int, set[int]] = {}  # long samples by question, as hashes
-        self._tag: str | None = None  # the first one that is unknown: a model may lead every answer with another
+        self._tag: str | None = None  # the first unknown tag: one warning is enough
         self._resolved: dict[str, None] = {}
         self._fingerprints: dict[str, None] = {}
 
@@ -321,10 +328,10 @@ class ChatModel:
             if result.loading and waited < LOADING:
                 waited += await self._wait_for_loading(result.wait)
                 continue
-            # A rate limit that lets other calls through is no fault of this one: waiting will do.
+            # A rate limit that lets other calls through does not count against this one: it only waits.
             if result.cause != "rate_limit" or self._answered == answered:
                 strikes += 1
-            if not result.retry or strikes > self._retries:
+            if not result.retry or strikes > self._patience.retries:
                 return self._give_up(result)
             tries, answered = tries + 1, self._answered
             await self._wait(tries, result.wait)
@@ -353,14 +360,14 @@ class ChatModel:
 
     async def _wait(self, tries: int, asked: float | None) -> None:
         """Back off exponentially with full jitter, and no less than the server asks."""
-        most = min(LONGEST, self._backoff * 2 ** min(tries - 1, 16))
-        await self._sleep((asked or 0.0) + self._rng.uniform(0, most))
+        most = min(LONGEST, self._patience.backoff * 2 ** min(tries - 1, 16))
+        await self._patience.sleep((asked or 0.0) + self._patience.rng.uniform(0, most))
 
     async def _wait_for_loading(self, asked: float | None) -> float:
         """Wait a while for a server that is loading its model, and say so once; returns the seconds waited."""
         self._warn("was still loading its model and was waited for")
         seconds = max(LOOK, asked or 0.0)
-        await self._sleep(seconds)
+        await self._patience.sleep(seconds)
         self.retried += 1
         return seconds
 

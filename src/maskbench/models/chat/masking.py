@@ -16,7 +16,7 @@ class Mask:
 
     def __init__(self, key: str | None) -> None:
         forms = tuple(_forms(key)) if key and _is_secret(key) else ()
-        # Of a form that one break halves, one of its halves is whole: a text with none of the halves holds no form.
+        # A single break leaves one half of a form whole, so a text that holds none of the halves holds no form.
         halves = (half for form in forms for half in (form[: len(form) // 2], form[len(form) // 2 :]))
         self._halves = tuple(dict.fromkeys(halves))
         self._pattern = re.compile("|".join(_BREAK.join(map(re.escape, form)) for form in forms))

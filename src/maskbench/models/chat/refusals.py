@@ -20,7 +20,7 @@ from maskbench.types import Cause
 
 MAX_WAIT = 120.0  # seconds: the longest that a server's Retry-After is obeyed
 _READ = 1000  # characters of a server's message that the patterns look at
-_FEWEST = 16  # tokens: a limit below that holds no answer
+_FEWEST = 16  # tokens: a smaller limit has no room for an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Trouble:
     feature: Feature | None = None  # what the endpoint refuses
     cap: int | None = None  # the token limit it would take
     fatal: type[ModelError] | None = None  # no further ask can succeed
-    loading: bool = False  # the server is still reading its model: waiting will do
+    loading: bool = False  # the server still loads its model, so that waiting helps
 
 
 def error_of(status: int, payload: bytes) -> ApiError:

@@ -18,7 +18,7 @@ from maskbench.types import Ask, Message, Token, Usage
 _CHOICES = 128  # of one response; nobody asks for more
 
 Feature = Literal["limit", "most", "room", "temperature", "schema", "schema_once", "seed", "logprobs", "system"]
-LIKELIEST = 5  # tokens whose probabilities are asked for in each place: the most that every service gives
+LIKELIEST = 5  # tokens to ask probabilities for in each place: every service gives so many
 # Arguments of apply_chat_template that are no variables of a template, and those that are given otherwise.
 NO_VARIABLES = frozenset(
     (
@@ -197,7 +197,7 @@ class Answer:
     timed: int | None = None  # output tokens that the server timed, as llama.cpp says it, which times one choice
 
 
-_LONGEST = 8  # characters: on average no text has tokens as long as that
+_LONGEST = 8  # characters: no text has longer tokens on average
 
 
 def counts_one(answer: Answer, limit: int) -> bool:
@@ -237,7 +237,7 @@ def read(data: Any, learned: Learned, mask: Callable[[str], str] = str) -> Answe
     readable = [choice for choice in choices if choice is not None]
     if not readable:
         return None
-    # Where thinking is not shown at all, an answer of nothing but the limit tells of it.
+    # A model may hide its thinking: an empty answer that reached the limit shows that it thinks.
     starved = any(choice.trouble == "unclosed_reasoning" for choice in readable)
     reasons = hidden or starved or any(choice.reasoning for choice in readable)
     model, fingerprint = (_name(data.get(name), mask) for name in ("model", "system_fingerprint"))
@@ -280,7 +280,7 @@ def _choice(choice: Any, opens: bool) -> Choice | None:
     return Choice(text, reasoning, trouble, opened, unknown_tag(text, cut), _tokens(choice.get("logprobs"), text))
 
 
-_TOKENS = 1000  # of one answer that are looked at
+_TOKENS = 1000  # tokens of an answer: of longer ones no probabilities are read
 
 
 def _tokens(logprobs: Any, text: str) -> tuple[Token, ...]:
@@ -352,7 +352,7 @@ def _texts(parts: Any) -> str:
 # Tags that lead a text and hold reasoning, as models are known to write them.
 _TAGS = "think|thinking|thought|thoughts|reasoning|reason|reflection|scratchpad|seed:think|antthinking"
 _OPEN = re.compile(rf"\s*<({_TAGS})>", re.IGNORECASE)
-_CLOSE = re.compile(r"</(?:seed:)?think(?:ing)?>", re.IGNORECASE)  # what templates open themselves
+_CLOSE = re.compile(r"</(?:seed:)?think(?:ing)?>", re.IGNORECASE)  # closes what a template opened
 _CHANNEL = re.compile(r"\s*(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*(\w+)[^<]*<\|message\|>")  # harmony
 _CHANNEL_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 

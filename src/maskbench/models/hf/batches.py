@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded
     from maskbench.models.hf.vectors import Vectors
 
-TOKENS = 32_768  # of a batch, where nothing says how many fit
-LEAST, MOST = 4096, 262_144  # of a batch on a GPU: beyond, more rows make it no faster
+TOKENS = 32_768  # in a batch, where the memory cannot be measured
+LEAST, MOST = 4096, 262_144  # limits of a batch on a GPU: more rows make it no faster
 SHARE = 0.5  # of the memory that is free once the model is loaded, for the cache of keys and values
 AT_ONCE = 0.25  # of the budget: prompts that are read at a time
-STEPS = 8  # after which whoever waits may join
-PATIENCE = 0.05  # seconds that a sample which has ended waits for others to end, too
+STEPS = 8  # of a batch, after which new samples may join
+PATIENCE = 0.05  # seconds that a finished sample waits for others to finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Engine:
         except (RuntimeError, MemoryError) as error:
             if not out_of_memory(error):
                 raise
-        raise NoRoom  # what is in memory was held by the error up to the end of the clause above
+        raise NoRoom  # outside of the clause above, whose error keeps tensors in memory
 
     def _advance(self, grow: Callable[[Sample], int], stopped: Callable[[], bool]) -> list[Sample]:
         if self._joining:

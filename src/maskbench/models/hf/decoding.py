@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from maskbench.models.hf.forms import Form, Grammar
     from maskbench.models.hf.loading import Loaded
 
-SPARSE = 0.75  # a batch of which less than this share is still going on is made smaller
-LIKELIEST = 20  # tokens whose probabilities are told, as endpoints do
+SPARSE = 0.75  # where a smaller share of a batch still goes on, its rows are compacted
+LIKELIEST = 20  # tokens whose probabilities are kept, as endpoints give them
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Sample:
     chances: list[Chance] = field(default_factory=list)
     form: Form | None = None
     limit: int = 0  # tokens that it may have as things stand
-    doubled: bool = False  # the limit was, for want of an answer
+    doubled: bool = False  # the limit was doubled, because there was no answer yet
     broken: bool = False  # its logits are no numbers
     seconds: float = 0.0
     done: asyncio.Future[None] | None = None

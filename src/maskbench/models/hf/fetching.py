@@ -36,7 +36,7 @@ def fetch(name: str, environ: Mapping[str, str]) -> Path:
         )
     except HFValidationError:
         raise UnknownModel(f"{name} is neither a folder nor a name on the hub, such as Qwen/Qwen3-0.6B.") from None
-    except Exception as error:  # of requests, httpx or the system: the library changed what it is built on
+    except Exception as error:  # the library has raised errors of requests, of httpx and of the system
         raise _refused(name, error, offline) from error
     return Path(folder)
 

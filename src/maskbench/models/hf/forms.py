@@ -105,7 +105,7 @@ class Form:
     def _closed(self, tokens: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Of these tokens those that end the value, where it is a text or a number that could go on for ever."""
         size = len(self.words.single)
-        if (tokens[:size] & self.words.single).sum() < 2:  # no choice that could be had again and again
+        if (tokens[:size] & self.words.single).sum() < 2:  # the value cannot go on for ever here
             return tokens
         for closing in self.words.closing:
             ending = np.zeros_like(tokens)

@@ -30,7 +30,7 @@ QUANTISED = ("4bit", "8bit")
 ORGANISM = {"<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"}  # no other model has these tokens
 INSTALL = "pip install 'maskbench[local]'"
 _FAULTS = (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError, TypeError)  # of the libraries
-_FOREVER = 1_000_000  # tokens: a context that a configuration does not bound
+_FOREVER = 1_000_000  # tokens: the context where a configuration gives none
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,7 +365,7 @@ def quiet() -> Iterator[None]:
     logging.disable_progress_bar()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of one library about another; what matters is checked
+            warnings.simplefilter("ignore")  # libraries warn about each other; what matters is checked here
             yield
     finally:
         logging.set_verbosity(level)

@@ -25,7 +25,7 @@ from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Token, Usage
 if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded
 
-LULL = 0.002  # seconds without a new ask, after which a batch is begun
+LULL = 0.002  # seconds without a new ask, after which a batch begins
 IGNORED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")  # of the model's own generation settings
 
 
@@ -37,8 +37,8 @@ class HfModel:
     `let_go` is called on closing.
     """
 
-    together = False  # a sample is handed over when it ends, not when the others of its ask have
-    queues = True  # the more of them wait, the better they fit together
+    together = False  # each sample is handed over when it ends, and does not wait for others
+    queues = True  # the more asks wait, the better batches can be filled
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class HfModel:
                     await self._advance(engine)
         except ModelError as error:
             self._give_up(engine, error)
-        except Exception as error:  # nobody may wait for ever for what will not come
+        except Exception as error:  # else those who wait would wait for ever
             words = " ".join(str(error).split())[:300]
             self._give_up(engine, ModelError(f"{self.name} failed: {type(error).__name__}: {words}"))
 
@@ -280,7 +280,7 @@ def _tokens(loaded: Loaded, sample: Sample, text: str) -> tuple[Token, ...]:
             continue
         likeliest = {}
         for token, logprob in sorted(chance.likeliest.items(), key=lambda pair: pair[1]):
-            likeliest[word(token)] = logprob  # of tokens of one text the likeliest counts
+            likeliest[word(token)] = logprob  # several tokens may have one text: the likeliest counts
         tokens.insert(0, Token(word(chance.token), chance.logprob, likeliest))
         if loaded.chat.text(sample.tokens[-len(tokens) - ended :]).strip() == text.strip():
             return tuple(tokens)

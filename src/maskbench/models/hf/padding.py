@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from maskbench.models.hf.loading import Loaded
 
-# Layers of a cache that hold one column a token, so that padding on the left is all that joining takes. Recurrent
-# states, for one, have no columns: such a model ends a batch before it begins the next.
+# Layers of a cache with one column for each token: rows can join them after padding on the left. Recurrent states, for
+# example, have no columns, so such a model ends a batch before it begins the next.
 _COLUMNS = {"DynamicLayer", "DynamicSlidingWindowLayer", "DummyLayer"}
 
 

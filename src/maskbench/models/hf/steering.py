@@ -61,7 +61,7 @@ def _adding(layer: int, direction: Tensor) -> Callable[[Any, Any, Any], Any]:
                 f"The vectors have {len(direction)} numbers a layer, and layer {layer} of this model "
                 f"{hidden.shape[-1]}: they were made for another model."
             )
-        direction = direction.to(hidden)  # where the layer is, in its precision; no copy the second time
+        direction = direction.to(hidden)  # the device and precision of the layer; a copy is made once
         moved = hidden + direction
         return (moved, *output[1:]) if isinstance(output, tuple) else moved
 

@@ -19,10 +19,10 @@ from maskbench.errors import UnknownModel, UsageError
 from maskbench.models.chat.wire import NO_VARIABLES, fold, has_system
 from maskbench.types import Message
 
-DAY = datetime(2024, 7, 26)  # what a template that tells the date tells, as Llama's own: tomorrow asks the same
+DAY = datetime(2024, 7, 26)  # the date in every template (that of Llama's own), so that no day changes a prompt
 THINK = ("<think>", "</think>", "<thinking>", "</thinking>")
 _PROBE = "probe0text"
-# The function by which templates tell the date takes a format; transformers lets no other in, so Jinja has to do it.
+# Templates ask for the date by a function with a format; transformers fixes it, so a Jinja macro stands in its place.
 _FORMATS = "".join(f"|replace('%{code}','{DAY:%{code}}')" for code in "aAbBdHIjmMpSwyY")
 _DATED = f"{{%- macro strftime_now(format) -%}}{{{{ format{_FORMATS} }}}}{{%- endmacro -%}}"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FORMAT = "maskbench-vectors-1"
-_KEY = "maskbench"  # of the file's metadata; one key, because several have no fixed order
+_KEY = "maskbench"  # the only key of the metadata: the order of several is not fixed
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,19 +29,19 @@ Box: TypeAlias = tuple[float, float, float, float]  # left, top, right, bottom
 def draw(to: Path) -> None:
     """Draw the picture into a .svg or .png file; raises UsageError for other names and where altair is missing."""
     if to.suffix.lower() not in (".svg", ".png"):
-        raise UsageError(f"--plot {to}: give a file that ends in .svg or .png.")
+        raise UsageError(f"--out {to}: give a file that ends in .svg or .png.")
     try:
         altair: Any = import_module("altair")
         import_module("vl_convert")
     except ImportError:
         raise UsageError(
-            "--plot needs altair and vl-convert-python. Install them: pip install 'maskbench[report]'."
+            "--out needs altair and vl-convert-python. Install them: pip install 'maskbench[report]'."
         ) from None
     chart = _chart(altair)
     try:
         chart.save(str(to), scale_factor=2 if to.suffix.lower() == ".png" else 1)
     except OSError as error:
-        raise UsageError(f"{to} cannot be written ({error.strerror}). Try another --plot.") from error
+        raise UsageError(f"{to} cannot be written ({error.strerror}). Try another --out.") from error
 
 
 def _chart(altair: Any) -> Any:

@@ -1,0 +1,272 @@
+"""An option is declared once: what is shown of it is what the setting has, and a shell completes it."""
+
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import maskbench
+from flows import typed
+from maskbench.cli import app
+from maskbench.cli.commands import ALL, OLD_NAMES
+from maskbench.cli.options import OPTIONS
+from maskbench.interventions.lorra.recipe import Recipe
+from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
+
+MOST_PARAMETERS = 12
+# Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.
+FILLED_IN = {"subject", "system_prompt_text", "adapter_hash", "steer_hash"}
+LONG = ("run", "dose", "exam", "judge", "lorra")
+PLAIN = Settings("", "", "")
+
+
+def options(*words: str) -> dict[str, Any]:
+    """The options of a command by name, with what is declared of each."""
+    found = app()
+    for word in words:
+        found = found[word]
+    declared = found.assemble_argument_collection(parse_docstring=False)
+    return {argument.name: argument for argument in declared if argument.names}
+
+
+def shown(text: str) -> set[str]:
+    """The options that a help text has in its panels."""
+    return set(re.findall(r"^│ (?:\*  )? {0,3}(--[\w-]+)", text, re.MULTILINE))
+
+
+# The settings
+
+
+def test_every_setting_has_its_option() -> None:
+    """What `Settings` has can be typed, and nothing else sets a setting."""
+    set_by_options = {row.of.partition(".")[0] for row in OPTIONS.values()}
+    assert set_by_options | FILLED_IN == {field.name for field in fields(Settings)}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_help_says_the_default_of_the_setting(name: str) -> None:
+    """Where the default hangs on something there are words for it; elsewhere it is the value, word for word."""
+    row, said = OPTIONS[name], options("run")[f"--{name.replace('_', '-')}"].parameter.show_default
+    value = attrgetter(row.of)(PLAIN)
+    if row.default is None and row.metavar:
+        assert said == (None if value is None else str(value))
+    assert not (row.default and value not in (None, "", ()) and not row.of.startswith("judge_sampling"))
+
+
+def test_the_page_of_settings_and_the_help_agree() -> None:
+    """A default that docs/api.md has is the one that `maskbench run --help-all` shows, flags apart, which show none."""
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    table = page.split("## Settings")[1].split("\n## ")[0]
+    told = options("run")
+    said = {row.of: told[f"--{name.replace('_', '-')}"].parameter.show_default for name, row in OPTIONS.items()}
+    compared = 0
+    for names, given in re.findall(r"^\| (`.*?) \| (.*?) \| ", table, re.MULTILINE):
+        settings, values = re.findall(r"`(\w+)`", names), re.findall(r"`(.*?)`", given)
+        for setting, value in zip(settings, values * len(settings) if len(values) == 1 else values, strict=False):
+            if isinstance(said.get(setting), str) and value not in ("None", "()"):
+                assert said[setting] == value.strip("'"), setting
+                compared += 1
+    assert compared > 10
+
+
+@pytest.mark.parametrize("name", [name for name, row in OPTIONS.items() if row.metavar == "N"])
+def test_limits_are_those_of_the_setting(name: str) -> None:
+    """A number outside of the setting's limits is refused with the limit, before anything is read or called."""
+    setting = OPTIONS[name].of.rpartition(".")[2]
+    least, most = {**LEAST, **LEAST_GIVEN}[setting], MOST.get(setting, 10**9)
+    option = f"--{name.replace('_', '-')}"
+    low = typed("run", "sim", "--dry-run", f"{option}={least - 1}")
+    high = typed("run", "sim", "--dry-run", f"{option}={most + 1}")
+    assert (low.code, f'"{least - 1}" for {option}. Give {least} or more.' in low.err) == (2, True)
+    assert (high.code, f'"{most + 1}" for {option}. Give {most:,} or less.' in high.err) == (2, True)
+
+
+@pytest.mark.parametrize("number", ["1.5", "0x10", "2e3", ""])
+def test_a_whole_number_is_not_rounded(number: str) -> None:
+    """Half a statement is no statement more or less: it is refused."""
+    ended = typed("run", "sim", "--dry-run", f"--statements={number}")
+    assert (ended.code, "Invalid value for --statements: give a whole number." in ended.err) == (2, True)
+
+
+def test_the_defaults_of_a_recipe_are_shown() -> None:
+    """`maskbench lorra --help-all` has the numbers that a recipe has."""
+    told = options("lorra")
+    for name in ("rank", "rate", "steps", "batch", "answer_tokens", "at_once", "seed"):
+        assert float(told[f"--{name.replace('_', '-')}"].parameter.show_default) == getattr(Recipe(), name)
+    assert told["--modules"].parameter.show_default == ",".join(Recipe().modules)
+
+
+def test_a_command_gets_what_was_typed_and_nothing_else() -> None:
+    """Settings that nobody typed are left to the run that is there; a default is never taken for a wish."""
+    words = ["run", "sim", "--out", "a", "--statements", "1", "--placebo", "--archetype", "statistics"]
+    command, bound, _ = app().parse_args(words, exit_on_error=False)
+    assert command.__name__ == "run"
+    assert bound.arguments["given"] == {"statements": 1, "placebo": True, "archetype": ["statistics"]}
+
+
+def test_no_function_takes_many_parameters() -> None:
+    """At most twelve, in the whole package: options come as one mapping of what was typed."""
+    many = []
+    for path in Path(maskbench.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                every = node.args
+                named = [*every.posonlyargs, *every.args, *every.kwonlyargs]
+                count = len([*named, *filter(None, (every.vararg, every.kwarg))])
+                if count > MOST_PARAMETERS:
+                    many.append(f"{path.name}: {getattr(node, 'name', 'lambda')} takes {count}")
+    assert not many
+
+
+# Help
+
+
+@pytest.mark.parametrize("command", LONG)
+def test_the_help_of_a_long_command_is_short(command: str) -> None:
+    """Ten options and two examples, and the line that shows all of them."""
+    text = typed(command, "--help").out
+    assert len(shown(text)) == 10
+    assert len(re.findall(rf"^  maskbench {command}( |$)", text, re.MULTILINE)) == 2
+    assert f"All options: maskbench {command} {ALL}" in text
+
+
+@pytest.mark.parametrize("command", LONG)
+def test_the_whole_help_shows_every_option(command: str) -> None:
+    """`--help-all` has those of the short help and all the others, and each is one that is there."""
+    short, whole = shown(typed(command, "--help").out), shown(typed(command, ALL).out)
+    assert short < whole
+    assert whole == {name for name in options(command) if name.startswith("--")}
+
+
+@pytest.mark.parametrize("command", LONG)
+def test_the_examples_of_the_help_can_be_typed(command: str) -> None:
+    """Each is a command line that is understood."""
+    for line in re.findall(rf"^  maskbench ({command}.*)$", typed(command, "--help").out, re.MULTILINE):
+        called, _, _ = app().parse_args(line.split(), exit_on_error=False)
+        assert called.__name__ == command
+
+
+def test_flags_show_no_type() -> None:
+    """A flag has no value, and nothing says <bool>."""
+    text = typed("run", ALL).out
+    assert "bool" not in text.lower()
+    assert re.search(r"--placebo +One more", text)
+
+
+@pytest.mark.parametrize(("words", "said"), [(("--statment", "3"), "--statements"), (("--rules", "strct"), '"strict"')])
+def test_a_typing_error_is_named_with_what_is_near(words: tuple[str, ...], said: str) -> None:
+    """An unknown option or choice comes with the one that was meant, and exit code 2."""
+    ended = typed("run", "sim", *words)
+    assert (ended.code, ended.out, f"Did you mean {said}?" in ended.err) == (2, "", True)
+
+
+def test_an_option_that_is_given_twice_is_refused() -> None:
+    """Neither of two values is taken in silence."""
+    ended = typed("run", "sim", "--limit", "3", "--limit", "4")
+    assert (ended.code, "--limit stands there more than once. Give it once." in ended.err) == (2, True)
+
+
+# Where a file goes
+
+
+def commands() -> Iterator[str]:
+    """Every command that has options of its own, but those of a family."""
+    return (name for name in app() if not name.startswith("-") and name != "scenarios")
+
+
+def test_every_file_that_is_written_is_named_by_out() -> None:
+    """No command calls it otherwise, and no help or completion has the names of before."""
+    assert {name for name in commands() if "--out" in options(name)} == {
+        *("run", "dose", "exam", "steer", "lorra"),
+        *("report", "export", "leaderboard", "published", "label"),
+    }
+    for command, old in OLD_NAMES.items():
+        assert old not in options(command)
+
+
+@pytest.mark.parametrize("spelt", ["{old} FILE", "{old}=FILE"])
+@pytest.mark.parametrize("command", OLD_NAMES)
+def test_the_names_of_before_go_on_working(command: str, spelt: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that was written before finds its file where it asked for it."""
+    from maskbench.cli.commands import renamed
+
+    words = [command, "x", *spelt.format(old=OLD_NAMES[command]).split()]
+    new = [command, "x", *spelt.format(old="--out").split()]
+    assert renamed(words) == new
+    assert renamed(["run", "--to", "x"]) == ["run", "--to", "x"]
+
+
+def test_a_leaderboard_is_written_by_both_names(tmp_path: Path) -> None:
+    """The option of before and that of now write the same file."""
+    typed("run", "sim", "--limit", "6", "--out", tmp_path / "runs" / "a")
+    for name, file in (("--to", "old.csv"), ("--out", "new.csv")):
+        assert typed("leaderboard", tmp_path / "runs", "--format", "csv", name, tmp_path / file).code == 0
+    assert (tmp_path / "old.csv").read_bytes() == (tmp_path / "new.csv").read_bytes() != b""
+
+
+# Completion
+
+COMPLETE = """
+source "$1"
+COMP_WORDS=("${@:2}"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_maskbench
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `maskbench --install-completion` puts into a home of bash."""
+    home = tmp_path_factory.mktemp("home")
+    environ = {**os.environ, "HOME": str(home), "SHELL": "/bin/bash"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "maskbench", "--install-completion", "--shell", "bash"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Traceback" not in ended.stderr
+    (found,) = [path for path in home.rglob("*") if path.is_file() and path.name == "maskbench"]
+    assert "bash" in (home / ".bashrc").read_text(encoding="utf-8")
+    return found
+
+
+def completed(script: Path, *words: str) -> list[str]:
+    """What bash offers after these words."""
+    bin_folder = Path(sys.executable).parent
+    environ = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+    called = ["bash", "-c", COMPLETE, "bash", str(script), "maskbench", *words]
+    return subprocess.run(called, env=environ, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_bash_completes_commands_and_options(script: Path) -> None:
+    """A command, an option of it, the choices of an option; and no name of before."""
+    assert completed(script, "lea") == ["leaderboard"]
+    assert completed(script, "run", "--scen") == ["--scenarios"]
+    assert completed(script, "run", "--rules", "s") == ["strict"]
+    assert completed(script, "export", "runs/a", "--t") == []
+
+
+@pytest.mark.skipif(not (Path(sys.executable).parent / "maskbench").exists(), reason="maskbench is not on the path")
+def test_bash_completes_the_name_of_a_set(script: Path) -> None:
+    """The sets that have names are offered where one is asked for, by maskbench itself."""
+    assert "starter" in completed(script, "run", "--scenarios", "st")
+    assert completed(script, "run", "--scenarios", "cais") == ["cais/MASK"]
+
+
+def test_the_signature_of_a_run_is_short() -> None:
+    """`run` has what belongs to no setting as parameters, and the rest as one."""
+    from maskbench.cli.run import run
+
+    names = ["model", "out", "fresh", "adapters", "shared", "dry_run", "given"]
+    assert list(inspect.signature(run).parameters) == names

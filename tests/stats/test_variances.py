@@ -1,0 +1,245 @@
+"""Variances and effective sizes, by hand: replies of one proposition, two judges' rows, differences of such rows."""
+
+import math
+from statistics import mean, variance
+
+import numpy as np
+import pytest
+from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
+
+from maskbench.stats.intervals import Estimate, difference_ratio, interval, ratio_of_replies
+from maskbench.stats.two_phase import expand, few_drawn, looked_difference
+
+PAIRS = ["a", "a", "b", "b", "c", "c", "d", "d"]
+
+
+def replies(lies: list[float], propositions: list[str], level: float = 0.95) -> Estimate:
+    """The estimate over replies of equal weight."""
+    return ratio_of_replies(lies, [1] * len(lies), [1] * len(lies), propositions, level)
+
+
+def near(estimate: Estimate, value: float, size: float, df: float, level: float = 0.95) -> bool:
+    """Whether an estimate is this share with Wilson's interval at this effective size."""
+    expected = (value, *interval(value, size, df, level))
+    return (estimate.value, estimate.low, estimate.high) == pytest.approx(expected, rel=1e-9)
+
+
+# Replies, several a proposition
+
+
+def test_replies_of_a_proposition_are_shrunk_towards_all_alike() -> None:
+    """One lie among four pairs: one proposition tells, and two that are taken to be alike stand beside it."""
+    # V = 4/3 x (9 + 1 + 1 + 1)/16/64 = 1/64, p(1 - p) = 7/64, alike = 4/16; 3 / (1 x 1/7 + 2 x 1/4) = 14/3
+    estimate = replies([1, 0, 0, 0, 0, 0, 0, 0], PAIRS)
+    assert near(estimate, 1 / 8, 14 / 3, 3)
+    assert estimate.n == 8
+    assert near(replies([1, 0, 0, 0, 0, 0, 0, 0], PAIRS, level=0.8), 1 / 8, 14 / 3, 3, level=0.8)
+
+
+def test_the_rarer_kind_tells_which_replies_are_alike() -> None:
+    """One honest reply among four pairs says as much as one lie does."""
+    assert near(replies([0, 1, 1, 1, 1, 1, 1, 1], PAIRS), 7 / 8, 14 / 3, 3)
+
+
+def test_at_one_half_those_that_are_honest_tell() -> None:
+    """Three lies of one proposition against two and one honest replies: the two propositions of these count."""
+    # V/p(1 - p) = 3/2 x (9 + 4 + 1)/4/36 x 4 = 7/12, alike = 14/36; 4 / (2 x 7/12 + 2 x 7/18) = 72/35
+    assert near(replies([1, 1, 1, 0, 0, 0], ["a", "a", "a", "b", "b", "c"]), 1 / 2, 72 / 35, 2)
+
+
+def test_replies_never_count_for_more_than_there_are() -> None:
+    """Where each proposition has one of either kind the variance is 0, and there are twenty replies, not sixty."""
+    assert near(replies([1, 0] * 10, [f"p{number // 2}" for number in range(20)]), 1 / 2, 20, 9)
+
+
+def test_replies_that_are_all_the_same_count_as_propositions() -> None:
+    """No lie among three replies of one proposition and one of another: 16 / (9 + 1) propositions."""
+    assert near(replies([0, 0, 0, 0], ["a", "a", "a", "b"]), 0, 1.6, 1)
+    assert near(replies([1, 1, 1, 1], ["a", "a", "a", "b"]), 1, 1.6, 1)
+
+
+def test_weights_and_replies_outside_the_denominator() -> None:
+    """A weight of two counts twice, and a reply that is not asked about counts nowhere, its proposition included."""
+    # V/p(1 - p) = 2 x (1/4 + 1/4)/16 x 4 = 1/4, alike = (9 + 1)/16; 4 / (2 x 1/4 + 2 x 5/8) = 16/7
+    estimate = ratio_of_replies([1, 0, 0, 0], [1, 1, 1, 0], [2, 1, 1, 7], ["a", "a", "b", "c"])
+    assert near(estimate, 1 / 2, 16 / 7, 1)
+    assert estimate.n == 3
+    # every proposition at the same share: two that tell and two more, all of them alike to one half
+    capped = ratio_of_replies([1, 0, 0] * 2, [1] * 6, [2, 1, 1] * 2, ["a"] * 3 + ["b"] * 3)
+    assert near(capped, 1 / 2, 4 / (2 * 1 / 2), 1)
+
+
+def test_replies_that_are_half_asked_about() -> None:
+    """A share of the denominator counts as a part of a reply, in the size and in what is alike."""
+    # total 2, p = 1/4; V/p(1 - p) = 2 x (1/16 + 1/16)/4 x 16/3 = 1/3, alike = (1 + 1)/4; 3 / (1/3 + 1) = 9/4 < 4/1.5
+    estimate = ratio_of_replies([0.5, 0, 0], [0.5, 0.5, 1], [1, 1, 1], ["a", "a", "b"])
+    assert near(estimate, 1 / 4, 9 / 4, 1)
+
+
+def test_replies_of_one_proposition_have_no_interval() -> None:
+    """A value, and nothing to tell how far it reaches."""
+    assert replies([1, 0, 0], ["a"] * 3) == Estimate(1 / 3, None, None, 3)
+    assert ratio_of_replies([], [], [], []) == Estimate(None, None, None, 0)
+
+
+# Two judges' rows
+
+
+def test_two_judges_rows_by_hand() -> None:
+    """The second judge found a lie in the one of four that it drew, which stands for two: it takes one back, too."""
+    # 3 lies of 4; residuals 1/4, -3/4, 5/4, -3/4 over 4; V = 4/3 x 44/16/16 = 11/48 > 3/64; 3/16 / V = 9/11
+    estimate = difference_ratio([1, 0, 0, 1, 0], [1] * 5, [1, 1, -1, 2, 1], ["a", "b", "c", "c", "d"])
+    assert near(estimate, 3 / 4, 9 / 11, 3)
+    assert estimate.n == 4
+
+
+def test_two_judges_tell_no_more_than_one_who_saw_all_and_what_few_looks_leave() -> None:
+    """Three propositions at one half have no variance: one judge's stands for it, and the unseen is added to that."""
+    columns = [1, 0] * 3, [1] * 6, [1] * 6, ["a", "a", "b", "b", "c", "c"]
+    assert near(difference_ratio(*columns), 1 / 2, 3, 2)
+    assert near(difference_ratio(*columns, unseen=0.05), 1 / 2, 0.25 / (0.25 / 3 + 0.05), 2)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.8])
+@pytest.mark.parametrize("lies", [0, 1])
+def test_no_lies_or_all_lies_leave_what_few_looks_could_not_show(lies: int, level: float) -> None:
+    """Beside the size of the weights stands the root of the unseen variance, as a share of the quantile."""
+    size = 1 / (1 / 3 + math.sqrt(0.04) / stdtrit(2, (1 + level) / 2))
+    estimate = difference_ratio([lies] * 3, [1] * 3, [1] * 3, ["a", "b", "c"], level, unseen=0.04)
+    assert near(estimate, lies, size, 2, level)
+
+
+def test_more_taken_back_than_there_was_is_none() -> None:
+    """A sum below 0 or above 1 is at the end of the range."""
+    under = difference_ratio([1, 0, 0, 0], [1] * 4, [-1, 2, 1, 1], ["a", "a", "b", "c"])
+    assert near(under, 0, 3, 2)
+    over = difference_ratio([0, 1, 1, 1], [1] * 4, [-1, 2, 1, 1], ["a", "a", "b", "c"])
+    assert near(over, 1, 3, 2)
+
+
+def test_weights_of_two_judges_have_no_scale_and_sizes_are_those_of_propositions() -> None:
+    """Rows of a proposition add up before they are squared: (2 + 1 + 1)^2 / (4 + 1 + 1) = 8/3, at any scale."""
+    for scale in (1, 10):
+        weights = [scale * weight for weight in (-1, 3, 1, 1)]
+        assert near(difference_ratio([0] * 4, [1] * 4, weights, ["a", "a", "b", "c"]), 0, 8 / 3, 2)
+
+
+def test_rows_that_do_not_count_are_left_out_by_two_judges() -> None:
+    """No weight, or not in the denominator: neither a scenario nor a proposition."""
+    estimate = difference_ratio([1, 0, 1, 1], [1, 1, 1, 0], [1, 1, 0, 1], ["a", "a", "b", "c"])
+    assert estimate == Estimate(0.5, None, None, 2)
+    nothing = Estimate(None, None, None, 0)
+    assert difference_ratio([1, 1], [1, 1], [1, -1], ["a", "b"]) == nothing
+    assert difference_ratio([1, 0], [1, 1], [1, -2], ["a", "b"]) == nothing
+    tiny = difference_ratio([1, 0], [0.5, 0.25], [1, 1], ["a", "a"])
+    assert tiny.value == 1  # more lies than asked about: at the end of the range
+
+
+# Differences of two runs, where a second judge looked at a part
+
+
+def test_a_looked_difference_has_the_variance_of_the_textbook() -> None:
+    """A scenario a proposition, equal weights: the variance of the mean, what few looks leave, and Student's t."""
+    differences, few = [1.0, -1.0, 0.0, 0.5, 0.0, 0.25] * 5, 0.002
+    value, error = mean(differences), math.sqrt(variance(differences) / 30 + few)
+    difference = looked_difference(differences, np.ones(30), np.arange(30), few)
+    t, one_sided = stdtrit(29, 0.975), stdtrit(29, 0.95)
+    _, far = interval(value, 30, 29)
+    _, far_one_sided = interval(value, 30, 29, 0.9)
+    assert difference.value == pytest.approx(value)
+    assert difference.clusters == 30
+    assert (difference.low, difference.high) == pytest.approx((value - t * error, max(value + t * error, far)))
+    assert (difference.lower, difference.upper) == pytest.approx(
+        (value - one_sided * error, max(value + one_sided * error, far_one_sided))
+    )
+    assert difference.p == pytest.approx(2 * stdtr(29, -value / error))
+    assert difference.smallest == pytest.approx((t + stdtrit(29, 0.8)) * error)
+
+
+def test_scenarios_of_a_proposition_differ_together() -> None:
+    """Weights and propositions by hand; what has no weight is no proposition."""
+    # value 1/4; residuals -1/2, 3/4, -1/4 over 4; V = 3/2 x 14/16/16 + 1/100; size 16 / (4 + 1 + 1)
+    difference = looked_difference([0.5, -0.5, 1, 0, 1], [1, 1, 1, 1, 0], ["a", "a", "b", "c", "d"], 0.01)
+    error = math.sqrt(1.5 * 0.875 / 16 + 0.01)
+    reach = stdtrit(2, 0.975) + stdtrit(2, 0.8)
+    assert (difference.value, difference.clusters) == (0.25, 3)
+    assert difference.p == pytest.approx(2 * stdtr(2, -0.25 / error))
+    assert difference.low == pytest.approx(max(-1, 0.25 - stdtrit(2, 0.975) * error))
+    assert difference.lower == pytest.approx(0.25 - stdtrit(2, 0.95) * error)
+    assert difference.smallest == min(1, reach * error)
+    heavy = looked_difference([1, 0, 0], [4, 1, 1], ["a", "b", "c"], 0.0)
+    residuals = np.array([4 * (1 - 2 / 3), -2 / 3, -2 / 3]) / 6
+    assert heavy.p == pytest.approx(2 * stdtr(2, -(2 / 3) / math.sqrt(1.5 * float(residuals @ residuals))))
+
+
+def test_no_change_at_all_is_as_wide_as_wilsons_interval() -> None:
+    """Where nothing differs and nothing is unseen, the interval is that of a share of 0, both ways."""
+    difference = looked_difference([0.0] * 8, [2, 2, 1, 1, 1, 1, 1, 1], list("aabcdefg"), 0.0)
+    size = 100 / (16 + 6)
+    _, far = interval(0, size, 6)
+    _, one_sided = interval(0, size, 6, 0.9)
+    assert (difference.low, difference.high) == pytest.approx((-far, far))
+    assert (difference.lower, difference.upper) == pytest.approx((-one_sided, one_sided))
+    assert difference.p == 1
+    assert difference.smallest == pytest.approx(min(1, (stdtrit(6, 0.975) + stdtrit(6, 0.8)) ** 2 / size))
+
+
+def test_the_smallest_difference_is_the_larger_of_two() -> None:
+    """With 200 alike scenarios single statements decide, and that is below 1."""
+    difference = looked_difference([0.0] * 200, [1.0] * 200, range(200), 0.0)
+    assert difference.smallest == pytest.approx((stdtrit(199, 0.975) + stdtrit(199, 0.8)) ** 2 / 200)
+
+
+def test_a_sure_difference_has_no_chance_to_be_none() -> None:
+    """Every scenario changed the same way: p is 0, and the interval is Wilson's on the other side."""
+    up, down = (looked_difference([side] * 40, [1.0] * 40, range(40), 0.0) for side in (0.5, -0.5))
+    low, high = interval(0.5, 40, 39)
+    assert (up.low, up.high, up.p) == pytest.approx((low, high, 0))
+    assert (down.low, down.high, down.p) == pytest.approx((-high, -low, 0))
+
+
+def test_one_proposition_has_a_difference_and_no_test() -> None:
+    """Two are needed for a variance, and none at all has no value either."""
+    difference = looked_difference([0.5, 1], [1, 1], ["a", "a"], 0.0)
+    assert (difference.value, difference.low, difference.high, difference.p, difference.clusters) == (
+        0.75,
+        None,
+        None,
+        None,
+        1,
+    )
+    nothing = looked_difference([1.0], [0.0], ["a"], 0.0)
+    assert (nothing.value, nothing.smallest, nothing.clusters) == (None, None, 0)
+
+
+def test_what_few_drawn_leave_unseen() -> None:
+    """0.35 of a change among those drawn, as a share of the weight, squared; none drawn count as one."""
+    assert few_drawn(0.8, 10) == pytest.approx(0.35 * 0.08**2)
+    assert few_drawn(0.8, 0) == few_drawn(0.8, 1) == pytest.approx(0.35 * 0.8**2)
+    assert few_drawn(0.8, 2) == pytest.approx(0.35 * 0.4**2)
+
+
+def test_what_the_second_judge_changed_counts_for_those_it_stands_for() -> None:
+    """The first judge's view, and the change times the number; what is no number counts nothing."""
+    assert expand([1, 0, 0.5, math.nan], [0, 1, 0.25, 1], [0, 1, 4, 2]).tolist() == [1, 1, -0.5, 2]
+    both = expand(np.array([[1, 0], [0, 1]]), np.array([[0, 1], [0.5, 0.5]]), [2, 3])
+    assert both.tolist() == [[-1, 2], [1.5, -0.5]]
+
+
+@pytest.mark.parametrize(
+    ("differences", "weights", "propositions"),
+    [
+        ([0.0, 1.0], [1.0], [1, 2]),
+        ([0.0, 1.0], [1.0, 1.0], [1]),
+        ([[0.0]], [[1.0]], [[1]]),
+        ([math.nan], [1.0], [1]),
+        ([0.0], [math.inf], [1]),
+        ([0.0, 0.0], [1.0, -1.0], [1, 2]),
+    ],
+)
+def test_differences_that_do_not_fit_are_refused(
+    differences: list[float], weights: list[float], propositions: list[int]
+) -> None:
+    """Lengths, dimensions, missing numbers and negative weights."""
+    with pytest.raises(ValueError, match="one dimension, one length and numbers"):
+        looked_difference(differences, weights, propositions, 0.0)
