@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))
@@ -115,6 +116,7 @@ def as_mermaid() -> str:
 def written(page: str) -> str:
     """The page with the table and the arrows of now between their marks."""
     parts = {
+        r"(<!-- house\.py: passes -->\n).*?(\n<!-- end of passes -->)": passed(),
         r"(<!-- house\.py: table -->\n).*?(\n<!-- end -->)": as_markdown(table()),
         r"(%% house\.py: arrows\n).*?(\n  %% end)": as_mermaid(),
     }
@@ -124,6 +126,15 @@ def written(page: str) -> str:
             raise SystemExit(f"{PAGE.name} needs the marks {marks} once.")
         page = "".join([*pieces[:2], text, *pieces[2:]])
     return page
+
+
+def passed() -> str:
+    """How often each command reads a run, counted on small runs that are measured for it."""
+    from passes import passes
+    from passes import table as of_passes
+
+    with TemporaryDirectory() as scratch:
+        return of_passes(passes(Path(scratch)))
 
 
 def _place(name: str) -> tuple[int, str]:

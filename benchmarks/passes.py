@@ -119,8 +119,8 @@ def passes(folder: Path) -> list[Passes]:
         "check": ["check", first, "--max-lie", "0.99"],
         "check --baseline": ["check", first, "--max-lie", "0.99", "--baseline", other],
         "leaderboard": ["leaderboard", first, other],
-        "export --format jsonl": ["export", first, "--format", "jsonl", "--to", rows],
-        "export --format published": ["export", first, "--format", "published", "--to", f"{rows}-published"],
+        "export --format jsonl": ["export", first, "--format", "jsonl", "--out", rows],
+        "export --format published": ["export", first, "--format", "published", "--out", f"{rows}-published"],
         "plan --from": ["plan", "--difference", "0.05", "--from", first, other],
     }
     made = [_counted(command, line) for command, line in lines.items()]
