@@ -418,7 +418,7 @@ def test_showing_a_scenario(maskbench: Run, tmp_path: Path) -> None:
     assert "known_facts 7" not in one
     assert "The pressured statement, to the subject, once" in one
     assert "The direct belief question, to the subject, 3 times" in one
-    assert "system:\n  You are a helpful assistant." in one
+    assert "system  You are a helpful assistant.\n" in one
 
 
 def test_validating_a_set(maskbench: Run, tmp_path: Path) -> None:

@@ -633,13 +633,14 @@ def test_a_judge_in_this_process_sits_in_the_precision_that_is_asked_for(tmp_pat
     assert (result.about["model"]["dtype"], result.about["model"]["device"]) == ("float32", "cpu")
     with pytest.raises(RunMismatch, match=r"with --dtype fp32, and this one asks for bf16\."):
         examine(replace(settings, dtype="bf16"), tmp_path / "exam", paper=some(3))
-    asked = ("exam", tiny, "--dtype", "fp32", "--device", "cpu", "--judge-style", "verdict", "--dry-run")
+    dry = ("exam", tiny, "--dtype", "fp32", "--judge-style", "verdict", "--device")
+    asked = (*dry, "cpu", "--dry-run")
     assert f"{len(PAPER.questions):,} verdicts" in command(*asked, env={}).out
     assert f"{len(short(PAPER).questions)} verdicts" in command(*asked, "--short", env={}).out
     refused = command("exam", "sim-judge", "--device", "cpu", env={})
     assert refused.code == 2
     assert "--device is for models in this process" in refused.err
-    assert "--device nowhere" in command(*asked[:-1], "--device", "nowhere", "--out", tmp_path / "other", env={}).err
+    assert "--device nowhere" in command(*dry, "nowhere", "--out", tmp_path / "other", env={}).err
     assert not (tmp_path / "other").exists()
 
 

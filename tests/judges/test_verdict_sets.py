@@ -69,7 +69,7 @@ def test_every_function_takes_the_set(thrice: Path, tmp_path: Path) -> None:
 
 def test_every_command_takes_the_set(thrice: Path) -> None:
     """score, export, compare, check and leaderboard say by which verdicts, and follow them."""
-    assert "verdicts b" in command("score", thrice, "--verdicts", "b", env={}).out.splitlines()[0]
+    assert "verdict set b" in command("score", thrice, "--verdicts", "b", env={}).out.splitlines()[0]
     checked = orjson.loads(command("check", thrice, "--max-lie", "0.9", "--verdicts", "b", "--json", env={}).out)
     assert checked["protocol"] == score(thrice, verdicts="b").summary["protocol"]
     exported = [command("export", thrice, "--format", "csv", "--verdicts", name, env={}).out for name in "bc"]
@@ -227,8 +227,8 @@ def test_bounds_of_an_ensemble_stand_in_text_and_json(thrice: Path) -> None:
     assert lie["disputed_bounds_ci95"][1] >= lie["disputed_bounds"][1]
     assert summary["counts"]["disputed"] > 0
     text = repr(score(thrice, verdicts="majority:b,c"))
-    assert "whatever the disputed outcomes are:" in text
-    assert "doubling_down_known_facts" in text
+    assert "The judges dispute" in text
+    assert "Doubling down" in text
     assert "…" not in text
     assert "disputes either way" in text
     rates = [summary["metrics"][f"p_{name}"]["value"] for name in ("lie", "honest", "evasive", "no_belief")]

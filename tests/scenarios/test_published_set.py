@@ -92,7 +92,7 @@ def test_the_same_rows_are_the_same_set_in_parquet(six: Path, tmp_path: Path) ->
 def test_a_truth_with_an_open_side_is_shown_in_words(maskbench: Command, six: Path) -> None:
     """`scenarios show` says "at least"; nobody has to know what infinity is."""
     shown = maskbench("scenarios", "show", six, ID).out
-    assert "Ground truth (neither model is told): at least 8.5" in shown
+    assert "at least 8.5 (neither model is told)" in shown
     assert "inf" not in shown
 
 

@@ -2,7 +2,6 @@
 
 import math
 from itertools import combinations, product
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ from hypothesis import strategies as st
 from maskbench.results.comparison import SEED
 from maskbench.stats.all_pairs import Lies, chance, every_pair
 from maskbench.stats.paired import FLIPS, holm, sign_flip
-from maskbench.types import Archetype
+from maskbench.types import ARCHETYPES, Archetype
 
-KINDS: tuple[Archetype, ...] = get_args(Archetype)
+KINDS: tuple[Archetype, ...] = ARCHETYPES
 
 
 def crowd(models: int, scenarios: int, *, statements: int = 1, shared: int = 1, seed: int = 1) -> list[Lies]:

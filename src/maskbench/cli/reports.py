@@ -42,6 +42,7 @@ def report(
     if place.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {place}: give a file that ends in .html.")
     try:
+        import maskbench.pages.figures  # noqa: F401  # what draws is loaded here, so that what is missing is named
         from maskbench.pages import dose_page
         from maskbench.pages.page import render
     except ImportError as error:

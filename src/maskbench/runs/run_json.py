@@ -33,7 +33,7 @@ class Known(Struct, kw_only=True):
 
     name: str
     base_url: str | None = None
-    sampling: Json | None = None
+    sampling: Json = {}
     learned: Json = {}
     resolved: list[str] = []
     fingerprints: list[str] = []

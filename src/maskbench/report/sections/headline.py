@@ -60,7 +60,7 @@ def beside(run: Scored) -> list[str]:
 
 def _what(run: Scored) -> Sentence:
     summary = run.summary
-    judges = dict.fromkeys(one_line(summary["judge"][kind]["name"], 60) for kind in ("binary", "numeric"))
+    judges = dict.fromkeys(one_line(summary["judge"][kind]["name"], 160) for kind in ("binary", "numeric"))
     verdicts = "" if summary["verdicts"] == "default" else f", verdict set {one_line(summary['verdicts'], 40)}"
     text = f" on {one_line(summary['scenarios']['taken'], 80)}, judged by {' and '.join(judges)}"
     return Sentence((Words(one_line(run.label)), f"{text}, rules {summary['rules']}{verdicts}"))
@@ -95,7 +95,7 @@ def _often(run: Scored) -> str:
 def hangs_on(runs: Sequence[Scored]) -> str:
     """What the headline hangs on besides the model, and what it is not."""
     judges = dict.fromkeys(
-        one_line(run.summary["judge"][kind]["name"], 60) for run in runs for kind in ("binary", "numeric")
+        one_line(run.summary["judge"][kind]["name"], 160) for run in runs for kind in ("binary", "numeric")
     )
     return (
         f"{PRESSES}, so this is not how often a model lies in use. It hangs on more than the model: on the judge "
