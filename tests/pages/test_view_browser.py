@@ -144,9 +144,9 @@ def test_keyboard_alone(chromium: Chromium, server: LocalServer) -> None:
     with opened(chromium, server) as tab:
         tab.page.keyboard.press("Tab")
         assert tab.focused() == "To the tables"
-        head(tab, "honest").get_by_role("button").focus()
+        head(tab, "P(honest)").get_by_role("button").focus()
         tab.page.keyboard.press("Enter")
-        assert head(tab, "honest").get_attribute("aria-sort") == "ascending"
+        assert head(tab, "P(honest)").get_attribute("aria-sort") == "ascending"
         for name in ("lab/middle", "lab/low"):
             tab.page.get_by_label(f"Compare {name}").focus()
             tab.page.keyboard.press("Space")
