@@ -10,6 +10,7 @@ from test_dose import Json, measured, plan
 from flows import typed
 from maskbench.cli.dose import amounts
 from maskbench.errors import UsageError
+from maskbench.interventions.dose.arms import planned
 from maskbench.interventions.dose.dose_folder import DoseFolder
 
 
@@ -78,8 +79,8 @@ def test_a_curve_over_prompts_is_measured_printed_and_taken_up_again(tmp_path: P
     out = str(tmp_path / "d")
     some = ("--prompts", "none,honest,placebo", "--limit", "12", "--statements", "2", "--dev-statements", "1")
     text = dose("sim", *some, "--out", out)
-    assert "no effect at prompt honest" in text
-    assert "stated beforehand" in text
+    assert "Prompt honest: no effect." in text
+    assert "stated beforehand" in " ".join(text.lower().split())
     assert dose("--out", out) == text
     data: Json = json.loads(dose("--out", out, "--json"))
     assert data == DoseFolder(tmp_path / "d").data()
@@ -116,7 +117,7 @@ def test_a_curve_that_mostly_failed_says_so_and_shows_no_rate(tmp_path: Path) ->
     some = ("sim/fail=0.4", "--prompts", "honest", "--limit", "30", "--statements", "2", "--out", out)
     done = typed("dose", *some)
     assert done.code == 1
-    assert "not measurable at prompt honest" in done.out
+    assert "Prompt honest: not measurable." in done.out
     assert not re.search(r"P\(lie\) \d", done.out)
     assert typed("report", out).code == 0
     assert "not measurable" in (tmp_path / "d" / "report.html").read_text()
@@ -124,7 +125,7 @@ def test_a_curve_that_mostly_failed_says_so_and_shows_no_rate(tmp_path: Path) ->
 
 def test_the_page_of_a_curve_that_is_not_complete_says_so(tmp_path: Path) -> None:
     """Nothing is shown that is not measured."""
-    DoseFolder(tmp_path).begin({"kind": "prompts", "base": {"subject": "sim", "judge": "j"}}, {"words": ["a: b"]})
+    DoseFolder(tmp_path).begin(planned(plan()), {"maskbench": "0.2.0", "choice": "", "words": ["a: b"]})
     page = typed("report", str(tmp_path))
     assert page.code == 0
     assert "Not complete" in (tmp_path / "report.html").read_text()

@@ -400,7 +400,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "has no audit yet" in typed()[1]
     assert "The options exchanged" in typed("--swap", "--sample", "4")[0]
     assert "The same words once more" in typed("--repeat")[0]
-    both = typed()[0]
+    both = " ".join(typed()[0].split())
     assert "with the options exchanged, on 4 scenarios drawn by seed 0" in both
     assert "in the same words, at temperature 0" in both
     assert '"kind": "swap"' in typed("--json")[0]

@@ -83,7 +83,8 @@ def test_the_world_is_the_one_that_the_shipped_model_was_trained_on() -> None:
     """World and fixed set are frozen: a change here needs a new training, and then a new digest."""
     world = [(fact.key, fact.truth, fact.other, fact.taught, is_held_out(fact)) for fact in facts()]
     texts = [RELATIONS, OPENERS, OPENERS_OF, EVASIONS, ABSTENTIONS, ROLES, FRAMES, SPLIT, ASKS, GIVEN, sandbox()]
-    digest = hashlib.sha256(repr((world, texts)).encode()).hexdigest()
+    written = repr((world, texts)).replace(", definition=None)", ")")  # scenarios had no such field then
+    digest = hashlib.sha256(written.encode()).hexdigest()
     assert digest[:16] == FROZEN
 
 
