@@ -10,8 +10,8 @@ from test_dose import Json, measured, plan
 from flows import typed
 from maskbench.cli.dose import amounts
 from maskbench.errors import UsageError
-from maskbench.interventions.dose.arms import planned
 from maskbench.interventions.dose.dose_folder import DoseFolder
+from maskbench.interventions.dose.plan import planned
 
 
 def dose(*arguments: str) -> str:
