@@ -74,4 +74,4 @@ def one_line(text: str, most: int | None = None) -> str:
 
 
 def _shown(character: str) -> str:
-    return f"⟨U+{ord(character):04X}⟩" if unicodedata.category(character) in _HIDDEN else character
+    return f"⟨U+{ord(character):04X}⟩" if _is_hidden(character) else character

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -11,7 +10,7 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from maskbench.cli import main
+from flows import typed
 from maskbench.errors import UsageError
 from maskbench.interventions.steering.contrast import Contrast, Pair, open_contrast
 from maskbench.interventions.steering.directions import Method, directions, learn, pairs_won, separation
@@ -329,21 +328,14 @@ def test_builtin_says_nothing_of_pinocchio(pinocchio: Loaded) -> None:
 
 
 @pytest.fixture
-def steer(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., tuple[int, str, str]]:
+def steer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
     """`maskbench steer` in this process, in an empty folder: exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
 
     def command(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["maskbench", "steer", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        return code, *capsys.readouterr()
+        ended = typed("steer", *arguments)
+        return ended.code, ended.out, ended.err
 
     return command
 

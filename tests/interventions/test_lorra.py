@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 import torch
 
 import measured_runs
-from maskbench.cli import main
+from flows import typed
 from maskbench.errors import Interrupted, RunLocked, UsageError
 from maskbench.interventions.lorra.loss import Loss, Row, Rows, backward, contrast, encoded, hidden_states
 from maskbench.interventions.lorra.recipe import Recipe, default_layers, recipe
@@ -513,19 +512,14 @@ def test_every_text_is_read_once_before_any_is_read_again() -> None:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """`maskbench lorra` in this process, in an empty folder; gives exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
 
     def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["maskbench", "lorra", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        return code, *capsys.readouterr()
+        ended = typed("lorra", *arguments)
+        return ended.code, ended.out, ended.err
 
     return call
 

@@ -749,13 +749,14 @@ def test_errors_say_what_to_type(
     assert [path.name for path in tmp_path.rglob("*")] == ["folder.html"]
 
 
-def test_the_extra_is_named_where_it_is_missing(made: dict[str, Path]) -> None:
-    """Without vl-convert the error says what to install."""
+@pytest.mark.parametrize("name", ["report", "view"])
+def test_the_extra_is_named_where_it_is_missing(made: dict[str, Path], name: str) -> None:
+    """Without vl-convert the error says what to install, before anything is written or served."""
     code = "import sys; sys.modules['vl_convert'] = None; from maskbench.cli import main; main()"
-    command = [sys.executable, "-c", code, "report", str(made["plain"])]
+    command = [sys.executable, "-c", code, name, str(made["plain"])]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert "report needs vl_convert. Install it: pip install 'maskbench[report]'." in ended.stderr
+    assert f"{name} needs vl_convert. Install it: pip install 'maskbench[report]'." in ended.stderr
 
 
 def test_run_ends_with_the_command_that_shows_it(maskbench: Command, tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -41,12 +43,9 @@ def report(
     place = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
     if place.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {place}: give a file that ends in .html.")
-    try:
-        import maskbench.pages.figures  # noqa: F401  # what draws is loaded here, so that what is missing is named
+    with _extra_for("report"):
         from maskbench.pages import dose_page
         from maskbench.pages.page import render
-    except ImportError as error:
-        raise UsageError(f"report needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
     if len(runs) == 1 and (runs[0] / "dose.json").is_file():
         page = dose_page.render(runs[0])
     else:
@@ -56,6 +55,16 @@ def report(
     given = {"rules": rules, "verdicts": verdicts}
     by = "".join(f", by {name} {value}" for name, value in given.items() if value)
     say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
+
+
+@contextmanager
+def _extra_for(command: str) -> Iterator[None]:
+    """Name what is missing of the extra that pages need, what draws among it, which a page itself loads late."""
+    try:
+        import_module("maskbench.pages.figures")
+        yield
+    except ImportError as error:
+        raise UsageError(f"{command} needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
 
 
 def _write(place: Path, text: str) -> None:
@@ -93,15 +102,13 @@ def view(
     """
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder. Give one with runs in it: maskbench view runs/.")
-    try:
+    with _extra_for("view"):
         from maskbench.pages.server.serving import LocalServer, serve
         from maskbench.pages.server.shelf import Shelf
         from maskbench.pages.server.view import View, failed
 
         pages = View(Shelf(folder, rules, public or ()), include_text=include_text)
         server = LocalServer(pages.routes, port, failed=failed)
-    except ImportError as error:
-        raise UsageError(f"view needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
     serve(server, announce, opens=has_display(os.environ, sys.platform) if opens is None else opens)
     say("Stopped.")
     if threading.active_count() > 1:  # a page is still being made: its native code would abort the interpreter's end
