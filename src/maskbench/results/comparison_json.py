@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from maskbench.results.summary_json import Ends
+from maskbench.stats.rate_json import Ends
 from maskbench.types import OutcomeName
 
 

@@ -6,7 +6,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from maskbench.results.summary_json import Ends, Metrics, Rate, ScenariosShown
+from maskbench.results.summary_json import Metrics, ScenariosShown
+from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import OutcomeName
 
 

@@ -29,7 +29,6 @@ from maskbench.models.families import kinship, renamed
 from maskbench.results.summary_json import (
     Denials,
     DisputedRate,
-    Ends,
     EnsembleShown,
     LieRate,
     Member,
@@ -39,13 +38,13 @@ from maskbench.results.summary_json import (
     Part,
     PlantedRates,
     Point,
-    Rate,
     SecondShown,
     Truncated,
 )
 from maskbench.runs.endings import ended_said
 from maskbench.settings import Settings
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, difference_ratio, ratio
+from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import CALLS, Archetype, Cause, Json, Scored, Stage
 
 SCHEMA = 1

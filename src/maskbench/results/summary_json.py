@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from maskbench.runs.run_json import About, ArchetypeWords, PromptsUsed
+from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Call, Cause, Evasion, NoBelief, OutcomeName, Stage
-
-Ends = Annotated[list[float], Meta(min_length=2, max_length=2)]  # of an interval, or least and greatest
-
-
-class Rate(Struct, forbid_unknown_fields=True):
-    """A rate with its 95 % interval over propositions and the number of scenarios; None where it is withheld."""
-
-    value: float | None
-    ci95: Ends | None
-    n: int
 
 
 class DisputedRate(Rate, forbid_unknown_fields=True):

@@ -8,9 +8,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from maskbench.interventions.dose.conclusion import Word
 from maskbench.results.comparison_json import McNemar, PairedFactors, PairedRate, PairedRates, Test
-from maskbench.results.summary_json import Rate
 from maskbench.runs.fitting import fitted
 from maskbench.runs.run_json import settings_from
+from maskbench.stats.rate_json import Rate
 from maskbench.types import Json, OutcomeName
 
 SCHEMA = 1
