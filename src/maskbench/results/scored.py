@@ -9,8 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from maskbench.errors import UsageError
 from maskbench.judges.judges_agree import agreement
+from maskbench.judges.judges_json import JudgeShown, JudgesShown
 from maskbench.judges.people.labelled_outcomes import Label, labels_of
 from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import (
@@ -136,7 +139,7 @@ class ScoredRun:
     rules: RuleSet
     verdicts: str
     protocol: str
-    judge: Json
+    judge: JudgeShown
     rows: tuple[Scored, ...]
     scored: Mapping[Key, Scored]  # the same by scenario; of a second look without weights
     digests: Mapping[Key, bytes]
@@ -257,7 +260,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         **made,
         "corrected": _corrected(judged, this, labels_from, made["withheld"]),
         "checks": this.checks,
-        "judges": _judges(run, this.rules) if judges else None,
+        "judges": to_builtins(_judges(run, this.rules)) if judges else None,
     }
 
 
@@ -269,7 +272,7 @@ def _about(run: OpenRun, judged: VerdictSet) -> Json:
         "protocol": judged.protocol,
         "verdicts": judged.name,
         "subject": subject,
-        "judge": judged.judge,
+        "judge": to_builtins(judged.judge),
         "scenarios": _scenarios(_with_public(record["scenarios"], run.store), judged),
         "wanted": judged.wanted(),
         "usage": _usage(judged, subject),
@@ -307,10 +310,8 @@ def _with_public(taken: Json, store: Store) -> Json:
 
 def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
     """What the rates of a second look are estimated from, and how it was done."""
-    look = {"first": verdicts.look.first, "share": verdicts.look.share, "below": verdicts.look.below}
-    about = {**look, "seed": verdicts.look.seed, **phases.about()}
     unseen = {archetype: phases.unseen(archetype) for archetype in (None, *verdicts.wanted())}
-    return Weighed(phases.weighted(), unseen, phases.first.values(), about)
+    return Weighed(phases.weighted(), unseen, phases.first.values(), phases.about(verdicts.look))
 
 
 def _corrected(verdicts: VerdictSet, this: ScoredRun, other: RunFolder | None, withheld: str | None) -> Json | None:
@@ -355,7 +356,7 @@ def _carried(this: ScoredRun, other: RunFolder) -> Json:
         return carried(this.rows, theirs.scored(this.rules), labels)
 
 
-def _judges(run: OpenRun, rules: RuleSet) -> Json | None:
+def _judges(run: OpenRun, rules: RuleSet) -> JudgesShown | None:
     """How far the judges of the run agree; None where there is one."""
     sets = [run.verdicts(name) for name in run.whole()]
     if len(sets) < 2:

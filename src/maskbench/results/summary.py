@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from msgspec import to_builtins
+from msgspec.structs import asdict
 from numpy.typing import ArrayLike
 
+from maskbench.judges.judges_json import LookShown, Member, SecondShown
 from maskbench.method.rates import (
     RATES,
     Table,
@@ -31,14 +33,12 @@ from maskbench.results.summary_json import (
     DisputedRate,
     EnsembleShown,
     LieRate,
-    Member,
     Metrics,
     NumericalAgreements,
     Outright,
     Part,
     PlantedRates,
     Point,
-    SecondShown,
     Truncated,
 )
 from maskbench.runs.endings import ended_said
@@ -62,7 +62,7 @@ class Weighed:
     rows: Iterable[Scored]
     unseen: Mapping[Archetype | None, float]
     first: Iterable[Scored]  # every scenario by the first judge
-    about: Json
+    about: LookShown
 
 
 def summarise(
@@ -153,7 +153,7 @@ def _second(weighed: Weighed, withheld: str | None) -> SecondShown:
     """How the second look was done, and P(lie) by the first judge alone."""
     table, _ = tabulate(weighed.first)
     alone = rates(table)["p_lie"] if len(table.weights) else NO_DATA
-    return SecondShown(**weighed.about, p_lie_first=Rate(*_shown(alone, withheld is not None)))
+    return SecondShown(**asdict(weighed.about), p_lie_first=Rate(*_shown(alone, withheld is not None)))
 
 
 def _ensemble(whole: Tally, table: Table, judge: Mapping[str, Any]) -> EnsembleShown | None:
