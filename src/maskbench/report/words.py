@@ -7,6 +7,7 @@ from typing import Any
 
 from maskbench.method.archetypes import TABLE
 from maskbench.plain import one_line
+from maskbench.runs.run_json import ArchetypeWords
 
 Json = Mapping[str, Any]
 
@@ -88,6 +89,12 @@ def archetype(name: str, summaries: Iterable[Json] = ()) -> str:
     """What an archetype is called; one that a scenario set brought as the runs of these summaries keep it."""
     row = TABLE.get(name)
     return row.title if row else one_line(_brought(name, summaries).get("title", name.replace("_", " ")), 40)
+
+
+def titled(name: str, brought: Mapping[str, ArchetypeWords]) -> str:
+    """What an archetype is called; one that a scenario set brought by what a run keeps of it."""
+    row, own = TABLE.get(name), brought.get(name)
+    return row.title if row else one_line(own.title if own else name.replace("_", " "), 40)
 
 
 def pressing(name: str, summaries: Iterable[Json]) -> str:
