@@ -45,7 +45,7 @@ def kappa(value: float | None) -> str:
 
 
 def estimate(rate: Json) -> Estimate:
-    """A rate as summary.json has it."""
+    """A rate out of a dictionary, as JSON has it."""
     low, high = rate["ci95"] or (None, None)
     return Estimate(rate["value"], low, high, rate["n"])
 

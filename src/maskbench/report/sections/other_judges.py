@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from msgspec import to_builtins
+
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
     Block,
@@ -32,12 +34,12 @@ _KINDS = ("direct", "consistency", "statement", "numerical")
 def judges(runs: Sequence[Scored]) -> Iterator[Block]:
     """Every verdict set of a run, their majority, and how far they agree; how a second look was done."""
     for run in runs:
-        held, second = run.summary.get("judges"), run.summary.get("second")
+        held, second = to_builtins(run.summary.judges), to_builtins(run.summary.second)
         others = tuple(_others(run)) if isinstance(run, Run) else ()
         if held or second or others:
             yield from map(Heading, named(runs, run))
         if second:
-            yield from _second(second, estimate(run.summary["metrics"]["p_lie"]), f"share of {unit([run])}")
+            yield from _second(second, run.summary.metrics.p_lie.estimate, f"share of {unit([run])}")
         if held:
             yield from several(held, f"share of {unit([run])}")
         yield from others
@@ -56,8 +58,8 @@ def verdict_sets(sets: Sequence[Json]) -> Sentence:
 
 def _others(run: Run) -> Iterator[Sentence]:
     """What the run has that this page is not about, with the command that shows it."""
-    here, sets = str(run.summary["verdicts"]), run.record.get("verdict_sets", {})
-    if run.summary.get("judges"):
+    here, sets = run.summary.verdicts, run.record.get("verdict_sets", {})
+    if run.summary.judges:
         text = f"This page is by the verdict set {one_line(here, 80)}. By another one: "
         yield Sentence((text, _command(run, "NAME")))
     for name in sorted(name for name, about in sets.items() if "second" in about and name != here):
