@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from msgspec import UnsetType, to_builtins
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -284,20 +284,19 @@ def _measured(arm: ScoredRun) -> Json:
         kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in settings[name].items()}
     kept |= {
         "judge style": arm.settings.judge_style,
-        "judge prompts": f"{arm.judge.prompts.version} ({arm.judge.prompts.hash[:12]})",
+        "judge prompts": f"{arm.judge.prompts.version or 'unversioned'} ({arm.judge.prompts.hash[:12]})",
         "equal verdicts shared": arm.settings.shares_verdicts,
         "on truncation": arm.settings.on_truncation,
         "filtered": arm.settings.filtered,
         "template args": arm.settings.template_args,
         "extra body": arm.settings.extra_body,
     }
-    for kind, about in zip(("binary", "numeric"), arm.judge.models, strict=True):
-        resolved = about.get("resolved") or []
-        kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(resolved)
+    for kind, model in (("binary", arm.judge.binary), ("numeric", arm.judge.numeric)):
+        kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])
     if arm.look:
         kept["second look"] = arm.look
-    if not isinstance(arm.judge.members, UnsetType):
-        kept["judged by"] = ", ".join(sorted(f"{member.judge} ({member.protocol})" for member in arm.judge.members))
+    if members := arm.judge.members:
+        kept["judged by"] = ", ".join(sorted(f"{member.judge} ({member.protocol})" for member in members))
     return kept
 
 

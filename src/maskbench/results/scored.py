@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, UnsetType, convert
+from msgspec import UnsetType
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
 from maskbench.judges.judges_agree import agreement
+from maskbench.judges.judges_json import JudgeShown, JudgesShown
 from maskbench.judges.people.labelled_outcomes import Label, labels_of
 from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import (
@@ -39,20 +40,16 @@ from maskbench.results.summary_json import (
     CommonestFailure,
     Controls,
     Corrected,
-    JudgeShown,
-    JudgesShown,
     JudgeUsage,
     LastEnd,
-    Member,
     Metrics,
-    SecondShown,
     SubjectUsage,
     Summary,
     Usage,
 )
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import with_answers
-from maskbench.runs.run_json import About, PromptsUsed, Record, TakenScenarios
+from maskbench.runs.run_json import About, Record, TakenScenarios
 from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
@@ -201,7 +198,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             rules,
             judged.name,
             judged.protocol,
-            _judge(judged.judge),
+            judged.judge,
             rows,
             {row.key: row for row in (rows if phases is None else phases.merged())},
             digests,
@@ -267,14 +264,14 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     """The summary of a run that is read already, and still open; `judges` and `labels_from` as for `result`."""
     judged = run.verdicts(this.verdicts)
     weighed = _weighed(judged, this.phases) if isinstance(judged, SecondLook) and this.phases else None
-    summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged, this.judge), weighed)
+    summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), weighed)
     summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
     summary.checks = this.checks
     summary.judges = _judges(run, this.rules) if judges else None
     return summary
 
 
-def _background(run: OpenRun, judged: VerdictSet, judge: JudgeShown) -> Background:
+def _background(run: OpenRun, judged: VerdictSet) -> Background:
     """What the scenarios of a run cannot tell of it."""
     models = run.record.models
     known = {"subject": models.subject, "binary": models.binary, "numeric": models.numeric}
@@ -284,7 +281,7 @@ def _background(run: OpenRun, judged: VerdictSet, judge: JudgeShown) -> Backgrou
         protocol=judged.protocol,
         verdicts=judged.name,
         subject=subject,
-        judge=judge,
+        judge=judged.judge,
         judges=judged.judges,
         scenarios=_scenarios(run, judged),
         wanted=judged.wanted(),
@@ -295,12 +292,6 @@ def _background(run: OpenRun, judged: VerdictSet, judge: JudgeShown) -> Backgrou
         ended=LastEnd(**ended) if ended else None,
         notes=[*judged.notes(), *judged.plain_notes()],
     )
-
-
-def _judge(judge: Json) -> JudgeShown:
-    """The models and prompts of a verdict set, as a summary shows them."""
-    prompts, members = convert(judge["prompts"], PromptsUsed), convert(judge.get("members", []), list[Member])
-    return JudgeShown(About(judge["binary"]), About(judge["numeric"]), prompts, members or UNSET)
 
 
 def _usage(judged: VerdictSet, subject: About) -> Usage:
@@ -325,12 +316,8 @@ def _scenarios(run: OpenRun, verdicts: VerdictSet) -> TakenScenarios:
 
 def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
     """What the rates of a second look are estimated from, and how it was done."""
-    look = verdicts.look
-    drawn = partial(SecondShown, first=look.first, share=look.share, below=look.below, seed=look.seed)
     unseen = {archetype: phases.unseen(archetype) for archetype in (None, *verdicts.wanted())}
-    return Weighed(
-        phases.weighted(), unseen, phases.first.values(), lambda alone: drawn(**phases.about(), p_lie_first=alone)
-    )
+    return Weighed(phases.weighted(), unseen, phases.first.values(), phases.about(verdicts.look))
 
 
 def _corrected(
@@ -383,4 +370,4 @@ def _judges(run: OpenRun, rules: RuleSet) -> JudgesShown | None:
     if len(sets) < 2:
         return None
     ensemble = run.verdicts(MAJORITY) if len(sets) <= MOST else None
-    return convert(agreement(sets, rules, run.record.scenarios.n, ensemble), JudgesShown)
+    return agreement(sets, rules, run.record.scenarios.n, ensemble)

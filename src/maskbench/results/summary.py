@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from msgspec import UnsetType
 from msgspec.structs import asdict
 from numpy.typing import ArrayLike
 
+from maskbench.judges.judges_json import JudgeShown, LookShown, SecondShown
 from maskbench.method.rates import (
     RATES,
     Table,
@@ -32,7 +32,6 @@ from maskbench.results.summary_json import (
     Denials,
     DisputedRate,
     EnsembleShown,
-    JudgeShown,
     LastEnd,
     LieRate,
     Metrics,
@@ -42,7 +41,6 @@ from maskbench.results.summary_json import (
     PlantedRates,
     Point,
     ScenariosShown,
-    SecondShown,
     Summary,
     Truncated,
     Usage,
@@ -91,7 +89,7 @@ class Weighed:
     rows: Iterable[Scored]
     unseen: Mapping[Archetype | None, float]
     first: Iterable[Scored]  # every scenario by the first judge
-    shown: Callable[[Rate], SecondShown]  # how it was done, with P(lie) by the first judge alone
+    about: LookShown
 
 
 def summarise(
@@ -172,12 +170,12 @@ def _second(weighed: Weighed, withheld: str | None) -> SecondShown:
     """How the second look was done, and P(lie) by the first judge alone."""
     table, _ = tabulate(weighed.first)
     alone = rates(table)["p_lie"] if len(table.weights) else NO_DATA
-    return weighed.shown(Rate.of(alone, withheld=withheld is not None))
+    return SecondShown(**asdict(weighed.about), p_lie_first=Rate.of(alone, withheld=withheld is not None))
 
 
 def _ensemble(whole: Tally, table: Table, judge: JudgeShown) -> EnsembleShown | None:
     """How much the judges of an ensemble dispute: outcomes of all statements, and verdicts by kind of call."""
-    if isinstance(judge.members, UnsetType):
+    if not judge.members:
         return None
     return EnsembleShown(
         members=judge.members,
