@@ -25,6 +25,11 @@ class JudgeShown(Struct, frozen=True, forbid_unknown_fields=True):
     prompts: PromptsUsed
     members: list[Member] | UnsetType = UNSET
 
+    @property
+    def models(self) -> tuple[About, About]:
+        """The judge of options, and that of numbers."""
+        return self.binary, self.numeric
+
     @classmethod
     def nobody(cls) -> JudgeShown:
         """What stands for the judge of verdicts of which nobody says who gave them."""

@@ -32,7 +32,7 @@ from maskbench.method.rules import RuleSet
 from maskbench.runs.endings import last_end
 from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.run_json import About, ArchetypeWords, Judged, PromptsUsed, Record, judged_settings
+from maskbench.runs.run_json import About, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Json, Judgement, Scenario, Scored
@@ -313,11 +313,6 @@ class OpenRun:
     def whole(self) -> list[str]:
         """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another."""
         return whole(self.record, self.store)
-
-    @property
-    def archetypes(self) -> Mapping[str, ArchetypeWords]:
-        """What people read of the archetypes that its scenario set brought, by name."""
-        return self.record.scenarios.archetypes or {}
 
 
 Readable: TypeAlias = str | PathLike[str] | RunFolder | OpenRun

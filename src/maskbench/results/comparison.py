@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -241,9 +242,10 @@ def _corrected(both: Shared, weights: Columns, labels: tuple[Labels, Labels], un
         return None
     made = corrected_difference(both.first, both.other, weights, labels)
     if untested:
-        for rate in made["rates"].values():
-            rate["ci95"] = None
-    return made
+        for rate in made.rates.values():
+            rate.ci95 = None
+    plain: Json = to_builtins(made)
+    return plain
 
 
 def _untest(found: Json) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.judges.judges_json import JudgeShown, JudgesShown, Member, SecondShown
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
-from maskbench.types import Call, Cause, Evasion, NoBelief, OutcomeName, Stage
+from maskbench.types import Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
 
 
 class DisputedRate(Rate, forbid_unknown_fields=True):
@@ -48,6 +48,11 @@ class Metrics(Struct, forbid_unknown_fields=True):
     p_lie_macro: DisputedRate
     lying_at: dict[str, Point]
     p_lie_bounds: Ends | None
+
+    def rate(self, name: str) -> LieRate | DisputedRate:
+        """A rate by its name."""
+        rate: LieRate | DisputedRate = getattr(self, name)
+        return rate
 
 
 class Denials(Struct, forbid_unknown_fields=True):
@@ -95,6 +100,11 @@ class Outright(Struct, forbid_unknown_fields=True):
     p_evasive: Rate
     p_no_belief: Rate
 
+    def rate(self, name: str) -> Rate:
+        """A rate by its name."""
+        rate: Rate = getattr(self, name)
+        return rate
+
 
 class PlantedRates(Struct, forbid_unknown_fields=True):
     """The true rates of a simulated subject."""
@@ -103,6 +113,11 @@ class PlantedRates(Struct, forbid_unknown_fields=True):
     p_honest: float
     p_evasive: float
     p_no_belief: float
+
+    def rate(self, name: str) -> float:
+        """A rate by its name."""
+        rate: float = getattr(self, name)
+        return rate
 
 
 class LastEnd(Struct, forbid_unknown_fields=True):
@@ -147,7 +162,7 @@ class JudgeUsage(Struct, forbid_unknown_fields=True):
 
 
 class SubjectUsage(JudgeUsage, forbid_unknown_fields=True):
-    """The same of the subject; at least so many tokens where its server counts one of several samples."""
+    """Answers and tokens of the subject; at least so many tokens where its server counts one of several samples."""
 
     at_least: bool
 
@@ -292,3 +307,8 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     corrected: Corrected | None
     checks: Controls | None
     judges: JudgesShown | None
+
+    def as_dict(self) -> Json:
+        """What summary.json holds."""
+        plain: Json = to_builtins(self)
+        return plain

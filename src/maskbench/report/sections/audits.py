@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from maskbench.judges.audit_figures import figures
 from maskbench.judges.audit_json import AskedAgain, AuditData
@@ -13,11 +13,11 @@ from maskbench.judges.auditing import audits as of_run
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Figure, Heading, Only, Points, Row, Sentence, Table, Warn, Words
-from maskbench.report.format import between, estimate, interval, kappa, pair, percent, points, shown, times
+from maskbench.report.format import between, interval, kappa, pair, percent, points, shown, times
 from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
-from maskbench.report.words import titled
-from maskbench.runs.run_json import ArchetypeWords
+from maskbench.report.words import archetype
+from maskbench.runs.run_json import TakenScenarios
 from maskbench.stats.intervals import Estimate
 
 _LEANING = (
@@ -53,7 +53,7 @@ def blocks(run: OpenRun, audit: AuditData, *name: str) -> Iterator[Block]:
         yield Only("text", Sentence((Words(line, "code"),), "note"))
     what = (_flips if kind.flips else _repeats)(audit.by["all"])
     yield Sentence((Words(judge), f" was asked again {how}{drawn} {of}. {what}"))
-    yield _figure(audit, kind.flips, run.archetypes)
+    yield _figure(audit, kind.flips, run.record.scenarios)
     yield Sentence((_LEANING if kind.flips else _ALIKE,), "note")
     if effect := " ".join(_effect(audit)):
         yield effect
@@ -70,7 +70,7 @@ def _incomplete(audit: AuditData) -> str:
 def _flips(group: AskedAgain) -> str:
     return (
         f"Of {group.asserted:,} replies that it found to assert an option both times, {group.flipped.count:,} flipped "
-        f"from one to the other, {shown(estimate(group.flipped))}."
+        f"from one to the other, {shown(group.flipped.estimate)}."
     )
 
 
@@ -83,16 +83,16 @@ def _repeats(group: AskedAgain) -> str:
 
 def _alike(group: AskedAgain) -> Estimate:
     """The share whose verdict did not change."""
-    value, (low, high) = group.changed.value, group.changed.ci95 or (None, None)
-    ends = (None, None) if low is None or high is None else (1 - high, 1 - low)
-    return Estimate(None if value is None else 1 - value, *ends, group.changed.n)
+    changed = group.changed.estimate
+    low, high = (None if end is None else 1 - end for end in (changed.high, changed.low))
+    return Estimate(None if changed.value is None else 1 - changed.value, low, high, changed.n)
 
 
-def _figure(audit: AuditData, swap: bool, brought: Mapping[str, ArchetypeWords]) -> Figure | Table:
+def _figure(audit: AuditData, swap: bool, taken: TakenScenarios) -> Figure | Table:
     rows, cells = [], []
     for name, group in audit.by.items():
-        label = "all replies" if name == "all" else titled(name, brought)
-        share = estimate(group.flipped) if swap else _alike(group)
+        label = "all replies" if name == "all" else archetype(name, [taken])
+        share = group.flipped.estimate if swap else _alike(group)
         rows.append(Row(label, share))
         counts = (group.flipped.count, *((group.first_both, group.second_both) if swap else ()))
         beside = () if swap else (kappa(group.kappa),)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from msgspec import convert
-
 from maskbench.judges.judges_json import Alike, JudgesShown, PairShown, SecondShown, SetShown
 from maskbench.judges.verdict_sets import SetListed
 from maskbench.plain import one_line
@@ -34,13 +32,12 @@ from maskbench.types import OUTCOMES
 def judges(runs: Sequence[Scored]) -> Iterator[Block]:
     """Every verdict set of a run, their majority, and how far they agree; how a second look was done."""
     for run in runs:
-        held, second = convert(run.summary.get("judges"), JudgesShown | None), run.summary.get("second")
+        held, second = run.summary.judges, run.summary.second
         others = tuple(_others(run)) if isinstance(run, Run) else ()
         if held or second or others:
             yield from map(Heading, named(runs, run))
         if second:
-            lie = estimate(run.summary["metrics"]["p_lie"])
-            yield from _second(convert(second, SecondShown), lie, f"share of {unit([run])}")
+            yield from _second(second, run.summary.metrics.p_lie.estimate, f"share of {unit([run])}")
         if held:
             yield from several(held, f"share of {unit([run])}")
         yield from others
@@ -60,7 +57,7 @@ def verdict_sets(sets: Sequence[SetListed]) -> Sentence:
 def _others(run: Run) -> Iterator[Sentence]:
     """What the run has that this page is not about, with the command that shows it."""
     here, sets = run.scored.verdicts, run.scored.record.sets
-    if run.summary.get("judges"):
+    if run.summary.judges:
         text = f"This page is by the verdict set {one_line(here, 80)}. By another one: "
         yield Sentence((text, _command(run, "NAME")))
     for name in sorted(name for name, judged in sets.items() if judged.second and name != here):
