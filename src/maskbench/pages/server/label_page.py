@@ -152,9 +152,10 @@ class Labelling:
     def _work(self, asked: Asked) -> Work:
         rater = self._labels.enter(asked.rater, self._role)
         own = self._labels.latest(rater).get(rater, {})
-        said = disputed(self._labels, rater) if self._role == "adjudicator" else None
+        decides = self._role == "adjudicator"
+        said = disputed(self._labels, rater) if decides else {}
         scenarios = [
-            [_part(part, None if said is None else said[part.id]) for part in each.parts if said is None or part.id in said]
+            [_part(part, said.get(part.id)) for part in each.parts if not decides or part.id in said]
             for each in in_order(self._scenarios, rater, self._design)
         ]
         mine = {reply: _label(given) for reply, given in own.items() if reply in self._parts}
