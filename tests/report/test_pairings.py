@@ -25,6 +25,7 @@ from maskbench.report.sections.what_failed import failed
 from maskbench.report.stacking import stacked
 from maskbench.report.terminal import show, text
 from maskbench.results.comparison import compare
+from maskbench.results.comparison_json import CorrectedDifference, CorrectedPair
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
@@ -214,8 +215,7 @@ def test_a_page_counts_as_lost_what_is_in_no_rate(tmp_path: Path) -> None:
 
 def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
     """The table by people's labels has both names in its head, and says whose labels are how many."""
-    rate = {"first": 0.2, "other": 0.1, "difference": -0.1, "ci95": [-0.2, 0.0]}
-    data = {"withheld": None, "rates": {"p_lie": rate}, "labelled": [1200, 30]}
+    data = CorrectedPair(None, (1200, 30), (9, 9), {"p_lie": CorrectedDifference(0.2, 0.1, -0.1, [-0.2, 0.0])})
     out = io.StringIO()
     show(list(corrected_rates.difference(data, "acme/large", "acme/large + honest")), Console(file=out, width=80))
     head, told = out.getvalue().split("─", 1)
