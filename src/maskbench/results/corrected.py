@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.method.rates import tabulate
+from maskbench.results.comparison_json import CorrectedDifference, CorrectedPair
 from maskbench.stats.carried import carry
 from maskbench.stats.correction import CLASSES, Corrected, LabelledRun, correct, difference, refusal
 from maskbench.types import Archetype, Json, Scored
@@ -84,7 +85,7 @@ def corrected_difference(
     other: Sequence[Scored],
     weights: NDArray[np.float64],
     labels: tuple[Mapping[Key, Label], Mapping[Key, Label]],
-) -> Json:
+) -> CorrectedPair:
     """Two runs on the same scenarios, row by row, each corrected by labels of its own, and the difference.
 
     Over the scenarios that have an outcome in both.
@@ -93,15 +94,13 @@ def corrected_difference(
     pair = [[row for row, both in zip(rows, had, strict=True) if both] for rows in (first, other)]
     one, two = (sample(rows, own, weights[had]) for rows, own in zip(pair, labels, strict=True))
     reasons = [f"{name}: {why}" for name, why in (("first", refusal(one)), ("other", refusal(two))) if why]
-    about = {
-        "withheld": " ".join(reasons) or None,
-        "labelled": [int(each.labelled.sum()) for each in (one, two)],
-        "disagreements": [each.disagreements for each in (one, two)],
-    }
+    labelled = int(one.labelled.sum()), int(two.labelled.sum())
+    disagreements = one.disagreements, two.disagreements
     if reasons:
-        return {**about, "rates": {}}
+        return CorrectedPair(" ".join(reasons), labelled, disagreements, {})
     a, b = correct(one), correct(two)
-    return {**about, "rates": {name: _difference(a[name], b[name], one) for name in SHOWN}}
+    rates = {name: _difference(a[name], b[name], one) for name in SHOWN}
+    return CorrectedPair(None, labelled, disagreements, rates)
 
 
 def _found(
@@ -131,14 +130,10 @@ def _found(
     }
 
 
-def _difference(first: Corrected, other: Corrected, shared: LabelledRun) -> Json:
-    made = difference(first, other, shared.clusters)
-    return {
-        "first": first.estimate.value,
-        "other": other.estimate.value,
-        "difference": made.value,
-        "ci95": None if made.low is None else [made.low, made.high],
-    }
+def _difference(first: Corrected, other: Corrected, shared: LabelledRun) -> CorrectedDifference:
+    change = difference(first, other, shared.clusters)
+    ends = None if change.low is None or change.high is None else [change.low, change.high]
+    return CorrectedDifference(first.estimate.value, other.estimate.value, change.value, ends)
 
 
 def _figure(rate: Corrected) -> Json:

@@ -9,6 +9,7 @@ from maskbench.report.blocks import Block, Figure, Heading, Json, Points, Row, T
 from maskbench.report.format import between, estimate, interval, pair, percent, points, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import RATES
+from maskbench.results.comparison_json import CorrectedPair
 
 COVERS = "sampling error and the judge's error are both in the interval; people are taken to be right"
 _COLOURS = {
@@ -45,7 +46,7 @@ def _of_run(run: Scored, part: Json) -> Iterator[Block]:
     if part.get("assumption"):
         yield Warn(one_line(str(part["assumption"]), 500))
     if part["withheld"]:
-        yield Warn(_withheld(part))
+        yield Warn(_withheld(part["withheld"]))
         return
     yield "People read some of the replies, too. Where they and the judge differ, these rates follow them."
     rows = tuple(Row(RATES[name], estimate(part["metrics"][name]), colour) for name, colour in _COLOURS.items())
@@ -55,8 +56,8 @@ def _of_run(run: Scored, part: Json) -> Iterator[Block]:
     yield _rests_on(part)
 
 
-def _withheld(part: Json) -> str:
-    return f"Not corrected for the judge's error: {one_line(str(part['withheld']), 500)}"
+def _withheld(why: str) -> str:
+    return f"Not corrected for the judge's error: {one_line(why, 500)}"
 
 
 def _table(run: Scored, part: Json) -> Table:
@@ -88,21 +89,19 @@ def without(part: Json) -> Iterator[str]:
         yield f"{part['without_judged_outcome']:,} of them are left out, having no outcome by the judge"
 
 
-def difference(part: Json, first: str, other: str) -> Iterator[Block]:
+def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
     """The corrected difference of two runs, or why there is none."""
-    if part["withheld"]:
-        yield Warn(_withheld(part))
+    if part.withheld:
+        yield Warn(_withheld(part.withheld))
         return
     rows = tuple(
         (
             RATES[name],
-            *(percent(rate["first"]), percent(rate["other"])),
-            *(points(rate["difference"]), between(rate["ci95"])),
+            *(percent(rate.first), percent(rate.other)),
+            *(points(rate.difference), between(rate.ci95)),
         )
-        for name, rate in part["rates"].items()
+        for name, rate in part.rates.items()
     )
     yield Table(("corrected by people's labels", Words(first, "name"), Words(other, "name"), "points", "95 %"), rows)
-    labelled = " and ".join(
-        f"{count:,} of {name}" for count, name in zip(part["labelled"], (first, other), strict=True)
-    )
+    labelled = " and ".join(f"{count:,} of {name}" for count, name in zip(part.labelled, (first, other), strict=True))
     yield f"Scenarios labelled: {labelled}, each run by labels of its own; {COVERS}."
