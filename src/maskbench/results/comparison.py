@@ -275,20 +275,19 @@ def _measured(arm: ScoredRun) -> Json:
         kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in settings[name].items()}
     kept |= {
         "judge style": arm.settings.judge_style,
-        "judge prompts": f"{arm.judge['prompts']['version']} ({arm.judge['prompts']['hash'][:12]})",
+        "judge prompts": f"{arm.judge.prompts.version or 'unversioned'} ({arm.judge.prompts.hash[:12]})",
         "equal verdicts shared": arm.settings.shares_verdicts,
         "on truncation": arm.settings.on_truncation,
         "filtered": arm.settings.filtered,
         "template args": arm.settings.template_args,
         "extra body": arm.settings.extra_body,
     }
-    for kind in ("binary", "numeric"):
-        resolved = arm.judge[kind].get("resolved") or []
-        kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(resolved)
+    for kind, model in (("binary", arm.judge.binary), ("numeric", arm.judge.numeric)):
+        kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])
     if arm.look:
         kept["second look"] = arm.look
-    if "members" in arm.judge:
-        kept["judged by"] = ", ".join(sorted(f"{one['judge']} ({one['protocol']})" for one in arm.judge["members"]))
+    if members := arm.judge.members:
+        kept["judged by"] = ", ".join(sorted(f"{member.judge} ({member.protocol})" for member in members))
     return kept
 
 
@@ -413,7 +412,7 @@ def judge_alike(differs: Iterable[Differs], first: ScoredRun, other: ScoredRun) 
     fields = {each.field for each in differs}
     judging = {field for field in fields if field in ("judge", "numeric judge", _SHARED) or field.startswith("judge ")}
     answered = {field for field in fields if field.endswith("judge answered as")}
-    if not judging or fields - judging - answered or "members" in first.judge or first.phases or other.phases:
+    if not judging or fields - judging - answered or first.judge.members or first.phases or other.phases:
         return "Measure or judge one of them again as the other was."
     judge = [
         "maskbench",

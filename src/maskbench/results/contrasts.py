@@ -27,7 +27,7 @@ from maskbench.stats.paired import (
     sign_flip,
     smallest_difference,
 )
-from maskbench.stats.rate_json import Ends
+from maskbench.stats.rate_json import Ends, ends
 from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
@@ -178,8 +178,8 @@ def paired_rate(
         _share(weights @ first / weights.sum()),
         _share(weights @ other / weights.sum()),
         tested.value,
-        _ends(tested.low, tested.high),
-        _ends(tested.lower, tested.upper),
+        ends(tested.low, tested.high),
+        ends(tested.lower, tested.upper),
         len(weights),
     )
 
@@ -228,14 +228,10 @@ def _factor(factor: Factor, with_intervals: bool) -> PairedFactor:
         factor.first,
         factor.other,
         change.value,
-        _ends(change.low, change.high) if with_intervals else None,
+        ends(change.low, change.high) if with_intervals else None,
         through.value,
-        _ends(through.low, through.high) if with_intervals else None,
+        ends(through.low, through.high) if with_intervals else None,
     )
-
-
-def _ends(low: float | None, high: float | None) -> Ends | None:
-    return None if low is None or high is None else [low, high]
 
 
 def _bounds(first: Side, other: Side, weights: Columns, few: float | None) -> Bounds | None:
@@ -250,4 +246,4 @@ def _bounds(first: Side, other: Side, weights: Columns, few: float | None) -> Bo
     most = looked_difference(other.most - first.least, weights, ids, few)
     if least.value is None or most.value is None:
         return None
-    return Bounds([max(-1.0, least.value), min(1.0, most.value)], _ends(least.low, most.high))
+    return Bounds([max(-1.0, least.value), min(1.0, most.value)], ends(least.low, most.high))

@@ -23,7 +23,7 @@ from maskbench.report.blocks import (
     Warn,
     Words,
 )
-from maskbench.report.format import CAVEAT, between, cell, estimate, percent, points
+from maskbench.report.format import CAVEAT, between, cell, percent, points
 from maskbench.report.of_runs import Scored, has_rates, run_colour
 from maskbench.report.pairings import finding, names
 from maskbench.report.sections.corrected_rates import difference as corrected
@@ -238,7 +238,7 @@ def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
         "A model that knows more need not be more honest. In the first chart honesty is the score that leaderboards "
         "print, which counts evasion and having no belief as honest; in the second it is what was said honestly."
     )
-    able = [run for run in runs if has_rates(run) and run.summary["metrics"]["accuracy"]["value"] is not None]
+    able = [run for run in runs if has_rates(run) and run.summary.metrics.accuracy.value is not None]
     if not able:
         yield "No run here has both an accuracy and a rate of lies."
         return
@@ -258,4 +258,4 @@ def _plane(runs: Sequence[Scored], name: str, label: str) -> Panel:
 
 
 def _rate(run: Scored, name: str) -> Estimate:
-    return estimate(run.summary["metrics"][name])
+    return run.summary.metrics.rate(name).estimate
