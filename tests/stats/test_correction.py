@@ -419,7 +419,9 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
     """Each run with labels of its own: both corrected rates and their difference stand below the judged ones."""
     labels = [people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)]
     made = compare(folders["judged"], folders["other"], labels=labels)
-    assert made.data["others"][0]["corrected"]["withheld"] is None
+    pair = made.data.others[0].corrected
+    assert pair is not None
+    assert pair.withheld is None
     assert "corrected by people's labels" in str(made)
     one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
     assert "Not corrected for the judge's error: other: No labelled scenario" in one_sided
