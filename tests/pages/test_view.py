@@ -27,7 +27,7 @@ from flows import MODELS, end, environ, maskbench, reply_to, serving, until
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.plan import Plan
+from maskbench.interventions.dose.dose_json import Plan
 from maskbench.method.asks import Calls
 from maskbench.pages.server.live import Pace, Progress, described, duration, plan, progress
 from maskbench.pages.server.serving import ADDRESS, LocalServer
