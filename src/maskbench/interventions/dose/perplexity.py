@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from maskbench.interventions.dose.damage import Chat, neutral_chats, perplexity
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.plan import Dose
@@ -16,6 +18,7 @@ from maskbench.models.hf.opening import Stock, is_local, place_of
 from maskbench.models.hf.steering import steered
 from maskbench.models.hf.vectors import load_vectors
 from maskbench.pinocchio.rule_judge import NAME as SANDBOX_JUDGE
+from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 from maskbench.types import Message
 
@@ -29,10 +32,11 @@ class Perplexities:
     """Measures each dose once, on the model that the runs use."""
 
     def __init__(self, folder: DoseFolder, environ: Mapping[str, str], stock: Stock) -> None:
-        self._folder = folder
+        self._folder = RunFolder(folder.path)
         self._environ = environ
         self._stock = stock
-        self._known = folder.remembered(FILE)
+        path = folder.path / FILE
+        self._known = msgspec.json.decode(path.read_bytes(), type=dict[str, float]) if path.is_file() else {}
 
     def of(self, dose: Dose) -> float | None:
         """The perplexity at this dose; None for subjects whose weights are not at hand."""
@@ -40,8 +44,8 @@ class Perplexities:
             return None
         if dose.name not in self._known:
             self._known[dose.name] = self._measured(dose.settings)
-            self._folder.remember(FILE, self._known)
-        return float(self._known[dose.name])
+            self._folder.write(FILE, self._known)
+        return self._known[dose.name]
 
     def _measured(self, settings: Settings) -> float:
         chats = neutral_chats(of_the_sandbox=settings.judge == SANDBOX_JUDGE)
