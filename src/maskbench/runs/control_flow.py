@@ -93,14 +93,24 @@ def traces(scenario: Scenario, items: list[Item], settings: Settings, prompts: P
             yield judge_trace(scenario, item.run, item.reply.reasoning, prompts)
 
 
-def checks_finished(store: Store, settings: Settings, prompts: Prompts, verdicts: str) -> bool:
-    """Whether every check that the settings want has its reply and its verdict, for every scenario."""
+def is_finished(store: Store, settings: Settings, prompts: Prompts, verdicts: str = VERDICTS) -> bool:
+    """Whether nothing is left to ask: everything and every check is answered and judged, and nothing failed."""
+    return all(
+        _is_measured(store, scenario, settings, verdicts) and _is_checked(store, scenario, settings, prompts, verdicts)
+        for scenario, _ in store.scenarios()
+    )
+
+
+def _is_measured(store: Store, scenario: Scenario, settings: Settings, verdicts: str) -> bool:
+    items = finished(scenario, store.items(verdicts, scenario), settings)
+    return items is not None and not any(
+        isinstance(item.judgement, Failure) or not stands(item.reply, settings) for item in items.values()
+    )
+
+
+def _is_checked(store: Store, scenario: Scenario, settings: Settings, prompts: Prompts, verdicts: str) -> bool:
     if not settings.checks:
         return True
-    return all(_done(store, scenario, settings, prompts, verdicts) for scenario, _ in store.scenarios())
-
-
-def _done(store: Store, scenario: Scenario, settings: Settings, prompts: Prompts, verdicts: str) -> bool:
     items = store.items(verdicts, scenario)
     had = {(item.elicitation, item.run): item for item in store.checks(verdicts, scenario)}
     asks = control_asks(scenario, settings, said(items))
