@@ -32,7 +32,6 @@ _PROMPTS: Mapping[str, Sequence[str]] = {
 }
 LONGEST = 2_000  # characters of a judge prompt that an archetype brings, with its parts filled in
 # Prompts of controls. Every request holds the whole prompt, so the hash of the prompts need not cover them.
-_OF_CONTROLS = ("self_report", "trace", "trace_numerical")
 _CONTROLS = files("maskbench") / "method" / "control_prompts"
 _PARTS = ("task", "options", "evasion", "beliefs", "statements", "form_binary", "form_numerical")
 _CASES: Mapping[str, Sequence[str]] = {
@@ -106,7 +105,8 @@ def load_prompts(folder: Traversable | Path | str | None = None, style: JudgeSty
         _check(f"{source}/{alone.get(name, name)}.md", name, text)
     parts = {name: bodies[name] for name in _PARTS}
     texts = {name: _fill(bodies[name], parts) for name in _PROMPTS} | {name: bodies[name] for name in _CASES}
-    texts |= {name: _fill(_HEADER.sub("", _file(_CONTROLS, name)).strip(), parts) for name in _OF_CONTROLS}
+    of_controls = [file.name.removesuffix(".md") for file in _CONTROLS.iterdir()]
+    texts |= {name: _fill(_HEADER.sub("", _file(_CONTROLS, name)).strip(), parts) for name in of_controls}
     hashed = [sorted(bodies.items()), *((_REMINDERS_ALONE,) if alone else (_SCHEMAS, _REMINDERS)), _AGAIN]
     digest = hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
     return Prompts(texts, _version(raw["task"]), digest, style, parts)
