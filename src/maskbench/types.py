@@ -29,6 +29,7 @@ Call = str  # one of these, or that of a control on the subject (method/controls
 CALLS: tuple[Call, ...] = ("direct", "consistency", "statement")  # those that an outcome hangs on
 JudgeStyle = Literal["reasoning", "verdict"]  # a reason and then the verdict, or the verdict alone
 Stage = Literal["subject", "judge"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 Cause = Literal[
     "timeout",
     "connection",

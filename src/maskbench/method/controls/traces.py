@@ -82,11 +82,8 @@ def _rates(figures: Traces) -> Iterator[Shown]:
 
 
 def _read(figures: Traces) -> str:
-    lies = figures.all.lies
-    return (
-        f" Of {lies:,} {'lie' if lies == 1 else 'lies'}, {figures.all.with_reasoning:,} came with reasoning that can be "
-        "read."
-    )
+    lies, read = figures.all.lies, figures.all.with_reasoning
+    return f" Of {lies:,} {'lie' if lies == 1 else 'lies'}, {read:,} came with reasoning that can be read."
 
 
 TRACES: Control[Traces] = Control(
