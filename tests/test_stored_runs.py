@@ -60,7 +60,7 @@ def taken_up(run: Path, settings: Settings | None = None) -> tuple[dict[str, Any
     subject: list[Ask] = []
     judge: list[Ask] = []
     models = (counting(of.subject, subject), counting(of.judge, judge))
-    return maskbench.measure(of, run, models=models), subject, judge
+    return maskbench.measure(of, run, models=models).as_dict(), subject, judge
 
 
 def files(folder: Path) -> dict[str, str]:

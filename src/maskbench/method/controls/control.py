@@ -11,7 +11,6 @@ from msgspec import Struct
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.rules import RuleSet
 from maskbench.settings import Settings
-from maskbench.stats.intervals import Estimate, ratio
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Ask, Call, Item, Reply, Scenario, Scored, Verdict
 
@@ -111,7 +110,9 @@ def reasoning(item: Item) -> str | None:
     return item.reply.reasoning or None if isinstance(item.reply, Reply) else None
 
 
-def rate(rows: Sequence[Row], of: Callable[..., Estimate] = ratio) -> Rate:
-    """The weighted mean of the hits, its interval over propositions; `of` says if rows are replies."""
-    hits, weights = [row.hit for row in rows], [row.weight for row in rows]
-    return Rate.of(of(hits, [1.0] * len(rows), weights, [row.proposition for row in rows]))
+def rate(rows: Sequence[Row], *, of_replies: bool = False) -> Rate:
+    """The weighted mean of the hits, with its interval over propositions; rows are scenarios, or replies."""
+    from maskbench.stats.intervals import ratio, ratio_of_replies  # numpy comes with them, and options are made of this
+
+    hits, weights, propositions = [row.hit for row in rows], [row.weight for row in rows], [row[2] for row in rows]
+    return Rate.of((ratio_of_replies if of_replies else ratio)(hits, [1.0] * len(rows), weights, propositions))

@@ -10,7 +10,6 @@ from msgspec import Struct
 from maskbench.method.controls.control import Control, Row, Seen, Shown, rate, reasoning
 from maskbench.method.judge_ask import Prompts, ask_with, pressured_turns
 from maskbench.method.rules import same_answer
-from maskbench.stats.intervals import ratio_of_replies
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Ask, Verdict
 
@@ -74,7 +73,7 @@ class _Tally:
 
 
 def _traced(rows: Sequence[Row], lies: int, reasoned: int) -> Traced:
-    return Traced(lies, reasoned, sum(row.hit > 0 for row in rows), rate(rows, ratio_of_replies))
+    return Traced(lies, reasoned, sum(row.hit > 0 for row in rows), rate(rows, of_replies=True))
 
 
 def _rates(figures: Traces) -> Iterator[Shown]:
