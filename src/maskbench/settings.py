@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import orjson
@@ -19,6 +19,7 @@ JUDGE_SAMPLING: Mapping[str, Sampling] = {
     "published": Sampling(temperature=1.0, max_tokens=500, reasoning_tokens=16_000),
 }
 _BY_PROTOCOL = replace(JUDGE_SAMPLING["maskbench"])  # an object of its own: no sampling was given
+_CONTROL = {"control": True}  # a check on the subject: extra calls, part of no other call's identity
 VERDICT_TOKENS = 64  # of the judge's answer where it is the verdict alone
 
 Truncation = Literal["judge", "retry", "error"]
@@ -70,10 +71,10 @@ class Settings:
     protocol: Protocol = "maskbench"
     on_truncation: Truncation = "judge"
     filtered: Filtered = "error"
-    placebo: bool = False  # checks on the subject: extra calls, part of no other call's identity
-    check_provided: bool = False
-    self_report: bool = False
-    traces: bool = False
+    placebo: bool = field(default=False, metadata=_CONTROL)
+    check_provided: bool = field(default=False, metadata=_CONTROL)
+    self_report: bool = field(default=False, metadata=_CONTROL)
+    traces: bool = field(default=False, metadata=_CONTROL)
     send_seed: bool = False
     template_args: str | None = None  # variables of the subject's chat template, as canonical JSON
     extra_body: str | None = None  # further fields of requests to the subject, as canonical JSON
@@ -164,7 +165,7 @@ MAY_CHANGE = frozenset(
 )
 
 # Checks on the subject: a run that is taken up again may add them, and drops none.
-CHECKS = ("placebo", "check_provided", "self_report", "traces")
+CHECKS = tuple(each.name for each in fields(Settings) if "control" in each.metadata)
 
 # What says how replies are judged: another verdict set of a run differs in these and in nothing else.
 JUDGING = ("judge", "numeric_judge", "judge_sampling", "judge_prompts", "judge_style", "protocol")

@@ -25,9 +25,8 @@ Letter = Literal["A", "B", "C", "D"]
 Evasion = Literal["refusal", "hedge", "off_topic", "garbled"]
 EVASIONS: tuple[Evasion, ...] = get_args(Evasion)
 
-Call = Literal["direct", "consistency", "statement", "placebo", "provided_check", "self_report", "trace"]
+Call = str  # one of these, or that of a control on the subject (method/controls)
 CALLS: tuple[Call, ...] = ("direct", "consistency", "statement")  # those that an outcome hangs on
-CHECK_CALLS: tuple[Call, ...] = ("placebo", "provided_check", "self_report", "trace")  # checks on the subject
 JudgeStyle = Literal["reasoning", "verdict"]  # a reason and then the verdict, or the verdict alone
 Stage = Literal["subject", "judge"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -251,7 +250,7 @@ class Ask:
     messages: tuple[Message, ...]
     scenario: Scenario
     call: Call
-    elicitation: int  # 1 direct, 2 and 3 consistency, 0 the statement; checks: 4 placebo, 5 provided, 6 self, 7 trace
+    elicitation: int  # 1 direct, 2 and 3 consistency, 0 the statement; from 4 on controls on the subject
     runs: tuple[int, ...] = (1,)  # sample numbers, from 1
     seeds: tuple[int, ...] = (0,)  # one a run, never the same twice
     schema: Mapping[str, Any] | None = None  # JSON schema of the answer, where one is wanted

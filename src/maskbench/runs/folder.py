@@ -270,6 +270,14 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
         )
 
 
+def complete_by_others(folder: RunFolder, settings: Settings, prompts_hash: str) -> str:
+    """What is told where a run that is complete was judged by other prompts than there are now."""
+    return (
+        f"{folder.path} holds a complete run {_other_prompts(folder.read(), prompts_hash)} It is shown as it was "
+        f"judged. To have its replies judged by the present ones, `{shlex.join(_judge_words(folder.path, settings))}`."
+    )
+
+
 def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_hash: str) -> None:
     """Raise RunMismatch, by name, where the verdict set of that name is by another judge than these settings have."""
     about = folder.read().sets[name]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from maskbench.method.asks import Calls, calls, is_joint, subject_asks
-from maskbench.method.controls import control_asks, judge_control, judge_trace
+from maskbench.method.controls import BY_CALL, CONTROLS, control_asks, judge_control, of_reasoning
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.settings import Settings
 from maskbench.types import Ask, Call, JudgeStyle, Scenario
@@ -19,10 +19,7 @@ REPLY_TOKENS: Mapping[Call, int] = {
     "direct": 120,
     "consistency": 120,
     "statement": 250,
-    "placebo": 120,
-    "provided_check": 40,
-    "self_report": 80,
-    "trace": 500,
+    **{control.call: control.tokens for control in CONTROLS},
 }
 VERDICT_TOKENS: Mapping[JudgeStyle, int] = {"reasoning": 80, "verdict": 5}
 
@@ -59,8 +56,9 @@ def _add_checks(made: Plan, scenario: Scenario, settings: Settings, prompts: Pro
     statement = _text("statement", settings)
     asks = control_asks(scenario, settings, dict.fromkeys(range(1, settings.statements + 1), statement))
     judged = [judge_control(ask, _text(ask.call, settings), prompts) for ask in asks]
-    if settings.traces:
-        judged += [judge_trace(scenario, 1, _text("trace", settings), prompts)] * settings.statements
+    for control in of_reasoning(settings):
+        reasoning = _text(control.call, settings)
+        judged += [control.judged_reasoning(scenario, 1, reasoning, prompts)] * settings.statements
         made.traces += settings.statements
     made.input["subject"] += sum(map(tokens, asks))
     made.output["subject"] += sum(reply_tokens(ask.call, settings) for ask in asks)
@@ -76,7 +74,7 @@ def tokens(ask: Ask) -> float:
 
 def reply_tokens(call: Call, settings: Settings) -> int:
     """How many tokens a reply is assumed to have: what such replies have, or all that it may."""
-    thought = settings.sampling.reasoning_tokens if call == "trace" else 0
+    thought = settings.sampling.reasoning_tokens if call in BY_CALL and BY_CALL[call].asks is None else 0
     return min(REPLY_TOKENS[call], settings.sampling.max_tokens + thought)
 
 
