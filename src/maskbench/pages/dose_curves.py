@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from markupsafe import Markup
 
@@ -39,6 +39,13 @@ def damage_curve(data: Json, rows: Sequence[Json], width: float, variant: str) -
         _line(sheet, [(row["amount"], _of_damage(row, name)) for row in rows], colour, place)
     label = "; ".join(f"dose {row['amount']:g}: accuracy {shown(_of_damage(row, 'accuracy'))}" for row in rows)
     return sheet.svg(f"Damage by dose. {label}", variant)
+
+
+def shares(shows: Literal["outcomes", "damage"], row: Json) -> dict[str, Estimate]:
+    """What a curve shows of one dose, by name."""
+    if shows == "outcomes":
+        return {outcome.replace("_", " "): estimate(row["values"][RATE_OF[outcome]]) for outcome in _OUTCOMES}
+    return {name: _of_damage(row, name) for name, _, _ in DAMAGE}
 
 
 def _of_damage(row: Json, name: str) -> Estimate:

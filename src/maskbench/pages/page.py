@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from maskbench.method.judge_ask import options
-from maskbench.pages import masthead
+from maskbench.pages import figure_files, masthead
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.plain import shortened, visible
@@ -29,13 +29,18 @@ _LONGEST = 300  # characters of one text in the example
 
 
 def render(
-    runs: Sequence[Path], *, rules: str | None = None, verdicts: str | None = None, include_text: bool = False
+    runs: Sequence[Path],
+    *,
+    rules: str | None = None,
+    verdicts: str | None = None,
+    include_text: bool = False,
+    figures: Path | None = None,
 ) -> Document:
     """The page on these runs, under one rule set (default: the first run's) and one verdict set (default: their own).
 
     Texts of scenarios and replies are embedded for the sets that come with maskbench, for others with
-    `include_text`. Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule or verdict set
-    and for one run given twice.
+    `include_text`. `figures` is a folder that gets every chart as files. Raises RunUnreadable where a folder holds no
+    run, UsageError for an unknown rule or verdict set, for one run given twice, and where a figure cannot be written.
     """
     with read(runs, rules, verdicts) as shown:
         found = compared(shown) if len(shown) > 1 else None
@@ -46,12 +51,16 @@ def render(
             include_text=include_text,
             names=[run.name for run in shown],
         )
+        sections = _sections(shown, found, include_text)
+        if figures is not None:
+            outcomes = Section("outcomes", "Outcomes", "outcomes", (headline.outcomes(shown),))
+            figure_files.write([outcomes, *sections], figures)
         body = (
             environment()
             .get_template("report.jinja")
             .render(
                 **_top(shown, found),
-                sections=_sections(shown, found, include_text),
+                sections=sections,
                 example=_example(shown[0], include_text),
                 explorer=explored.html,
                 limits=masthead.LIMITS,
@@ -59,7 +68,9 @@ def render(
         )
     title = f"{masthead.question(shown)} – maskbench"
     styles = (static("report.css"), *explored.styles)
-    return document(title, Markup(body), styles, explored.scripts, kind="report")  # noqa: S704  # ours, escaped
+    scripts = (static("figures.js"), *explored.scripts)
+    allow = {"img-src": "blob:"}  # figures.js draws a figure from one to save it as PNG
+    return document(title, Markup(body), styles, scripts, allow=allow, kind="report")  # noqa: S704  # ours, escaped
 
 
 def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
