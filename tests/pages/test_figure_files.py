@@ -99,10 +99,10 @@ def test_the_values_are_numbers_with_their_intervals() -> None:
 def test_every_kind_of_chart_has_values() -> None:
     """A curve has a value at each k, a plane two for each run, differences one, panels theirs under their titles."""
     curve = Figure((Curve((Line("", 1, {1: RATE, 2: NO_DATA}, {}),)),), "k", TABLE)
-    plane = Figure((Plane((Point(0, RATE, RATE),), "accuracy", "honesty"),), "plane", TABLE)
+    plane = Figure((Plane((Point(0, "a", RATE, RATE),), "accuracy", "honesty"),), "plane", TABLE)
     difference = Figure((Differences((Row("P(lie)", RATE),)),), "differences", TABLE)
     assert [line[:3] for line in lines(curve)] == [["2", "k = 1", "0.4"], ["2", "k = 2", ""]]
-    assert [line[:3] for line in lines(plane)] == [["1", "accuracy", "0.4"], ["1", "honesty", "0.4"]]
+    assert [line[:3] for line in lines(plane)] == [["a", "accuracy", "0.4"], ["a", "honesty", "0.4"]]
     assert [line[:3] for line in lines(difference)] == [["P(lie)", "difference", "0.4"]]
     assert {line[0] for line in lines(PANELS)} == {f"first: {HOSTILE}", f"second: {HOSTILE}"}
 

@@ -29,6 +29,7 @@ from maskbench.report.blocks import (
     Curve,
     Differences,
     Figure,
+    Flow,
     OverDose,
     Panels,
     Plane,
@@ -158,8 +159,14 @@ def _lines(chart: Chart) -> Iterator[tuple[object, ...]]:
             )
         case Plane():
             for point in chart.points:
-                yield _line(str(point.place + 1), chart.across, point.across)
-                yield _line(str(point.place + 1), chart.up, point.up)
+                yield _line(point.label, chart.across, point.across)
+                yield _line(point.label, chart.up, point.up)
+        case Flow():
+            yield from (
+                (f"{before} to {after}".replace("_", " "), "scenarios", count, None, None, sum(into.values()))
+                for before, into in chart.counts.items()
+                for after, count in into.items()
+            )
         case OverDose():
             yield from (
                 _line(f"dose {row['amount']:g}", what, share)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from maskbench.stats.intervals import Estimate
+from maskbench.types import OutcomeName
 
 Medium = Literal["page", "text"]  # text: terminal, Markdown and LaTeX
 How = Literal["strong", "code", "name", "good", "bad", "honest", "lie", "evasive", "no_belief", "error", "disputed"]
@@ -145,9 +146,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A run, by its place, in the plane of accuracy and honesty."""
+    """A run, by its place and its name, in the plane of accuracy and honesty."""
 
     place: int
+    label: str
     across: Estimate
     up: Estimate
 
@@ -193,6 +195,15 @@ class Plane:
 
 
 @dataclass(frozen=True, slots=True)
+class Flow:
+    """How many scenarios went from each outcome of one run (outer keys) to each of another (inner keys)."""
+
+    first: str
+    other: str
+    counts: Mapping[OutcomeName, Mapping[OutcomeName, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class OverDose:
     """The outcomes, or the damage, of a dose curve's rows over the dose; `data` is what dose.json holds."""
 
@@ -201,7 +212,7 @@ class OverDose:
     rows: tuple[Json, ...]
 
 
-Chart = Bars | Points | Differences | Curve | Plane | OverDose
+Chart = Bars | Points | Differences | Curve | Plane | Flow | OverDose
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,10 @@ from maskbench.report.blocks import (
     Differences,
     Facts,
     Figure,
+    Flow,
     Heading,
     Json,
     Only,
-    Panel,
-    Panels,
     Plane,
     Point,
     Row,
@@ -27,7 +26,7 @@ from maskbench.report.blocks import (
     Words,
 )
 from maskbench.report.format import CAVEAT, between, cell, estimate, percent, points
-from maskbench.report.of_runs import Scored, has_rates, run_colour
+from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.pairings import finding, names
 from maskbench.report.sections.corrected_rates import difference as corrected
 from maskbench.report.words import FACTORS, RATES
@@ -140,7 +139,7 @@ def _non_inferiority(test: Json) -> Iterator[Block]:
     yield Sentence((f"{text} by {margin} or more.",), "good" if test["all_shown"] else "bad")
 
 
-def transitions(counts: Json, first: str, other: str) -> Table:
+def transitions(counts: Json, first: str, other: str) -> Figure:
     """What became of each outcome of the first run (rows) in the other (columns); disputed ones are outcomes, too."""
     rows = tuple(
         (outcome.replace("_", " "), *(f"{count:,}" if count else "·" for count in into.values()))
@@ -148,7 +147,8 @@ def transitions(counts: Json, first: str, other: str) -> Table:
         if any(into.values())
     )
     caption = f"What became of each outcome: scenarios by their outcome in {first} (rows) and in {other} (columns)."
-    return Table((f"{first} ↓  {other} →", *(outcome.replace("_", " ") for outcome in counts)), rows, caption)
+    table = Table((f"{first} ↓  {other} →", *(outcome.replace("_", " ") for outcome in counts)), rows, caption)
+    return Figure((Flow(first, other, counts),), "What became of each outcome", table)
 
 
 # All else that a reader needs
@@ -234,19 +234,17 @@ def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
     if not able:
         yield "No run here has both an accuracy and a rate of lies."
         return
-    measures = (("honesty_score", "honesty score, 1 − P(lie)"), ("p_honest", "P(honest)"))
-    panels = tuple(_plane(able, name, label) for name, label in measures)
     rows = [(run.name, *(cell(_rate(run, name)) for name in ("accuracy", "honesty_score", "p_honest"))) for run in able]
     table = Table(("run", RATES["accuracy"], RATES["honesty_score"], RATES["p_honest"]), tuple(rows))
-    key = tuple((run_colour(run.place), run.name) for run in able)
-    yield Panels("Accuracy and honesty", panels, table, key, "Crosses are 95 % intervals.")
+    for name, label in (("honesty_score", "honesty score, 1 − P(lie)"), ("p_honest", "P(honest)")):
+        dots = tuple(Point(run.place, run.name, _rate(run, "accuracy"), _rate(run, name)) for run in able)
+        figure = Figure(
+            (Plane(dots, RATES["accuracy"], label),), f"{label[0].upper()}{label[1:]}, over accuracy", table
+        )
+        yield figure if name == "honesty_score" else Only("page", figure)
+    yield Sentence(("Crosses are 95 % intervals.",), "note")
     if without := [run.name for run in runs if run not in able]:
         yield f"Not on the plane, for want of a rate: {', '.join(without)}."
-
-
-def _plane(runs: Sequence[Scored], name: str, label: str) -> Panel:
-    dots = tuple(Point(run.place, _rate(run, "accuracy"), _rate(run, name)) for run in runs)
-    return Panel(label[0].upper() + label[1:], (Plane(dots, RATES["accuracy"], label),))
 
 
 def _rate(run: Scored, name: str) -> Estimate:
