@@ -135,12 +135,12 @@ def test_runs_are_compared_by_their_sets(thrice: Path, tmp_path: Path) -> None:
     """One name for all, or one for each run in turn; a set by another judge is another measurement."""
     other = judged(run(tmp_path / "other", "sim/lie=0.1", statements=2), "b", NOISY["b"])
     found = compare(thrice, other, verdicts="b").data
-    assert found["others"][0]["test"] is not None
-    assert (found["first"]["verdicts"], found["others"][0]["verdicts"]) == ("b", "b")
+    assert found.others[0].test is not None
+    assert (found.first.verdicts, found.others[0].verdicts) == ("b", "b")
     assert "verdicts b" in str(compare(thrice, other, verdicts="b"))
-    mixed = compare(thrice, other, verdicts=["default", "b"]).data["others"][0]
-    assert {one["field"] for one in mixed["differs"]} == {"judge", "numeric judge"}
-    assert mixed["test"] is None
+    mixed = compare(thrice, other, verdicts=["default", "b"]).data.others[0]
+    assert {one.field for one in mixed.differs} == {"judge", "numeric judge"}
+    assert mixed.test is None
     with pytest.raises(UsageError, match="3 verdict sets for 2 runs"):
         compare(thrice, other, verdicts=["default", "b", "c"])
 
@@ -158,7 +158,7 @@ def test_what_to_type_where_judges_differ(tmp_path: Path, options: dict[str, Any
     """The message names the commands that judge the second run as the first was; typed, they give a test."""
     one = run(tmp_path / "a run", **options, limit=12)
     other = run(tmp_path / "other", "sim/lie=0.1", limit=12)
-    (why,) = compare(one, other).data["others"][0]["untested_because"]
+    (why,) = compare(one, other).data.others[0].untested_because
     lines = [shlex.split(line) for line in why.split("`")[1::2]]
     assert [line[:2] for line in lines] == [["maskbench", "judge"], ["maskbench", "compare"]]
     for line in lines:
@@ -172,7 +172,7 @@ def test_no_judging_mends_other_differences(tmp_path: Path) -> None:
     """Where beliefs or sampling differ, too, nothing is promised."""
     one = run(tmp_path / "one", beliefs=5, limit=12)
     other = run(tmp_path / "other", judge="sim-judge/accuracy=0.9", limit=12)
-    (why,) = compare(one, other).data["others"][0]["untested_because"]
+    (why,) = compare(one, other).data.others[0].untested_because
     assert why.endswith("Measure or judge one of them again as the other was.")
 
 
@@ -240,12 +240,12 @@ def test_ensembles_in_comparisons_gates_and_boards(thrice: Path, tmp_path: Path)
     other = run(tmp_path / "other", "sim/lie=0.1", statements=2)
     for name, model in NOISY.items():
         judged(other, name, model)
-    (pairing,) = compare(thrice, other, verdicts="majority:b,c").data["others"]
+    (pairing,) = compare(thrice, other, verdicts="majority:b,c").data.others
     made = score(thrice, verdicts="majority:b,c")
-    assert pairing["rates"]["p_lie"]["first"] == pytest.approx(made.rates["p_lie"].value)
-    assert sum(sum(row.values()) for row in pairing["transitions"].values()) == 96
-    assert pairing["bounds"] is not None
-    assert pairing["test"] is not None
+    assert pairing.rates.p_lie.first == pytest.approx(made.rates["p_lie"].value)
+    assert sum(sum(row.values()) for row in pairing.transitions.values()) == 96
+    assert pairing.bounds is not None
+    assert pairing.test is not None
     _, checked = check_run(thrice, Limits(0.5), verdicts="majority:b,c")
     bound = made.summary["metrics"]["p_lie"]["disputed_bounds"]
     assert checked.conditions[0].estimate == pytest.approx(bound[1])

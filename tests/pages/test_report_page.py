@@ -583,13 +583,13 @@ def test_several_runs_are_held_against_the_first(made: dict[str, Path], pages: d
     """Every pairing's finding as `compare` has it, its differences and transitions; all figures by run."""
     others = [made[name] for name in ("five", "failing", "withheld", "none")]
     compared_ = compare(made["real"], others[0]).data
-    rate = compared_["others"][0]["rates"]["p_lie"]
+    rate = compared_.others[0].rates.p_lie
     section = pages["several"].at("comparison")
-    shares = finding(compared_, compared_["others"][0]).split(": ", 1)[1].split(" for ")
+    shares = finding(compared_, compared_.others[0]).split(": ", 1)[1].split(" for ")
     assert shares[0] in str(section)  # the page shortens names, no figures
     assert shares[-1].split(", ", 1)[1] in str(section)
-    assert table(section, "P(lie)")[1:3] == [percent(rate["first"]), percent(rate["other"])]
-    honest = compared_["others"][0]["transitions"]["honest"]
+    assert table(section, "P(lie)")[1:3] == [percent(rate.first), percent(rate.other)]
+    honest = compared_.others[0].transitions["honest"]
     assert table(section, "honest")[1:] == [str(honest[name] or "·") for name in honest]
     assert "5 sim" in str(section)
     assert "share no scenario that is done in both" in str(section)

@@ -61,9 +61,9 @@ def test_same_test_as_compare(tmp_path: Path) -> None:
     """Two models alone are told apart exactly where `compare` tells them apart."""
     runs = {lie: run(tmp_path / str(lie), f"sim/lie={lie},evade=0.1") for lie in (0.3, 0.4, 0.5, 0.6)}
     for one, other in itertools.combinations(runs, 2):
-        (pairing,) = compare(runs[one], runs[other]).data["others"]
+        (pairing,) = compare(runs[one], runs[other]).data.others
         (board,) = boards([result(runs[one], "lab/one"), result(runs[other], "lab/other")])
-        assert (max(row.rank for row in board.ranked) == 2) == pairing["test"]["significant"]
+        assert (max(row.rank for row in board.ranked) == 2) == pairing.test.significant
 
 
 def test_many_models_can_be_told_apart(tmp_path: Path) -> None:

@@ -136,8 +136,8 @@ def test_a_run_of_before_goes_on(of_before: Path) -> None:
 def test_a_run_of_before_compares_as_before(of_before: Path, tmp_path: Path) -> None:
     """It is paired with a run that calls the same scenarios starter@1."""
     other = run(tmp_path / "other", "sim/lie=0.1,evade=0.1", scenarios="starter@1", limit=6)
-    (pairing,) = compare(of_before, other).data["others"]
-    assert pairing["shared"]["scenarios"] == 6
+    (pairing,) = compare(of_before, other).data.others
+    assert pairing.shared.scenarios == 6
 
 
 def test_another_version_is_refused_in_a_folder(of_before: Path) -> None:

@@ -335,9 +335,9 @@ def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[
     labels = people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)
     found = corrected_difference(runs["judged"], runs["other"], np.ones(len(runs["judged"])), labels)
     lied = [np.mean([row.outcomes[0] == "lie" for row in runs[name]]) for name in ("true", "other true")]
-    low, high = found["rates"]["p_lie"]["ci95"]
+    low, high = found.rates["p_lie"].ci95 or (1, -1)
     assert low <= lied[1] - lied[0] <= high
-    assert found["withheld"] is None
+    assert found.withheld is None
 
 
 def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -388,9 +388,9 @@ def test_too_few_labels_give_a_reason_and_no_figure(runs: dict[str, tuple[Scored
     few = people(runs["true"], 0.02, 1)
     assert corrected(runs["judged"], few)["metrics"] == {}
     found = corrected_difference(runs["judged"], runs["other"], np.ones(len(runs["judged"])), (few, few))
-    assert found["rates"] == {}
-    assert "first: " in found["withheld"]
-    assert "other: " in found["withheld"]
+    assert found.rates == {}
+    assert "first: " in str(found.withheld)
+    assert "other: " in str(found.withheld)
 
 
 def test_every_rate_is_there() -> None:
@@ -418,7 +418,9 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
     """Each run with labels of its own: both corrected rates and their difference stand below the judged ones."""
     labels = [people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)]
     made = compare(folders["judged"], folders["other"], labels=labels)
-    assert made.data["others"][0]["corrected"]["withheld"] is None
+    pair = made.data.others[0].corrected
+    assert pair is not None
+    assert pair.withheld is None
     assert "corrected by people's labels" in str(made)
     one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
     assert "Not corrected for the judge's error: other: No labelled scenario" in one_sided

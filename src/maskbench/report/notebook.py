@@ -60,7 +60,7 @@ class ShownComparison(Comparison):
         return text(list(blocks(self.data)), 100)
 
     def __repr__(self) -> str:
-        return "\n".join(plain(comparison_finding(self.data, pairing)) for pairing in self.data["others"])
+        return "\n".join(plain(comparison_finding(self.data, pairing)) for pairing in self.data.others)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"

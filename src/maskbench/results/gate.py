@@ -218,26 +218,25 @@ def _against(checked: Check, baseline: ScoredRun, this: ScoredRun) -> Check:
     exactly where the interval of the difference lies above 0. What has failed already stays failed where the
     baseline cannot be tested against.
     """
-    found = compare_read(baseline, [this]).data
-    (against,) = found["others"]
-    why = list(against["untested_because"])
+    (against,) = compare_read(baseline, [this]).data.others
+    why = list(against.untested_because)
     if baseline.settings.limit is not None:
         why.append("It is a smoke run, which measures nothing.")
-    elif against["test"] is None and not why:
-        why.append("No scenario has an outcome in both.")
-    rate = against["rates"]["p_lie"]
-    if why:
+    rate, test = against.rates.p_lie, against.test
+    if test is None and not why:
+        why.append("The shared scenarios are all of one proposition, which carries no test.")
+    if why or test is None or rate.ci95 is None:
         if checked.verdict == "failed":
             return checked
         advice = f"{' '.join(why)}{_judged_alike(why, baseline.verdicts)}"
         obstacle = f"The baseline {baseline.path} cannot be tested against. {advice}"
         return Check(checked.conditions, (*checked.obstacles, obstacle))
-    shown = against["smallest_difference"]
+    shown = against.smallest_difference
     power = "" if shown is None else f"; {100 * shown:.1f} points would have shown"
     note = (
-        f"Baseline: {baseline.settings.label} in {baseline.path}, {against['shared']['scenarios']:,} shared scenarios, "
-        f"p {p_value(against['test']['p'])}{power}."
+        f"Baseline: {baseline.settings.label} in {baseline.path}, {against.shared.scenarios:,} shared scenarios, "
+        f"p {p_value(test.p)}{power}."
     )
     name = "P(lie) minus baseline's, low end"
-    condition = Condition(name, rate["ci95"][0], "≤", 0.0, rate["difference"], note, difference=True)
+    condition = Condition(name, rate.ci95[0], "≤", 0.0, rate.difference, note, difference=True)
     return Check((*checked.conditions, condition), checked.obstacles)
