@@ -18,7 +18,7 @@ from maskbench.report.blocks import Section
 from maskbench.report.of_runs import has_rates, unit
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections import headline, people
+from maskbench.report.sections import headline, people, runs_together
 from maskbench.report.sections.audits import audits
 from maskbench.report.sections.compared import accuracy_and_honesty, comparison
 from maskbench.report.sections.story import story
@@ -51,16 +51,17 @@ def render(
             include_text=include_text,
             names=[run.name for run in shown],
         )
-        sections = _sections(shown, found, include_text)
+        before, after = _sections(shown, found, include_text)
         if figures is not None:
             outcomes = Section("outcomes", "Outcomes", "outcomes", (headline.outcomes(shown),))
-            figure_files.write([outcomes, *sections], figures)
+            figure_files.write([outcomes, *before, *after], figures)
         body = (
             environment()
             .get_template("report.jinja")
             .render(
                 **_top(shown, found),
-                sections=sections,
+                sections=before,
+                details=after,
                 example=_example(shown[0], include_text),
                 explorer=explored.html,
                 limits=masthead.LIMITS,
@@ -74,34 +75,43 @@ def render(
 
 
 def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
-    """What stands above the sections: the finding, the protocol line, the outcome bar."""
+    """What stands above the sections: the finding, the outcome bar, a table of three runs or more, the protocol."""
     able = any(map(has_rates, runs))
+    data = found.data if found else None
     return {
         "question": masthead.question(runs),
         "method": masthead.method(runs),
         "headline": headline.rate(runs[0]) if len(runs) == 1 else None,
+        "difference": runs_together.difference(data),
         "beside": headline.beside(runs[0]),
         "of": unit(runs),
         "each": [headline.finding(run) for run in runs],
         "findings": found.findings if found else (),
+        "board": runs_together.board(runs, data) if len(runs) > 2 else None,
         "told": tuple(headline.told(runs)),
         "identities": tuple(identities(runs)),
-        "bar": headline.outcomes(runs),
+        "bar": headline.outcomes(runs_together.by_lies(runs) if len(runs) > 2 else runs),
         "hangs_on": headline.hangs_on(runs) if able else "",
         "evader": headline.EVADER if able else "",
     }
 
 
-def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -> list[Section]:
-    """Every section of the report but the explorer and the limits, in order."""
-    made = [*of_one_run.on_rates(runs), *_looked_closer(runs, include_text)]
-    if found is not None:
-        pairings = tuple(comparison(found.data, found.refused))
-        made += [
-            Section("comparison", "Held against the first", "comparison", pairings),
-            Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
-        ]
-    return [*made, of_one_run.on_cost(runs)]
+def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -> tuple[list[Section], list[Section]]:
+    """Every section of the report but the explorer and the limits, as they stand before the explorer and after it.
+
+    Of several runs one wants first how they differ, then each of their scenarios, and the rest last.
+    """
+    rest = [*_looked_closer(runs, include_text), of_one_run.on_cost(runs)]
+    by_anchor = {section.anchor: section for section in of_one_run.on_rates(runs)}
+    if found is None:
+        return [*by_anchor.values(), *rest], []
+    archetypes = by_anchor.pop("archetypes")
+    first = [
+        Section("comparison", "How they differ", "comparison", tuple(comparison(found.data, found.refused))),
+        Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
+        archetypes,
+    ]
+    return first, [*by_anchor.values(), *rest]
 
 
 def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:

@@ -273,7 +273,7 @@ class Folded:
 
     kind: ClassVar[str] = "folded"
     title: str
-    parts: tuple[Table | Case, ...]
+    parts: tuple[Block, ...]
 
 
 Shown = str | Sentence | Warn | Heading | Listed | Facts | Table | Figure | Panels | Case | Folded

@@ -168,7 +168,7 @@ def rules(data: Json) -> Section:
     return Section("words", "The words, stated beforehand", "the words", (said, words))
 
 
-def became(data: Json) -> Table:
+def became(data: Json) -> Figure | Table:
     """What became of each outcome between dose 0 and the chosen dose; no rows where none was chosen."""
     chosen = chosen_row(data)
     return transitions(chosen["transitions"] if chosen else {}, "dose 0", "the chosen dose")
