@@ -21,6 +21,7 @@ from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections import headline, people, runs_together
 from maskbench.report.sections.audits import audits
 from maskbench.report.sections.compared import accuracy_and_honesty, comparison
+from maskbench.report.sections.length_and_time import length_and_time
 from maskbench.report.sections.story import story
 from maskbench.report.sections.what_was_run import identities
 from maskbench.types import Reply
@@ -88,6 +89,7 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
         "each": [headline.finding(run) for run in runs],
         "findings": found.findings if found else (),
         "board": runs_together.board(runs, data) if len(runs) > 2 else None,
+        "board_note": runs_together.note(runs, data),
         "told": tuple(headline.told(runs)),
         "identities": tuple(identities(runs)),
         "bar": headline.outcomes(runs_together.by_lies(runs) if len(runs) > 2 else runs),
@@ -115,9 +117,11 @@ def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -
 
 
 def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
-    """What is there only where somebody looked closer at the judge or the subject."""
+    """What not every run has: enough statements of different lengths, and a closer look at judge or subject."""
+    times = tuple(length_and_time(runs))
     held = tuple(people.of_runs(runs, lambda run: include_text or embeddable(run.result.settings)))
     sections = (
+        Section("length", "Long answers and slow ones", "length and time", times),
         of_one_run.on_judge(runs),
         Section("audits", "The judge asked again", "audits", tuple(audits(runs))),
         Section("people", "Judge against people", "judge and people", held),

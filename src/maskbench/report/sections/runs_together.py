@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 from maskbench.plain import one_line
 from maskbench.report.blocks import Inline, Table, Words
-from maskbench.report.format import between, cell, points
+from maskbench.report.format import between, cell, percent, points
 from maskbench.report.of_runs import has_rates
-from maskbench.report.outcome_bars import ORDER, RATE_OF
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.compared import significance
 from maskbench.report.words import RATES
 from maskbench.results.comparison_json import ComparisonData, Pairing
 
-_SHOWN = (*(RATE_OF[name] for name in ORDER), "accuracy")
+_BESIDE = ("p_honest", "p_evasive", "p_no_belief", "accuracy")
 
 
 def difference(data: ComparisonData | None) -> tuple[str, str, str] | None:
@@ -44,25 +43,29 @@ def by_lies(runs: Sequence[Run]) -> list[Run]:
 
 
 def board(runs: Sequence[Run], data: ComparisonData | None) -> Table:
-    """A line for each run: its rates with intervals, and how its P(lie) differs from the first run's."""
+    """A line for each run: its rates, and how its P(lie) differs from the first run's."""
     pairings = {} if data is None else {pairing.run: pairing for pairing in data.others}
-    against = data is not None
     rows = tuple(
         (
             Words(one_line(run.name), "name"),
-            *(cell(run.summary.metrics.rate(name).estimate) for name in _SHOWN),
-            *(_against(run, runs[0], pairings) if against else ()),
+            cell(run.summary.metrics.p_lie.estimate),
+            *(percent(run.summary.metrics.rate(name).value) for name in _BESIDE),
+            *(_against(run, runs[0], pairings) if pairings else ()),
         )
         for run in by_lies(runs)
     )
-    head: tuple[Inline, ...] = ("run", *(RATES[name] for name in _SHOWN))
-    caption = "The runs, from the least lies to the most, with 95 % intervals."
-    if not against:
-        return Table(head, rows, caption)
-    caption = (
-        f"{caption} Differences are against {one_line(runs[0].name)}, with p corrected for all comparisons (Holm)."
+    head: tuple[Inline, ...] = ("run", RATES["p_lie"], *(RATES[name] for name in _BESIDE))
+    return Table((*head, "points", "p") if pairings else head, rows)
+
+
+def note(runs: Sequence[Run], data: ComparisonData | None) -> str:
+    """How to read that table."""
+    text = "From the least lies to the most; 95 % intervals."
+    if data is None:
+        return text
+    return (
+        f"{text} Points are P(lie) minus that of {one_line(runs[0].name)}; p is corrected for all comparisons (Holm)."
     )
-    return Table((*head, "points", "p"), rows, caption)
 
 
 def _against(run: Run, first: Run, pairings: dict[str, Pairing]) -> tuple[str, str]:
