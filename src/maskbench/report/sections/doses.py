@@ -163,7 +163,7 @@ def rules(data: DoseRecord) -> Section:
     return Section("words", "The words, stated beforehand", "the words", (order, words))
 
 
-def became(data: DoseCurve) -> Table:
+def became(data: DoseCurve) -> Figure | Table:
     """What became of each outcome between dose 0 and the chosen dose; no rows where none was chosen."""
     return transitions(data.chosen.transitions if data.chosen else {}, "dose 0", "the chosen dose")
 
