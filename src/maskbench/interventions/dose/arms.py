@@ -32,10 +32,12 @@ from maskbench.interventions.dose.dose_json import (
 )
 from maskbench.interventions.dose.perplexity import Perplexities
 from maskbench.interventions.dose.plan import Dose, Split, check, doses, splits, strength, zero
-from maskbench.measurement import is_finished, measure
+from maskbench.measurement import measure
+from maskbench.method.judge_ask import load_prompts
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import Stock, check_options, identified
 from maskbench.models.names import check_models
+from maskbench.runs.control_flow import is_finished
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Watcher
@@ -76,7 +78,8 @@ def _is_finished(curve: DoseCurve, folder: DoseFolder) -> bool:
     for run in (RunFolder(folder.path / name) for name in runs):
         store = run.store()
         try:
-            if not is_finished(store, run.settings()):
+            settings = run.settings()
+            if not is_finished(store, settings, load_prompts(settings.judge_prompts, settings.judge_style)):
                 return False
         finally:
             store.close()
