@@ -32,6 +32,7 @@ from maskbench.interventions.dose.dose_json import (
 )
 from maskbench.interventions.dose.perplexity import Perplexities
 from maskbench.interventions.dose.plan import Dose, Split, check, doses, splits, strength, zero
+from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import is_finished, measure
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import Stock, check_options, identified
@@ -71,17 +72,16 @@ def measure_doses(
 
 
 def _is_finished(curve: DoseCurve, folder: DoseFolder) -> bool:
-    """Whether no call of any of its runs failed or is missing."""
+    """Whether all of its runs are there, and no call of theirs failed or is missing."""
     parts = [part for part in (curve.dev, curve.test) if part]
     rows = [*(part.zero for part in parts), *(row for part in parts for row in part.rows)]
-    runs = [row.run for row in (*rows, *(curve.controls.rows if curve.controls else ()))]
-    for run in (RunFolder(folder.path / name) for name in runs):
-        store = run.store()
-        try:
-            if not is_finished(store, run.settings()):
+    names = [row.run for row in (*rows, *(curve.controls.rows if curve.controls else ()))]
+    for run in (RunFolder(folder.path / name) for name in names):
+        if not run.exists:
+            return False
+        with reading(run) as opened:
+            if not is_finished(opened.store, opened.settings):
                 return False
-        finally:
-            store.close()
     return True
 
 
