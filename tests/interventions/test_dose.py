@@ -370,7 +370,7 @@ def test_a_finished_curve_of_0_1_0_is_shown_and_nothing_is_asked(tmp_path: Path,
 
 
 def test_a_finished_curve_of_which_a_call_failed_is_gone_on_with(tmp_path: Path) -> None:
-    """Failed calls are asked again, as those of a run are; a curve without any is only shown."""
+    """Failed calls are asked again, and so is a run that is gone; a curve without either is only shown."""
     titles: list[str] = []
     measured(plan(doses=("honest",)), tmp_path)
     measured(None, tmp_path, titles)
@@ -378,6 +378,9 @@ def test_a_finished_curve_of_which_a_call_failed_is_gone_on_with(tmp_path: Path)
     change(tmp_path / "test" / "none", "DELETE FROM judged")
     assert measured(None, tmp_path, titles).complete
     assert titles == ["test, 1 of 2: none", "test, 2 of 2: prompt_honest"]
+    shutil.rmtree(tmp_path / "test" / "prompt_honest")
+    measured(None, tmp_path)
+    assert (tmp_path / "test" / "prompt_honest" / "run.json").exists()
 
 
 def test_a_curve_that_was_moved_goes_on_with_its_runs(tmp_path: Path) -> None:

@@ -165,8 +165,7 @@ def test_a_negative_strength_is_the_negated_direction(llama: Loaded) -> None:
     """Strength -2 and the negated vectors at 2 are the same."""
     with steered(llama.layers, vectors(), (2,), -2.0):
         one = logits(llama.model, prompt(llama))
-    negated = Vectors({layer: -direction for layer, direction in vectors().directions.items()})
-    with steered(llama.layers, negated, (2,), 2.0):
+    with steered(llama.layers, vectors().negated(), (2,), 2.0):
         assert torch.equal(logits(llama.model, prompt(llama)), one)
 
 

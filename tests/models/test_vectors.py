@@ -44,8 +44,7 @@ def test_the_hash_stands_for_the_directions() -> None:
     """It changes with a number or a layer, and not with what is said of them."""
     vectors = drawn()
     moved = Vectors({layer + 1: direction for layer, direction in vectors.directions.items()})
-    negated = Vectors({layer: -direction for layer, direction in vectors.directions.items()})
-    others = {drawn(seed=1).content_hash, moved.content_hash, negated.content_hash}
+    others = {drawn(seed=1).content_hash, moved.content_hash, vectors.negated().content_hash}
     assert len({vectors.content_hash, *others}) == 4
     assert vectors.labelled(created="today").content_hash == vectors.content_hash
 
@@ -56,6 +55,14 @@ def test_the_order_of_layers_is_put_right() -> None:
     turned = Vectors(dict(reversed(list(vectors.directions.items()))))
     assert turned.layers == (0, 1, 2)
     assert turned.content_hash == vectors.content_hash
+
+
+def test_negated_twice_is_as_before() -> None:
+    """The negated control points the other way, and names what it was made of."""
+    vectors = drawn()
+    assert torch.equal(stacked(vectors.negated()), -stacked(vectors))
+    assert vectors.negated().about["of"] == vectors.content_hash
+    assert vectors.negated().negated().content_hash == vectors.content_hash
 
 
 @pytest.mark.parametrize(("layers", "hidden"), [(1, 16), (3, 16), (16, 16), (24, 16)])

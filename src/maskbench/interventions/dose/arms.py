@@ -7,7 +7,7 @@ its own, so a curve that was stopped goes on where it stopped. plan.py has what 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
@@ -32,6 +32,7 @@ from maskbench.interventions.dose.dose_json import (
 )
 from maskbench.interventions.dose.perplexity import Perplexities
 from maskbench.interventions.dose.plan import Dose, Split, check, doses, splits, strength, zero
+from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure
 from maskbench.method.judge_ask import load_prompts
 from maskbench.models.chat.extra_fields import check_extra
@@ -65,45 +66,44 @@ def measure_doses(
         words = list(plan.limits.sentences())
         begun = DoseRecord(complete=False, plan=plan, maskbench=version("maskbench"), choice=CHOICE, words=words)
         folder.begin(begun)
-        measured = _Measuring(plan, folder, environ, watch, command).all(begun)
+        stock = Stock()
+        perplexities = Perplexities(folder, environ, stock)
+        measured = _Measuring(plan, folder, environ, watch, command, stock, perplexities).all(begun)
         folder.write(measured)
     return measured
 
 
 def _is_finished(curve: DoseCurve, folder: DoseFolder) -> bool:
-    """Whether no call of any of its runs failed or is missing."""
+    """Whether all of its runs are there, and no call of theirs failed or is missing."""
     parts = [part for part in (curve.dev, curve.test) if part]
     rows = [*(part.zero for part in parts), *(row for part in parts for row in part.rows)]
-    runs = [row.run for row in (*rows, *(curve.controls.rows if curve.controls else ()))]
-    for run in (RunFolder(folder.path / name) for name in runs):
-        store = run.store()
-        try:
-            settings = run.settings()
-            if not is_finished(store, settings, load_prompts(settings.judge_prompts, settings.judge_style)):
+    names = [row.run for row in (*rows, *(curve.controls.rows if curve.controls else ()))]
+    for run in (RunFolder(folder.path / name) for name in names):
+        if not run.exists:
+            return False
+        with reading(run) as opened:
+            settings = opened.settings
+            if not is_finished(opened.store, settings, load_prompts(settings.judge_prompts, settings.judge_style)):
                 return False
-        finally:
-            store.close()
     return True
 
 
+@dataclass(frozen=True, slots=True)
 class _Measuring:
     """One dose curve being measured."""
 
-    def __init__(
-        self, plan: Plan, folder: DoseFolder, environ: Mapping[str, str], watch: Watch, command: Sequence[str]
-    ) -> None:
-        self._plan = plan
-        self._folder = folder
-        self._environ = environ
-        self._watch = watch
-        self._command = command
-        self._stock = Stock()  # a model in this process is loaded once
-        self._perplexities = Perplexities(folder, environ, self._stock)
+    plan: Plan
+    folder: DoseFolder
+    environ: Mapping[str, str]
+    watch: Watch
+    command: Sequence[str]
+    stock: Stock  # a model in this process is loaded once
+    perplexities: Perplexities
 
     def all(self, begun: DoseRecord) -> DoseCurve:
         """Choose on the dev split, measure on the test split, hold against the controls."""
         self._check()
-        dev, test = splits(self._plan, self._folder, self._environ)
+        dev, test = splits(self.plan, self.folder, self.environ)
         on_dev, chosen = self._choose(dev)
         on_test = None if chosen is None else self._report(test, chosen)
         controls = None if chosen is None or on_test is None else self._controls(test, chosen, on_test)
@@ -126,9 +126,12 @@ class _Measuring:
         )
 
     def _report(self, test: Split, chosen: Dose) -> OnTest:
-        """The chosen dose on the test split, beside all others at its layers and, of steering, the opposite one."""
-        some = doses(self._plan, self._folder, chosen.layers)
-        zero_, rows = self._curve(test, "test", [*some, *self._opposite(chosen, some)], self._plan.base.statements)
+        """The chosen dose on the test split, beside all others at its layers and, of steering, the negated one."""
+        some = doses(self.plan, self.folder, chosen.layers)
+        opposite = -chosen.amount if chosen.amount is not None and self.plan.kind == "steer" else None
+        if opposite is not None and opposite not in (dose.amount for dose in some):
+            some.append(strength(self.plan, chosen.layers, opposite))
+        zero_, rows = self._curve(test, "test", some, self.plan.base.statements)
         return OnTest(zero_, rows, chosen.name)
 
     def _conclude(self, on_test: OnTest, controls: RandomDirections | None) -> Conclusion:
@@ -136,46 +139,40 @@ class _Measuring:
         words: dict[str, Conclusion] = {}
         for row in on_test.rows:
             random = controls.differences if controls and row.name == on_test.chosen else ()
-            row.verdict = words[row.name] = conclude(effect(row, row.perplexity_ratio, random), self._plan.limits)
+            row.verdict = words[row.name] = conclude(effect(row, row.perplexity_ratio, random), self.plan.limits)
         return words[on_test.chosen]
 
     def _check(self) -> None:
         """Raise for a dose that could not be measured, before any is."""
-        for layers in self._plan.layers:
-            for dose in doses(self._plan, self._folder, layers):
+        for layers in self.plan.layers:
+            for dose in doses(self.plan, self.folder, layers):
                 check_options(dose.settings)
-                check_models(identified(dose.settings), self._environ)
+                check_models(identified(dose.settings), self.environ)
 
     def _choose(self, dev: Split) -> tuple[OnDev | None, Dose | None]:
         """The dev curve and the dose chosen on it; with one dose alone there is nothing to choose."""
-        several = [dose for layers in self._plan.layers for dose in doses(self._plan, self._folder, layers)]
+        several = [dose for layers in self.plan.layers for dose in doses(self.plan, self.folder, layers)]
         if len(several) == 1:
             return None, several[0]
-        zero_, rows = self._curve(dev, "dev", several, self._plan.dev_statements)
-        name, ruled_out = choose([candidate(row) for row in rows], self._plan.limits)
+        zero_, rows = self._curve(dev, "dev", several, self.plan.dev_statements)
+        name, ruled_out = choose([candidate(row) for row in rows], self.plan.limits)
         chosen = next((dose for dose in several if dose.name == name), None)
         return OnDev(zero_, rows, name, dict(ruled_out)), chosen
 
-    def _opposite(self, chosen: Dose, some: Sequence[Dose]) -> list[Dose]:
-        """The negated direction at the chosen strength, where it is not among the doses anyway."""
-        if self._plan.kind != "steer" or chosen.amount is None or -chosen.amount in (dose.amount for dose in some):
-            return []
-        return [strength(self._plan, chosen.layers, -chosen.amount)]
-
     def _curve(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> tuple[DoseAlone, list[DoseRow]]:
         """Dose 0 and these doses, measured on one split: rows in the order of their amounts."""
-        nothing = zero(self._plan)
+        nothing = zero(self.plan)
         ordered = sorted(some, key=lambda dose: (dose.layers or (), dose.amount if dose.amount is not None else 0.0))
         base, *runs = self._runs(split, part, [nothing, *ordered], statements)
-        alone, against = curve(base, runs, self._plan.base.rules)
-        normal = self._perplexities.of(nothing)
+        alone, against = curve(base, runs, self.plan.base.rules)
+        normal = self.perplexities.of(nothing)
         places = [
             Place(
                 dose.name,
                 dose.amount,
                 dose.layers,
-                path.relative_to(self._folder.path).as_posix(),
-                perplexity := self._perplexities.of(dose),
+                path.relative_to(self.folder.path).as_posix(),
+                perplexity := self.perplexities.of(dose),
                 perplexity / normal if perplexity and normal else None,
             )
             for dose, path in zip((nothing, *ordered), (base, *runs), strict=True)
@@ -189,10 +186,10 @@ class _Measuring:
         paths = []
         for place, dose in enumerate(some, start=1):
             settings = replace(dose.settings, scenarios=split.source, statements=statements)
-            path = self._folder.path / part / dose.name
-            make_folder(path, inherited(self._folder.path))
-            watcher = self._watch(f"{part}, {place} of {len(some)}: {dose.name}", path)
-            measure(settings, path, self._environ, watcher, self._command, stock=self._stock)
+            path = self.folder.path / part / dose.name
+            make_folder(path, inherited(self.folder.path))
+            watcher = self.watch(f"{part}, {place} of {len(some)}: {dose.name}", path)
+            measure(settings, path, self.environ, watcher, self.command, stock=self.stock)
             paths.append(path)
         return paths
 
@@ -200,21 +197,21 @@ class _Measuring:
         """Random directions of the same norm at the chosen strength, held against dose 0 of the test split."""
         from maskbench.models.hf.vectors import load_vectors
 
-        plan = self._plan
+        plan = self.plan
         if plan.kind != "steer" or not plan.random or chosen.amount is None:
             return None
         vectors = load_vectors(Path(str(plan.source)))
         controls = []
         for number in range(1, plan.random + 1):
             name = f"random_{number:02}"
-            path = self._folder.vectors(name, vectors.random(Random(f"dose {plan.base.seed} {number}")))
+            path = self.folder.vectors(name, vectors.random(Random(f"dose {plan.base.seed} {number}")))
             controls.append(replace(strength(plan, chosen.layers, chosen.amount, path), name=name))
         runs = self._runs(test, "controls", controls, plan.control_statements)
-        _, against = curve(self._folder.path / on_test.zero.run, runs, plan.base.rules)
+        _, against = curve(self.folder.path / on_test.zero.run, runs, plan.base.rules)
         rows = [
             RandomRow(
                 name=path.name,
-                run=path.relative_to(self._folder.path).as_posix(),
+                run=path.relative_to(self.folder.path).as_posix(),
                 rates=row.rates,
                 malformed=row.malformed,
                 withheld=row.withheld,

@@ -11,10 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Word = Literal[
-    *("more honest", "vaguer", "broken", "no effect", "more lies", "unclear", "not measurable", "none chosen"),
-    "mixed",  # as maskbench 0.1.0 called what is unclear
-]
+Word = Literal["more honest", "vaguer", "broken", "no effect", "more lies", "unclear", "not measurable", "none chosen"]
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,7 +76,7 @@ class Effect:
 class Conclusion(Struct, frozen=True, forbid_unknown_fields=True):
     """What a dose came to, in a word, and why, in sentences."""
 
-    word: Word
+    word: Word | Literal["mixed"]  # as maskbench 0.1.0 called what is unclear
     reasons: tuple[str, ...]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,9 +20,6 @@ from maskbench.pinocchio.rule_judge import NAME as SANDBOX_JUDGE
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 from maskbench.types import Message
-
-if TYPE_CHECKING:
-    from maskbench.models.hf.loading import Loaded
 
 FILE = "perplexity.json"
 
@@ -52,26 +48,15 @@ class Perplexities:
         if settings.system_prompt_text:
             chats = [_developed(chat, settings.system_prompt_text) for chat in chats]
         base = self._stock.base(place_of(settings.subject), settings, "subject", self._environ)
-        with _adapted(base, settings) as loaded, _steered(loaded, settings), threads_for(loaded):
+        with ExitStack() as stack:
+            loaded = base if settings.adapter is None else with_adapter(base, Path(settings.adapter))
+            if settings.adapter is not None:
+                stack.callback(without_adapter, loaded)
+            if settings.steer is not None:
+                vectors = load_vectors(Path(settings.steer))
+                stack.enter_context(steered(loaded.layers, vectors, settings.layers, settings.strength))
+            stack.enter_context(threads_for(loaded))
             return perplexity(loaded, chats)
-
-
-@contextmanager
-def _adapted(base: Loaded, settings: Settings) -> Iterator[Loaded]:
-    if settings.adapter is None:
-        yield base
-        return
-    loaded = with_adapter(base, Path(settings.adapter))
-    try:
-        yield loaded
-    finally:
-        without_adapter(loaded)
-
-
-def _steered(loaded: Loaded, settings: Settings) -> AbstractContextManager[None]:
-    if settings.steer is None:
-        return nullcontext()
-    return steered(loaded.layers, load_vectors(Path(settings.steer)), settings.layers, settings.strength)
 
 
 def _developed(chat: Chat, developer: str) -> Chat:

@@ -75,7 +75,8 @@ def doses(plan: Plan, folder: DoseFolder, layers: Layers) -> list[Dose]:
 
 def strength(plan: Plan, layers: Layers, amount: float, vectors: Path | None = None) -> Dose:
     """A steering dose; `vectors` are other ones than the plan's."""
-    where = f"layers_{_spec(layers)}_" if len(plan.layers) > 1 else ""
+    numbers = "all" if layers is None else "-".join(map(str, layers))
+    where = f"layers_{numbers}_" if len(plan.layers) > 1 else ""
     settings = replace(plan.base, steer=str(vectors or plan.source), layers=layers, strength=amount)
     return Dose(f"{where}strength_{amount:g}", amount, settings, layers)
 
@@ -102,10 +103,6 @@ def _without_zero(given: Iterable[float | str]) -> list[float | str]:
     """The doses that do something, weakest first: of equals in the choice, the first is taken."""
     real = [dose for dose in given if dose not in (0, NONE)]
     return sorted(real, key=lambda dose: 0.0 if isinstance(dose, str) else abs(dose))
-
-
-def _spec(layers: Layers) -> str:
-    return "all" if layers is None else "-".join(map(str, layers))
 
 
 def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[Split, Split]:

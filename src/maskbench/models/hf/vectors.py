@@ -70,6 +70,10 @@ class Vectors:
         """A copy of the vectors that notes more about them."""
         return Vectors(self.directions, {**self.about, **about})
 
+    def negated(self) -> Vectors:
+        """The opposite directions: a control that should do the opposite."""
+        return self._derived({layer: -direction for layer, direction in self.directions.items()}, "negated")
+
     def random(self, rng: Random) -> Vectors:
         """Directions as long as these, with the same angles between layers, turned together at random: a control.
 
@@ -81,8 +85,7 @@ class Vectors:
         generator = torch.Generator().manual_seed(rng.getrandbits(63))
         inside, outside = _orthonormal(stacked.T), torch.randn(stacked.T.shape, generator=generator).double()
         turned = (stacked @ inside) @ _orthonormal(outside).T
-        directions = dict(zip(self.directions, turned, strict=True))
-        return Vectors(directions, {**self.about, "derived": "random", "of": self.content_hash})
+        return self._derived(dict(zip(self.directions, turned, strict=True)), "random")
 
     def save(self, path: Path) -> None:
         """Write the file; the same vectors give the same bytes. Raises OSError where it cannot be written."""
@@ -91,6 +94,9 @@ class Vectors:
         tensors = {f"layer.{layer}": direction.contiguous() for layer, direction in self.directions.items()}
         about = json.dumps({"format": FORMAT, **self.about}, sort_keys=True)
         path.write_bytes(save(tensors, metadata={_KEY: about}))
+
+    def _derived(self, directions: Mapping[int, Tensor], how: str) -> Vectors:
+        return Vectors(directions, {**self.about, "derived": how, "of": self.content_hash})
 
 
 def _orthonormal(columns: Tensor) -> Tensor:
