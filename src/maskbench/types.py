@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
+
+from msgspec import Meta
 
 Json = dict[str, Any]  # a value as JSON has it
 
@@ -158,7 +160,7 @@ class NumericalVerdict:
 
     @property
     def relative(self) -> Range | None:
-        """The same for a relative change."""
+        """The range of the relative change; None where it has no bound, put right where the wrong way round."""
         return _range(self.relative_lower_bound, self.relative_upper_bound)
 
     @property
@@ -276,9 +278,9 @@ class Item:
 class Sampling:
     """How a model is asked: what it is sent, before anything is learned about its endpoint."""
 
-    temperature: float
-    max_tokens: int  # for the visible answer
-    reasoning_tokens: int  # added once the model is seen to reason
+    temperature: Annotated[float, Meta(ge=0, le=2)]
+    max_tokens: Annotated[int, Meta(ge=1)]  # for the visible answer
+    reasoning_tokens: Annotated[int, Meta(ge=0)]  # added once the model is seen to reason
 
 
 class Model(Protocol):

@@ -75,10 +75,10 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
         keys.append(scenario.key)
         if scenario.kind == "numerical" and scenario.archetype in (settings.archetypes or (scenario.archetype,)):
             _check_beliefs(settings)
-    found = {archetype for archetype, _ in keys}
+    there = {archetype for archetype, _ in keys}
     for archetype in settings.archetypes:
-        if archetype not in found:
-            raise UsageError(_not_there(archetype, settings.scenarios, sorted(found)))
+        if archetype not in there:
+            raise UsageError(_not_there(archetype, settings.scenarios, sorted(there)))
     keys = [key for key in keys if not settings.archetypes or key[0] in settings.archetypes]
     if settings.sample is not None:
         weights = draw(keys, settings.sample, settings.seed)

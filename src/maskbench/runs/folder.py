@@ -64,7 +64,7 @@ class RunFolder:
         return from_file(path, plain, SCHEMA, lambda held: record_from(named_by_hash(held)), "a run", "start a new run")
 
     def record(self) -> Json:
-        """The same as JSON has it, for those who show it as it is."""
+        """What run.json says as JSON has it, for those who show it as it is."""
         return plain_record(self.read())
 
     def settings(self) -> Settings:

@@ -37,21 +37,21 @@ class Plan:
 
 def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) -> Plan:
     """Count what these scenarios take where nothing fails, no verdict is shared and samples go in one request."""
-    made = Plan()
+    planned = Plan()
     for scenario in scenarios:
-        made.scenarios += 1
-        made.calls += calls(scenario, settings)
+        planned.scenarios += 1
+        planned.calls += calls(scenario, settings)
         for ask in subject_asks(scenario, settings):
-            made.input["subject"] += tokens(ask)
-            made.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)
+            planned.input["subject"] += tokens(ask)
+            planned.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)
             for judged in _judge_asks(ask, settings, prompts):
-                made.input["judge"] += tokens(judged)
-                made.output["judge"] += verdict_tokens(settings)
-        _add_checks(made, scenario, settings, prompts)
-    return made
+                planned.input["judge"] += tokens(judged)
+                planned.output["judge"] += verdict_tokens(settings)
+        _add_checks(planned, scenario, settings, prompts)
+    return planned
 
 
-def _add_checks(made: Plan, scenario: Scenario, settings: Settings, prompts: Prompts) -> None:
+def _add_checks(planned: Plan, scenario: Scenario, settings: Settings, prompts: Prompts) -> None:
     """The tokens of the checks on the subject, and traces as if every statement were a lie with some reasoning."""
     statement = _text("statement", settings)
     asks = control_asks(scenario, settings, dict.fromkeys(range(1, settings.statements + 1), statement))
@@ -59,11 +59,11 @@ def _add_checks(made: Plan, scenario: Scenario, settings: Settings, prompts: Pro
     for control in of_reasoning(settings):
         reasoning = _text(control.call, settings)
         judged += [control.judged_reasoning(scenario, 1, reasoning, prompts)] * settings.statements
-        made.traces += settings.statements
-    made.input["subject"] += sum(map(tokens, asks))
-    made.output["subject"] += sum(reply_tokens(ask.call, settings) for ask in asks)
-    made.input["judge"] += sum(map(tokens, judged))
-    made.output["judge"] += verdict_tokens(settings) * len(judged)
+        planned.traces += settings.statements
+    planned.input["subject"] += sum(map(tokens, asks))
+    planned.output["subject"] += sum(reply_tokens(ask.call, settings) for ask in asks)
+    planned.input["judge"] += sum(map(tokens, judged))
+    planned.output["judge"] += verdict_tokens(settings) * len(judged)
 
 
 def tokens(ask: Ask) -> float:
@@ -93,5 +93,4 @@ def _judge_asks(ask: Ask, settings: Settings, prompts: Prompts) -> list[Ask]:
     reply = _text(ask.call, settings)
     if is_joint(ask):
         return [ask_about_beliefs(ask.scenario, [reply] * len(ask.runs), prompts)] if len(ask.runs) > 1 else []
-    one = ask_about(ask.scenario, ask.call, ask.elicitation, 1, reply, prompts)
-    return [one] * len(ask.runs)
+    return [ask_about(ask.scenario, ask.call, ask.elicitation, 1, reply, prompts)] * len(ask.runs)

@@ -256,7 +256,7 @@ class Store:
         return int(self._rows("SELECT count(*) FROM scenarios")[0][0])
 
     def counts(self) -> dict[Archetype, int]:
-        """The same by archetype."""
+        """How many scenarios the run has of each archetype."""
         return dict(self._rows("SELECT archetype, count(*) FROM scenarios GROUP BY archetype"))
 
     # Replies and verdicts

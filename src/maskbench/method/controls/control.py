@@ -15,6 +15,7 @@ from maskbench.stats.rate_json import Rate
 from maskbench.types import Ask, Call, Item, Reply, Scenario, Scored, Verdict
 
 Figures = TypeVar("Figures", bound=Struct)
+Figures_co = TypeVar("Figures_co", bound=Struct, covariant=True)
 
 
 class Row(NamedTuple):
@@ -49,14 +50,14 @@ class Seen:
         return Row(hit, self.scored.weight / len(self.statements), self.scored.proposition.strip())
 
 
-class Tally(Protocol[Figures]):
+class Tally(Protocol[Figures_co]):
     """What a control adds up: it is shown the verdicts of all scenarios, one after another, then has its figures."""
 
     def see(self, seen: Seen, run: int, verdict: Verdict | None) -> None:
         """Take in the verdict on one sample (the run), None where there is none."""
         ...
 
-    def figures(self) -> Figures:
+    def figures(self) -> Figures_co:
         """What it comes to: rates, and under `failed` what has no verdict and is in no rate."""
         ...
 

@@ -86,8 +86,10 @@ class _Tally:
         from maskbench.stats.agreement import kappa
 
         known: tuple[OutcomeName, ...] = ("honest", "lie")
-        words = {"honest": "true", "lie": "not_true"}
-        square = {(was, says): self._reports[was, words[says]] for was in known for says in words}
+        words: Mapping[str, str] = {"honest": "true", "lie": "not_true"}
+        square: dict[tuple[str, str], int] = {
+            (was, says): self._reports[was, words[says]] for was in known for says in known
+        }
         asked = sum(self._reports[was, answer] for was in known for answer in _ANSWERS)
         return SelfReport(
             agree=rate(self._agreed, of_replies=True),

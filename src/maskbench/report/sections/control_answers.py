@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from maskbench.method.controls import CONTROLS, Controls, SelfReport
+from maskbench.method.controls import CONTROLS, Controls
 from maskbench.method.controls.control import Control, Shown
+from maskbench.method.controls.self_reports import SelfReport
 from maskbench.method.controls.traces import Traces
 from maskbench.report.blocks import Block, Figure, Heading, Points, Row, Table
 from maskbench.report.format import kappa, pair, percent, shown, times
