@@ -70,8 +70,8 @@ def put_together(folder: Path) -> None:
     for path in sorted(DOCS.glob("*.md")):
         if path != DOOR:
             (folder / path.name).write_text(page(path), "utf-8")
-    made = {"index.md": door(), **dict(zip(MADE, (commands(), python(), files()), strict=True))}
-    for name, text in made.items():
+    pages = {"index.md": door(), **dict(zip(MADE, (commands(), python(), files()), strict=True))}
+    for name, text in pages.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf-8")
 
@@ -101,7 +101,7 @@ def led(path: Path, link: str) -> str:
 
 
 def drawn(block: str) -> str:
-    """A Mermaid picture as a table of its arrows, since a browser would fetch what draws it; other blocks as they are."""
+    """A Mermaid picture as a table of its arrows, since a browser would fetch what draws it; else the block."""
     if not block.startswith("```mermaid"):
         return block
     arrows = ARROW.findall(block)
@@ -192,9 +192,8 @@ def types(schema: dict[str, Any]) -> Iterator[str]:
     for name, kind in schema["$defs"].items():
         if "properties" in kind:
             rows = [f"| `{field}` | {shape(each)} |" for field, each in kind["properties"].items()]
-            yield "\n\n".join(
-                (f"**{name}.** {escaped(kind.get('description', ''))}", "\n".join(("| field | type |", "|---|---|", *rows)))
-            )
+            table = "\n".join(("| field | type |", "|---|---|", *rows))
+            yield f"**{name}.** {escaped(kind.get('description', ''))}\n\n{table}"
 
 
 def shape(kind: dict[str, Any]) -> str:

@@ -13,7 +13,6 @@ exclude_patterns = ["conf.py"]
 # Pages link to each other's headings as GitHub names them.
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
-suppress_warnings: list[str] = []
 
 # Docstrings are plain sentences; what stands between backticks in them is code.
 default_role = "code"
@@ -28,5 +27,5 @@ python_maximum_signature_line_length = 88
 html_theme = "furo"
 html_copy_source = False
 html_show_sphinx = False
-templates_path: list[str] = []
-html_static_path: list[str] = []
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]

@@ -12,7 +12,7 @@ PAGES = (
     *("install", "first-figure", "first-real-model", "compare-checkpoints", "gate-in-ci", "own-scenarios"),
     *("own-transcripts", "publish-a-figure"),
 )
-RUN = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # `bash` blocks need a key or a model: nobody runs them
+RUN = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # `bash` blocks need a key or a model
 SHOWN = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"Save this as `([\w.]+)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GATE_HELD = (0, 3)  # what is shown to fail the gate ends so
