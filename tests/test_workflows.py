@@ -43,6 +43,12 @@ def test_workflows_run_what_make_has() -> None:
     assert set(run) <= set(targets())
 
 
+def test_the_site_is_built_wherever_the_tests_run() -> None:
+    """Hosted CI has a job for it, and the checks of a bare machine build it, too: a broken link is found at once."""
+    assert "make docs" in str(workflow("ci")["jobs"]["docs"]["steps"])
+    assert "\nmake docs\n" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
 def test_no_workflow_may_write_more_than_it_must() -> None:
     """Every workflow names its rights; only the release may do more than read, and needs no secret."""
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
