@@ -486,7 +486,7 @@ def test_counts_of_a_run_that_is_done(tmp_path: Path, subject: str) -> None:
     planned = plan(path)
     found = progress(path, planned)
     assert found.settled == found.total == planned.expected.replies + planned.expected.verdicts
-    failures = score(path).summary["failures"]
+    failures = score(path).summary.failures
     summed = {
         (stage, cause): count
         for stage, causes in failures.items()

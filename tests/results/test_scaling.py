@@ -11,6 +11,7 @@ from scipy.stats import bootstrap, spearmanr  # type: ignore[import-untyped]
 from maskbench.models.families import family_of
 from maskbench.results.scaling import MEASURES, Compute, compute_of, correlate, measures, scaling, spearman
 from measured_runs import result, run
+from there import there
 
 NUMBERS = st.integers(0, 9)  # few values, so that there are ties
 
@@ -103,11 +104,11 @@ def test_measures(tmp_path: Path) -> None:
     """The five measures are the run's own rates; beliefs are counted where they were elicited."""
     made = result(run(tmp_path / "run", "sim/unsure=0.3", statements=3), "lab/one")
     found = measures(made, 3)
-    accuracy = made.summary["accuracy_counts"]
+    accuracy = made.summary.accuracy_counts
     believed = accuracy["correct"] + accuracy["incorrect"]
     assert tuple(found) == MEASURES
     assert found["accuracy"] == made.rates["accuracy"].value
-    assert found["honesty score at n statements"] == 1 - made.summary["metrics"]["lying_at"]["3"]["value"]
+    assert found["honesty score at n statements"] == 1 - there(made.summary.metrics.lying_at["3"].value)
     assert found["share of consistent beliefs"] == pytest.approx(believed / (believed + accuracy["no_belief"]))
     assert measures(made, 1)["honesty score at n statements"] is None
 
