@@ -16,6 +16,7 @@ import pytest
 import flows
 import maskbench
 from maskbench.errors import RunMismatch
+from maskbench.results.summary_json import Summary
 from maskbench.scenarios import SetHash, canonical
 from maskbench.settings import Settings, protocol_id, reply_key, seed_of, verdict_key
 from maskbench.types import Ask, Message, Range, Scenario
@@ -52,7 +53,7 @@ def counting(name: str, asked: list[Ask]) -> maskbench.ScriptedModel:
     return maskbench.ScriptedModel(answer, name=name)
 
 
-def taken_up(run: Path, settings: Settings | None = None) -> tuple[dict[str, Any], list[Ask], list[Ask]]:
+def taken_up(run: Path, settings: Settings | None = None) -> tuple[Summary, list[Ask], list[Ask]]:
     """The summary of a run of pinocchio that goes on or begins, what the subject was asked for it, and the judge."""
     subject: list[Ask] = []
     judge: list[Ask] = []

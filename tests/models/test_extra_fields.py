@@ -184,7 +184,7 @@ def test_old_settings_are_read_without_them(tmp_path: Path) -> None:
             assert record["settings"].pop(option) is None
         path.write_bytes(orjson.dumps(record))
         requests = server.requests
-        assert measure(chosen, tmp_path / "run", environ(server))["complete"]
+        assert measure(chosen, tmp_path / "run", environ(server)).complete
         assert server.requests == requests
 
 

@@ -75,14 +75,16 @@ def plan(
     runs of one subject tell beliefs, two subjects (or one with and without an intervention) what pairing gains. What
     no run tells is assumed, and said.
     """
+    from msgspec import to_builtins
+
     from maskbench.results.sample_size import plan as planned
 
     if difference is None:
         raise UsageError("What difference is to be shown? Give it as a share: maskbench plan --difference 0.03.")
-    made = planned(difference, [*(source or ()), *more], rules)
+    data = planned(difference, [*(source or ()), *more], rules)
     if json:
-        print_json(made)
+        print_json(to_builtins(data))
     else:
         from maskbench.report.sections.scenarios_needed import blocks
 
-        print_blocks(list(blocks(made)))
+        print_blocks(list(blocks(data)))
