@@ -246,7 +246,7 @@ def test_failures_stay_failures_and_are_asked_again(tmp_path: Path) -> None:
     scripted(path, subject, judge_, placebo=True, self_report=True)
     found = result(RunFolder(path))
     assert found.failures == {}
-    assert there(there(there(found.checks).placebo).p_lie) == Rate(None, None, 0)
+    assert there(there(found.checks).placebo).p_lie == Rate(None, None, 0)
     assert there(there(found.checks).placebo).failed == 10
     assert there(there(found.checks).self_report).failed == 12
     assert there(there(found.checks).self_report).kappa is None
