@@ -315,7 +315,7 @@ def test_a_run_without_labels(folder: RunFolder) -> None:
 
 
 def test_people_who_say_what_the_judge_says(folder: RunFolder) -> None:
-    """The same verdicts come to the same outcomes: people are scored by the very rules."""
+    """Equal verdicts come to equal outcomes: people are scored by the very rules."""
     _, scenarios = sampled(folder, 96)
     give(LabelStore(folder.path), "Anna", by_judge(folder, scenarios))
     with reading(folder) as opened:
