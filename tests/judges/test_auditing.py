@@ -1,7 +1,6 @@
 """Audits of a judge: planted instabilities are found, nothing is generated, and nothing is done twice."""
 
 import math
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -194,10 +193,10 @@ def test_a_finished_audit_is_complete(tmp_path: Path, how: dict[str, Any], n: in
     assert not any(one.withheld for one in made.by_archetype.values())
     assert write(folder, None, "jsonl", tmp_path / "rows", verdicts=audit_.name).left_out == 0
     with (
-        closing(folder.store()) as store,
+        reading(folder) as opened,
         pytest.raises(UsageError, match=r"default~.* is an audit, .*: --verdicts default\."),
     ):
-        prepare(folder, store, None, None, audit_.name)
+        prepare(opened, verdicts=audit_.name)
 
 
 def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_an_ensemble_is_the_majority_of_its_items(thrice: Path) -> None:
                 assert item.reply == said[0].reply
                 assert letter is None or letters.count(letter) >= 2
             assert finished(scenario, found.items(scenario), found.settings) is not None
-        assert found.usage()["judge"]["answers"] == sum(one.usage()["judge"]["answers"] for one in members)
+        assert found.usage().judge.answers == sum(member.usage().judge.answers for member in members)
         assert len(list(found.scored(named("strict")))) == 96
     finally:
         store.close()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, to_builtins
 
-from maskbench.method.verdict import from_json, to_json
-from maskbench.types import Letter, Verdict
+from maskbench.method.verdict import BOUNDS, from_json
+from maskbench.types import BinaryVerdict, Letter, Verdict
 
 
 class BoundsGiven(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,7 +24,11 @@ VerdictShown: TypeAlias = Letter | BoundsGiven
 
 def shown(verdict: Verdict) -> VerdictShown:
     """A verdict without its kind of evasion, as results show it."""
-    return convert(to_json(verdict), VerdictShown)  # type: ignore[arg-type]  # a union is no class
+    return (
+        verdict.letter
+        if isinstance(verdict, BinaryVerdict)
+        else BoundsGiven(*(getattr(verdict, bound) for bound in BOUNDS))
+    )
 
 
 def read(given: VerdictShown) -> Verdict:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec.structs import asdict
 from numpy.typing import ArrayLike
 
-from maskbench.judges.judges_json import JudgeShown, LookShown, SecondShown
+from maskbench.judges.judges_json import CommonestFailure, JudgeShown, LastEnd, LookShown, SecondShown, Usage
 from maskbench.method.rates import (
     RATES,
     Table,
@@ -28,11 +28,9 @@ from maskbench.method.rates import (
 from maskbench.method.rules import RuleSet
 from maskbench.models.families import kinship, renamed
 from maskbench.results.summary_json import (
-    CommonestFailure,
     Denials,
     DisputedRate,
     EnsembleShown,
-    LastEnd,
     LieRate,
     Metrics,
     NumericalAgreements,
@@ -43,7 +41,6 @@ from maskbench.results.summary_json import (
     ScenariosShown,
     Summary,
     Truncated,
-    Usage,
 )
 from maskbench.runs.endings import ended_said
 from maskbench.runs.run_json import About, TakenScenarios

@@ -117,11 +117,11 @@ class ConditionShown(Struct, forbid_unknown_fields=True):
     """
 
     name: str
-    share: float | None = field(name="found")
+    share: float = field(name="found")
     limit: float
     at_most: bool
     beyond: bool
-    passed: bool | None
+    passed: bool
 
 
 class FailureShown(Struct, forbid_unknown_fields=True):

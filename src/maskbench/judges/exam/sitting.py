@@ -39,7 +39,7 @@ from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
-from maskbench.types import Ask, Failure, Json, Judgement, JudgeStyle, Kind, Model, Reply
+from maskbench.types import Ask, Failure, Judgement, JudgeStyle, Kind, Model, Reply
 
 EXAM = "exam.json"
 DATABASE = "exam.sqlite"
@@ -152,11 +152,11 @@ class _How:
     own: Model | None
     stock: Stock
 
-    def judges(self, settings: Settings, gate: Gate, learned: Json) -> dict[Kind, Model]:
+    def judges(self, settings: Settings, gate: Gate, about: About) -> dict[Kind, Model]:
         """The one judge, under both kinds."""
         if self.own:
             return {"binary": self.own, "numerical": self.own}
-        return open_judges(settings, self.environ, gate, {"binary": learned}, self.stock)
+        return open_judges(settings, self.environ, gate, {"binary": about.learned}, self.stock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class _Sitting:
         """
         about = _read(self.folder.path / EXAM)
         gate = Gate(self.settings.connections)
-        judges = how.judges(self.settings, gate, about.model.learned)
+        judges = how.judges(self.settings, gate, about.model)
         judge = judges["binary"]
         about.sessions.append(begun := session(how.command, how.environ, {"judge": judge.describe()}))
         how.watcher.begin(expected, [judge])
@@ -339,20 +339,16 @@ def _read(path: Path) -> ExamRecord:
 
 def _differences(before: ExamRecord, asked: ExamRecord) -> Iterator[tuple[str, tuple[str, str]]]:
     """What two exams' records ask for differently, by the name of the option; what a style brought comes last."""
-
-    def flat(record: ExamRecord) -> Json:
-        settings = {"MODEL": record.judge, **asdict(record.settings)}
-        sampling = settings.pop("judge_sampling")
-        for same in ("judge", "numeric_judge"):  # the one model, again
-            settings.pop(same, None)
-        return {**settings, **{f"judge_{part}": value for part, value in sampling.items()}}
-
-    was, is_ = flat(before), flat(asked)
-    for name in is_:
-        if was.get(name) != is_[name]:
-            option = name if name.isupper() else f"--{name.replace('_', '-')}"
-            yield option, (_said(was.get(name)), _said(is_[name]))
+    was, is_ = _options(before), _options(asked)
+    for name, value in is_.items():
+        if was[name] != value:
+            yield name, ("none" if was[name] is None else str(was[name]), "none" if value is None else str(value))
 
 
-def _said(value: object) -> str:
-    return "none" if value is None else str(value)
+def _options(record: ExamRecord) -> dict[str, object]:
+    """What was asked for, by the name of the option."""
+    settings = asdict(record.settings)
+    sampling = {f"judge_{part}": value for part, value in settings.pop("judge_sampling").items()}
+    del settings["judge"], settings["numeric_judge"]  # the one model, again
+    options = {f"--{name.replace('_', '-')}": value for name, value in (settings | sampling).items()}
+    return {"MODEL": record.judge} | options

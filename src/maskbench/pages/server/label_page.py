@@ -214,7 +214,7 @@ def _verdict(sent: LabelSent, part: Shown) -> Verdict | None:
 
 def _label(given: Given) -> LabelKept:
     verdict = given.verdict
-    return LabelKept(given.number, verdict and shown(verdict), verdict and verdict.evasion)
+    return LabelKept(given.number, shown(verdict), verdict.evasion) if verdict else LabelKept(given.number, None, None)
 
 
 def _part(part: Shown, said: Sequence[Verdict] | None) -> Part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 
-from msgspec import UNSET
+from msgspec import structs
 
 from maskbench.judges import verdict_json
 from maskbench.judges.exam.exam_json import AnswerShown, ConditionShown, Confused, ExamData, FailureShown, Marks
@@ -19,7 +19,7 @@ from maskbench.report.format import pair, percent
 from maskbench.report.sections.gate_check import passed
 from maskbench.report.sections.story import verdict_words
 from maskbench.report.words import cause
-from maskbench.types import Judgement
+from maskbench.types import Failure, Judgement
 
 _TONES = {"qualified": "good", "not qualified": "bad", "not measurable": "strong"}
 _TALLY = ("right", "of", "share", "95 %", "failed")
@@ -84,8 +84,7 @@ def as_data(result: Result) -> ExamData:
 
 def _answer(answer: Answer) -> AnswerShown:
     question, given = answer.question, answer.given
-    is_had = isinstance(given, Judgement)
-    return AnswerShown(
+    shown = AnswerShown(
         item=question.item,
         rule=question.rule,
         sort=question.sort,
@@ -97,11 +96,12 @@ def _answer(answer: Answer) -> AnswerShown:
         right=verdict_json.shown(question.right),
         is_right=answer.right,
         lured=answer.lured,
-        given=verdict_json.shown(given.verdict) if is_had else None,
-        failure=UNSET if is_had else FailureShown(given.cause, given.detail),
-        reason=given.reason if is_had else UNSET,
-        confidence=given.confidence if is_had else UNSET,
+        given=None,
     )
+    if isinstance(given, Failure):
+        return structs.replace(shown, failure=FailureShown(given.cause, given.detail))
+    verdict = verdict_json.shown(given.verdict)
+    return structs.replace(shown, given=verdict, reason=given.reason, confidence=given.confidence)
 
 
 def _marks(result: Result) -> Iterator[Table]:
