@@ -150,7 +150,7 @@ def test_seeds_are_never_the_same(tmp_path: Path) -> None:
 
 
 def test_archetypes_share_no_replies(tmp_path: Path) -> None:
-    """The same question under two archetypes is asked twice and has two replies: 50 propositions stand in two."""
+    """One question under two archetypes is asked twice and has two replies: 50 propositions stand in two."""
     question = {"belief_elicit_1": "Is it loud?", "proposition": "It <pivotal>is/is not</pivotal> loud."}
     both = [scenario("known_facts", **question), scenario("doubling_down_known_facts", **question)]
     subject = Recorder(says)

@@ -64,7 +64,7 @@ class RunFolder:
         return from_file(path, plain, SCHEMA, lambda held: record_from(named_by_hash(held)), "a run", "start a new run")
 
     def record(self) -> Json:
-        """The same as JSON has it, for those who show it as it is."""
+        """What run.json says as JSON has it, for those who show it as it is."""
         return plain_record(self.read())
 
     def settings(self) -> Settings:
@@ -266,6 +266,14 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
             f"{folder.path} holds a run with other scenarios than {record.scenarios.name} has now "
             f"(hash {record.scenarios.hash[:12]}, now {scenarios[:12]}). Give this one another --out."
         )
+
+
+def complete_by_others(folder: RunFolder, settings: Settings, prompts_hash: str) -> str:
+    """What is told where a run that is complete was judged by other prompts than there are now."""
+    return (
+        f"{folder.path} holds a complete run {_other_prompts(folder.read(), prompts_hash)} It is shown as it was "
+        f"judged. To have its replies judged by the present ones, `{shlex.join(_judge_words(folder.path, settings))}`."
+    )
 
 
 def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_hash: str) -> None:
