@@ -218,6 +218,8 @@ def _take_up(folder: RunFolder, settings: Settings) -> Store:
         store.close()
         raise RunUnreadable(f"{folder.path} has lost its database. Restore it, or give this run another --out.")
     if record.settings != settings:
+        if record.settings.scenarios != settings.scenarios:
+            record.scenarios.name, record.scenarios.taken = settings.scenarios, settings.name
         record.settings = settings
         folder.write(RECORD, record)
     return store

@@ -241,13 +241,15 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     record = folder.read()
     before, now = _options(record.settings), _options(settings)
     added = {_option(check) for check in CHECKS if getattr(settings, check)}
+    names = (Path(each.scenarios).name for each in (record.settings, settings))
+    elsewhere = len(set(names)) == 1 and hashes.get("scenarios") == record.scenarios.hash  # what it holds has moved
     for option in now:
         if option in map(_option, CHECKS) and before[option] and not now[option]:
             raise RunMismatch(
                 f"{folder.path} holds a run with the check {option}, which cannot be taken away. Give {option}, too, "
                 f"or leave the model out (`maskbench run --out {folder.path}`), or give this one another --out."
             )
-        if before[option] != now[option] and option not in added:
+        if before[option] != now[option] and option not in added and not (option == "--scenarios" and elsewhere):
             raise RunMismatch(
                 f"{folder.path} holds a run with {option} {_shown(before[option])}, and this one asks for "
                 f"{_shown(now[option])}.{_judged_instead(folder.path, settings, option, now[option])} this one "
