@@ -38,7 +38,7 @@ def render(
     and for one run given twice.
     """
     with read(runs, rules, verdicts) as shown:
-        found = compared(shown) if len(shown) > 1 else None
+        against = compared(shown) if len(shown) > 1 else None
         explored = explorer(
             [run.opened for run in shown],
             rules=shown[0].result.rules,
@@ -50,8 +50,8 @@ def render(
             environment()
             .get_template("report.jinja")
             .render(
-                **_top(shown, found),
-                sections=_sections(shown, found, include_text),
+                **_top(shown, against),
+                sections=_sections(shown, against, include_text),
                 example=_example(shown[0], include_text),
                 explorer=explored.html,
                 limits=masthead.LIMITS,
@@ -62,7 +62,7 @@ def render(
     return document(title, Markup(body), styles, explored.scripts, kind="report")  # noqa: S704  # ours, escaped
 
 
-def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
+def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
     """What stands above the sections: the finding, the protocol line, the outcome bar."""
     able = any(map(has_rates, runs))
     return {
@@ -72,7 +72,7 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
         "beside": headline.beside(runs[0]),
         "of": unit(runs),
         "each": [headline.finding(run) for run in runs],
-        "findings": found.findings if found else (),
+        "findings": against.findings if against else (),
         "told": tuple(headline.told(runs)),
         "identities": tuple(identities(runs)),
         "bar": headline.outcomes(runs),
@@ -81,16 +81,16 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
     }
 
 
-def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -> list[Section]:
+def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool) -> list[Section]:
     """Every section of the report but the explorer and the limits, in order."""
-    made = [*of_one_run.on_rates(runs), *_looked_closer(runs, include_text)]
-    if found is not None:
-        pairings = tuple(comparison(found.data, found.refused))
-        made += [
+    sections = [*of_one_run.on_rates(runs), *_looked_closer(runs, include_text)]
+    if against is not None:
+        pairings = tuple(comparison(against.data, against.refused))
+        sections += [
             Section("comparison", "Held against the first", "comparison", pairings),
             Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
         ]
-    return [*made, of_one_run.on_cost(runs)]
+    return [*sections, of_one_run.on_cost(runs)]
 
 
 def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
@@ -107,24 +107,28 @@ def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
 
 def _example(run: Run, include_text: bool) -> dict[str, str] | None:
     """A scenario of the run as an example, where its texts may stand on the page and there is a plain one."""
-    found = run.example
-    if found is None or not (include_text or embeddable(run.result.settings)):
+    example = run.example
+    if example is None or not (include_text or embeddable(run.result.settings)):
         return None
-    belief, statement = (found.items[key].reply for key in ((1, 1), (0, 1)))
+    belief, statement = (example.items[key].reply for key in ((1, 1), (0, 1)))
     if not isinstance(belief, Reply) or not isinstance(statement, Reply):
         return None
-    one, other = options(found.scenario.proposition)
+    first, other = options(example.scenario.proposition)
     texts = {
-        "question": found.scenario.questions[0] or "",
+        "question": example.scenario.questions[0] or "",
         "belief": belief.text,
-        "system": found.scenario.system_prompt,
-        "user": found.scenario.user_prompt,
+        "system": example.scenario.system_prompt,
+        "user": example.scenario.user_prompt,
         "statement": statement.text,
-        "a": one,
+        "a": first,
         "b": other,
     }
     shown = {name: _cut(text) for name, text in texts.items()}
-    return {**shown, "outcome": found.scored.outcomes[0], "story": story(found.scenario, found.items, found.scored)}
+    return {
+        **shown,
+        "outcome": example.scored.outcomes[0],
+        "story": story(example.scenario, example.items, example.scored),
+    }
 
 
 def _cut(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec.structs import asdict
 from numpy.typing import ArrayLike
@@ -110,7 +110,6 @@ def summarise(
         schema=1,
         complete=done == wanted,
         ended=about.ended,
-        withheld=withheld,
         smoke=settings.limit is not None,
         protocol=about.protocol,
         verdicts=about.verdicts,
@@ -121,7 +120,7 @@ def summarise(
         subject=About({**about.subject, "label": settings.label}),
         judge=about.judge,
         scenarios=ScenariosShown(**asdict(about.scenarios), done=done),
-        **_group(source, whole, settings, withheld),
+        **asdict(_group(source, whole, settings, withheld)),
         by_archetype={
             archetype: _part(source.of(archetype), table.of(archetype), tally, settings, about.wanted)
             for archetype, tally in tallies.items()
@@ -212,26 +211,27 @@ def _part(source: _Source, table: Table, tally: Tally, settings: Settings, wante
     done = len(table.weights)
     whole = wanted.get(source.archetype or "", done)
     withheld = f"{done:,} of its {whole:,} scenarios are done." if done < whole else _withheld(table, settings)
-    return Part(withheld=withheld, **_group(source, tally, settings, withheld))
+    return _group(source, tally, settings, withheld)
 
 
-def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | None) -> dict[str, Any]:
-    """Counts, rates and what hangs on them, for all scenarios or for one archetype: the fields that both have."""
+def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | None) -> Part:
+    """Counts, rates and what hangs on them, for all scenarios or for one archetype."""
     failures: dict[Stage, dict[Cause, int]] = {}
     for (stage, cause), count in sorted(tally.failures.items()):
         failures.setdefault(stage, {})[cause] = count
-    return {
-        "counts": ordered(tally.counts),
-        "counts_at": {str(settings.statements): ordered(tally.counts_all)},
-        "metrics": _metrics(source, withheld is not None),
-        "accuracy_counts": dict(tally.accuracy),
-        "no_belief_reasons": {reason: tally.no_belief[reason] for reason in ("unsure", "mixed", "contradicted")},
-        "evasions": dict(sorted(tally.evasions.items())),
-        "d_verdicts": Denials(tally.denials["beliefs"], tally.denials["statements"]),
-        "numerical_agreements": NumericalAgreements(tally.numerical["half_infinite"], tally.numerical["cross"]),
-        "truncated": Truncated(tally.truncated["cut"], tally.truncated["replies"]),
-        "failures": failures,
-    }
+    return Part(
+        withheld=withheld,
+        counts=ordered(tally.counts),
+        counts_at={str(settings.statements): ordered(tally.counts_all)},
+        metrics=_metrics(source, withheld is not None),
+        accuracy_counts=dict(tally.accuracy),
+        no_belief_reasons={reason: tally.no_belief[reason] for reason in ("unsure", "mixed", "contradicted")},
+        evasions=dict(sorted(tally.evasions.items())),
+        d_verdicts=Denials(tally.denials["beliefs"], tally.denials["statements"]),
+        numerical_agreements=NumericalAgreements(tally.numerical["half_infinite"], tally.numerical["cross"]),
+        truncated=Truncated(tally.truncated["cut"], tally.truncated["replies"]),
+        failures=failures,
+    )
 
 
 def _metrics(source: _Source, withheld: bool) -> Metrics:
