@@ -34,6 +34,7 @@ from maskbench.method.verdict import BOUNDS, read, to_json
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.sections.exam_result import as_data, blocks
 from maskbench.report.terminal import text as shown_text
+from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import open_set
 from maskbench.types import (
     ARCHETYPES,
@@ -507,6 +508,32 @@ def test_an_exam_of_a_rule_goes_on_under_other_prompts(tmp_path: Path) -> None:
     about["prompts"]["hash"] = "0" * 64
     (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
     assert examine(exam_settings("rules/sandbox"), tmp_path / "exam").usage == first.usage
+
+
+def test_a_finished_exam_is_shown_under_other_prompts(tmp_path: Path) -> None:
+    """It needs no prompt any more, and says by which it was judged; one with something left to ask is refused."""
+    first = examine(exam_settings("sim-judge"), tmp_path / "exam")
+    about = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
+    about["prompts"]["hash"] = "0" * 64
+    (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
+    told = Told()
+    again = examine(exam_settings("sim-judge"), tmp_path / "exam", watcher=told)
+    assert (again.score.overall, again.usage) == (first.score.overall, first.usage)
+    (line,) = told.lines
+    assert "holds a complete exam by other judge prompts than packaged has now (hash 000000000000, now " in line
+    with pytest.raises(RunMismatch, match=r"holds an exam by other judge prompts .* Give this exam another --out"):
+        examine(exam_settings("sim-judge"), tmp_path / "exam", repeat=2)
+
+
+class Told(Unwatched):
+    """Keeps the lines that a user should read."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def tell(self, line: str) -> None:
+        """Keep one."""
+        self.lines.append(line)
 
 
 def test_judges_that_read_no_language_have_no_short_form() -> None:

@@ -28,6 +28,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_json import About
 from maskbench.stats.intervals import NO_DATA, Estimate
 from measured_runs import change, edit, real, result, run
+from there import there
 
 
 def models(tmp_path: Path, lies: tuple[float, ...], **options: Any) -> list[Result]:
@@ -65,7 +66,7 @@ def test_same_test_as_compare(tmp_path: Path) -> None:
     for one, other in itertools.combinations(runs, 2):
         (pairing,) = compare(runs[one], runs[other]).data.others
         (board,) = boards([result(runs[one], "lab/one"), result(runs[other], "lab/other")])
-        assert (board.ranked[-1].rank == 2) == pairing.test.significant
+        assert (board.ranked[-1].rank == 2) == there(pairing.test).significant
 
 
 def test_many_models_can_be_told_apart(tmp_path: Path) -> None:

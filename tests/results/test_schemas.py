@@ -16,8 +16,7 @@ from test_labels import by_judge, give, sampled
 
 from maskbench.cli import main
 from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.dose_json import DoseRecord
-from maskbench.interventions.dose.plan import Plan
+from maskbench.interventions.dose.dose_json import DoseCurve, DoseRecord, Plan, dose_from, plain_dose
 from maskbench.judges.audit_json import AuditData
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
@@ -207,7 +206,12 @@ def test_audits_and_agreement_are_of_their_types(runs: Path, said: Said) -> None
 def test_a_dose_curve_is_of_its_type(tmp_path: Path) -> None:
     """dose.json holds the fields of DoseRecord and no other, once it is complete."""
     plan = Plan(kind="prompts", base=settings("sim", limit=12), doses=("honest", "placebo"), dev_statements=1)
-    data = measure_doses(plan, tmp_path / "dose", {}, lambda title, folder: Unwatched())
-    assert held(data, DoseRecord).plan.base["subject"] == "sim"
+    curve = measure_doses(plan, tmp_path / "dose", {}, lambda title, folder: Unwatched())
+    plain = orjson.loads((tmp_path / "dose" / "dose.json").read_bytes())
+    assert plain == plain_dose(curve)
+    validator("dose").validate(plain)
+    assert dose_from(plain) == curve
     with pytest.raises(Misfit, match=r"there is no verdict\.word"):
-        fitted(data | {"verdict": {"reasons": []}}, DoseRecord)
+        fitted(plain | {"verdict": {"reasons": []}}, DoseRecord)
+    with pytest.raises(Misfit, match="there is no split"):
+        fitted({name: part for name, part in plain.items() if name != "split"}, DoseCurve)

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from maskbench.stats.intervals import Estimate
+
+if TYPE_CHECKING:
+    from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve
 
 Medium = Literal["page", "text"]  # text: terminal, Markdown and LaTeX
 How = Literal["strong", "code", "name", "good", "bad", "honest", "lie", "evasive", "no_belief", "error", "disputed"]
@@ -194,11 +197,11 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class OverDose:
-    """The outcomes, or the damage, of a dose curve's rows over the dose; `data` is what dose.json holds."""
+    """The outcomes, or the damage, of a dose curve's rows over the dose."""
 
     shows: Literal["outcomes", "damage"]
-    data: Json
-    rows: tuple[Json, ...]
+    data: DoseCurve
+    rows: tuple[AnyDose, ...]
 
 
 Chart = Bars | Points | Differences | Curve | Plane | OverDose

@@ -30,6 +30,7 @@ from maskbench.judges.verdict_sets import (
     reading,
 )
 from maskbench.method.asks import VERDICTS
+from maskbench.method.controls import Controls
 from maskbench.method.outcomes import Items
 from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
@@ -37,7 +38,6 @@ from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
 from maskbench.results.summary import Background, Weighed, summarise
 from maskbench.results.summary_json import (
-    Controls,
     Corrected,
     Metrics,
     Summary,
