@@ -40,7 +40,7 @@ from maskbench.method.rules import RuleSet
 from maskbench.runs.endings import last_end
 from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.run_json import About, Judged, PromptsUsed, Record, judged_settings
+from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
@@ -356,34 +356,20 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
             f"{path} has no verdict set {name!r}. It has {', '.join(known)}. "
             f"To have it judged once more: maskbench judge {path} --judge MODEL --name {name}"
         )
-    about = run.record.sets.get(name)
-    plain = _plain(run, name, about)
-    if about and about.second:
-        return _second(run, plain, about.second)
-    return _audit(plain, Audit(**structs.asdict(about.audit))) if about and about.audit else plain
-
-
-def _plain(run: OpenRun, name: str, about: Judged | None) -> VerdictSet:
-    answered, source = run.store.answered_by(name), about or run.record
-    settings = judged_settings(run.settings, about) if about else run.settings
-    models = source.models
-    binary, numeric = About(models.binary | answered["binary"]), About(models.numeric | answered["numeric"])
-    judges = tuple(dict.fromkeys((settings.judge, settings.numeric_judge)))
-    judge = JudgeShown(binary, numeric, source.prompts)
-    return VerdictSet(name, run.store, settings, source.protocol, judge, judges)
-
-
-def _audit(plain: VerdictSet, audit: Audit) -> AuditSet:
-    return AuditSet(
-        plain.name,
-        plain.store,
-        plain.settings,
-        plain.protocol,
-        plain.judge,
-        plain.judges,
-        audit=audit,
-        chosen=plain.store.chosen(plain.name),
+    about, answered = run.record.sets.get(name), run.store.answered_by(name)
+    source, settings = about or run.record, judged_settings(run.settings, about) if about else run.settings
+    binary, numeric = (
+        About(model | answered[role])
+        for role, model in (("binary", source.models.binary), ("numeric", source.models.numeric))
     )
+    judges = tuple(dict.fromkeys((settings.judge, settings.numeric_judge)))
+    parts = (name, run.store, settings, source.protocol, JudgeShown(binary, numeric, source.prompts), judges)
+    match about:
+        case Judged(second=Look() as look):
+            return _second(run, VerdictSet(*parts), look)
+        case Judged(audit=Audited() as audited):
+            return AuditSet(*parts, audit=Audit(**structs.asdict(audited)), chosen=run.store.chosen(name))
+    return VerdictSet(*parts)
 
 
 def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:

@@ -10,6 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -118,19 +119,16 @@ def examine(
 def forecast(settings: Settings, out: Path | None, repeat: int = 1, paper: Paper | None = None) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; asks nothing."""
     sitting = _sitting(settings, out or Path(), paper)
-    store = Store(out / DATABASE) if out and (out / DATABASE).exists() else None
-    try:
-        done = {
-            (question.scenario.task_id, repetition)
-            for repetition in range(1, repeat + 1 if store else 1)
-            for question in sitting.paper.questions
-            if store and isinstance(_given(store, repetition, question), Judgement)
-        }
-    finally:
-        if store:
-            store.close()
-    sizes = {question.scenario.task_id: tokens(ask) for question, ask in sitting.asks()}
-    left = [size for name, size in sizes.items() for at in range(1, repeat + 1) if (name, at) not in done]
+    sizes = [(question, tokens(ask)) for question, ask in sitting.asks()]
+    if not out or not (out / DATABASE).exists():
+        return repeat * len(sizes), repeat * sum(size for _, size in sizes)
+    with closing(Store(out / DATABASE)) as store:
+        left = [
+            size
+            for question, size in sizes
+            for repetition in range(1, repeat + 1)
+            if not isinstance(_given(store, repetition, question), Judgement)
+        ]
     return len(left), sum(left)
 
 
