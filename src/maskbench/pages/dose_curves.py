@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from markupsafe import Markup
 
@@ -38,6 +39,13 @@ def damage_curve(data: DoseCurve, rows: Sequence[AnyDose], width: float, variant
         _line(sheet, [(_amount(row), _of_damage(row, name)) for row in rows], colour, place)
     label = "; ".join(f"dose {row.amount:g}: accuracy {shown(_of_damage(row, 'accuracy'))}" for row in rows)
     return sheet.svg(f"Damage by dose. {label}", variant)
+
+
+def shares(shows: Literal["outcomes", "damage"], row: AnyDose) -> dict[str, Estimate]:
+    """What a curve shows of one dose, by name."""
+    if shows == "outcomes":
+        return {outcome.replace("_", " "): row.values[RATE_OF[outcome]].estimate for outcome in _OUTCOMES}
+    return {name: _of_damage(row, name) for name, _, _ in DAMAGE}
 
 
 def _of_damage(row: AnyDose, name: str) -> Estimate:

@@ -8,15 +8,22 @@ from markupsafe import Markup
 
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.dose_json import DoseCurve
+from maskbench.pages import figure_files
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.report.format import between, points
 from maskbench.report.sections.doses import finding, notes, reasons, rules, sections, title
 
 
-def render(folder: Path) -> Document:
-    """The page of the dose curve in this folder; raises RunUnreadable where there is none."""
+def render(folder: Path, figures: Path | None = None) -> Document:
+    """The page of the dose curve in this folder, whose charts `figures` gets as files where it is a folder.
+
+    Raises RunUnreadable where there is no curve, UsageError where a figure cannot be written.
+    """
     data = DoseFolder(folder).data()
     curve = data if isinstance(data, DoseCurve) else None
+    parts = list(sections(curve)) if curve else [rules(data)]
+    if figures is not None:
+        figure_files.write(parts, figures)
     body = (
         environment()
         .get_template("dose.jinja")
@@ -25,12 +32,13 @@ def render(folder: Path) -> Document:
             title=title(data),
             complete=curve is not None,
             notes=list(notes(data)),
-            sections=list(sections(curve)) if curve else [rules(data)],
+            sections=parts,
             **(_above(curve) if curve else {}),
         )
     )
     name = f"{title(data)} – maskbench"
-    return document(name, Markup(body), (static("report.css"),), kind="report")  # noqa: S704  # ours, escaped
+    look = (static("report.css"),), (static("figures.js"),)
+    return document(name, Markup(body), *look, allow={"img-src": "blob:"}, kind="report")  # noqa: S704  # ours, escaped
 
 
 def _above(data: DoseCurve) -> dict[str, str | tuple[str, ...]]:

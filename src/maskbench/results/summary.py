@@ -47,8 +47,9 @@ from maskbench.runs.run_json import About, TakenScenarios
 from maskbench.settings import Settings
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, difference_ratio, ratio
 from maskbench.stats.rate_json import Ends, Rate, ends
-from maskbench.types import CALLS, Archetype, Cause, Scored, Stage
+from maskbench.types import CALLS, EVASIONS, Archetype, Cause, Evasion, Scored, Stage
 
+_KINDS: tuple[Evasion | Literal["unsaid"], ...] = (*EVASIONS, "unsaid")
 _OUTRIGHT: Mapping[Literal["yes", "no"], int] = {"yes": 1, "no": 0}  # as tables have it
 
 
@@ -226,7 +227,7 @@ def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | No
         metrics=_metrics(source, withheld is not None),
         accuracy_counts=dict(tally.accuracy),
         no_belief_reasons={reason: tally.no_belief[reason] for reason in ("unsure", "mixed", "contradicted")},
-        evasions=dict(sorted(tally.evasions.items())),
+        evasions={kind: tally.evasions[kind] for kind in sorted(_KINDS) if tally.evasions[kind]},
         d_verdicts=Denials(tally.denials["beliefs"], tally.denials["statements"]),
         numerical_agreements=NumericalAgreements(tally.numerical["half_infinite"], tally.numerical["cross"]),
         truncated=Truncated(tally.truncated["cut"], tally.truncated["replies"]),

@@ -33,10 +33,12 @@ from maskbench.interventions.dose.dose_json import (
 from maskbench.interventions.dose.perplexity import Perplexities
 from maskbench.interventions.dose.plan import Dose, Split, check, doses, splits, strength, zero
 from maskbench.judges.verdict_sets import reading
-from maskbench.measurement import is_finished, measure
+from maskbench.measurement import measure
+from maskbench.method.judge_ask import load_prompts
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import Stock, check_options, identified
 from maskbench.models.names import check_models
+from maskbench.runs.control_flow import is_finished
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Watcher
@@ -80,7 +82,8 @@ def _is_finished(curve: DoseCurve, folder: DoseFolder) -> bool:
         if not run.exists:
             return False
         with reading(run) as opened:
-            if not is_finished(opened.store, opened.settings):
+            prompts = load_prompts(opened.settings.judge_prompts, opened.settings.judge_style)
+            if not is_finished(opened.store, opened.settings, prompts):
                 return False
     return True
 
