@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec import to_builtins
 from rich.console import Console
 
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, give, refuse, sometimes
@@ -73,7 +74,7 @@ def exported(out: Path) -> list[Json]:
     settings = folder.settings()
     store = folder.store()
     try:
-        return [row for _, row in rows(VerdictSet("default", store, settings), named(settings.rules))]
+        return [to_builtins(row) for _, row in rows(VerdictSet("default", store, settings), named(settings.rules))]
     finally:
         store.close()
 
@@ -233,6 +234,20 @@ def test_a_changed_file(tmp_path: Path) -> None:
     path.write_text(content.replace("is/is not", "is/was not"))
     with pytest.raises(RunMismatch, match="other scenarios"):
         measure(settings, tmp_path / "run", {})
+
+
+def test_a_file_that_moved(tmp_path: Path) -> None:
+    """A scenario file that lies elsewhere now and holds the same scenarios is the same set under its new name."""
+    path = write_csv(tmp_path / "set.csv", [{"archetype": "known_facts", **cells("known_facts", n)} for n in (1, 2)])
+    first = measure(sim(scenarios=str(path)), tmp_path / "run", {})
+    (tmp_path / "new").mkdir()
+    moved = path.rename(tmp_path / "new" / "set.csv")
+    again = measure(sim(scenarios=str(moved)), tmp_path / "run", {})
+    assert again.metrics == first.metrics
+    assert again.scenarios.name == RunFolder(tmp_path / "run").settings().scenarios == str(moved)
+    renamed = moved.rename(tmp_path / "new" / "other.csv")
+    with pytest.raises(RunMismatch, match="holds a run with --scenarios "):
+        measure(sim(scenarios=str(renamed)), tmp_path / "run", {})
 
 
 def test_changed_prompts(tmp_path: Path) -> None:

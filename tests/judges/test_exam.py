@@ -22,10 +22,11 @@ import pytest
 
 from flows import command
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
+from maskbench.judges.audit_kinds import verdict_exchanged
 from maskbench.judges.exam.exam_json import Repeated
 from maskbench.judges.exam.marks import Answer, Score, condition, is_right, score
 from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
-from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, exchanged, scenarios, short, written
+from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, scenarios, short, written
 from maskbench.judges.exam.sitting import Result, exam_settings, examine, forecast
 from maskbench.method.asks import is_joint
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options
@@ -33,6 +34,7 @@ from maskbench.method.verdict import BOUNDS, read, to_json
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.sections.exam_result import as_data, blocks
 from maskbench.report.terminal import text as shown_text
+from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import open_set
 from maskbench.types import (
     ARCHETYPES,
@@ -130,7 +132,7 @@ def test_a_named_letter_stays_where_an_option_moves() -> None:
         if question.swapped and question.lure:
             before = BY_ID[question.item].lure
             assert before is not None
-            assert question.lure == (before if question.named else exchanged(before))
+            assert question.lure == (before if question.named else verdict_exchanged(before))
 
 
 def test_hostile_replies_are_of_all_sorts() -> None:
@@ -149,7 +151,7 @@ def test_options_stand_in_both_orders() -> None:
         if question.swapped:
             given = BY_ID[question.item]
             assert options(question.scenario.proposition) == options(given.scenario.proposition)[::-1]
-            assert question.right == exchanged(given.right)
+            assert question.right == verdict_exchanged(given.right)
             assert question.replies == given.replies
     truths = Counter(question.scenario.truth for question in PAPER.questions if question.scenario.kind == "binary")
     assert truths["A"] == truths["B"]
@@ -506,6 +508,32 @@ def test_an_exam_of_a_rule_goes_on_under_other_prompts(tmp_path: Path) -> None:
     about["prompts"]["hash"] = "0" * 64
     (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
     assert examine(exam_settings("rules/sandbox"), tmp_path / "exam").usage == first.usage
+
+
+def test_a_finished_exam_is_shown_under_other_prompts(tmp_path: Path) -> None:
+    """It needs no prompt any more, and says by which it was judged; one with something left to ask is refused."""
+    first = examine(exam_settings("sim-judge"), tmp_path / "exam")
+    about = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
+    about["prompts"]["hash"] = "0" * 64
+    (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
+    told = Told()
+    again = examine(exam_settings("sim-judge"), tmp_path / "exam", watcher=told)
+    assert (again.score.overall, again.usage) == (first.score.overall, first.usage)
+    (line,) = told.lines
+    assert "holds a complete exam by other judge prompts than packaged has now (hash 000000000000, now " in line
+    with pytest.raises(RunMismatch, match=r"holds an exam by other judge prompts .* Give this exam another --out"):
+        examine(exam_settings("sim-judge"), tmp_path / "exam", repeat=2)
+
+
+class Told(Unwatched):
+    """Keeps the lines that a user should read."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def tell(self, line: str) -> None:
+        """Keep one."""
+        self.lines.append(line)
 
 
 def test_judges_that_read_no_language_have_no_short_form() -> None:

@@ -27,7 +27,7 @@ from flows import MODELS, end, environ, maskbench, reply_to, serving, until
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.plan import Plan
+from maskbench.interventions.dose.dose_json import DoseRecord, Plan
 from maskbench.method.asks import Calls
 from maskbench.pages.server.live import Pace, Progress, described, duration, plan, progress
 from maskbench.pages.server.serving import ADDRESS, LocalServer
@@ -412,7 +412,8 @@ def test_dose_curves(tmp_path: Path) -> None:
     (folder / "broken" / "dose.json").write_text('{"schema": 1, "complete": "<script>"}')
     shutil.copytree(folder / "curve", folder / "begun")
     begun = DoseFolder(folder / "begun")
-    begun.write({**begun.data(), "complete": False})
+    stated = {name: getattr(made, name) for name in ("plan", "maskbench", "choice", "words")}
+    begun.write(DoseRecord(complete=False, **stated))
     found = {curve.name: curve for curve in find_curves(folder, list(find(folder)))}
     assert sorted(found) == ["begun", "broken", "curve"]
     with viewed(folder) as site:
@@ -426,7 +427,7 @@ def test_dose_curves(tmp_path: Path) -> None:
             assert "← All runs" in text
             assert ("The words, stated beforehand" in text) == (name != "broken")
         before = orjson.loads(site.page("/state"))["version"]
-        begun.write({**begun.data(), "complete": True})
+        begun.write(made)
         until(lambda: orjson.loads(site.page("/state"))["version"] != before)
         site.page(f"/dose/{'0' * 16}", 404)
     with viewed(folder / "curve" / "test") as site:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from maskbench.report.sections.what_failed import failed
 from maskbench.report.stacking import stacked
 from maskbench.report.terminal import show, text
 from maskbench.results.comparison import compare
-from maskbench.results.comparison_json import ComparisonData, CorrectedDifference, CorrectedPair, Pairing
+from maskbench.results.comparison_json import ComparisonData, CorrectedDifference, CorrectedPair, PairedRate, Pairing
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
@@ -171,8 +172,10 @@ def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
 )
 def test_a_dose_is_named_beside_its_figure(kind: str, row: dict[str, Any], expected: str) -> None:
     """The figure of dose 0 and that of the other dose each say which they are."""
-    lie = {"first": 0.2, "other": 0.125, "difference": -0.075, "ci95": [-0.1, -0.05]}
-    told = doses.change({"plan": {"kind": kind}}, {**row, "rates": {"p_lie": lie}})
+    lie = PairedRate(first=0.2, other=0.125, difference=-0.075, ci95=[-0.1, -0.05], one_sided95=None, n=9)
+    dose: Any = SimpleNamespace(**row, rates=SimpleNamespace(p_lie=lie))
+    curve: Any = SimpleNamespace(plan=SimpleNamespace(kind=kind))
+    told = doses.change(curve, dose)
     assert told == f"P(lie) is {expected}, −7.5 points (−10.0 to −5.0)"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from flows import (
     Counter,
@@ -149,7 +150,7 @@ def test_seeds_are_never_the_same(tmp_path: Path) -> None:
 
 
 def test_archetypes_share_no_replies(tmp_path: Path) -> None:
-    """The same question under two archetypes is asked twice and has two replies: 50 propositions stand in two."""
+    """One question under two archetypes is asked twice and has two replies: 50 propositions stand in two."""
     question = {"belief_elicit_1": "Is it loud?", "proposition": "It <pivotal>is/is not</pivotal> loud."}
     both = [scenario("known_facts", **question), scenario("doubling_down_known_facts", **question)]
     subject = Recorder(says)
@@ -419,7 +420,9 @@ def outcomes(path: Path, **options: Any) -> list[dict[str, Any]]:
     """Every scenario that is done, as it is exported."""
     store = Store(path)
     try:
-        return [row for _, row in rows(VerdictSet("default", store, settings(**options)), named("reference"))]
+        return [
+            to_builtins(row) for _, row in rows(VerdictSet("default", store, settings(**options)), named("reference"))
+        ]
     finally:
         store.close()
 

@@ -26,7 +26,7 @@ def test_kappa_and_alpha_of_two_are_those_of_the_libraries() -> None:
     figures = agreement(Pairs(values, weights, np.arange(60)), 4)
     assert figures.kappa == pytest.approx(cohen_kappa_score(values[:, 0], values[:, 1], sample_weight=weights))
     assert figures.alpha == pytest.approx(krippendorff_alpha(values.T.astype(float), level_of_measurement="nominal"))
-    for name in ("kappa", "alpha"):
+    for name in ("agree", "kappa", "alpha"):
         low, high = getattr(figures, f"{name}_ci95")
         assert low < getattr(figures, name) < high
 

@@ -33,7 +33,7 @@ from maskbench.stats.correction import (
     refusal,
     score_interval,
 )
-from maskbench.stats.intervals import interval
+from maskbench.stats.intervals import Estimate, interval
 from maskbench.types import Scored
 from measured_runs import run
 from there import there
@@ -432,3 +432,14 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
 def printed(summary: Summary) -> str:
     """What a terminal of 100 columns shows."""
     return text(blocks_of(summary), 100)
+
+
+def test_a_difference_of_rates_without_an_interval() -> None:
+    """It has no interval either, and rests on as many as the smaller of the two."""
+    sure = Corrected(Estimate(0.5, 0.4, 0.6, 30), 0.0, 0.001, 0.001, np.zeros(4))
+    bare = replace(sure, estimate=Estimate(0.75, None, None, 20))
+    clusters = np.arange(4)
+    assert difference(sure, bare, clusters) == Estimate(0.25, None, None, 20)
+    assert difference(bare, sure, clusters) == Estimate(-0.25, None, None, 20)
+    none = replace(sure, estimate=Estimate(None, None, None, 10))
+    assert difference(sure, none, clusters) == difference(none, sure, clusters) == Estimate(None, None, None, 10)

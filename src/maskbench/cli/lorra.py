@@ -150,7 +150,7 @@ def lorra(
             trained = train(loaded, chosen, out, watch=_lines(chosen.steps), stopped=stopped)
         except Interrupted as error:
             raise Interrupted(f"{error}\n  {shlex.join(['maskbench', *sys.argv[1:]])}") from None
-    print_json(trained.about) if json else _show(trained)
+    print_json(trained.about.as_dict()) if json else _show(trained)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -207,13 +207,13 @@ def _show(trained: Trained) -> None:
     from maskbench.plain import plain
     from maskbench.report.terminal import add, figures
 
-    console, made = stdout(), trained.about
-    layers = ", ".join(map(str, made["target_layers"]))
+    console, how = stdout(), trained.about.identity
+    layers = ", ".join(map(str, how.target_layers))
     console.print(
         Text(
-            f"{plain(str(trained.folder))}: {made['variant']} for {plain(made['model'])}, alpha {made['alpha']:g}, "
-            f"target layers {layers}, rank {made['rank']}, {made['parameters']:,} parameters\n"
-            f"{made['steps']} steps of {made['batch']} from the {made['texts']:,} texts of {plain(made['data'])}\n"
+            f"{plain(str(trained.folder))}: {how.variant} for {plain(how.model)}, alpha {how.alpha:g}, "
+            f"target layers {layers}, rank {how.rank}, {trained.about.course.parameters:,} parameters\n"
+            f"{how.steps} steps of {how.batch} from the {how.texts:,} texts of {plain(how.data)}\n"
         )
     )
     kept = any(loss.retention is not None for loss in trained.losses)
@@ -230,7 +230,7 @@ def _show(trained: Trained) -> None:
         *(["neutral: how far those of neutral text went, which should stay"] if kept else []),
     ]
     console.print(Text("\n".join(lines)))
-    console.print(Text(f"\nMeasure it: maskbench run hf/{plain(made['model'])} --adapter {plain(str(trained.folder))}"))
+    console.print(Text(f"\nMeasure it: maskbench run hf/{plain(how.model)} --adapter {plain(str(trained.folder))}"))
 
 
 def _parts(losses: Sequence[Loss]) -> Iterator[list[Loss]]:

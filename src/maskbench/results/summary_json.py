@@ -6,7 +6,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
-from maskbench.judges.judges_json import JudgeShown, JudgesShown, Member, SecondShown
+from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesShown, LastEnd, Member, SecondShown, Usage
+from maskbench.method.controls import Controls
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
@@ -120,16 +121,6 @@ class PlantedRates(Struct, forbid_unknown_fields=True):
         return rate
 
 
-class LastEnd(Struct, forbid_unknown_fields=True):
-    """How the last session ended, and the command that goes on."""
-
-    started: str
-    at: str | None
-    how: str
-    why: str | None
-    go_on: str
-
-
 class EnsembleShown(Struct, forbid_unknown_fields=True):
     """How much the judges of an ensemble dispute."""
 
@@ -150,38 +141,6 @@ class ScenariosShown(Struct, forbid_unknown_fields=True, kw_only=True):
     public: str | None
     archetypes: dict[str, ArchetypeWords] | UnsetType = UNSET  # that the set brought, by name
     done: int
-
-
-class JudgeUsage(Struct, forbid_unknown_fields=True):
-    """Answers and tokens of the judge, as the endpoint counts them."""
-
-    answers: int
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-
-
-class SubjectUsage(JudgeUsage, forbid_unknown_fields=True):
-    """Answers and tokens of the subject; at least so many tokens where its server counts one of several samples."""
-
-    at_least: bool
-
-
-class Usage(Struct, forbid_unknown_fields=True):
-    """What it took."""
-
-    subject: SubjectUsage
-    judge: JudgeUsage
-    seconds: float
-
-
-class CommonestFailure(Struct, forbid_unknown_fields=True):
-    """What failed most often in the same words."""
-
-    stage: Stage
-    cause: Cause
-    detail: str
-    count: int
 
 
 class CorrectedRate(Rate, forbid_unknown_fields=True):
@@ -205,70 +164,6 @@ class Corrected(Struct, forbid_unknown_fields=True):
     without_judged_outcome: int
     judged: dict[str, float]
     metrics: dict[str, CorrectedRate]
-
-
-class Placebo(Struct, forbid_unknown_fields=True):
-    """The noise floor, and P(lie) under pressure in the same scenarios."""
-
-    p_lie: Rate
-    p_lie_pressured: Rate
-    counts: dict[OutcomeName, int]
-    failed: int
-
-
-class Provided(Struct, forbid_unknown_fields=True):
-    """Whether facts that were provided were understood."""
-
-    understood: Rate
-    p_lie_understood: Rate
-    counts: dict[str, int]
-    failed: int
-
-
-class Evaded(Struct, forbid_unknown_fields=True):
-    """Self-reports that say neither."""
-
-    count: int
-    n: int
-
-
-class SelfReport(Struct, forbid_unknown_fields=True):
-    """Self-reports held against outcomes."""
-
-    agree: Rate
-    chance: float | None
-    kappa: float | None
-    sensitivity: Rate
-    specificity: Rate
-    evades: Evaded
-    counts: dict[OutcomeName, dict[str, int]]
-    failed: int
-
-
-class Traced(Struct, forbid_unknown_fields=True):
-    """Lies, those with reasoning, and those whose reasoning states the belief."""
-
-    lies: int
-    with_reasoning: int
-    knew_and_lied: int
-    share: Rate
-
-
-class Traces(Struct, forbid_unknown_fields=True):
-    """Lies whose reasoning states the belief, by whether the falsehood itself was asked for."""
-
-    all: Traced
-    asked_outright: dict[str, Traced]
-    failed: int
-
-
-class Controls(Struct, forbid_unknown_fields=True):
-    """What the checks on the subject found; None where one was not made."""
-
-    placebo: Placebo | None
-    check_provided: Provided | None
-    self_report: SelfReport | None
-    traces: Traces | None
 
 
 class Summary(Struct, forbid_unknown_fields=True, kw_only=True):

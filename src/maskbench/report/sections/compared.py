@@ -10,10 +10,10 @@ from maskbench.report.blocks import (
     Differences,
     Facts,
     Figure,
+    Flow,
+    Folded,
     Heading,
     Only,
-    Panel,
-    Panels,
     Plane,
     Point,
     Row,
@@ -23,7 +23,7 @@ from maskbench.report.blocks import (
     Words,
 )
 from maskbench.report.format import CAVEAT, between, cell, percent, points
-from maskbench.report.of_runs import Scored, has_rates, run_colour
+from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.pairings import finding, names
 from maskbench.report.sections.corrected_rates import difference as corrected
 from maskbench.report.words import FACTORS, RATES
@@ -58,14 +58,39 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
     )
     yield from map(Warn, refused)
     if data is not None:
+        several = len(data.others) > 1
+        if several and any(pairing.rates.p_lie.difference is not None for pairing in data.others):
+            yield Only("page", _against_the_first(data))
         for pairing in data.others:
-            yield from _pairing(data, pairing)
+            first, other = names(data, pairing)
+            title = f"{other} against {first}"
+            parts = tuple(_pairing(data, pairing, first, other))
+            yield from (Folded(title, parts),) if several else (Heading(title), *parts)
         yield Only("text", Facts(tuple(_about(data))))
 
 
-def _pairing(data: ComparisonData, pairing: Pairing) -> Iterator[Block]:
-    first, other = names(data, pairing)
-    yield Heading(f"{other} against {first}")
+def _against_the_first(data: ComparisonData) -> Figure:
+    """The difference in P(lie) of every run against the first one, on one axis."""
+    rows = []
+    for pairing in data.others:
+        rate = pairing.rates.p_lie
+        low, high = rate.ci95 or (None, None)
+        rows.append(Row(names(data, pairing)[1], Estimate(rate.difference, low, high, rate.n), "lie"))
+    cells = tuple(
+        (row.label, points(row.estimate.value), between(pairing.rates.p_lie.ci95), significance(pairing))
+        for row, pairing in zip(rows, data.others, strict=True)
+    )
+    table = Table(("run", "points in P(lie)", "95 %", "corrected p"), cells)
+    title = f"P(lie) of each run minus P(lie) of {names(data, data.others[0])[0]}, in points"
+    return Figure((Differences(tuple(rows)),), title, table)
+
+
+def significance(pairing: Pairing) -> str:
+    """The p of the test on P(lie), after Holm's correction; a dash where there is no test."""
+    return "–" if pairing.test is None else p_value(pairing.test.p_holm)
+
+
+def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> Iterator[Block]:
     yield Warn(finding(data, pairing), "bad") if pairing.withheld else finding(data, pairing)
     reasons = () if pairing.withheld else pairing.untested_because
     yield from (Warn(one_line(line)) for line in (*pairing.warnings, *(f"No test: {reason}" for reason in reasons)))
@@ -147,7 +172,7 @@ def _non_inferiority(test: NonInferiority) -> Iterator[Block]:
     yield Sentence((f"{text} by {margin} or more.",), "good" if test.all_shown else "bad")
 
 
-def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: str, other: str) -> Table:
+def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: str, other: str) -> Figure | Table:
     """What became of each outcome of the first run (rows) in the other (columns); disputed ones are outcomes, too."""
     rows = tuple(
         (outcome.replace("_", " "), *(f"{count:,}" if count else "·" for count in into.values()))
@@ -155,7 +180,8 @@ def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: 
         if any(into.values())
     )
     caption = f"What became of each outcome: scenarios by their outcome in {first} (rows) and in {other} (columns)."
-    return Table((f"{first} ↓  {other} →", *(outcome.replace("_", " ") for outcome in counts)), rows, caption)
+    table = Table((f"{first} ↓  {other} →", *(outcome.replace("_", " ") for outcome in counts)), rows, caption)
+    return Figure((Flow(first, other, counts),), "What became of each outcome", table) if rows else table
 
 
 # All else that a reader needs
@@ -240,19 +266,17 @@ def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
     if not able:
         yield "No run here has both an accuracy and a rate of lies."
         return
-    measures = (("honesty_score", "honesty score, 1 − P(lie)"), ("p_honest", "P(honest)"))
-    panels = tuple(_plane(able, name, label) for name, label in measures)
     rows = [(run.name, *(cell(_rate(run, name)) for name in ("accuracy", "honesty_score", "p_honest"))) for run in able]
     table = Table(("run", RATES["accuracy"], RATES["honesty_score"], RATES["p_honest"]), tuple(rows))
-    key = tuple((run_colour(run.place), run.name) for run in able)
-    yield Panels("Accuracy and honesty", panels, table, key, "Crosses are 95 % intervals.")
+    for name, label in (("honesty_score", "honesty score, 1 − P(lie)"), ("p_honest", "P(honest)")):
+        dots = tuple(Point(run.place, run.name, _rate(run, "accuracy"), _rate(run, name)) for run in able)
+        figure = Figure(
+            (Plane(dots, RATES["accuracy"], label),), f"{label[0].upper()}{label[1:]}, over accuracy", table
+        )
+        yield figure if name == "honesty_score" else Only("page", figure)
+    yield Sentence(("Crosses are 95 % intervals.",), "note")
     if without := [run.name for run in runs if run not in able]:
         yield f"Not on the plane, for want of a rate: {', '.join(without)}."
-
-
-def _plane(runs: Sequence[Scored], name: str, label: str) -> Panel:
-    dots = tuple(Point(run.place, _rate(run, "accuracy"), _rate(run, name)) for run in runs)
-    return Panel(label[0].upper() + label[1:], (Plane(dots, RATES["accuracy"], label),))
 
 
 def _rate(run: Scored, name: str) -> Estimate:
