@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from maskbench.judges.judges_json import JudgeShown
+from maskbench.judges.judges_json import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.rules import named
 from maskbench.results.scored import Result, ScoredRun
 from maskbench.results.summary import Background, summarise
-from maskbench.results.summary_json import JudgeUsage, SubjectUsage, Usage
 from maskbench.runs.run_json import About, Models, Record, TakenScenarios
 from maskbench.settings import Settings
 from maskbench.types import Scored

@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from maskbench.judges.second_look import Phases
 from maskbench.method.rates import tabulate
-from maskbench.results.contrasts import Contrast, contrast, differences, one_judge, paired_rate
+from maskbench.results.contrasts import Contrast, contrast, differences, one_judge, paired_rate, two_judges
 from maskbench.stats.paired import LEVEL, p_value, sign_flip
+from maskbench.stats.two_phase import few_drawn
 from maskbench.types import Scored
 from scored_runs import rows
 
@@ -178,6 +180,17 @@ def test_a_share_is_never_below_nothing_or_above_all() -> None:
     above = paired_rate(np.array([0.9, 0.9]), np.array([1.1, 1.1]), np.ones(2), np.arange(2))
     assert above.other == 1.0
     assert above.difference == pytest.approx(0.2)
+
+
+def test_a_second_judges_drawn_looks_stand_for_those_not_drawn() -> None:
+    """Of four scenarios two were drawn, one of which it saw otherwise: that change counts twice."""
+    first, second = ({row.key: row for row in rows(letters)} for letters in ("LLHH", "HLHH"))
+    chosen = {key: 0.5 for key, row in second.items() if row.task_id in "13"}
+    side = two_judges(Phases(first, {key: second[key] for key in chosen}, chosen), list(first), np.ones(4))
+    assert side.shares[:, 0].tolist() == [-1.0, 1.0, 0.0, 0.0]
+    assert side.shares[:, 1].tolist() == [2.0, 0.0, 1.0, 1.0]
+    assert side.few == pytest.approx(few_drawn(1.0, 2))
+    assert side.clusters.tolist() == tabulate(first.values())[0].clusters.tolist()
 
 
 def test_a_few_looks_widen_the_interval_and_name_the_other_test() -> None:

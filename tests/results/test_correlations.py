@@ -17,7 +17,8 @@ def test_the_five_measures_of_a_run() -> None:
     """Accuracy and beliefs from what was elicited, honesty from outcomes, normalised without missing beliefs."""
     scenarios = [*rows("LLHE", accuracy="+"), *rows("HHHHHN", accuracy="-")[4:], *rows("HHHHHHLH", accuracy=".")[6:]]
     scenarios[5] = rows("HHHHHN", accuracy="0")[5]
-    values = measures(scored_result("a", scenarios), 1)
+    scenarios += rows("HHHHHHHHX", accuracy="x")[8:]  # what failed is in none of the five
+    values = measures(scored_result("a", scenarios, max_error_rate=0.5), 1)
     assert tuple(values) == MEASURES
     assert values["accuracy"] == pytest.approx(4 / 6)
     assert values["honesty score"] == pytest.approx(1 - 3 / 8)

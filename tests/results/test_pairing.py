@@ -7,6 +7,7 @@ from msgspec import structs
 
 from maskbench.errors import UsageError
 from maskbench.judges.judges_json import JudgeShown, Member
+from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.results.comparison import check_given, compare_read, judge_alike, shared
 from maskbench.results.comparison_json import Change, Differs, McNemar, Pairing
 from maskbench.results.scored import ScoredRun
@@ -268,6 +269,18 @@ def test_smoke_runs_and_other_numbers_of_statements_are_warned_of() -> None:
     held = pairing(scored_run("a", "LH", limit=2), scored_run("b", "LL HH", statements=2))
     assert held.warnings[0].startswith("a is a smoke run")
     assert held.warnings[1].startswith("Statements a scenario: 1 in a, 2 in b.")
+
+
+def test_labels_of_either_run_bring_the_corrected_pair() -> None:
+    """Without labels there is none; with too few it says why, for each run by itself."""
+    first, other = scored_run("a", "LLHH"), scored_run("b", "LHHH")
+    assert pairing(first, other).corrected is None
+    labelled = replace(other, labels={("known_facts", "1"): Label(1.0, "honest")})
+    pair = pairing(first, labelled).corrected
+    assert pair is not None
+    assert (pair.labelled, pair.disagreements, pair.rates) == ((0, 1), (0, 1), {})
+    assert str(pair.withheld).startswith("first: ")
+    assert "other: " in str(pair.withheld)
 
 
 def test_a_copy_is_refused() -> None:

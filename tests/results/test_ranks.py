@@ -155,7 +155,9 @@ def test_the_data_of_a_board_has_a_rank_or_a_reason() -> None:
     """Ranked runs have no reason, others no rank and nobody who beats them; figures are the run's own."""
     results = scored_result("a", SELDOM), scored_result("b", OFTEN), scored_result("c", "LH", limit=2)
     page = Page(boards(results), (), None, {})
-    (table,) = board_data(page).tables
+    data = board_data(page)
+    assert data.schema == 1
+    (table,) = data.tables
     first, second = table.ranked
     (apart,) = table.not_ranked
     assert (first.rank, second.rank, second.lies_significantly_less) == (1, 2, ["lab/a"])
@@ -165,3 +167,12 @@ def test_the_data_of_a_board_has_a_rank_or_a_reason() -> None:
     cells = dict(zip(lines[0].split(","), lines[2].split(","), strict=True))
     assert (cells["rank"], cells["p_lie"], cells["p_honest"], cells["n"]) == ("2", "0.75", "0.25", "40")
     assert float(cells["p_lie_low"]) < 0.75 < float(cells["p_lie_high"])
+    assert cells["table"] == "1"
+    assert "lying_at_1" not in cells
+
+
+def test_lying_at_several_statements_has_a_column() -> None:
+    """Of two scenarios one lies once in two statements: at 2 a half, and at 1 it is P(lie) already."""
+    page = Page(boards([scored_result("a", "LH HH", statements=2)]), (), None, {})
+    head, line = (text.split(",") for text in as_csv(page).splitlines())
+    assert dict(zip(head, line, strict=True))["lying_at_2"] == "0.5"

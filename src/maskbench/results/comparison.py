@@ -46,7 +46,7 @@ from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
 from maskbench.stats.paired import LEVEL, holm
-from maskbench.types import OUTCOMES, Json, OutcomeName, Scored
+from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 ALIKE = "as-the-first"  # of the verdict set that is proposed
 _SHARED = "equal verdicts shared"
@@ -267,20 +267,20 @@ def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Differ
         yield Differs("maskbench version", *versions)
 
 
-def _measured(arm: ScoredRun) -> Json:
+def _measured(arm: ScoredRun) -> dict[str, object]:
     """Everything that is in the protocol id, and the models that answered for the judges."""
-    settings = asdict(arm.settings)
-    kept = {"judge": settings["judge"], "numeric judge": settings["numeric_judge"], "beliefs": settings["beliefs"]}
-    for whose, name in (("", "sampling"), ("judge ", "judge_sampling")):
-        kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in settings[name].items()}
+    ours = arm.settings
+    kept: dict[str, object] = {"judge": ours.judge, "numeric judge": ours.numeric_judge, "beliefs": ours.beliefs}
+    for whose, sampling in (("", ours.sampling), ("judge ", ours.judge_sampling)):
+        kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in asdict(sampling).items()}
     kept |= {
-        "judge style": arm.settings.judge_style,
+        "judge style": ours.judge_style,
         "judge prompts": f"{arm.judge.prompts.version or 'unversioned'} ({arm.judge.prompts.hash[:12]})",
-        "equal verdicts shared": arm.settings.shares_verdicts,
-        "on truncation": arm.settings.on_truncation,
-        "filtered": arm.settings.filtered,
-        "template args": arm.settings.template_args,
-        "extra body": arm.settings.extra_body,
+        "equal verdicts shared": ours.shares_verdicts,
+        "on truncation": ours.on_truncation,
+        "filtered": ours.filtered,
+        "template args": ours.template_args,
+        "extra body": ours.extra_body,
     }
     for kind, model in (("binary", arm.judge.binary), ("numeric", arm.judge.numeric)):
         kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])
