@@ -348,7 +348,6 @@ def open_verdicts(folder: RunFolder, store: Store, name: str | None = None) -> V
 
 
 def _stored(run: OpenRun, name: str) -> VerdictSet:
-    """A verdict set that is stored under its name."""
     known = names(run.record, run.store)
     if name not in known:
         path = run.folder.path
