@@ -169,7 +169,8 @@ def test_every_message_of_troubleshooting_is_one() -> None:
     assert len(quoted) >= 25
     printed = "\n".join(" ".join(text.split()) for text in messages())
     for message in quoted:
-        pattern = ".{0,200}?".join(re.escape(piece.strip()) for piece in message.split("…"))
+        pieces = [piece.strip() for piece in message.strip("…").split("…")]
+        pattern = ".{0,200}?".join(map(re.escape, pieces))
         assert re.search(pattern, printed), message
 
 
