@@ -26,6 +26,12 @@ FENCE = re.compile(r"^```.*?^```$|^~~~.*?^~~~$", re.MULTILINE | re.DOTALL)
 ARROW = re.compile(r"^  (\w+) --> (\w+)$", re.MULTILINE)
 REMOTE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=\"(?:https?:)?//[^\"]*\"")
 
+# What furo and Sphinx leave out for readers who use a screen reader or the keyboard, and how it is put in.
+MENDS = {
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<div class="table-wrapper ': '<div tabindex="0" class="table-wrapper ',
+}
 # The reference that is made, in its order: a page of the site, its line on the door.
 MADE = {
     "reference/commands.md": "Commands: every command with all of its options",
@@ -59,6 +65,8 @@ def main() -> None:
     put_together(SOURCE)
     sphinx = [sys.executable, "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--quiet"]
     subprocess.run([*sphinx, "--doctree-dir", str(ROOT / "build" / "site-trees"), str(SOURCE), str(SITE)], check=True)
+    for path in SITE.rglob("*.html"):
+        path.write_text(mended(path.read_text("utf-8")), "utf-8")
     if remote := fetched(SITE):
         raise BrokenPage(f"The site would fetch from elsewhere: {', '.join(remote)}")
     print(f"{len(list(SITE.rglob('*.html')))} pages, no warning: {SITE.relative_to(ROOT)}/index.html")
@@ -214,6 +222,13 @@ def shape(kind: dict[str, Any]) -> str:
         case {"type": str(name)}:
             return {"integer": "whole number", "boolean": "true or false", "string": "text"}.get(name, name)
     return "anything"
+
+
+def mended(html: str) -> str:
+    """A page in which captions have a level, the list of pages a name, and wide tables can be scrolled by keyboard."""
+    for before, after in MENDS.items():
+        html = html.replace(before, after)
+    return html
 
 
 def fetched(site: Path) -> list[str]:

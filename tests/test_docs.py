@@ -102,6 +102,13 @@ def test_a_page_that_fetches_something_is_noticed(tmp_path: Path) -> None:
     assert [line.partition(":")[0] for line in site.fetched(tmp_path)] == ["a.html", "b.html"]
 
 
+def test_the_theme_is_mended_for_keyboard_and_screen_reader() -> None:
+    """Captions get their level, the list of pages its name, and a wide table a place in the order of the tab key."""
+    page = '<aside class="sidebar-drawer"><p class="caption" role="heading"></p></aside><div class="table-wrapper x">'
+    mended = site.mended(page)
+    assert all(f" {mend}" in mended for mend in ('aria-label="All pages"', 'aria-level="2"', 'tabindex="0"'))
+
+
 # The reference
 
 
