@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,17 @@ def test_every_field_of_every_file_is_in_the_reference() -> None:
     assert "| `notes` | list of text |" in text
     assert "| `metrics` | Metrics |" in text
     assert "{'" not in text
+
+
+def test_the_tutorial_is_a_page() -> None:
+    """Every cell with code is there, in order, with what it printed; links lead out of the reference's folder."""
+    text = site.tutorial()
+    cells = json.loads((DOCS / "tutorial.ipynb").read_text("utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    places = [text.index(f"```python\n{source}\n```") for source in sources]
+    assert places == sorted(places)
+    assert text.count("```text\n") > 3
+    assert site.within("judges.md#audit") == "../judges.md#audit"
 
 
 # Words
