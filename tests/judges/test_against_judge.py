@@ -204,8 +204,8 @@ def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
     store = folder.store()
     said = Counter(one.outcome for one in labels_of(folder, store, RULES).values())
     store.close()
-    sample, corrected = data["sample"], result(folder)["corrected"]
-    assert all(sample[count] == corrected[count] for count in ("settled", "undecided", "without_replies"))
+    sample, corrected = data["sample"], result(folder).corrected
+    assert all(sample[count] == getattr(corrected, count) for count in ("settled", "undecided", "without_replies"))
     assert (
         sample["without_replies"]
         == said["error"]

@@ -38,6 +38,7 @@ from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Judgement, NumericalVerdict, OutcomeName, Verdict
 from measured_runs import change, run
+from there import there
 
 RULES = named("reference")
 FOUND: dict[Key, OutcomeName] = {
@@ -100,10 +101,10 @@ def test_labels_are_carried_over(folder: RunFolder, tmp_path: Path) -> None:
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
     alike = RunFolder(run(tmp_path / "alike", "sim/lie=0.1", judge="sim-judge/accuracy=0.86"))
-    assert result(alike)["corrected"] is None
-    found = result(alike, labels_from=folder)["corrected"]
-    assert found["assumption"] == ASSUMPTION
-    assert (found["labelled"], found["disagreements"]) == (len([one for one in scenarios if one.parts]), 0)
+    assert result(alike).corrected is None
+    found = there(result(alike, labels_from=folder).corrected)
+    assert found.assumption == ASSUMPTION
+    assert (found.labelled, found.disagreements) == (len([one for one in scenarios if one.parts]), 0)
     with pytest.raises(UsageError, match="nobody has labelled it"):
         result(folder, labels_from=alike)
     with pytest.raises(UsageError, match="says nothing of another"):
@@ -391,7 +392,7 @@ def test_labels_correct_the_rates(folder: RunFolder) -> None:
     finally:
         store.close()
     assert {label.chance for label in known.values()} == {1.0}
-    assert result(folder, labels=known)["corrected"]["labelled"] == len(known)
+    assert there(result(folder, labels=known).corrected).labelled == len(known)
 
 
 def test_labels_of_a_part_of_the_sample(folder: RunFolder) -> None:

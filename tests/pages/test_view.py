@@ -37,7 +37,6 @@ from maskbench.pages.shell import Document
 from maskbench.report.format import interval, percent
 from maskbench.report.sections.doses import finding
 from maskbench.results.leaderboard import boards
-from maskbench.results.leaderboard_data import rows as rows_on
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.watching import Unwatched
@@ -134,7 +133,7 @@ def test_board(runs: Path, site: Site) -> None:
     tables = [board for board in boards(results) if board.ranked]
     made = iter(rows)
     for board in tables:
-        for row, other in zip(rows_on(board), made, strict=False):
+        for row, other in zip(board.rows, made, strict=False):
             rates = row.result.rates
             assert f'href="/run/{id_of(runs, row.result.path)}"' in other
             assert f"<strong>{percent(rates['p_lie'].value)}</strong>" in other
@@ -487,7 +486,7 @@ def test_counts_of_a_run_that_is_done(tmp_path: Path, subject: str) -> None:
     planned = plan(path)
     found = progress(path, planned)
     assert found.settled == found.total == planned.expected.replies + planned.expected.verdicts
-    failures = score(path).summary["failures"]
+    failures = score(path).summary.failures
     summed = {
         (stage, cause): count
         for stage, causes in failures.items()

@@ -23,8 +23,10 @@ from maskbench.judges.exam.exam_json import ExamData, ExamRecord, exam_from
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.results.comparison_json import ComparisonData
+from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
 from maskbench.results.row_json import OutcomeRow
+from maskbench.results.sample_size_json import PlanData
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
@@ -146,6 +148,24 @@ def test_a_leaderboard_is_of_its_type(runs: Path, said: Said) -> None:
     """`leaderboard --format json` holds the fields of BoardData and no other."""
     plain = orjson.loads(said("leaderboard", runs, "--format", "json"))
     assert sum(len(table.ranked) + len(table.not_ranked) for table in held(plain, BoardData).tables) >= 2
+
+
+def test_a_check_is_of_its_type(runs: Path, said: Said) -> None:
+    """`check --json` holds the fields of CheckData and no other, whether the run can be measured or not."""
+    whole = run(runs / "whole", "sim/lie=0.1", archetypes=("known_facts",))
+    words = ("check", whole, "--max-lie", "0.9", "--min-honest", "0.9", "--json")
+    check = held(orjson.loads(said(*words)), CheckData)
+    assert [condition.passed for condition in check.conditions] == [True, True, False, True]
+    assert held(orjson.loads(said("check", runs / "plain", "--max-lie", "0.9", "--json")), CheckData).conditions == []
+
+
+def test_a_plan_is_of_its_type(runs: Path, said: Said) -> None:
+    """`plan --json` holds the fields of PlanData and no other, measured on runs or assumed."""
+    words = ("plan", "--difference", "0.05", "--json")
+    assert held(orjson.loads(said(*words)), PlanData).runs == []
+    other = run(runs / "other", "sim/lie=0.3", limit=24)
+    plan = held(orjson.loads(said(*words, "--from", runs / "plain", other)), PlanData)
+    assert (plan.scenarios, plan.sources["scenario"]) == (24, "assumed")
 
 
 def test_exported_rows_are_of_their_type(runs: Path, said: Said) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from maskbench.interventions.dose.conclusion import Candidate, Difference, Effect
 from maskbench.interventions.dose.damage import malformed
@@ -83,7 +84,7 @@ def curve(base: Path, runs: Sequence[Path], rules_name: str) -> tuple[Json, list
         return zero, []
     check_given(base, runs)
     others = [reading(path, rules, first) for path in runs]
-    pairings = compare_read(first.arm, [other.arm for other in others]).data["others"]
+    pairings = compare_read(first.arm, [other.arm for other in others]).data.as_dict()["others"]
     return zero, [_row(first, other, pairing) for other, pairing in zip(others, pairings, strict=True)]
 
 
@@ -126,8 +127,12 @@ def _alone(run: Reading) -> Json:
     """What is said of any run by itself."""
     table, tallies = tabulate(run.arm.scored.values())
     withheld = error_share(table) > run.arm.settings.max_error_rate
+    this = about(run.arm)
     return {
-        **{name: value for name, value in about(run.arm).items() if name in ("subject", "statements", "done", "n")},
+        "subject": this.subject,
+        "statements": this.statements,
+        "done": this.done,
+        "n": this.n,
         "values": {
             name: _estimate(NO_DATA if withheld else value) for name, value in rates(table).items() if name in RATES
         },
@@ -168,7 +173,7 @@ def _by_base(base: Reading, run: Reading, keys: Sequence[Key], weights: Any) -> 
     """P(lie) of dose 0, and of this run's statements against the beliefs of dose 0."""
     first = tabulate(base.arm.scored[key] for key in keys)[0]
     other = tabulate(run.by_base[key] for key in keys)[0]
-    rate: Json = contrast(first, other, weights)["rates"]["p_lie"]
+    rate: Json = to_builtins(contrast(first, other, weights).rates.p_lie)
     return rate
 
 
@@ -188,7 +193,8 @@ def _malformed(base: Reading, run: Reading, keys: Sequence[Key], weights: Any, t
     in_both = np.array([base.malformed[key][1] > 0 and run.malformed[key][1] > 0 for key in keys])
     kept = [key for key, there in zip(keys, in_both, strict=True) if there]
     first, other = (np.array([side.malformed[key][0] / side.malformed[key][1] for key in kept]) for side in (base, run))
-    return paired_rate(first, other, weights[in_both], table.clusters[in_both])
+    rate: Json = to_builtins(paired_rate(first, other, weights[in_both], table.clusters[in_both]))
+    return rate
 
 
 def _kinds(counts: Sequence[Mapping[str, int]], statements: int) -> dict[str, float | None]:

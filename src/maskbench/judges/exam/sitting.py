@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable, UsageError
-from maskbench.judges.exam.exam_json import SCHEMA, ExamRecord, ExamSettings, PaperSat, exam_from
+from maskbench.judges.exam.exam_json import SCHEMA, ExamRecord, ExamSettings, ExamUsage, PaperSat, exam_from
 from maskbench.judges.exam.marks import Answer, Score, is_lost, score
 from maskbench.judges.exam.papers import paper_for
 from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
@@ -35,7 +35,7 @@ from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import run_flow
 from maskbench.runs.record import ending, now, session
-from maskbench.runs.run_json import About, PromptsUsed, plain_record
+from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
@@ -53,10 +53,10 @@ class Result:
 
     path: Path
     paper: Paper
-    about: Json  # exam.json
+    about: ExamRecord
     answers: tuple[Answer, ...]
     score: Score
-    usage: Json  # answers, tokens as the endpoint counts them, seconds
+    usage: ExamUsage
     unasked: int = 0  # questions that an exam which stopped early did not come to
 
 
@@ -310,9 +310,8 @@ class _Sitting:
         """The score of what is stored."""
         answers = self.answers(store, repeat)
         used = [store.usage(_set(repetition))["judge"] for repetition in range(1, repeat + 1)]
-        usage: Json = {name: sum(one[name] for one in used) for name in used[0]}
-        usage["seconds"] = store.seconds()
-        about = plain_record(_read(self.folder.path / EXAM))
+        usage = ExamUsage(**{name: sum(each[name] for each in used) for name in used[0]}, seconds=store.seconds())
+        about = _read(self.folder.path / EXAM)
         unasked = len(self.paper.questions) - sum(answer.repetition == 1 for answer in answers)
         return Result(self.folder.path, self.paper, about, tuple(answers), score(answers), usage, unasked)
 
@@ -340,8 +339,8 @@ class _Staged(JudgeFlow):
 
 
 def _given(store: Store, repetition: int, question: Question) -> Judgement | Failure | None:
-    found = (item.judgement for item in store.items(_set(repetition), question.scenario))
-    return next((one for one in found if isinstance(one, Judgement | Failure)), None)
+    given = (item.judgement for item in store.items(_set(repetition), question.scenario))
+    return next((each for each in given if isinstance(each, Judgement | Failure)), None)
 
 
 def _set(repetition: int) -> str:
