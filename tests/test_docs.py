@@ -93,7 +93,7 @@ def test_nothing_on_the_site_is_drawn_by_a_script_from_elsewhere() -> None:
     """A Mermaid picture, which a browser would need a script for, is a table of the arrows that it has."""
     text = site.page(DOCS / "architecture.md")
     assert "```mermaid" not in text
-    assert "| `pages` | `interventions`, `report` |" in text
+    assert "| `pages` | `report` |" in text
 
 
 def test_a_page_that_fetches_something_is_noticed(tmp_path: Path) -> None:
