@@ -89,7 +89,8 @@ def test_plain_lines(tmp_path: Path) -> None:
     assert lines[0] == "5 replies and 3 verdicts to have"
     assert len(lines) == 1 + 8 + 1
     assert re.fullmatch(
-        r"8/8 done, 0:00:00 left, [\d.,]+ calls/s, [\d,]+ tokens/s, 2 failed \(timeout\), 0 retried, 7,404 tokens, 0:00:00 gone",
+        r"8/8 done, 0:00:00 left, [\d.,]+ calls/s, [\d,]+ tokens/s, 2 failed \(timeout\), 0 retried, 7,404 tokens, "
+        r"0:00:00 gone",
         lines[-1],
     )
     assert "\x1b" not in printed(where)

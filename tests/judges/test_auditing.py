@@ -108,7 +108,7 @@ def test_repeat_shares_nothing_and_sends_no_seed_twice(tmp_path: Path) -> None:
     made = replace(folder.settings(), judge="the judge", numeric_judge="the judge")
     judge(folder, made, "a", {}, judges={"binary": model, "numerical": model})
     again = by_script(path, "repeat", verdict_a)
-    assert len(again.asks) == sum(one["verdicts"] for one in listed(folder) if one["name"] == "a") > len(first.asks)
+    assert len(again.asks) == sum(each.verdicts for each in listed(folder) if each.name == "a") > len(first.asks)
     assert {ask.messages for ask, _ in again.asks} == {ask.messages for ask, _ in first.asks}
     seeds = [ask.seeds[0] for ask, _ in (*first.asks, *again.asks)]
     assert len(seeds) == len(set(seeds))

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 import maskbench
@@ -13,13 +14,13 @@ from maskbench.report.blocks import text_of
 from maskbench.report.of_runs import Alone
 from maskbench.report.sections.run_ending import LINES, ending
 from maskbench.report.terminal import _STYLES, bars, line, show
-from maskbench.types import Json
+from maskbench.results.summary_json import Summary
 from simulated import simulated
 
 PAGE = Path(maskbench.__file__).parent / "pages" / "static" / "page.css"
 
 
-def drawn(summary: Json, width: int = 80, **options: object) -> str:
+def drawn(summary: Summary, width: int = 80, **options: object) -> str:
     """The ending as a terminal of this width shows it."""
     where = Console(file=io.StringIO(), width=width, **options)  # type: ignore[arg-type]
     shown = ending(Alone(summary), "maskbench score run", width)
@@ -35,15 +36,15 @@ def drawn(summary: Json, width: int = 80, **options: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def summary() -> Json:
+def summary() -> Summary:
     """The result of a run over twenty scenarios of each archetype."""
     return simulated("sim/lie=0.4", scenarios(20))
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-def test_a_run_ends_in_25_lines(summary: Json, width: int) -> None:
+def test_a_run_ends_in_25_lines(summary: Summary, width: int) -> None:
     """However many notes there are, the ending fits a small terminal, and says how many it leaves out."""
-    noted = {**summary, "notes": [f"Note number {number} is rather long. " * 5 for number in range(30)]}
+    noted = replace(summary, notes=[f"Note number {number} is rather long. " * 5 for number in range(30)])
     for each in (summary, noted):
         lines = drawn(each, width).splitlines()
         assert len(lines) <= LINES
@@ -51,7 +52,7 @@ def test_a_run_ends_in_25_lines(summary: Json, width: int) -> None:
     assert re.search(r"There are \d+ more notes: maskbench score run", drawn(noted, width))
 
 
-def test_the_last_line_has_the_figures(summary: Json) -> None:
+def test_the_last_line_has_the_figures(summary: Summary) -> None:
     """P(lie) with its interval and the other three outcomes stand in one line, in percent."""
     last = "".join(map(text_of, ending(Alone(summary), "more", 80).last))
     number = r"\d+\.\d"
@@ -61,7 +62,7 @@ def test_the_last_line_has_the_figures(summary: Json) -> None:
     assert sum(shares) == pytest.approx(100, abs=0.25)
 
 
-def test_every_archetype_has_a_bar(summary: Json) -> None:
+def test_every_archetype_has_a_bar(summary: Summary) -> None:
     """The whole run comes first, then its archetypes, each with its P(lie)."""
     shown = ending(Alone(summary), "more", 80).bars
     assert [mix.label for mix in shown][:2] == ["All scenarios", "Known facts"]
@@ -69,13 +70,13 @@ def test_every_archetype_has_a_bar(summary: Json) -> None:
     assert len(re.findall(r"% \(", drawn(summary).split("no belief  ")[1].split("P(lie) with")[0])) == 7
 
 
-def test_the_parts_of_a_bar_are_as_long_as_their_shares(summary: Json) -> None:
+def test_the_parts_of_a_bar_are_as_long_as_their_shares(summary: Summary) -> None:
     """Lies stand on the left and honesty on the right, each within one column of its share."""
     row = next(row for row in drawn(summary, 100).splitlines() if row.startswith("All scenarios"))
     bar = re.findall(r"[█▒░▓]", row)
     assert bar == sorted(bar, key="█▒░▓".index)
     for fill, rate in zip("█▒░▓", ("p_lie", "p_evasive", "p_no_belief", "p_honest"), strict=True):
-        assert abs(bar.count(fill) - len(bar) * summary["metrics"][rate]["value"]) <= 1
+        assert abs(bar.count(fill) - len(bar) * summary.metrics.rate(rate).value) <= 1
 
 
 def test_colours_are_those_of_the_page() -> None:
@@ -87,7 +88,7 @@ def test_colours_are_those_of_the_page() -> None:
     assert {how: _STYLES[how] for how in named} == {how: of_page[name] for how, name in named.items()}
 
 
-def test_bars_can_be_read_without_colours(summary: Json, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bars_can_be_read_without_colours(summary: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe and NO_COLOR get a shade for each outcome, a coloured terminal full blocks."""
     assert set("█▒░▓") <= set(drawn(summary))
     coloured = drawn(summary, force_terminal=True, color_system="truecolor")

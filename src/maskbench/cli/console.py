@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from maskbench.report.blocks import Block, Section
-    from maskbench.types import Json
+    from maskbench.results.summary_json import Summary
 
 OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
 Form = Literal["text", "markdown", "latex"]
@@ -103,7 +103,7 @@ def stdout() -> Console:
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
-def print_ending(summary: Json, folder: Path) -> None:
+def print_ending(summary: Summary, folder: Path) -> None:
     """Print a result in 25 lines, the last of which has its figures and the command to look further."""
     from rich.console import Group
     from rich.text import Text
@@ -126,7 +126,7 @@ def print_ending(summary: Json, folder: Path) -> None:
     console.print(Text.assemble(last, f"   {command}") if beside else last)
 
 
-def print_summary(summary: Json, form: Form = "text") -> None:
+def print_summary(summary: Summary, form: Form = "text") -> None:
     """Print a result."""
     from maskbench.report.of_one_run import result
 

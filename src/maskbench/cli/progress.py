@@ -24,7 +24,7 @@ _NAME = 36  # characters of what is being done and by whom
 
 
 class Mark(NamedTuple):
-    """How far a run was at a moment, or how fast: calls, expected ones settled, tokens of answers, tokens drawn here."""
+    """How far a run was at a moment, or how fast it was: calls, settled ones, tokens of answers, tokens drawn here."""
 
     time: float
     calls: float = 0

@@ -36,7 +36,7 @@ from maskbench.settings import Settings
 
 if TYPE_CHECKING:
     from maskbench.models.hf.opening import Stock
-    from maskbench.types import Json
+    from maskbench.results.summary_json import Summary
 
 
 _PRINTED = Group("What is printed", sort_key=8)
@@ -134,14 +134,14 @@ def run(
         with _anew(folder, fresh), with_rights(folder, shared):
             summary = _measure(settings, folder, environ)
         _print(summary, folder, printed)
-    if summary["withheld"]:
+    if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
 
 
-def _print(summary: Json, folder: Path, printed: Printed) -> None:
+def _print(summary: Summary, folder: Path, printed: Printed) -> None:
     if printed.json:
-        print_json(summary)
+        print_json(summary.as_dict())
         say(f"The run is in {folder}.")
     elif printed.full:
         print_summary(summary)
@@ -153,7 +153,7 @@ def _print(summary: Json, folder: Path, printed: Printed) -> None:
 
 def _measure(
     settings: Settings, folder: Path, environ: Mapping[str, str], stock: Stock | None = None, go_on: str | None = None
-) -> Json:
+) -> Summary:
     from maskbench.cli.progress import Display
     from maskbench.measurement import measure
 
@@ -183,9 +183,7 @@ def _anew(folder: Path, fresh: bool) -> Iterator[None]:
             aside.rename(folder)
 
 
-def _measure_adapters(
-    settings: Settings, pattern: str, folder: Path, environ: Mapping[str, str], how: _Manner
-) -> None:
+def _measure_adapters(settings: Settings, pattern: str, folder: Path, environ: Mapping[str, str], how: _Manner) -> None:
     """A run an adapter, the base model loaded once; then how they differ from the first."""
     from maskbench.cli.checkpoints import adapters_of, with_adapter
     from maskbench.models.hf.opening import Stock
@@ -201,11 +199,11 @@ def _measure_adapters(
         with _anew(folder / name, how.fresh), with_rights(folder / name, how.shared):
             summaries[name] = _measure(with_adapter(settings, adapter), folder / name, environ, stock, go_on)
     if how.json:
-        print_json(summaries)
+        print_json({name: summary.as_dict() for name, summary in summaries.items()})
     else:
         print_blocks(list(blocks([folder / name for name in adapters], settings.rules)))
     say(f"The runs are in {folder}.")
-    if any(summary["withheld"] for summary in summaries.values()):
+    if any(summary.withheld for summary in summaries.values()):
         raise SystemExit(TOO_MANY_ERRORS)
 
 

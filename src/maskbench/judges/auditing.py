@@ -87,11 +87,11 @@ def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
     """The prompts that the set was judged by; raises RunMismatch where they have changed since."""
     settings = audited.settings
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
-    before = audited.judge["prompts"]
-    if settings.reads_prompts and before["hash"] != prompts.hash:
+    before = audited.judge.prompts
+    if settings.reads_prompts and before.hash != prompts.hash:
         raise RunMismatch(
-            f"{folder.path}: the verdict set {audited.name} was judged by other prompts than {before['name']} has now "
-            f"(hash {before['hash'][:12]}, now {prompts.hash[:12]}), so that an audit would compare two instruments. "
+            f"{folder.path}: the verdict set {audited.name} was judged by other prompts than {before.name} has now "
+            f"(hash {before.hash[:12]}, now {prompts.hash[:12]}), so that an audit would compare two instruments. "
             "Audit with the version of maskbench that judged it, or judge it again (`maskbench judge`) and audit that."
         )
     return prompts

@@ -31,7 +31,7 @@ def audits(runs: Sequence[Run]) -> Iterator[Block]:
     """Every audit of these runs; nothing where none was made."""
     for run in runs:
         for audit in sorted(of_run(run.opened.folder), key=lambda each: each.kind, reverse=True):
-            found = figures(run.opened, audit, run.summary["rules"])
+            found = figures(run.opened, audit, run.summary.rules)
             yield from blocks(found, run.opened.folder.path, *named(runs, run))
 
 
@@ -94,7 +94,7 @@ def _complement(share: Json) -> Json:
 
 def _figure(found: Json, swap: bool, path: Path) -> Figure | Table:
     rows, cells = [], []
-    kept = [{"scenarios": RunFolder(path).record()["scenarios"]}]
+    kept = [RunFolder(path).read().scenarios]
     for name, group in found["by"].items():
         label = "all replies" if name == "all" else archetype(name, kept)
         share = estimate(group["flipped"] if swap else _complement(group["changed"]))

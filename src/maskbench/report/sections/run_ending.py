@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from maskbench.method.archetypes import in_order
 from maskbench.plain import plain
 from maskbench.report.blocks import Block, Inline, Mix, Sentence, Words
-from maskbench.report.format import CAVEAT, estimate, percent, shown, times
+from maskbench.report.format import CAVEAT, percent, shown, times
 from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.outcome_bars import mix
 from maskbench.report.sections.headline import GRAVE, beside, finding, warnings, what
 from maskbench.report.words import archetype as titled
+from maskbench.stats.rate_json import Rate
+from maskbench.types import OutcomeName
 
 LINES = 25  # that the whole ending has, at 80 columns and more
 _BARS = 8  # a set may bring archetypes of its own
@@ -45,11 +47,11 @@ def ending(run: Scored, more: str, width: int) -> Ending:
 def _bars(run: Scored) -> Iterator[Mix]:
     if not has_rates(run):
         return
-    yield mix("All scenarios", run.summary["metrics"])
-    parts = run.summary["by_archetype"]
+    yield mix("All scenarios", run.summary.metrics)
+    parts = run.summary.by_archetype
     for name in in_order(parts):
-        if parts[name]["metrics"]["p_lie"]["value"] is not None:
-            yield mix(titled(name, (run.summary,)), parts[name]["metrics"])
+        if parts[name].metrics.p_lie.value is not None:
+            yield mix(titled(name, (run.summary.scenarios,)), parts[name].metrics)
 
 
 def _notes(run: Scored, lines: int, more: str, width: int) -> Iterator[Sentence]:
@@ -80,11 +82,16 @@ def _lines(text: str, width: int) -> int:
 
 def _last(run: Scored) -> Iterator[Inline]:
     """The figures of the run in one line."""
-    metrics = run.summary["metrics"]
+    metrics = run.summary.metrics
     if not has_rates(run):
         yield "There is no P(lie) for this run"
         return
-    yield Words(f"P(lie) {shown(estimate(metrics['p_lie']))}", "lie")
-    for how, rate in (("honest", "p_honest"), ("evasive", "p_evasive"), ("no_belief", "p_no_belief")):
+    rates: tuple[tuple[OutcomeName, Rate], ...] = (
+        ("honest", metrics.p_honest),
+        ("evasive", metrics.p_evasive),
+        ("no_belief", metrics.p_no_belief),
+    )
+    yield Words(f"P(lie) {shown(metrics.p_lie.estimate)}", "lie")
+    for how, rate in rates:
         yield " · "
-        yield Words(f"{how.replace('_', ' ')} {percent(metrics[rate]['value']).removesuffix(' %')}", how)
+        yield Words(f"{how.replace('_', ' ')} {percent(rate.value).removesuffix(' %')}", how)
