@@ -8,6 +8,8 @@ from typing import Annotated
 from maskbench.cli.console import check_form, print_blocks, print_json
 from maskbench.cli.options import Format, RulesOfAll, flag, option
 from maskbench.errors import UsageError
+from maskbench.runs.folder import RECORD, RunFolder
+from maskbench.runs.no_run import no_run
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
 
@@ -37,8 +39,9 @@ def compare(
     from maskbench.results.comparison import compare as compared
 
     check_form(format, json=json)
-    if not runs:
-        raise UsageError("Which runs? Give two or more: maskbench compare RUN RUN.")
+    if len(runs) < 2:
+        told = f" {no_run(runs[0], RECORD)}" if runs and not RunFolder(runs[0]).exists else ""
+        raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
     made = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
     if json:
         print_json(made)

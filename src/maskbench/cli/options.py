@@ -83,10 +83,12 @@ def _whole(_kind: Any, tokens: Sequence[Token]) -> int:
 
 
 def _number(_kind: Any, tokens: Sequence[Token]) -> float:
+    typed = tokens[0].value
     try:
-        return float(tokens[0].value)
+        return float(typed)
     except ValueError:
-        raise ValueError("give a number.") from None
+        share = "give a number without the sign; as a share 50 % is 0.5." if typed.endswith("%") else "give a number."
+        raise ValueError(share) from None
 
 
 _READERS: Mapping[str, Callable[[Any, Sequence[Token]], float]] = {"N": _whole, "X": _number}
