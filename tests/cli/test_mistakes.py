@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from chat_server import fail
-from flows import environ, serving, typed
 from flows import command as in_process
+from flows import environ, serving, typed
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
+    command,
     environment,
     interruptible,
     print_blocks,
@@ -66,7 +66,7 @@ def audit(
         raise UsageError("--seed draws the scenarios of a sample, and there is none. Add --sample N, or leave it out.")
     wanted = [Audit(kind, verdicts or VERDICTS, sample, seed or 0) for kind in kinds]
     if not wanted and not (wanted := audits(folder, verdicts)):
-        example = shlex.join(["maskbench", "audit", str(run), "--swap"])
+        example = command("audit", run, "--swap")
         raise UsageError(f"{run} has no audit yet. To exchange the options, `{example}`; to ask again, --repeat.")
     if dry_run:
         return _print_forecast(folder, wanted)
@@ -89,10 +89,10 @@ def _audit(folder: RunFolder, wanted: Sequence[Audit], how: dict[str, Any]) -> N
     from maskbench.cli.progress import Display
     from maskbench.judges.auditing import audit
 
-    line = shlex.join(["maskbench", *sys.argv[1:]])
-    for one in wanted:
+    line = command(*sys.argv[1:])
+    for each in wanted:
         with interruptible(lambda: line):
-            audit(folder, one, how, environment(), Display(stderr(), folder.log), sys.argv)
+            audit(folder, each, how, environment(), Display(stderr(), folder.log), sys.argv)
 
 
 def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: bool) -> None:
@@ -101,32 +101,32 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
     from maskbench.models.families import kinship
     from maskbench.report.sections.audits import blocks
 
-    found = [figures(folder, one, rules) for one in wanted]
-    for judged in {one.of: settings_of(folder, one) for one in wanted}.values():
+    audited = [figures(folder, each, rules) for each in wanted]
+    for judged in {each.of: settings_of(folder, each) for each in wanted}.values():
         if warning := kinship(judged.subject, (judged.judge, judged.numeric_judge)):
             say(f"Beware: {warning}")
     if json:
-        print_json(found)
-        return _exit(found)
-    for place, one in enumerate(found):
+        print_json(audited)
+        return _exit(audited)
+    for place, each in enumerate(audited):
         if place:
             put("")
-        print_blocks(list(blocks(one, folder.path)))
-    return _exit(found)
+        print_blocks(list(blocks(each, folder.path)))
+    return _exit(audited)
 
 
-def _exit(found: Sequence[Json]) -> None:
+def _exit(audited: Sequence[Json]) -> None:
     """As `maskbench score` ends where a result is withheld."""
-    if not all(one["complete"] for one in found):
+    if not all(each["complete"] for each in audited):
         raise SystemExit(TOO_MANY_ERRORS)
 
 
 def _print_forecast(folder: RunFolder, wanted: Sequence[Audit]) -> None:
     from maskbench.judges.auditing import forecast, settings_of
 
-    for one in wanted:
-        left, tokens = forecast(folder, one)
+    for each in wanted:
+        left, tokens = forecast(folder, each)
         put(
-            f"{left:,} verdicts by {plain(settings_of(folder, one).judge)} are to be had for {plain(one.name)}, from "
+            f"{left:,} verdicts by {plain(settings_of(folder, each).judge)} are to be had for {plain(each.name)}, from "
             f"requests of about {tokens:,.0f} tokens in all. Nothing was called."
         )

@@ -154,22 +154,22 @@ def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[l
     """Every run at these paths, and why those that lie in a folder and cannot be read cannot."""
     from maskbench.results.scored import score
 
-    found: dict[Path, Result] = {}
+    results: dict[Path, Result] = {}
     unreadable = {}
     for path in paths:
         inside = [path] if RunFolder(path).exists else list(runs_below(path))
         if not inside:
             raise RunUnreadable(f"{path} holds no run. Give run folders, or a folder with run folders in it.")
         for folder in inside:
-            if folder.resolve() in found:
+            if folder.resolve() in results:
                 continue
             try:
-                found[folder.resolve()] = score(folder, rules, verdicts, judges=False)
+                results[folder.resolve()] = score(folder, rules, verdicts, judges=False)
             except (RunError, UnknownVerdicts) as error:
                 if folder == path:
                     raise
                 unreadable[folder] = str(error)
-    return list(found.values()), unreadable
+    return list(results.values()), unreadable
 
 
 def _scaling(board: Board, compute: Mapping[str, Compute]) -> Scaling:
@@ -190,17 +190,17 @@ def _read_compute(path: Path) -> dict[str, Compute]:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"--compute {path} cannot be read ({error}). Give a CSV file in UTF-8.") from error
-    made: dict[str, Compute] = {}
+    by_model: dict[str, Compute] = {}
     for number, row in enumerate(rows, 1):
         cells = {str(name).strip().lower(): value.strip() for name, value in row.items() if isinstance(value, str)}
         if not cells.get("model") or "flop" not in cells:
             raise UsageError(f"--compute {path}, row {number}: it needs a model and a flop. Head the columns so.")
         model = cells["model"].lower()
-        if model in made:
+        if model in by_model:
             raise UsageError(f"--compute {path}, row {number}, column model: {model} is there already. Keep one row.")
         flop = _flop(cells["flop"], f"--compute {path}, row {number}, column flop")
-        made[model] = Compute(flop, cells.get("family") or family_of(model))
-    return made
+        by_model[model] = Compute(flop, cells.get("family") or family_of(model))
+    return by_model
 
 
 def _flop(text: str, where: str) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App, CycloptsError, Group, Parameter
 
 from maskbench.cli.console import WRONG
-from maskbench.cli.mistakes import NAME, sentence
+from maskbench.cli.mistakes import sentence
 from maskbench.cli.options import ARGUMENTS, PLAIN, Command
 from maskbench.errors import UsageError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
+NAME = "maskbench"
 ALL = "--help-all"
 _HELP = frozenset(("--help", "-h", ALL))
 # What files to write to were called before they were all called --out.

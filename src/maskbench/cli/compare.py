@@ -42,15 +42,15 @@ def compare(
     if len(runs) < 2:
         told = f" {no_run(runs[0], RECORD)}" if runs and not RunFolder(runs[0]).exists else ""
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
-    made = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
+    data = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
     if json:
-        print_json(made)
+        print_json(data)
     else:
         from maskbench.report.sections.compared import comparison
 
-        print_blocks(list(comparison(made)), format)
+        print_blocks(list(comparison(data)), format)
     if non_inferiority is not None:
-        shown = [pairing["non_inferiority"]["all_shown"] for pairing in made["others"]]
+        shown = [pairing["non_inferiority"]["all_shown"] for pairing in data["others"]]
         if not all(shown):
             raise SystemExit(NOT_TESTABLE if None in shown else NOT_SHOWN)
 
@@ -60,14 +60,11 @@ def plan(
     difference: Annotated[
         float | None,
         option(
-            "X",
-            "The difference in P(lie) to show, as a share: 0.03 is 3 points.",
-            default="none: it has to be given",
+            "X", "The difference in P(lie) to show, as a share: 0.03 is 3 points.", default="none: it has to be given"
         ),
     ] = None,
     source: Annotated[
-        list[Path] | None,
-        option("RUN", "Runs to measure the variance on; further ones may follow.", name="--from"),
+        list[Path] | None, option("RUN", "Runs to measure the variance on; further ones may follow.", name="--from")
     ] = None,
     rules: RulesOfAll = None,
     json: Annotated[bool, flag("Print it as JSON.")] = False,
@@ -82,10 +79,10 @@ def plan(
 
     if difference is None:
         raise UsageError("What difference is to be shown? Give it as a share: maskbench plan --difference 0.03.")
-    made = planned(difference, [*(source or ()), *more], rules)
+    size = planned(difference, [*(source or ()), *more], rules)
     if json:
-        print_json(made)
+        print_json(size)
     else:
         from maskbench.report.sections.scenarios_needed import blocks
 
-        print_blocks(list(blocks(made)))
+        print_blocks(list(blocks(size)))

@@ -45,9 +45,14 @@ def put(text: str, end: str = "\n") -> None:
     sys.stdout.flush()
 
 
+def command(*words: object) -> str:
+    """A command of maskbench as a line that can be copied."""
+    return shlex.join(["maskbench", *map(str, words)])
+
+
 def resume_line(folder: Path) -> str:
     """The command that takes a run up again."""
-    return shlex.join(["maskbench", "run", "--out", str(folder)])
+    return command("run", "--out", folder)
 
 
 @contextmanager
@@ -113,17 +118,17 @@ def print_ending(summary: Summary, folder: Path) -> None:
     from maskbench.report.terminal import bars, line, show
 
     console = stdout()
-    shown = ending(Alone(summary), shlex.join(["maskbench", "score", str(folder)]), console.width)
+    shown = ending(Alone(summary), command("score", folder), console.width)
     show(shown.opening, console)
     if shown.bars:
         console.print(Group(Text(), bars(shown.bars, console)))
         show(shown.below, console)
-    last, command = line(shown.last), shlex.join(["maskbench", "report", str(folder)])
-    beside = last.cell_len + len(command) + 3 <= console.width
+    last, further = line(shown.last), command("report", folder)
+    beside = last.cell_len + len(further) + 3 <= console.width
     console.print()
     if not beside:
-        console.print(f"To look further: {command}", soft_wrap=True)
-    console.print(Text.assemble(last, f"   {command}") if beside else last)
+        console.print(f"To look further: {further}", soft_wrap=True)
+    console.print(Text.assemble(last, f"   {further}") if beside else last)
 
 
 def print_summary(summary: Summary, form: Form = "text") -> None:

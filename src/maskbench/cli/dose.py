@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from maskbench.cli.asked import layer_numbers, new
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
+    command,
     environment,
     interruptible,
     print_blocks,
@@ -59,11 +59,7 @@ class Doses:
     strengths: Annotated[
         str | None,
         option(
-            "LIST",
-            "From:to:step, or numbers with commas.",
-            default=_STRENGTHS,
-            allow_leading_hyphen=True,
-            group=_DOSES,
+            "LIST", "From:to:step, or numbers with commas.", default=_STRENGTHS, allow_leading_hyphen=True, group=_DOSES
         ),
     ] = None
     adapter: Annotated[
@@ -78,19 +74,13 @@ class Doses:
     alphas: Annotated[
         str | None,
         option(
-            "LIST",
-            "How many times the adapter's effect.",
-            default=_ALPHAS,
-            allow_leading_hyphen=True,
-            group=_DOSES,
+            "LIST", "How many times the adapter's effect.", default=_ALPHAS, allow_leading_hyphen=True, group=_DOSES
         ),
     ] = None
     prompts: Annotated[
         str | None,
         option(
-            "NAMES",
-            f"Developers' system prompts with commas between: {', '.join(LIBRARY)}, or files.",
-            group=_DOSES,
+            "NAMES", f"Developers' system prompts with commas between: {', '.join(LIBRARY)}, or files.", group=_DOSES
         ),
     ] = None
     prompt_on_beliefs: Annotated[bool, flag("Put prompts on belief questions, too.", group=_DOSES)] = False
@@ -124,8 +114,7 @@ class Splits:
         option("X", "What accuracy and the share of beliefs may lose at a dose that is called honest.", group=_SPLIT),
     ] = 0.05
     statements: Annotated[
-        int,
-        option("N", "Statements a scenario on the test split.", limits=OPTIONS["statements"].limits, group=_SPLIT),
+        int, option("N", "Statements a scenario on the test split.", limits=OPTIONS["statements"].limits, group=_SPLIT)
     ] = 10
 
 
@@ -170,7 +159,7 @@ def dose(
         print_json(data)
     else:
         print_blocks(list(blocks(data)))
-        say(f"\nThe curve is in {out}. As a page: {shlex.join(['maskbench', 'report', str(out)])}")
+        say(f"\nThe curve is in {out}. As a page: {command('report', out)}")
     if data["verdict"]["word"] == "not measurable":
         raise SystemExit(TOO_MANY_ERRORS)
 
@@ -189,7 +178,7 @@ def _watching() -> Callable[[str, Path], Display]:
 
 
 def _go_on(out: Path) -> str:
-    return shlex.join(["maskbench", "dose", "--out", str(out)])
+    return command("dose", "--out", out)
 
 
 def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:

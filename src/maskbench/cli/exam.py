@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
-from maskbench.cli.console import environment, interruptible, print_blocks, print_json, put, say, stderr, with_rights
+from maskbench.cli.console import (
+    command,
+    environment,
+    interruptible,
+    print_blocks,
+    print_json,
+    put,
+    say,
+    stderr,
+    with_rights,
+)
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.settings import Settings
@@ -106,11 +115,11 @@ def _examine(
 
 def _line(model: str, folder: Path, given: dict[str, Any]) -> str:
     """The command that takes the exam up again; the judge has to be asked in the same way."""
-    words = ["maskbench", "exam", model, "--out", str(folder)]
+    words = ["exam", model, "--out", str(folder)]
     for name, value in given.items():
         if name.startswith("judge_") or name in ("protocol", "repeat", "short", "stop_early", *_LOCAL):
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-    return shlex.join(words)
+    return command(*words)
 
 
 def _print_forecast(settings: Settings, out: Path | None, repeat: int, short: bool) -> None:

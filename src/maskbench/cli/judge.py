@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +11,17 @@ from cyclopts import Group
 
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
-from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_summary, put, say, stderr, stdout
+from maskbench.cli.console import (
+    TOO_MANY_ERRORS,
+    command,
+    environment,
+    interruptible,
+    print_summary,
+    put,
+    say,
+    stderr,
+    stdout,
+)
 from maskbench.cli.options import SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.plain import plain
@@ -112,7 +121,7 @@ def judge(
         return _print_forecast(folder, settings, chosen, look)
     summary = _judge(folder, settings, chosen, look, rules)
     print_summary(summary)
-    say(f"These verdicts are in {run} as {chosen}. To score by them: {_line('score', run, '--verdicts', chosen)}")
+    say(f"These verdicts are in {run} as {chosen}. To score by them: {command('score', run, '--verdicts', chosen)}")
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
@@ -163,7 +172,7 @@ def _chosen(
         look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
         return name or default_name(settings, look), settings, look
     if name is None or name not in sets:
-        example = _line("judge", folder.path, "--judge", "openai/gpt-4o")
+        example = command("judge", folder.path, "--judge", "openai/gpt-4o")
         known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
     return name, _with(judged_settings(settings, sets[name]), given), sets[name].second or None
@@ -194,12 +203,8 @@ def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, 
 def _go_on(folder: RunFolder, name: str) -> str:
     """The line that takes the set up again; the whole command where it was stopped before it had begun."""
     if name in folder.read().sets:
-        return _line("judge", folder.path, "--name", name)
-    return _line(*sys.argv[1:])
-
-
-def _line(*words: object) -> str:
-    return shlex.join(["maskbench", *map(str, words)])
+        return command("judge", folder.path, "--name", name)
+    return command(*sys.argv[1:])
 
 
 def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None) -> None:

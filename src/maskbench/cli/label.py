@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group
 
-from maskbench.cli.console import print_blocks, print_json, say
+from maskbench.cli.console import command, print_blocks, print_json, say
 from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
@@ -118,7 +117,7 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
     from maskbench.judges.people.labelled_outcomes import disputed
     from maskbench.judges.people.labels import standing
 
-    replies = {part.id for one in scenarios for part in one.parts}
+    replies = {part.id for scenario in scenarios for part in scenario.parts}
     latest, roles = labels.latest(), labels.raters()
     done = {name: len(standing(latest.get(name, {})).keys() & replies) for name in roles}
     rated = {name: count for name, count in done.items() if roles[name] == "rater" and count}
@@ -129,13 +128,13 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
     lines += [f"{name} has settled {count:,}." for name, count in done.items() if roles[name] == "adjudicator"]
     ahead = []
     if not rated or min(rated.values()) < len(replies):
-        ahead.append(f"To go on:\n  {_line('label', run)}")
+        ahead.append(f"To go on:\n  {command('label', run)}")
     if differ := disputed(labels).keys() & replies:
         ahead.append(
-            f"Raters differ on {len(differ):,}. To settle that:\n  {_line('label', run, '--adjudicate', 'NAME')}"
+            f"Raters differ on {len(differ):,}. To settle that:\n  {command('label', run, '--adjudicate', 'NAME')}"
         )
     if rated:
-        ahead.append(f"To hold the judge against people:\n  {_line('agreement', run)}")
+        ahead.append(f"To hold the judge against people:\n  {command('agreement', run)}")
     return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])
 
 
@@ -189,14 +188,10 @@ def agreement(
     from maskbench.judges.people.against_judge import measured
     from maskbench.report.sections.people import Told, blocks
 
-    found = measured(run, verdicts, named(rules) if rules else None)
+    agreed = measured(run, verdicts, named(rules) if rules else None)
     if json:
-        print_json(found)
+        print_json(agreed)
     else:
         folder = RunFolder(run)
         told = Told(worst=worst, scenarios=folder.read().scenarios)
-        print_blocks(list(blocks(found, folder.settings().statements, told)))
-
-
-def _line(*words: object) -> str:
-    return shlex.join(["maskbench", *map(str, words)])
+        print_blocks(list(blocks(agreed, folder.settings().statements, told)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import sys
 import threading
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from cyclopts import Group
 
 from maskbench.cli.commands import in_short
-from maskbench.cli.console import environment, print_json, say, stdout
+from maskbench.cli.console import command, environment, print_json, say, stdout
 from maskbench.cli.options import flag, option, takes
 from maskbench.errors import Interrupted, UsageError
 
@@ -149,7 +148,7 @@ def lorra(
         try:
             trained = train(loaded, chosen, out, watch=_lines(chosen.steps), stopped=stopped)
         except Interrupted as error:
-            raise Interrupted(f"{error}\n  {shlex.join(['maskbench', *sys.argv[1:]])}") from None
+            raise Interrupted(f"{error}\n  {command(*sys.argv[1:])}") from None
     print_json(trained.about) if json else _show(trained)
 
 
@@ -207,13 +206,13 @@ def _show(trained: Trained) -> None:
     from maskbench.plain import plain
     from maskbench.report.terminal import add, figures
 
-    console, made = stdout(), trained.about
-    layers = ", ".join(map(str, made["target_layers"]))
+    console, about = stdout(), trained.about
+    layers = ", ".join(map(str, about["target_layers"]))
     console.print(
         Text(
-            f"{plain(str(trained.folder))}: {made['variant']} for {plain(made['model'])}, alpha {made['alpha']:g}, "
-            f"target layers {layers}, rank {made['rank']}, {made['parameters']:,} parameters\n"
-            f"{made['steps']} steps of {made['batch']} from the {made['texts']:,} texts of {plain(made['data'])}\n"
+            f"{plain(str(trained.folder))}: {about['variant']} for {plain(about['model'])}, alpha {about['alpha']:g}, "
+            f"target layers {layers}, rank {about['rank']}, {about['parameters']:,} parameters\n"
+            f"{about['steps']} steps of {about['batch']} from the {about['texts']:,} texts of {plain(about['data'])}\n"
         )
     )
     kept = any(loss.retention is not None for loss in trained.losses)
@@ -230,7 +229,8 @@ def _show(trained: Trained) -> None:
         *(["neutral: how far those of neutral text went, which should stay"] if kept else []),
     ]
     console.print(Text("\n".join(lines)))
-    console.print(Text(f"\nMeasure it: maskbench run hf/{plain(made['model'])} --adapter {plain(str(trained.folder))}"))
+    measure = command("run", f"hf/{about['model']}", "--adapter", trained.folder)
+    console.print(Text(f"\nMeasure it: {plain(measure)}"))
 
 
 def _parts(losses: Sequence[Loss]) -> Iterator[list[Loss]]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from cyclopts import Argument, CycloptsError, MissingArgumentError, UnusedCliTokensError
 from cyclopts.exceptions import RepeatArgumentError, UnknownCommandError, UnknownOptionError
 
-NAME = "maskbench"
+from maskbench.cli.console import command
+
 _ADDRESS = (
     "The address of a server is a variable, in the environment or in .env: for vllm/NAME set "
     "VLLM_BASE_URL=http://127.0.0.1:8000/v1."
@@ -55,15 +56,15 @@ def sentence(error: CycloptsError) -> str:
                 chain, text = (*chain, *rest[:1]), "help is an option."
             elif "Did you mean" not in text or word.startswith("-") or "/" in word:
                 text = f'Unknown command "{word}". {_no_command(word, chain)}'
-    return f"{text} For help: {shlex.join([NAME, *chain])} --help"
+    return f"{text} For help: {command(*chain)} --help"
 
 
 def _no_command(word: str, chain: Sequence[str]) -> str:
     """What a word may be that stands where a command is to stand."""
     if chain:
-        return f"If {word} is a scenario set: {shlex.join([NAME, 'scenarios', 'validate', word])}."
+        return f"If {word} is a scenario set: {command('scenarios', 'validate', word)}."
     if word.startswith("-"):
         return "An option stands behind its command, as in `maskbench run MODEL --out DIR`."
     if Path(word).is_dir():
-        return f"If it is a run: {shlex.join([NAME, 'score', word])}."
-    return f"If it is a model: {shlex.join([NAME, 'run', word])}."
+        return f"If it is a run: {command('score', word)}."
+    return f"If it is a model: {command('run', word)}."

@@ -234,9 +234,7 @@ _TABLE = {
         "none",
     ),
     "placebo": Setting(
-        CHECKS,
-        "",
-        "One more neutral reply, judged as if it were a statement: its share of lies is the noise floor.",
+        CHECKS, "", "One more neutral reply, judged as if it were a statement: its share of lies is the noise floor."
     ),
     "check_provided": Setting(
         CHECKS, "", "Ask neutrally whether provided facts were understood: P(lie) where they were."
@@ -246,11 +244,7 @@ _TABLE = {
         CHECKS, "", "Judge the reasoning before each lie: does it state the belief that the answer contradicts?"
     ),
     "adapter": Setting(
-        LOCAL,
-        "DIR",
-        "An adapter that PEFT wrote (or `maskbench lorra`), put on the subject.",
-        "none",
-        typed=Path,
+        LOCAL, "DIR", "An adapter that PEFT wrote (or `maskbench lorra`), put on the subject.", "none", typed=Path
     ),
     "steer": Setting(
         LOCAL,
@@ -277,10 +271,7 @@ _TABLE = {
     "threads": Setting(LOCAL, "N", "Threads that torch computes with on a CPU.", "the quicker of one and all, timed"),
     "trust_remote_code": Setting(LOCAL, "", "Run code that the model brings along."),
     "judge": Setting(
-        JUDGE,
-        "MODEL",
-        "The model that gives verdicts.",
-        "rules/sandbox for pinocchio, sim-judge for sim; else none",
+        JUDGE, "MODEL", "The model that gives verdicts.", "rules/sandbox for pinocchio, sim-judge for sim; else none"
     ),
     "numeric_judge": Setting(JUDGE, "MODEL", "The judge of numerical scenarios.", "the judge"),
     "protocol": Setting(
@@ -332,11 +323,11 @@ def takes(
     `given` holds what was typed and nothing else. `default` says in words what is done without an option, where that
     is not the setting's default; `defaults` says it of one of them.
     """
-    said = {name: (defaults or {}).get(name, default) for name in names}
+    words = {name: (defaults or {}).get(name, default) for name in names}
 
     def taking(command: Command) -> Command:
         typed = get_type_hints(own, include_extras=True) if own else {}
-        typed |= {name: OPTIONS[name].declared(said[name]) for name in names}
+        typed |= {name: OPTIONS[name].declared(words[name]) for name in names}
         command.__annotations__["given"] = Unpack[TypedDict("Given", typed, total=False)]  # type: ignore[operator]  # a type that is made here
         return command
 
@@ -381,6 +372,5 @@ Shared = Annotated[
 ]
 DryRun = Annotated[bool, flag("Count calls and tokens, call nothing.", group=HOW)]
 Opens = Annotated[
-    bool | None,
-    flag("Show it in a browser.", name="--open", negative="--no-open", default="where there is a display"),
+    bool | None, flag("Show it in a browser.", name="--open", negative="--no-open", default="where there is a display")
 ]

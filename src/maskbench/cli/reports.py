@@ -20,8 +20,7 @@ from maskbench.runs.disk import create
 def report(
     *runs: Annotated[Path, option("RUN", "Run folders; with several, all are held against the first.")],
     out: Annotated[
-        Path | None,
-        option("FILE", "Where the page goes.", default="RUN/report.html; with several runs ./report.html"),
+        Path | None, option("FILE", "Where the page goes.", default="RUN/report.html; with several runs ./report.html")
     ] = None,
     rules: RulesOfAll = None,
     verdicts: Annotated[str | None, option("NAME", "A verdict set, of every run.", default="each run's own")] = None,
@@ -30,7 +29,7 @@ def report(
         flag(
             "Put scenarios and replies into the page for any set, not only for starter and sandbox. Think before: a "
             "page that is passed on can end in training data, and then the set measures nothing any more (that is what "
-            "a canary in its rows warns of); and its licence may forbid it.",
+            "a canary in its rows warns of); and its licence may forbid it."
         ),
     ] = False,
 ) -> None:
@@ -92,7 +91,7 @@ def view(
         bool,
         flag(
             "Show scenarios and replies of every set, not only of those whose licence allows it. A page that is saved "
-            "and passed on can end in training data, and then the set measures nothing any more.",
+            "and passed on can end in training data, and then the set measures nothing any more."
         ),
     ] = False,
 ) -> None:

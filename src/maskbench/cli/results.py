@@ -5,14 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from maskbench.cli.console import (
-    TOO_MANY_ERRORS,
-    check_form,
-    print_json,
-    print_summary,
-    resume_line,
-    say,
-)
+from maskbench.cli.console import TOO_MANY_ERRORS, check_form, print_json, print_summary, resume_line, say
 from maskbench.cli.options import Format, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from maskbench.cli.asked import EMBEDDED, new, resumed
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
+    command,
     environment,
     hushed,
     interruptible,
@@ -89,8 +89,7 @@ def run(
         option("DIR", "The run's folder; a run that is there goes on.", default="runs/<time>-<subject>-<hash>"),
     ] = None,
     fresh: Annotated[
-        bool,
-        flag("Ask everything anew, as for a new checkpoint under the same name; the run in --out is moved aside."),
+        bool, flag("Ask everything anew, as for a new checkpoint under the same name; the run in --out is moved aside.")
     ] = False,
     adapters: Annotated[
         str | None,
@@ -145,7 +144,7 @@ def _print(summary: Summary, folder: Path, printed: Printed) -> None:
         say(f"The run is in {folder}.")
     elif printed.full:
         print_summary(summary)
-        say(f"The run is in {folder}. To look at it:\n  {shlex.join(['maskbench', 'report', str(folder)])}")
+        say(f"The run is in {folder}. To look at it:\n  {command('report', folder)}")
     else:
         say(f"The run is in {folder}.")
         print_ending(summary, folder)
@@ -213,8 +212,7 @@ def _go_on(folder: Path) -> str:
 
 
 def _whole_command(folder: Path) -> str:
-    out = [] if "--out" in sys.argv else ["--out", str(folder)]
-    return shlex.join(["maskbench", *sys.argv[1:], *out])
+    return command(*sys.argv[1:], *(() if "--out" in sys.argv else ("--out", folder)))
 
 
 def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -> None:

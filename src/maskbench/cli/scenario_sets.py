@@ -36,8 +36,8 @@ def show(
     from maskbench.scenarios import open_set
 
     known = open_set(source, environment())
-    found = [scenario for scenario in known if scenario.task_id == task_id and archetype in (None, scenario.archetype)]
-    if not found:
+    named = [scenario for scenario in known if scenario.task_id == task_id and archetype in (None, scenario.archetype)]
+    if not named:
         of = f" of {archetype}" if archetype else ""
         example = next(iter(known))
         raise ScenarioError(
@@ -45,7 +45,7 @@ def show(
             "they stand in the set's files and in what `maskbench export` writes."
         )
     settings = Settings(subject="any", judge="any", numeric_judge="any", scenarios=source)
-    for scenario in found:
+    for scenario in named:
         print_blocks(list(shown(scenario, settings, load_prompts() if prompts else None)))
 
 

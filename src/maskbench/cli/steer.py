@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from maskbench.cli.console import environment, say, stderr, stdout
+from maskbench.cli.console import command, environment, say, stderr, stdout
 from maskbench.cli.options import option, takes
 from maskbench.errors import UsageError
 
@@ -154,6 +153,6 @@ def _propose(name: str, out: Path, layers: int, adapter: Path | None) -> None:
     """The line that uses the vectors; in which layer steering works best no pair says, so it is to be tried."""
     worn = ["--adapter", str(adapter)] if adapter else []
     steering = ["--steer", str(out), "--layers", str(2 * (layers - 1) // 3)]
-    run = shlex.join(["maskbench", "run", f"hf/{name}", *worn, *steering, "--strength", str(STRENGTH)])
-    dose = shlex.join(["maskbench", "dose", f"hf/{name}", *worn, *steering, "--strengths=-4:4:1", "--out", "doses"])
+    run = command("run", f"hf/{name}", *worn, *steering, "--strength", STRENGTH)
+    dose = command("dose", f"hf/{name}", *worn, *steering, "--strengths=-4:4:1", "--out", "doses")
     say(f"\nWrote {out}. To use it:\n  {run}\nTo choose layers and strength:\n  {dose}")

@@ -62,8 +62,8 @@ def open_set(source: str, environ: Mapping[str, str]) -> ScenarioSet:
         return ScenarioSet(source, (file,), tuple(problems), own=own)
     trouble = "is not a CSV, JSONL or Parquet file" if path.exists() else "is neither a scenario set nor a path"
     raise ScenarioError(
-        f"{source!r} {trouble}.{_meant(source)} Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named after the "
-        "archetypes, or one CSV, JSONL or Parquet file with an archetype column."
+        f"{source!r} {trouble}.{_meant(source)} Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named "
+        "after the archetypes, or one CSV, JSONL or Parquet file with an archetype column."
     )
 
 
