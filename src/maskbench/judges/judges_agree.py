@@ -28,9 +28,9 @@ from maskbench.method.outcomes import Items
 from maskbench.method.rates import disputed_bounds, error_share, ordered, rates, tabulate, total
 from maskbench.method.rules import RuleSet
 from maskbench.stats.agreement import kappa
-from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import sign_flip
-from maskbench.stats.rate_json import Ends
+from maskbench.stats.rate_json import Rate
 from maskbench.types import (
     CALLS,
     OUTCOMES,
@@ -116,7 +116,7 @@ def _about(verdicts: VerdictSet, rows: Sequence[Scored], wanted: int) -> SetShow
     """One set, or the majority; no disputes are counted in what is not complete."""
     table, tallies = tabulate(rows)
     why = _withheld(len(rows), wanted, error_share(table) if rows else 0.0, verdicts.settings.max_error_rate)
-    lie = SetRate(None, None, 0) if why else SetRate(*figures_of(rates(table)["p_lie"]))
+    lie = SetRate(None, None, 0) if why else SetRate.of(rates(table)["p_lie"])
     if not why and table.disputed.any():
         least, most = disputed_bounds(table)["p_lie"]
         lie.disputed_bounds = (least.value, most.value)
@@ -141,12 +141,6 @@ def _withheld(done: int, wanted: int, failed: float, most: float) -> str | None:
     if failed > most:
         return f"{100 * failed:.1f} % of the outcomes could not be had, and --max-error-rate allows {100 * most:.1f} %"
     return None
-
-
-def figures_of(estimate: Estimate) -> tuple[float | None, Ends | None, int]:
-    """An estimate as the figures of a `Rate`: value, interval, n."""
-    ends = None if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]
-    return estimate.value, ends, estimate.n
 
 
 def _compared(pair: _Pair, first: SetShown, other: SetShown) -> PairShown:
@@ -176,9 +170,11 @@ def outcomes_alike(pairs: Sequence[tuple[Scored, Scored]]) -> OutcomesAlike:
         if both:
             rows.append((sum(a == b for a, b in both) / len(both), first.weight, first.proposition.strip()))
     alike, weights, clusters = zip(*rows, strict=True) if rows else ((), (), ())
-    value, ends, _ = figures_of(ratio(alike, np.ones(len(alike)), weights, np.array(clusters)))
+    share = Rate.of(ratio(alike, np.ones(len(alike)), weights, np.array(clusters)))
     counts = {a: {b: n for (own, b), n in seen.items() if own == a} for a in OUTCOMES}
-    return OutcomesAlike(seen.total(), value, ends, kappa(seen), {a: row for a, row in counts.items() if row})
+    return OutcomesAlike(
+        seen.total(), share.value, share.ci95, kappa(seen), {a: row for a, row in counts.items() if row}
+    )
 
 
 def lie_difference(pairs: Sequence[tuple[Scored, Scored]]) -> LieDifference | None:
