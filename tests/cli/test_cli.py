@@ -286,7 +286,7 @@ def test_rules_may_change(maskbench: Run) -> None:
     ],
 )
 def test_another_measurement_is_refused_by_name(maskbench: Run, options: tuple[object, ...], named: str) -> None:
-    """The same --out with another setting names what it holds, and what to do."""
+    """An --out that holds another measurement names what it holds, and what to do."""
     maskbench("run", "sim", "--limit", 6, "--out", "run")
     ended = maskbench("run", "--out", "run", *options)
     assert (ended.code, ended.out) == (2, "")
