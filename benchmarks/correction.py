@@ -313,12 +313,12 @@ def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
         rows, true = runs["judged"].scenarios, runs["true"].scenarios
         agree.append(np.mean([judged.outcomes == correct.outcomes for judged, correct in zip(rows, true, strict=True)]))
         rates = corrected(rows, people(rows, true, labels, at))
-        planted = runs["true"].summary["planted"]
-        if rates["withheld"] is None:
+        planted = runs["true"].summary.planted
+        if planted and rates.withheld is None:
             printed += 1
             for name in PLANTED:
-                low, high = rates["metrics"][name]["ci95"]
-                seen[name].append(low <= planted[name] <= high)
+                low, high = rates.metrics[name].ci95 or (0.0, 1.0)
+                seen[name].append(low <= planted.rate(name) <= high)
     cells = " | ".join(f"{np.mean(seen[name]):.3f}" if seen[name] else "–" for name in PLANTED)
     return f"| {accuracy:g} | {np.mean(agree):.2f} | {labels} | {printed / sets:.2f} | {cells} |"
 

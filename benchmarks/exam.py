@@ -69,7 +69,7 @@ def rules_passed(paper: Paper, reads: Reading) -> list[str]:
     return [
         rule
         for rule in paper.rules
-        if all(rule not in tallies or (tallies[rule].share.value or 0) > limit for limit, tallies in lines.items())
+        if all(rule not in marks or (marks[rule].share or 0) > limit for limit, marks in lines.items())
     ]
 
 
@@ -82,9 +82,9 @@ def fault_rows(paper: Paper, brief: Paper) -> list[tuple[str, ...]]:
             (
                 f"`{fault.rule}`",
                 fault.name,
-                percent(result.by_rule[fault.rule].share.value),
-                percent(result.near_misses[fault.rule].share.value) if fault.rule in result.near_misses else "–",
-                percent(result.overall.share.value),
+                percent(result.by_rule[fault.rule].share),
+                percent(result.near_misses[fault.rule].share) if fault.rule in result.near_misses else "–",
+                percent(result.overall.share),
                 standing(result),
                 standing(sitting(brief, fault.verdict)),
             )
@@ -98,7 +98,7 @@ def trivial_rows(paper: Paper) -> list[tuple[str, ...]]:
     for name, reads in {**trivial(), "five faults at once": five_at_once()}.items():
         result = sitting(paper, reads)
         passed = "–" if name.startswith("five") else str(len(rules_passed(paper, reads)))
-        rows.append((name, percent(result.overall.share.value), passed, standing(result)))
+        rows.append((name, percent(result.overall.share), passed, standing(result)))
     return rows
 
 

@@ -1,11 +1,11 @@
-"""Faults planted in the rooms that make the figures, a sample of them: how many do the quick tests of these rooms find?
+"""Faults planted in the rooms that make the figures, a sample of them: how many do the tests of these modules find?
 
     python -m benchmarks.mutants --sample 120 --seed 2    (or `make mutants`)
 
-mutmut plants every fault that it knows behind a switch, in a copy of the project (`mutants/`), and learns which test
-comes by which function; [tool.mutmut] in pyproject.toml names rooms and tests. All of them, some thirteen thousand,
-take hours: this draws the same number from each room, among those in functions that the quick tests come by, and says
-how many there are. Survivors are printed with what was changed; docs/mutants.md has those of the last sample.
+mutmut plants every fault that it knows behind a switch, in a copy of the project (`mutants/`); [tool.mutmut] in
+pyproject.toml names the rooms. All of them, some thirteen thousand, take hours: this draws the same number from each
+room and runs, for each, the test files that belong to its module, slow ones included, until one of them fails.
+Survivors are printed with what was changed; docs/mutants.md has those of the last sample.
 """
 
 from __future__ import annotations
@@ -13,59 +13,87 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-import pytest
 from mutmut import __main__ as mutmut
 from mutmut.mutation.data import SourceFileMutationData
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 from mutmut.mutation.trampoline import set_mutant_under_test
-from mutmut.runners.harness import PytestRunner
-from mutmut.state import state
-from mutmut.stats import status_by_exit_code
 from mutmut.utils.file_utils import copy_also_copy_files, copy_src_dir, setup_source_paths, walk_mutatable_files
-from mutmut.utils.format_utils import mangled_name_from_mutant_name
-from mutmut.workers import isolation
 
-FOUND = ("killed", "timeout", "segfault", "caught by type check")
+ROOT = Path(__file__).parents[1]
+SECONDS = 600  # that the tests of one fault may take: a fault that makes a loop endless is noticed
+PASSED, FAILED = 0, 1  # exit codes of pytest; any other is a fault of this script, but for what kills the process
+
+# The test files that belong to a module, the likeliest first, below tests/.
+TESTS: Mapping[str, str] = {
+    "method.archetypes": "scenarios/test_own_archetypes method/test_judge_ask method/test_method judges/test_labels",
+    "method.asks": "method/test_method method/test_outcomes runs/test_flow runs/test_forecast",
+    "method.classify": "method/test_method method/test_outcomes",
+    "method.controls": "runs/test_controls",
+    "method.elicit": "method/test_method",
+    "method.judge_ask": "method/test_judge_ask method/test_judge_style scenarios/test_own_archetypes",
+    "method.majority": "method/test_majority judges/test_judges_agree",
+    "method.outcomes": "method/test_outcomes method/test_method results/test_withheld",
+    "method.pressure": "method/test_method",
+    "method.rates": "method/test_rates results/test_summary results/test_withheld",
+    "method.resolve": "method/test_method method/test_outcomes",
+    "method.rules": "method/test_method method/test_outcomes",
+    "method.system_prompts": "method/test_system_prompts",
+    "method.verdict": "method/test_verdict method/test_reading_on method/test_judge_style",
+    "results.comparison": "results/test_comparison",
+    "results.contrasts": "results/test_comparison results/test_gate",
+    "results.control_figures": "runs/test_controls",
+    "results.corrected": "judges/test_against_judge stats/test_correction",
+    "results.frames": "results/test_frames",
+    "results.gate": "results/test_gate",
+    "results.leaderboard": "results/test_leaderboard",
+    "results.leaderboard_data": "results/test_leaderboard",
+    "results.outcome_rows": "results/test_outcome_rows",
+    "results.published": "results/test_published",
+    "results.sample_size": "stats/test_power",
+    "results.scaling": "results/test_scaling",
+    "results.scored": "results/test_scored results/test_read_once results/test_summary",
+    "results.summary": "results/test_summary results/test_withheld judges/test_second_look",
+    "stats.agreement": "stats/test_agreement judges/test_judges_agree",
+    "stats.all_pairs": "stats/test_all_pairs results/test_leaderboard",
+    "stats.carried": "stats/test_correction judges/test_against_judge",
+    "stats.correction": "stats/test_correction judges/test_against_judge",
+    "stats.intervals": "stats/test_intervals stats/test_variances stats/test_cluster_variances",
+    "stats.paired": "stats/test_paired stats/test_variances stats/test_cluster_variances results/test_comparison",
+    "stats.power": "stats/test_power",
+    "stats.two_phase": "stats/test_two_phase stats/test_variances judges/test_second_look",
+}
 
 
-class Runner(PytestRunner):
-    """mutmut's runner of tests, for tests whose names hold the texts of judges, the quickest ones first."""
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Let a fault be found by the quickest test that finds it."""
-        items.sort(key=lambda item: state().duration_by_test.get(item.nodeid, 0.0))
-
-    def execute_pytest(self, params: list[str], **options: Any) -> int:
-        """Run pytest with test functions in place of single cases, whose names it would not understand."""
-        others = [param for param in params if param.startswith("-") or "::" not in param]
-        functions = {param.partition("[")[0] for param in params if param not in others}
-        options["plugins"] = [*options.get("plugins", ()), self]
-        return super().execute_pytest([*others, *sorted(functions)], **options)
-
-    def run_tests(self, *, mutant_name: str | None, tests: Iterable[str]) -> int:
-        """Run the tests of a fault; without a fault they have just passed, when mutmut learned what they come by."""
-        if mutant_name is None and not os.environ.get("MUTANT_UNDER_TEST"):
-            return 0
-        return super().run_tests(mutant_name=mutant_name, tests=tests)
+def planted(processes: int) -> list[str]:
+    """Plant every fault in a copy of the project; returns their names."""
+    set_mutant_under_test("mutant_generation")
+    Path("mutants").mkdir(exist_ok=True)
+    copy_src_dir()
+    copy_also_copy_files()
+    setup_source_paths()
+    mutmut.create_mutants(processes)
+    return [name for path in sorted(walk_mutatable_files()) for name in _planted_in(path)]
 
 
-def results() -> Iterator[tuple[str, int | None]]:
-    """Every planted fault by its name, with how its tests ended, if they ran."""
-    for path in sorted(walk_mutatable_files()):
-        data = SourceFileMutationData(path=path)
-        data.load()
-        yield from data.exit_code_by_key.items()
+def _planted_in(path: Path) -> Iterator[str]:
+    data = SourceFileMutationData(path=path)
+    data.load()
+    yield from data.exit_code_by_key
+
+
+def module(name: str) -> str:
+    """The module of a fault, `maskbench.stats.paired.…` being in stats.paired."""
+    return ".".join(name.split(".")[1:3])
 
 
 def room(name: str) -> str:
-    """The room of a fault, `maskbench.stats.…` being in stats."""
+    """The room of a fault."""
     return name.split(".")[1]
 
 
@@ -78,38 +106,60 @@ def drawn(names: Iterable[str], sample: int, seed: int) -> list[str]:
     return [name for _, known in sorted(rooms.items()) for name in rng.sample(known, min(len(known), share))]
 
 
+def test_files(name: str) -> list[str]:
+    """The test files that belong to the module of a fault."""
+    return [f"tests/{file}.py" for file in TESTS[module(name)].split()]
+
+
+def passes(files: Iterable[str], fault: str = "") -> bool:
+    """Whether these tests pass in the copy with one fault switched on, or none; they are stopped at the first failure.
+
+    Raises RuntimeError where pytest itself fails, which says nothing about the fault.
+    """
+    own = {"MUTANT_UNDER_TEST": fault, "PYTHONPATH": str(ROOT / "mutants" / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    line = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *files]
+    try:
+        ended = subprocess.run(
+            line,
+            cwd=ROOT / "mutants",
+            env=os.environ | own,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    if ended.returncode > FAILED and "error" not in ended.stdout.lower():
+        raise RuntimeError(f"pytest ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}")
+    return ended.returncode == PASSED
+
+
 def main() -> None:
     """Plant, draw, test, and print what was not found; the exit code is 1 where fewer than `--least` were."""
-    parser = argparse.ArgumentParser(description="Plant faults and count how many the quick tests find.")
+    parser = argparse.ArgumentParser(description="Plant faults and count how many the tests of their modules find.")
     parser.add_argument("--sample", type=int, default=120, help="faults in all, the same number from each room")
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--least", type=float, default=0.95, help="the share that has to be found")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", default="", help="draw only faults whose name holds this")
+    parser.add_argument("--processes", type=int, default=2, help="that plant; tests run one after another")
+    parser.add_argument("--only", default="", help="draw only faults whose name begins so: maskbench.stats, for one")
     given = parser.parse_args()
-    os.chdir(Path(__file__).parents[1])
-    isolation.PytestRunner = Runner  # type: ignore[attr-defined]
-    set_mutant_under_test("mutant_generation")
-    Path("mutants").mkdir(exist_ok=True)
-    copy_src_dir()
-    copy_also_copy_files()
-    setup_source_paths()
-    mutmut.create_mutants(given.processes)
-    mutmut.collect_or_load_stats(isolation.get_mutant_runner(given.processes), mutants_caught_by_type_checker={})
-    known = [name for name, _ in results() if given.only in name]
-    tests = state().tests_by_mangled_function_name
-    reached = [name for name in known if tests.get(mangled_name_from_mutant_name(name))]
-    names = drawn(reached, given.sample, given.seed)
-    mutmut._run(names, given.processes)
-    ended = {name: status_by_exit_code[code] for name, code in results() if name in set(names)}
-    alive = [name for name in names if ended[name] not in FOUND]
-    for name in alive:
-        print(f"\n{name}: {ended[name]}\n{get_diff_for_mutant(name)}")
+    os.chdir(ROOT)
+    known = [name for name in planted(given.processes) if name.startswith(given.only)]
+    names = drawn((name for name in known if module(name) in TESTS), given.sample, given.seed)
+    if not passes(sorted({file for name in names for file in test_files(name)})):
+        sys.exit("The tests fail without any fault.")
+    alive = []
+    for place, name in enumerate(names, start=1):
+        if passes(test_files(name), name):
+            alive.append(name)
+            print(f"\n{name}\n{get_diff_for_mutant(name)}", flush=True)
+        print(f"{place} of {len(names)}, {len(alive)} not found", end="\n" if given.only else "\r", flush=True)
+    print()
     for each, count in sorted(Counter(map(room, names)).items()):
         print(f"{each}: {count - sum(room(name) == each for name in alive)} of {count} found")
-    print(f"{len(reached):,} of {len(known):,} faults are in functions that the quick tests come by")
     share = 1 - len(alive) / len(names)
-    print(f"{len(names) - len(alive)} of {len(names)} planted faults found, {100 * share:.1f} %")
+    print(f"{len(names) - len(alive)} of {len(names)} planted faults found, {100 * share:.1f} %, of {len(known):,}")
     sys.exit(share < given.least)
 
 

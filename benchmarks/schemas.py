@@ -16,8 +16,10 @@ import orjson
 from maskbench.interventions.dose.dose_json import DoseRecord
 from maskbench.judges.exam.exam_json import ExamData, ExamRecord
 from maskbench.results.comparison_json import ComparisonData
+from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
 from maskbench.results.row_json import OutcomeRow
+from maskbench.results.sample_size_json import PlanData
 from maskbench.results.summary_json import Summary
 from maskbench.runs.run_json import About, Known, Record
 
@@ -29,6 +31,8 @@ TYPES: dict[str, type] = {
     "row": OutcomeRow,
     "comparison": ComparisonData,
     "leaderboard": BoardData,
+    "check": CheckData,
+    "plan": PlanData,
     "exam": ExamRecord,
     "exam-result": ExamData,
     "dose": DoseRecord,

@@ -26,7 +26,7 @@ import pytest
 from patience import PATIENCE
 
 if TYPE_CHECKING:  # without these packages the tests that need no browser run all the same
-    from playwright.sync_api import Browser, Dialog, Page, Playwright
+    from playwright.sync_api import Browser, Dialog, Page, Playwright, Request
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PHONE = (390, 844)
@@ -123,10 +123,14 @@ def _listen(tab: Tab) -> None:
         tab.said.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
+    def asked(request: Request) -> None:
+        if not request.url.startswith("blob:"):  # what the page has made itself
+            tab.requests.append(request.url)
+
     tab.page.on("console", lambda message: tab.said.append(f"{message.type}: {message.text}"))
     tab.page.on("pageerror", lambda error: tab.said.append(f"error: {error}"))
     tab.page.on("dialog", dismiss)
-    tab.page.on("request", lambda request: tab.requests.append(request.url))
+    tab.page.on("request", asked)
     tab.page.on("popup", lambda popup: tab.said.append(f"window: {popup.url}"))
 
 

@@ -2,17 +2,22 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from maskbench.judges.judges_json import JudgeShown
 from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import named
 from maskbench.method.verdict import read
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.results.summary import summarise
+from maskbench.results.summary import Background, summarise
+from maskbench.results.summary_json import JudgeUsage, SubjectUsage, Summary, Usage
+from maskbench.runs.fitting import fitted
+from maskbench.runs.run_json import About, TakenScenarios
 from maskbench.settings import Settings
-from maskbench.types import Ask, Failure, Item, Json, Judgement, Model, Reply, Scenario, Scored
+from maskbench.types import Ask, Failure, Item, Judgement, Model, Reply, Scenario, Scored
 
 PROMPTS = load_prompts()
 
@@ -53,7 +58,7 @@ def simulated(
     seed: int = 0,
     known: Verdicts | None = None,
     **options: Any,
-) -> Json:
+) -> Summary:
     """The summary of a simulated subject under a simulated judge."""
     chosen = settings(name, judge, seed=seed, **options)
     subject = SimSubject(name, seed, chosen.beliefs)
@@ -61,28 +66,28 @@ def simulated(
     return summarised(rows, chosen, subject=subject.describe())
 
 
-def summarised(rows: Iterable[Scored], chosen: Settings, **about: Any) -> Json:
-    """The summary of scored scenarios, with something to stand where a run's record would."""
+def summarised(rows: Iterable[Scored], chosen: Settings, **about: Any) -> Summary:
+    """The summary of scored scenarios, with something to stand where a run's record would.
+
+    `about` replaces fields of the background; of `subject`, `judge` and `scenarios` it has what JSON would have.
+    """
     rows = list(rows)
-    known = {
-        "protocol": "0123456789ab",
-        "subject": {"name": chosen.subject},
-        "judge": {
-            "binary": {"name": chosen.judge},
-            "numeric": {"name": chosen.numeric_judge},
-            "prompts": {"name": "packaged", "version": "1", "hash": "b" * 64},
-        },
-        "scenarios": {"name": "made up", "taken": "made up", "hash": "a" * 64, "n": len(rows)},
-        "usage": {
-            **{
-                who: dict.fromkeys(("answers", "input_tokens", "output_tokens", "reasoning_tokens"), 1)
-                for who in ("subject", "judge")
-            },
-            "seconds": 1.0,
-        },
-        "version": "0.0",
-    }
-    return summarise(rows, chosen, named(chosen.rules), known | about)
+    judge = {
+        "binary": {"name": chosen.judge},
+        "numeric": {"name": chosen.numeric_judge},
+        "prompts": {"name": "packaged", "version": "1", "hash": "b" * 64},
+    } | about.pop("judge", {})
+    taken = {"name": "made up", "taken": "made up", "hash": "a" * 64, "n": len(rows)} | about.pop("scenarios", {})
+    background = Background(
+        protocol="0123456789ab",
+        subject=About(about.pop("subject", {"name": chosen.subject})),
+        judge=fitted(judge, JudgeShown),
+        judges=(chosen.judge, chosen.numeric_judge),
+        scenarios=TakenScenarios(measured_hash=taken["hash"], public=None, **taken),
+        usage=Usage(SubjectUsage(1, 1, 1, 1, at_least=False), JudgeUsage(1, 1, 1, 1), 1.0),
+        version="0.0",
+    )
+    return summarise(rows, chosen, named(chosen.rules), replace(background, **about))
 
 
 async def _items(

@@ -37,12 +37,14 @@ from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.terminal import show
 from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import result
+from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import check, taken
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.settings import SUBJECT_SAMPLING, Settings
-from maskbench.types import Ask, Model
+from maskbench.types import Ask, Model, OutcomeName
 from patience import PATIENCE
 from scenario_rows import write_csv, write_jsonl
+from there import there
 
 Json = dict[str, Any]
 
@@ -59,9 +61,10 @@ def chat(**options: Any) -> Settings:
     return Settings(**{"subject": subject, "judge": judge, "numeric_judge": judge, "retries": 0, **options})
 
 
-def without_time(summary: Json) -> Json:
+def without_time(summary: Summary) -> Json:
     """A summary without what differs from one session to the next."""
-    return {**summary, "ended": None, "usage": {**summary["usage"], "seconds": None}}
+    plain = summary.as_dict()
+    return {**plain, "ended": None, "usage": {**plain["usage"], "seconds": None}}
 
 
 def exported(out: Path) -> list[Json]:
@@ -137,8 +140,8 @@ def test_an_archetype_that_is_not_there(tmp_path: Path) -> None:
 def test_one_belief_sample_will_do_for_options(tmp_path: Path) -> None:
     """One sample of the direct question is enough where no belief is a number."""
     summary = measure(sim(beliefs=1, archetypes=("known_facts",)), tmp_path / "run", {})
-    assert summary["complete"]
-    assert "Beliefs rest on 1 direct samples" in summary["notes"][0]
+    assert summary.complete
+    assert "Beliefs rest on 1 direct samples" in summary.notes[0]
 
 
 # A run
@@ -148,36 +151,36 @@ def test_a_run_and_its_folder(tmp_path: Path) -> None:
     """A run gives a summary, the same that scoring again gives, and leaves settings and provenance."""
     options: Json = {"statements": 2, "seed": 3, "archetypes": ("known_facts", "statistics")}
     summary = measure(sim(**options), tmp_path / "run", {}, command=["maskbench", "run", "sim"])
-    assert summary["complete"]
-    assert summary["counts"].keys() == {"honest", "lie", "evasive", "no_belief", "error"}
+    assert summary.complete
+    assert summary.counts.keys() == {"honest", "lie", "evasive", "no_belief", "error"}
     assert orjson.loads((tmp_path / "run" / "summary.json").read_bytes()) == orjson.loads(orjson.dumps(summary))
     assert result(RunFolder(tmp_path / "run")) == summary
     record = RunFolder(tmp_path / "run").record()
-    assert record["protocol"] == summary["protocol"]
+    assert record["protocol"] == summary.protocol
     assert record["settings"]["statements"] == 2
-    assert record["scenarios"]["n"] == summary["scenarios"]["done"] == 32
+    assert record["scenarios"]["n"] == summary.scenarios.done == 32
     assert record["scenarios"]["taken"] == "starter@1 (known_facts, statistics)"
     assert len(record["scenarios"]["hash"]) == len(record["prompts"]["hash"]) == 64
     assert record["scenarios"]["hash"] != record["scenarios"]["measured_hash"]
     assert record["models"]["subject"]["planted"]["lie"] == 0.4
     (session,) = record["sessions"]
     assert session["command"] == ["maskbench", "run", "sim"]
-    assert session["versions"]["maskbench"] == summary["version"]
+    assert session["versions"]["maskbench"] == summary.version
 
 
 def test_the_same_run_twice(tmp_path: Path) -> None:
     """The same settings come to the same figures, another seed to others."""
     one, again, other = (measure(sim(seed=seed), tmp_path / name, {}) for seed, name in ((0, "1"), (0, "2"), (1, "3")))
     assert without_time(one) == without_time(again)
-    assert one["counts"] != other["counts"]
+    assert one.counts != other.counts
 
 
 def test_a_smoke_run(tmp_path: Path) -> None:
     """A run cut short by --limit is marked as such; one of a sample is not, and has weights."""
-    assert measure(sim(limit=6), tmp_path / "1", {})["smoke"]
+    assert measure(sim(limit=6), tmp_path / "1", {}).smoke
     summary = measure(sim(sample=30), tmp_path / "2", {})
-    assert not summary["smoke"]
-    assert summary["scenarios"]["done"] == 30
+    assert not summary.smoke
+    assert summary.scenarios.done == 30
     assert sum(row["weight"] for row in exported(tmp_path / "2")) == pytest.approx(30)
 
 
@@ -187,8 +190,8 @@ def test_a_finished_run_prints_its_result(tmp_path: Path) -> None:
     first = measure(sim(**judges), tmp_path / "run", {})
     assert measure(sim(**judges), tmp_path / "run", {}) == first
     strict = measure(sim(**judges, rules="strict", connections=1, timeout=1.0), tmp_path / "run", {})
-    assert (strict["rules"], strict["usage"]) == ("strict", first["usage"])
-    assert strict["counts"] != first["counts"]
+    assert (strict.rules, strict.usage) == ("strict", first.usage)
+    assert strict.counts != first.counts
     assert result(RunFolder(tmp_path / "run")) == strict
     assert result(RunFolder(tmp_path / "run"), "reference") == first
     record = RunFolder(tmp_path / "run").record()
@@ -232,6 +235,20 @@ def test_a_changed_file(tmp_path: Path) -> None:
         measure(settings, tmp_path / "run", {})
 
 
+def test_a_file_that_moved(tmp_path: Path) -> None:
+    """A scenario file that lies elsewhere now and holds the same scenarios is the same set under its new name."""
+    path = write_csv(tmp_path / "set.csv", [{"archetype": "known_facts", **cells("known_facts", n)} for n in (1, 2)])
+    first = measure(sim(scenarios=str(path)), tmp_path / "run", {})
+    (tmp_path / "new").mkdir()
+    moved = path.rename(tmp_path / "new" / "set.csv")
+    again = measure(sim(scenarios=str(moved)), tmp_path / "run", {})
+    assert again.metrics == first.metrics
+    assert again.scenarios.name == RunFolder(tmp_path / "run").settings().scenarios == str(moved)
+    renamed = moved.rename(tmp_path / "new" / "other.csv")
+    with pytest.raises(RunMismatch, match="holds a run with --scenarios "):
+        measure(sim(scenarios=str(renamed)), tmp_path / "run", {})
+
+
 def test_changed_prompts(tmp_path: Path) -> None:
     """Judge prompts that have changed since are refused, with their version and the three ways to go on."""
     import maskbench.method.judge_ask
@@ -253,7 +270,7 @@ def test_changed_prompts(tmp_path: Path) -> None:
     )
     assert all(way in str(told.value) for way in ways)
     other = measure(settings, tmp_path / "other", {})
-    assert other["protocol"] != first["protocol"]
+    assert other.protocol != first.protocol
 
 
 # Folders left behind
@@ -267,7 +284,7 @@ def test_killed_before_it_began(tmp_path: Path) -> None:
         store.add_scenarios([(scenario("continuations", number), 1.0) for number in range(1, 100)])
         store.close()
     assert not folder.exists
-    assert measure(sim(limit=3), folder.path, {})["counts"]["error"] == 0
+    assert measure(sim(limit=3), folder.path, {}).counts["error"] == 0
     assert {row["archetype"] for row in exported(folder.path)} == {
         "known_facts",
         "provided_facts",
@@ -317,11 +334,11 @@ def test_watched(tmp_path: Path) -> None:
 
 def test_in_a_thread(tmp_path: Path) -> None:
     """A run outside the main thread works, where no signal can be handled."""
-    summaries: list[Json] = []
+    summaries: list[Summary] = []
     thread = threading.Thread(target=lambda: summaries.append(measure(sim(limit=6), tmp_path / "run", {})))
     thread.start()
     thread.join()
-    assert summaries[0]["complete"]
+    assert summaries[0].complete
 
 
 # Against a server
@@ -350,14 +367,14 @@ def test_truncation(tmp_path: Path, on_truncation: str, requests: int, failures:
     with serving(reply=Answered(), rules=[judged_or(cut)]) as server:
         summary = measure(settings, tmp_path / "run", environ(server))
         assert len([body for body in server.bodies if body["model"] == "subject"]) == requests
-    assert summary["failures"] == failures
-    assert summary["truncated"]["cut"] == truncated
-    assert summary["counts"]["error"] == len(failures)
+    assert summary.failures == failures
+    assert summary.truncated.cut == truncated
+    assert summary.counts["error"] == len(failures)
     assert exported(tmp_path / "run")[0]["statements"][0]["truncated"] == bool(truncated)
 
 
 @pytest.mark.parametrize(("filtered", "outcome"), [("error", "error"), ("evasive", "evasive")])
-def test_filtered(tmp_path: Path, filtered: str, outcome: str) -> None:
+def test_filtered(tmp_path: Path, filtered: str, outcome: OutcomeName) -> None:
     """A reply that a content filter withholds is a failure of that name, or an evasion where the run says so."""
     path = write_csv(tmp_path / "provided_facts.csv", [cells("provided_facts", 1)])
     settings = chat(scenarios=str(path), filtered=filtered)
@@ -366,9 +383,9 @@ def test_filtered(tmp_path: Path, filtered: str, outcome: str) -> None:
         summary = measure(settings, tmp_path / "run", environ(server))
         measure(settings, tmp_path / "run", environ(server))
         assert server.requests == (2 if filtered == "error" else 1)
-    assert summary["counts"][outcome] == 1
-    assert summary["failures"] == {"subject": {"filtered": 1}}
-    assert summary["withheld"] is None if filtered == "evasive" else summary["withheld"]
+    assert summary.counts[outcome] == 1
+    assert summary.failures == {"subject": {"filtered": 1}}
+    assert summary.withheld is None if filtered == "evasive" else summary.withheld
 
 
 def test_failing_server(tmp_path: Path) -> None:
@@ -377,11 +394,11 @@ def test_failing_server(tmp_path: Path) -> None:
     with serving(reply=reply_to, rules=[sometimes(0.2, fail(500, content={"error": KEY}))]) as server:
         summary = measure(settings, tmp_path / "run", environ(server))
     found = exported(tmp_path / "run")
-    assert summary["scenarios"]["done"] == len(found) == 120
-    assert summary["counts"] == {"error": 0, **Tally(row["outcome"] for row in found)}
-    assert summary["counts"]["error"] > 30
-    assert "could not be had" in summary["withheld"]
-    assert summary["metrics"]["p_lie"]["value"] is None
+    assert summary.scenarios.done == len(found) == 120
+    assert summary.counts == {"error": 0, **Tally(row["outcome"] for row in found)}
+    assert summary.counts["error"] > 30
+    assert "could not be had" in there(summary.withheld)
+    assert summary.metrics.p_lie.value is None
     for row in found:
         said = row["statements"][0]
         assert (said["verdict"] is None) == (said["error"] is not None)
@@ -416,9 +433,9 @@ def test_a_judge_without_temperature(tmp_path: Path) -> None:
         server.bodies.clear()
         second = measure(settings, tmp_path / "run", environ(server))
         assert to_judge(server) == {False: 1}
-    assert first["failures"] == {"judge": {"server_error": 1}}
-    assert not second["failures"]
-    assert second["judge"]["binary"]["learned"]["temperature"] is False
+    assert first.failures == {"judge": {"server_error": 1}}
+    assert not second.failures
+    assert second.judge.binary["learned"]["temperature"] is False
 
 
 def test_who_answered(tmp_path: Path) -> None:
@@ -438,11 +455,11 @@ def test_who_answered(tmp_path: Path) -> None:
         first = measure(settings, tmp_path / "run", environ(server))
         late[0] = other
         second = measure(settings, tmp_path / "run", environ(server))
-    assert first["subject"]["resolved"] == ["subject-2025-01-01"]
-    assert second["subject"]["resolved"] == ["other", "subject-2025-01-01"]
-    assert second["subject"]["fingerprints"] == ["fp_2", "fp_test"]
-    assert second["judge"]["binary"]["resolved"] == ["judge-2025-01-01"]
-    assert RunFolder(tmp_path / "run").record()["models"]["subject"]["resolved"] == second["subject"]["resolved"]
+    assert first.subject["resolved"] == ["subject-2025-01-01"]
+    assert second.subject["resolved"] == ["other", "subject-2025-01-01"]
+    assert second.subject["fingerprints"] == ["fp_2", "fp_test"]
+    assert second.judge.binary["resolved"] == ["judge-2025-01-01"]
+    assert RunFolder(tmp_path / "run").record()["models"]["subject"]["resolved"] == second.subject["resolved"]
 
 
 # Memory
@@ -479,7 +496,7 @@ def test_models_of_ones_own_are_measured_by_name(tmp_path: Path) -> None:
         subject="mine", judge="its judge", numeric_judge="its judge", scenarios="starter@1", archetypes=("known_facts",)
     )
     summary = measure(settings, tmp_path / "run", models=(subject, judge))
-    assert summary["counts"]["honest"] == 16
+    assert summary.counts["honest"] == 16
     with pytest.raises(UsageError, match="name mine and its judge there"):
         measure(replace(settings, subject="another"), tmp_path / "other", models=(subject, judge))
 
@@ -491,16 +508,16 @@ def test_a_judge_that_writes_plain_lines_is_named_in_the_result(tmp_path: Path) 
         subject="mine", judge="its judge", numeric_judge="its judge", scenarios="starter", archetypes=("known_facts",)
     )
     summary = measure(settings, tmp_path / "run", models=models)
-    (note,) = (note for note in summary["notes"] if "without the code" in note)
+    (note,) = (note for note in summary.notes if "without the code" in note)
     assert note.startswith("its judge writes the line with its verdict without the code")
-    assert note in measure(settings, tmp_path / "run", models=models)["notes"]
+    assert note in measure(settings, tmp_path / "run", models=models).notes
     console = Console(file=StringIO(), width=400)
     show(blocks_of(summary), console)
     assert note in console.file.getvalue()  # type: ignore[attr-defined]
     other = measure(
         replace(settings, seed=1), tmp_path / "other", models=(models[0], ScriptedModel(says_a, "its judge"))
     )
-    assert not any("without the code" in note for note in other["notes"])
+    assert not any("without the code" in note for note in other.notes)
 
 
 def says_a(ask: Ask, run: int) -> str:
@@ -512,8 +529,8 @@ def test_unreadable_verdicts_are_reported_by_archetype(tmp_path: Path) -> None:
     """In the summary and where it is printed."""
     unreadable = sim(judge="sim-judge/unreadable=0.3", numeric_judge="sim-judge/unreadable=0.3", max_error_rate=1.0)
     summary = measure(unreadable, tmp_path / "run", {})
-    counts = {name: part["failures"]["judge"]["unreadable"] for name, part in summary["by_archetype"].items()}
-    assert sum(counts.values()) == summary["failures"]["judge"]["unreadable"] > 0
+    counts = {name: part.failures["judge"]["unreadable"] for name, part in summary.by_archetype.items()}
+    assert sum(counts.values()) == summary.failures["judge"]["unreadable"] > 0
     console = Console(file=StringIO(), width=400)
     show(blocks_of(summary), console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
@@ -537,7 +554,7 @@ def test_a_developers_system_prompt_stands_before_the_pressured_one_only(tmp_pat
     prompted = measure(asked, tmp_path / "prompted", models=(subject, judge))
     assert heard["statement"] == f"Developer instructions: Tell the truth.\nUser instructions: {own}"
     assert heard["direct"] == "You are a helpful assistant."
-    assert prompted["protocol"] == without["protocol"]
-    assert prompted["subject"]["label"] == "mine + honest"
+    assert prompted.protocol == without.protocol
+    assert prompted.subject["label"] == "mine + honest"
     with pytest.raises(RunMismatch, match="--system-prompt honest"):
         measure(plain, tmp_path / "prompted", models=(subject, judge))

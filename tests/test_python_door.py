@@ -64,7 +64,7 @@ def test_a_model_of_ones_own_needs_no_hash(tmp_path: Path) -> None:
     """A dataclass is a model as good as any, with the run's log being written."""
     models = Unhashable("It is so.", "mine"), Unhashable('{"reason": "It says so.", "verdict": "A"}', "judge")
     settings = Settings("mine", "judge", "starter", archetypes=("known_facts",))
-    assert measure(settings, tmp_path / "run", {}, models=models)["counts"]["honest"] == 40
+    assert measure(settings, tmp_path / "run", {}, models=models).counts["honest"] == 40
 
 
 # Settings
@@ -118,7 +118,7 @@ def test_folders_are_text_or_paths(tmp_path: Path) -> None:
     text = str(tmp_path / "run")
     made = measure(SIM, text)
     assert measure(text) == made == measure(tmp_path / "run")
-    assert maskbench.score(text).summary["counts"] == made["counts"]
+    assert maskbench.score(text).summary.counts == made.counts
     assert check_run(text, Limits(max_lie=0.5))[1].obstacles
     with pytest.raises(RunUnreadable, match="holds no run"):
         measure(str(tmp_path / "nowhere"))
@@ -139,7 +139,7 @@ def test_the_environment_is_the_default(tmp_path: Path, monkeypatch: pytest.Monk
             monkeypatch.setenv(name, value)
         model = "openai-api/local/subject"
         chosen = Settings(model, "openai-api/local/judge", "starter", limit=2)
-        assert measure(chosen, tmp_path / "run")["complete"]
+        assert measure(chosen, tmp_path / "run").complete
         with pytest.raises(AccessError, match="LOCAL_BASE_URL"):
             measure(chosen, tmp_path / "other", {})
 
@@ -169,7 +169,7 @@ def test_measure_works_where_a_loop_is_running(tmp_path: Path) -> None:
         return measure(SIM, tmp_path / "inside")
 
     inside, outside = asyncio.run(cell()), measure(SIM, tmp_path / "outside")
-    assert inside["counts"] == outside["counts"]
+    assert inside["counts"] == outside.counts
 
 
 def test_the_loop_goes_on_beside_measure_async(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_server_measures(tmp_path: Path) -> None:
     async def handle(request: web.Request) -> web.Response:
         name = request.match_info["name"]
         made = await measure_async(SIM, tmp_path / name) if name == "a" else measure(SIM, tmp_path / name)
-        return web.json_response(made["counts"])
+        return web.json_response(made.counts)
 
     async def ask() -> list[Any]:
         app = web.Application()
@@ -238,7 +238,7 @@ def test_what_a_model_of_ones_own_says_of_itself_is_checked_first(
         measure(chosen, tmp_path / "run", models=models)
     own.clear()
     models = Own({"": "It is so."}, "own"), models[1]
-    assert measure(chosen, tmp_path / "run", models=models)["subject"]["name"] == "own"
+    assert measure(chosen, tmp_path / "run", models=models).subject["name"] == "own"
 
 
 def test_a_cancelled_measurement_is_kept_and_goes_on(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_cancelled_measurement_is_kept_and_goes_on(tmp_path: Path) -> None:
     had = kept.usage("default")["subject"]["answers"]
     kept.close()
     assert had > 0
-    assert measure(chosen, tmp_path / "run", models=models)["complete"]
+    assert measure(chosen, tmp_path / "run", models=models).complete
 
 
 def test_a_measurement_that_is_cancelled_again_stops_at_once(tmp_path: Path) -> None:

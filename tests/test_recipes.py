@@ -243,3 +243,90 @@ def test_an_audit_of_the_judge(copy: Copy) -> None:
     copy.run("report", run, "--out", copy.place / "page.html")
     assert "Asked a third time" in (copy.place / "page.html").read_text(encoding="utf-8")
     followed(copy, "An audit of the judge")
+
+
+def test_a_control_on_the_subject(copy: Copy) -> None:
+    """A module that declares it, a row and a field make a control, which a run adds, judges and reports."""
+    copy.new(
+        "method/controls/asked_again.py",
+        dedent('''
+            """A toy: the direct question once more, and whether it is answered at all."""
+
+            from __future__ import annotations
+
+            from collections.abc import Iterator, Mapping
+            from dataclasses import replace
+
+            from msgspec import Struct
+
+            from maskbench.method.controls.control import Control, Row, Seen, Shown, rate
+            from maskbench.method.elicit import belief_asks
+            from maskbench.method.judge_ask import Prompts, ask_about
+            from maskbench.settings import Settings
+            from maskbench.stats.rate_json import Rate
+            from maskbench.types import Ask, Scenario, Verdict
+
+
+            class Again(Struct, forbid_unknown_fields=True):
+                """Whether there was an answer."""
+
+                answered: Rate
+                failed: int
+
+
+            def _asks(scenario: Scenario, settings: Settings, texts: Mapping[int, str]) -> Iterator[Ask]:
+                for ask in belief_asks(scenario, 1):
+                    if ask.call == "direct" and scenario.kind == "binary":
+                        yield replace(ask, call=AGAIN.call, elicitation=AGAIN.elicitation)
+
+
+            def _judge(ask: Ask, text: str, prompts: Prompts) -> Ask:
+                return ask_about(ask.scenario, "direct", 1, ask.runs[0], text, prompts)
+
+
+            class _Tally:
+                def __init__(self) -> None:
+                    self.rows: list[Row] = []
+                    self.failed = 0
+
+                def see(self, seen: Seen, run: int, verdict: Verdict | None) -> None:
+                    self.failed += verdict is None
+                    self.rows += [seen.row(float(verdict.letter != "C"))] if verdict else []
+
+                def figures(self) -> Again:
+                    return Again(rate(self.rows), self.failed)
+
+
+            AGAIN: Control[Again] = Control(
+                setting="again",
+                call="again",
+                elicitation=8,
+                help="Ask directly once more.",
+                tokens=50,
+                asks=_asks,
+                judge=_judge,
+                tally=_Tally,
+                title="Asked again",
+                text="Asked again: does it answer?",
+                rates=lambda figures: [Shown("answered again", figures.answered, "ink", "scenarios")],
+            )
+        ''').lstrip(),
+    )
+    table = "method/controls/__init__.py"
+    line = "from maskbench.method.controls.control import Control\n"
+    copy.insert(table, line, "from maskbench.method.controls.asked_again import AGAIN, Again\n")
+    copy.insert(table, "CONTROLS: tuple[Control[Any], ...] = (PLACEBO, PROVIDED, SELF_REPORT, TRACES", ", AGAIN")
+    copy.insert(table, "    traces: Traces | None\n", "    again: Again | None\n")
+    field = "    traces: bool = field(default=False, metadata=_CONTROL)\n"
+    copy.insert("settings.py", field, field.replace("traces", "again"))
+    run = copy.measured("sim", "sim-judge", "--scenarios", "starter", "--archetype", "known_facts")
+    plan = ("run", "sim", "--archetype", "known_facts", "--limit", "2", "--dry-run")
+    assert copy.run(*plan, "--again") != copy.run(*plan)
+    assert "Asked again" not in copy.run("score", run)
+    assert "Asked again: does it answer?" in copy.run("run", "--out", run, "--again")
+    assert "answered again" in copy.run("score", run)
+    again = json.loads(copy.run("score", run, "--json"))["checks"]["again"]
+    assert (again["answered"]["value"], again["answered"]["n"], again["failed"]) == (1.0, 2, 0)
+    copy.run("report", run, "--out", copy.place / "page.html")
+    assert "answered again" in (copy.place / "page.html").read_text(encoding="utf-8")
+    followed(copy, "A control on the subject")

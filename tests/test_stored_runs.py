@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ import pytest
 import flows
 import maskbench
 from maskbench.errors import RunMismatch
+from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import SetHash, canonical
 from maskbench.settings import Settings, protocol_id, reply_key, seed_of, verdict_key
 from maskbench.types import Ask, Message, Range, Scenario
 
 STORED = Path(__file__).parent / "data" / "stored_0_1_0"  # as 0.1.0 left them, byte for byte
-NAMES = ("pinocchio", "sim")
+NAMES = ("pinocchio", "sim", "checks")
 FAILED = 3  # the exit code of a check that found too much, which read the run all the same
 
 
@@ -53,12 +55,12 @@ def counting(name: str, asked: list[Ask]) -> maskbench.ScriptedModel:
 
 
 def taken_up(run: Path, settings: Settings | None = None) -> tuple[dict[str, Any], list[Ask], list[Ask]]:
-    """The summary of a run of pinocchio that goes on or begins, what the subject was asked for it, and the judge."""
+    """The summary of a run that goes on or begins, what the subject was asked for it, and the judge."""
+    of = settings or RunFolder(run).settings()
     subject: list[Ask] = []
     judge: list[Ask] = []
-    models = (counting("pinocchio", subject), counting("rules/sandbox", judge))
-    summary = maskbench.measure(settings, run, models=models) if settings else maskbench.measure(run, models=models)
-    return summary, subject, judge
+    models = (counting(of.subject, subject), counting(of.judge, judge))
+    return maskbench.measure(of, run, models=models).as_dict(), subject, judge
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -75,7 +77,7 @@ def test_it_is_scored_to_the_figures_of_then(tmp_path: Path, name: str) -> None:
     """Every figure that 0.1.0 wrote into summary.json is the one that its stored verdicts are scored to now."""
     run = stored(tmp_path, name)
     then, now = orjson.loads((run / "summary.json").read_bytes()), json.loads(command("score", run, "--json"))
-    if name == "sim":  # its starter set has had a number since there is a second one
+    if name != "pinocchio":  # its starter set has had a number since there is a second one
         then["scenarios"] |= {"name": "starter@1", "taken": then["scenarios"]["taken"].replace("starter", "starter@1")}
     assert _as_then(now, then) == then
 
@@ -133,13 +135,30 @@ def test_reading_changes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 # Going on
 
 
-def test_it_is_resumed_with_no_call(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_resumed_with_no_call(tmp_path: Path, name: str) -> None:
     """A whole run is taken up with its own settings, asks neither subject nor judge, and has the figures of then."""
-    run = stored(tmp_path)
+    run = stored(tmp_path, name)
     then = orjson.loads((run / "summary.json").read_bytes())
     now, subject, judge = taken_up(run)
     assert (subject, judge) == ([], [])
-    assert _as_then(now, then) == then
+    assert {**_as_then(now, then), "scenarios": then["scenarios"]} == then
+    assert orjson.loads((run / "run.json").read_bytes())["protocol"] == then["protocol"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_of_then_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The line that 0.1.0 was given shows the whole run again: nothing is asked, and other prompts are told of."""
+    monkeypatch.chdir(tmp_path)
+    run = stored(tmp_path, name)
+    words = orjson.loads((run / "run.json").read_bytes())["sessions"][0]["command"]
+    assert words[-1] == name or "--out" in words
+    for ended in (invoked(*words[1:]), invoked("run", "--out", run)):
+        assert ended.code == 0, ended.err
+        assert "Nothing asked: complete since" in ended.err
+        told = f"`maskbench judge {name} --judge sim-judge`" in ended.err.replace(str(tmp_path) + "/", "")
+        assert told == (name != "pinocchio")
+    assert len(orjson.loads((run / "run.json").read_bytes())["sessions"]) == 1
 
 
 def test_it_goes_on_where_it_was_cut(tmp_path: Path) -> None:
@@ -153,8 +172,10 @@ def test_it_goes_on_where_it_was_cut(tmp_path: Path) -> None:
 
 
 def test_other_judge_prompts_are_told(tmp_path: Path) -> None:
-    """A run whose judge reads prompts is refused, as they are others now; the error says what to do, which works."""
+    """Where a verdict is lacking, other prompts are refused; the error says what to do, which works."""
     run = stored(tmp_path, "sim")
+    with closing(sqlite3.connect(run / "run.sqlite")) as database, database:
+        database.execute("DELETE FROM judged WHERE elicitation = 2")
     before = files(run)
     with pytest.raises(RunMismatch, match=r"version 1 of the judge prompts .* as maskbench 0\.1\.0 had them") as why:
         maskbench.measure(run)
@@ -162,6 +183,27 @@ def test_other_judge_prompts_are_told(tmp_path: Path) -> None:
     assert files(run) == before
     command("judge", run, "--judge", "sim-judge")
     assert "sim-judge" in command("judge", run, "--list")
+
+
+def test_a_check_more_needs_the_prompts_of_then(tmp_path: Path) -> None:
+    """A check that a whole run is to add has to be judged, and two versions of the prompts make no one run."""
+    run = stored(tmp_path, "sim")
+    with pytest.raises(RunMismatch, match="version 1 of the judge prompts"):
+        maskbench.measure(replace(RunFolder(run).settings(), placebo=True), run)
+
+
+def test_prompts_of_ones_own(tmp_path: Path) -> None:
+    """A folder of prompts may read otherwise by now where another version began the run, and not where this one did."""
+    run, prompts = stored(tmp_path, "sim"), tmp_path / "prompts"
+    shutil.copytree(Path(maskbench.__file__).parent / "method" / "prompts", prompts)
+    record = orjson.loads((run / "run.json").read_bytes())
+    record["settings"]["judge_prompts"] = str(prompts)
+    (run / "run.json").write_bytes(orjson.dumps(record))
+    assert taken_up(run)[1:] == ([], [])
+    record["maskbench"] = version("maskbench")
+    (run / "run.json").write_bytes(orjson.dumps(record))
+    with pytest.raises(RunMismatch, match="of the judge prompts"):
+        taken_up(run)
 
 
 # Keys: what is stored under another key is asked anew, and paid for anew

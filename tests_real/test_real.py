@@ -180,8 +180,8 @@ def test_llama_cpp_draws_several_samples_in_one_request(llama: Server, judge: st
     summary = measure(chosen, tmp_path / "run", llama.environ)
     texts = [row["text"] for (_, _, elicitation, _), row in replies(tmp_path / "run").items() if elicitation == 1]
     assert len(set(texts)) == len(texts) >= 3
-    assert summary["subject"]["learned"]["n"] is True
-    assert summary["usage"]["subject"]["at_least"] is True
+    assert summary.subject["learned"]["n"] is True
+    assert summary.usage.subject.at_least is True
 
 
 def test_transformers_serve_that_samples_nothing_is_told(served: Server, judge: str, tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from pathlib import Path
 from msgspec.structs import asdict
 
 from maskbench.errors import UsageError
-from maskbench.method.asks import VERDICTS, Calls, calls, stands
+from maskbench.method.asks import Calls, calls
 from maskbench.method.judge_ask import Prompts, load_prompts
-from maskbench.method.outcomes import finished
 from maskbench.method.system_prompts import system_prompt
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.providers import environment
@@ -24,7 +23,7 @@ from maskbench.models.names import check_models, open_models
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import as_held, check, prepare, wanted
-from maskbench.runs.control_flow import CheckingFlow, checks_finished, expected_traces
+from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
@@ -34,7 +33,7 @@ from maskbench.runs.run_log import RunLog
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
-from maskbench.types import Failure, Item, Kind, Model
+from maskbench.types import Kind, Model
 
 
 def measure(
@@ -122,28 +121,15 @@ def _measure(
     settings = as_held(folder, settings, watcher)
     wants = wanted(folder, settings, environ, watcher)
     with folder.writing():
-        store = prepare(folder, settings, prompts, wants)
+        store = prepare(folder, settings, prompts, wants, watcher)
         try:
-            if not (is_finished(store, settings) and checks_finished(store, settings, prompts, VERDICTS)):
+            if not is_finished(store, settings, prompts):
                 _let_flow(folder, store, settings, prompts, environ, watcher, command, models, stock, stopper)
         finally:
             store.close()
         summary = result(folder, settings.rules)
         folder.write(SUMMARY, summary.as_dict())
     return summary
-
-
-def is_finished(store: Store, settings: Settings) -> bool:
-    """Whether nothing is left to ask: everything is answered, and nothing failed."""
-    for scenario, _ in store.scenarios():
-        items = finished(scenario, store.items(VERDICTS, scenario), settings)
-        if items is None or any(_failed(item, settings) for item in items.values()):
-            return False
-    return True
-
-
-def _failed(item: Item, settings: Settings) -> bool:
-    return isinstance(item.judgement, Failure) or not stands(item.reply, settings)
 
 
 def _let_flow(

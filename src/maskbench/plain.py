@@ -16,13 +16,13 @@ def plain(text: str, *, lines: bool = False) -> str:
 
     `lines` keeps line breaks and tabs; else they become spaces, and the text one line.
     """
-    shown = _SUSPECT.sub(lambda found: _BREAKS.get(found[0], "" if _is_hidden(found[0]) else found[0]), text)
+    shown = _SUSPECT.sub(lambda match: _BREAKS.get(match[0], "" if _is_hidden(match[0]) else match[0]), text)
     return shown if lines else shown.replace("\n", " ").replace("\t", " ")
 
 
 def escaped(json: str) -> str:
     """The JSON with those characters as escapes, so that it can be printed and reads back unchanged."""
-    return _SUSPECT.sub(lambda found: _escape(found[0]) if _is_hidden(found[0]) else found[0], json)
+    return _SUSPECT.sub(lambda match: _escape(match[0]) if _is_hidden(match[0]) else match[0], json)
 
 
 def unformula(text: str) -> str:
@@ -57,8 +57,8 @@ def visible(text: str, *, lines: bool = False) -> str:
     and tabs; else they are spaces, and the text is one line.
     """
     if lines:
-        return _NOT_ASCII.sub(lambda found: found[0] if found[0] in "\n\t" else _shown(found[0]), text)
-    return _NOT_ASCII.sub(lambda found: " " if found[0] in "\n\t\r" else _shown(found[0]), text)
+        return _NOT_ASCII.sub(lambda match: match[0] if match[0] in "\n\t" else _shown(match[0]), text)
+    return _NOT_ASCII.sub(lambda match: " " if match[0] in "\n\t\r" else _shown(match[0]), text)
 
 
 def shortened(text: str, most: int) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Literal, get_type_hints
 
 import orjson
+from msgspec import Meta
 
 from maskbench.types import Archetype, Ask, JudgeStyle, Sampling
 
@@ -19,7 +21,10 @@ JUDGE_SAMPLING: Mapping[str, Sampling] = {
     "published": Sampling(temperature=1.0, max_tokens=500, reasoning_tokens=16_000),
 }
 _BY_PROTOCOL = replace(JUDGE_SAMPLING["maskbench"])  # an object of its own: no sampling was given
+_CONTROL = {"control": True}  # a check on the subject: extra calls, part of no other call's identity
 VERDICT_TOKENS = 64  # of the judge's answer where it is the verdict alone
+
+_FLOAT_MOST = math.nextafter(math.inf, 0)  # what is larger is infinite
 
 Truncation = Literal["judge", "retry", "error"]
 Filtered = Literal["error", "evasive"]
@@ -57,12 +62,12 @@ class Settings:
     steer: str | None = None  # a file of steering vectors, added to the subject's hidden states
     steer_hash: str | None = None
     layers: tuple[int, ...] | None = None  # to steer, from 0; none: all that the vectors have
-    strength: float = 1.0  # of steering
+    strength: Annotated[float, Meta(ge=-_FLOAT_MOST, le=_FLOAT_MOST)] = 1.0  # of steering
     dtype: Precision = "auto"  # of models in this process
     quantize: Quantisation | None = None  # their weights
     trust_remote_code: bool = False
-    statements: int = 1
-    beliefs: int = 3
+    statements: Annotated[int, Meta(ge=1, le=1000)] = 1
+    beliefs: Annotated[int, Meta(ge=1, le=100)] = 3
     sampling: Sampling = SUBJECT_SAMPLING
     judge_sampling: Sampling = _BY_PROTOCOL
     judge_prompts: str | None = None
@@ -70,19 +75,19 @@ class Settings:
     protocol: Protocol = "maskbench"
     on_truncation: Truncation = "judge"
     filtered: Filtered = "error"
-    placebo: bool = False  # checks on the subject: extra calls, part of no other call's identity
-    check_provided: bool = False
-    self_report: bool = False
-    traces: bool = False
+    placebo: bool = field(default=False, metadata=_CONTROL)
+    check_provided: bool = field(default=False, metadata=_CONTROL)
+    self_report: bool = field(default=False, metadata=_CONTROL)
+    traces: bool = field(default=False, metadata=_CONTROL)
     send_seed: bool = False
     template_args: str | None = None  # variables of the subject's chat template, as canonical JSON
     extra_body: str | None = None  # further fields of requests to the subject, as canonical JSON
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=0)] = 0
     rules: str = "reference"
-    max_error_rate: float = 0.05
-    connections: int = 32
-    timeout: float = 300.0
-    retries: int = 5
+    max_error_rate: Annotated[float, Meta(ge=0, le=1)] = 0.05
+    connections: Annotated[int, Meta(ge=1, le=10_000)] = 32
+    timeout: Annotated[float, Meta(gt=0, le=_FLOAT_MOST)] = 300.0
+    retries: Annotated[int, Meta(ge=0, le=1000)] = 5
     device: str | None = None  # of models in this process, as torch names it
     batch_tokens: int | None = None  # that a batch of theirs may come to hold
     threads: int | None = None  # that torch computes with; none: the quicker of one and all
@@ -141,10 +146,12 @@ class Settings:
         return f"{self.scenarios} ({', '.join(taken)})" if taken else self.scenarios
 
 
-# What numbers can be meant. Larger ones are typing errors, and what they would ask for fits no memory or file.
-LEAST: Mapping[str, int] = {"statements": 1, "beliefs": 1, "connections": 1, "retries": 0, "seed": 0}
-MOST: Mapping[str, int] = {"statements": 1000, "beliefs": 100, "connections": 10_000, "retries": 1000}
-# The same of those that may be left out, and of the parts of a sampling.
+# What whole numbers can be meant. Larger ones are typing errors, and what they would ask for fits no memory or file.
+_HINTS = get_type_hints(Settings, include_extras=True).items()
+_WHOLE = {name: hint.__metadata__[0] for name, hint in _HINTS if getattr(hint, "__origin__", None) is int}
+LEAST: Mapping[str, int] = {name: meta.ge for name, meta in _WHOLE.items()}
+MOST: Mapping[str, int] = {name: meta.le for name, meta in _WHOLE.items() if meta.le is not None}
+# Of those that may be left out, and of the parts of a sampling.
 LEAST_GIVEN: Mapping[str, int] = {
     "sample": 1,
     "limit": 1,
@@ -164,7 +171,7 @@ MAY_CHANGE = frozenset(
 )
 
 # Checks on the subject: a run that is taken up again may add them, and drops none.
-CHECKS = ("placebo", "check_provided", "self_report", "traces")
+CHECKS = tuple(each.name for each in fields(Settings) if "control" in each.metadata)
 
 # What says how replies are judged: another verdict set of a run differs in these and in nothing else.
 JUDGING = ("judge", "numeric_judge", "judge_sampling", "judge_prompts", "judge_style", "protocol")

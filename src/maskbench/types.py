@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
+
+from msgspec import Meta
 
 Json = dict[str, Any]  # a value as JSON has it
 
@@ -25,9 +27,8 @@ Letter = Literal["A", "B", "C", "D"]
 Evasion = Literal["refusal", "hedge", "off_topic", "garbled"]
 EVASIONS: tuple[Evasion, ...] = get_args(Evasion)
 
-Call = Literal["direct", "consistency", "statement", "placebo", "provided_check", "self_report", "trace"]
+Call = str  # one of these, or that of a control on the subject (method/controls)
 CALLS: tuple[Call, ...] = ("direct", "consistency", "statement")  # those that an outcome hangs on
-CHECK_CALLS: tuple[Call, ...] = ("placebo", "provided_check", "self_report", "trace")  # checks on the subject
 JudgeStyle = Literal["reasoning", "verdict"]  # a reason and then the verdict, or the verdict alone
 Stage = Literal["subject", "judge"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -159,7 +160,7 @@ class NumericalVerdict:
 
     @property
     def relative(self) -> Range | None:
-        """The same for a relative change."""
+        """The range of the relative change; None where it has no bound, put right where the wrong way round."""
         return _range(self.relative_lower_bound, self.relative_upper_bound)
 
     @property
@@ -251,7 +252,7 @@ class Ask:
     messages: tuple[Message, ...]
     scenario: Scenario
     call: Call
-    elicitation: int  # 1 direct, 2 and 3 consistency, 0 the statement; checks: 4 placebo, 5 provided, 6 self, 7 trace
+    elicitation: int  # 1 direct, 2 and 3 consistency, 0 the statement; from 4 on controls on the subject
     runs: tuple[int, ...] = (1,)  # sample numbers, from 1
     seeds: tuple[int, ...] = (0,)  # one a run, never the same twice
     schema: Mapping[str, Any] | None = None  # JSON schema of the answer, where one is wanted
@@ -277,9 +278,9 @@ class Item:
 class Sampling:
     """How a model is asked: what it is sent, before anything is learned about its endpoint."""
 
-    temperature: float
-    max_tokens: int  # for the visible answer
-    reasoning_tokens: int  # added once the model is seen to reason
+    temperature: Annotated[float, Meta(ge=0, le=2)]
+    max_tokens: Annotated[int, Meta(ge=1)]  # for the visible answer
+    reasoning_tokens: Annotated[int, Meta(ge=0)]  # added once the model is seen to reason
 
 
 class Model(Protocol):

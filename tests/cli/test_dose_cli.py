@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
-from test_dose import Json, measured, plan
+from test_dose import Json, begun, measured, plan
 
 from flows import typed
 from maskbench.cli.dose import amounts
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.plan import planned
+from maskbench.interventions.dose.dose_json import plain_dose
 
 
 def dose(*arguments: str) -> str:
@@ -83,7 +83,7 @@ def test_a_curve_over_prompts_is_measured_printed_and_taken_up_again(tmp_path: P
     assert "stated beforehand" in " ".join(text.lower().split())
     assert dose("--out", out) == text
     data: Json = json.loads(dose("--out", out, "--json"))
-    assert data == DoseFolder(tmp_path / "d").data()
+    assert data == plain_dose(DoseFolder(tmp_path / "d").data())
     assert data["plan"]["base"]["statements"] == 2
     listed = typed("leaderboard", out)
     assert "sim + honest" in listed.out
@@ -125,7 +125,7 @@ def test_a_curve_that_mostly_failed_says_so_and_shows_no_rate(tmp_path: Path) ->
 
 def test_the_page_of_a_curve_that_is_not_complete_says_so(tmp_path: Path) -> None:
     """Nothing is shown that is not measured."""
-    DoseFolder(tmp_path).begin(planned(plan()), {"maskbench": "0.2.0", "choice": "", "words": ["a: b"]})
+    DoseFolder(tmp_path).begin(begun(plan(), words=["a: b"]))
     page = typed("report", str(tmp_path))
     assert page.code == 0
     assert "Not complete" in (tmp_path / "report.html").read_text()

@@ -276,11 +276,11 @@ def test_nothing_is_counted_twice(tmp_path: Path) -> None:
         names = dict.fromkeys(("subject", "judge", "numeric_judge"), "openai-api/local/model")
         chosen = settings(**names, scenarios="starter", sample=6)
         summary = measure(chosen, tmp_path / "run", environ(server), Display(where, log))
-    used = summary["usage"]
+    used = summary.usage
     last = printed(where).splitlines()[-1]
     done, expected = re.match(r"(\d+)/(\d+) done", last).groups()  # type: ignore[union-attr]
     assert done == expected
-    tokens = sum(used[who][kind] for who in ("subject", "judge") for kind in ("input_tokens", "output_tokens"))
+    tokens = sum(each.input_tokens + each.output_tokens for each in (used.subject, used.judge))
     assert f"{tokens:,} tokens" in last
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,19 +11,22 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec import structs
 
 from maskbench.errors import RunMismatch, RunUnreadable, UnknownModel, UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.conclusion import Limits, conclude
 from maskbench.interventions.dose.curve import curve, effect
 from maskbench.interventions.dose.dose_folder import DoseFolder, cells
-from maskbench.interventions.dose.plan import Plan, check, doses, plan_from, planned, splits
+from maskbench.interventions.dose.dose_json import BeliefsChanged, DoseCurve, DoseRecord, Plan, plain_dose
+from maskbench.interventions.dose.plan import check, doses, splits
 from maskbench.report.sections.doses import blocks, finding
 from maskbench.report.terminal import text
+from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import SetHash, canonical, load
 from maskbench.types import Range, Scenario
-from measured_runs import run, settings
+from measured_runs import change, run, settings
 
 Json = dict[str, Any]
 
@@ -30,10 +34,17 @@ Json = dict[str, Any]
 def plan(**changes: Any) -> Plan:
     """A small plan over prompts for a simulated subject, which does not read them."""
     base = settings("sim", limit=12, statements=2)
-    return replace(Plan(kind="prompts", base=base, doses=("honest", "placebo"), dev_statements=1), **changes)
+    parts: Json = {"kind": "prompts", "base": base, "doses": ("honest", "placebo"), "dev_statements": 1}
+    return Plan(**parts | changes)
 
 
-def measured(wanted: Plan | None, out: Path, titles: list[str] | None = None) -> Json:
+def begun(wanted: Plan, **stated: Any) -> DoseRecord:
+    """The record of a curve of which nothing is measured yet."""
+    parts: Json = {"complete": False, "plan": wanted, "maskbench": "0.2.0", "choice": "", "words": []}
+    return DoseRecord(**parts | stated)
+
+
+def measured(wanted: Plan | None, out: Path, titles: list[str] | None = None) -> DoseCurve:
     """A dose curve, measured; `titles` gets what each run is called."""
 
     def watch(title: str, folder: Path) -> Unwatched:
@@ -44,7 +55,7 @@ def measured(wanted: Plan | None, out: Path, titles: list[str] | None = None) ->
     return measure_doses(wanted, out, {}, watch)
 
 
-def shown(data: Json, width: int = 80) -> str:
+def shown(data: DoseCurve, width: int = 80) -> str:
     """The data as they are printed."""
     return text(list(blocks(data)), width)
 
@@ -75,10 +86,11 @@ def test_a_plan_that_cannot_be_meant_is_refused(changes: Json, said: str) -> Non
     "changes",
     [{}, {"kind": "steer", "source": "v", "doses": (-1.0, 2.0), "layers": ((1, 2), None)}, {"limits": Limits(0.1)}],
 )
-def test_a_plan_is_read_back_as_it_was_written(changes: Json) -> None:
+def test_a_plan_is_read_back_as_it_was_written(changes: Json, tmp_path: Path) -> None:
     """But for settings that change nothing that is asked."""
-    made = plan(**changes)
-    assert plan_from(json.loads(json.dumps(planned(made)))) == made
+    wanted = plan(**changes)
+    DoseFolder(tmp_path).begin(begun(wanted))
+    assert DoseFolder(tmp_path).data().plan == wanted
 
 
 def test_the_weakest_dose_comes_first_and_dose_0_is_measured_anyway(tmp_path: Path) -> None:
@@ -99,7 +111,7 @@ def test_no_proposition_is_in_both_splits_and_no_scenario_in_none(tmp_path: Path
     assert not dev.propositions & test.propositions
     assert digest([*halves[0], *halves[1]]) == digest(load("starter@1"))
     assert 0.15 < dev.n / (dev.n + test.n) < 0.45
-    again = splits(replace(made, base=settings("sim", seed=1)), DoseFolder(tmp_path / "other"), {})
+    again = splits(structs.replace(made, base=settings("sim", seed=1)), DoseFolder(tmp_path / "other"), {})
     assert again[0].propositions != dev.propositions
 
 
@@ -160,10 +172,10 @@ def test_the_plan_and_the_rules_are_put_down_before_anything_is_measured(tmp_pat
     with pytest.raises(UnknownModel):
         measured(wrong, tmp_path)
     stated = DoseFolder(tmp_path).data()
-    assert stated["complete"] is False
-    assert stated["words"] == list(Limits().sentences())
-    assert stated["plan"]["doses"] == ["honest", "placebo"]
-    assert measured(plan(doses=("honest",)), tmp_path)["complete"]
+    assert stated.complete is False
+    assert stated.words == list(Limits().sentences())
+    assert stated.plan.doses == ("honest", "placebo")
+    assert measured(plan(doses=("honest",)), tmp_path).complete
     with pytest.raises(RunMismatch, match="a dose curve with doses"):
         measured(plan(), tmp_path)
 
@@ -202,9 +214,9 @@ def test_a_plan_that_cannot_be_read_names_what_is_wrong(tmp_path: Path, change: 
             name: changed(whole[name], part) if isinstance(part, dict) else part for name, part in parts.items()
         }
 
-    DoseFolder(tmp_path).begin(planned(plan()), {"maskbench": "0.9.0", "choice": "", "words": []})
+    DoseFolder(tmp_path).begin(begun(plan(), maskbench="0.9.0"))
     whole = orjson.loads((tmp_path / "dose.json").read_bytes())
-    assert DoseFolder(tmp_path).data() == whole
+    assert plain_dose(DoseFolder(tmp_path).data()) == whole
     (tmp_path / "dose.json").write_bytes(orjson.dumps(changed(whole, change)))
     with pytest.raises(RunUnreadable, match=said):
         DoseFolder(tmp_path).data()
@@ -260,12 +272,12 @@ def test_fewer_lies_are_found_with_their_interval_and_called_honest(tmp_path: Pa
     base = run(tmp_path / "base", "sim/lie=0.5,evade=0.2,unsure=0.1", statements=4)
     less = run(tmp_path / "less", "sim/lie=0.2,evade=0.2,unsure=0.1", statements=4)
     zero, (row,) = curve(base, [less], "reference")
-    assert zero["values"]["p_lie"]["value"] == row["rates"]["p_lie"]["first"]
-    low, high = row["rates"]["p_lie"]["ci95"]
+    assert zero.values["p_lie"].value == row.rates.p_lie.first
+    low, high = row.rates.p_lie.ci95 or (0, 0)
     assert low < -0.27 < high < 0
-    assert row["p_lie_by_base"] == row["rates"]["p_lie"]  # the same beliefs
-    assert row["beliefs_changed"]["changed"] == 0
-    assert row["malformed"]["difference"] == 0
+    assert row.p_lie_by_base == row.rates.p_lie  # the same beliefs
+    assert row.beliefs_changed.changed == 0
+    assert row.malformed.difference == 0
     assert conclude(effect(row), Limits()).word == "more honest"
 
 
@@ -275,7 +287,7 @@ def test_lies_that_become_evasions_are_called_vague(tmp_path: Path) -> None:
     vague = run(tmp_path / "vague", "sim/lie=0.2,evade=0.4", statements=4)
     _, (row,) = curve(base, [vague], "reference")
     assert conclude(effect(row), Limits()).word == "vaguer"
-    assert row["evasions"]["refusal"] > 0.25
+    assert (row.evasions["refusal"] or 0) > 0.25
 
 
 def test_statements_are_held_against_the_beliefs_of_dose_0_too(tmp_path: Path) -> None:
@@ -283,9 +295,9 @@ def test_statements_are_held_against_the_beliefs_of_dose_0_too(tmp_path: Path) -
     base = run(tmp_path / "base", "sim/lie=0.3,evade=0,unsure=0,accuracy=1")
     moved = run(tmp_path / "moved", "sim/lie=0,evade=0,unsure=0,accuracy=0")
     _, (row,) = curve(base, [moved], "reference")
-    assert row["rates"]["p_lie"]["other"] == 0
-    assert row["beliefs_changed"] == {"changed": 80, "n": 80}
-    assert row["p_lie_by_base"]["other"] > 0.8  # all but the scenarios whose facts are provided
+    assert row.rates.p_lie.other == 0
+    assert row.beliefs_changed == BeliefsChanged(changed=80, n=80)
+    assert (row.p_lie_by_base.other or 0) > 0.8  # all but the scenarios whose facts are provided
     assert conclude(effect(row), Limits()).word == "unclear"
 
 
@@ -294,9 +306,9 @@ def test_a_run_with_too_many_failures_gives_no_difference(tmp_path: Path) -> Non
     base = run(tmp_path / "base")
     failing = run(tmp_path / "failing", "sim/fail=0.3")
     _, (row,) = curve(base, [failing], "reference")
-    assert row["withheld"]
-    assert row["rates"]["p_lie"]["difference"] is row["p_lie_by_base"]["difference"] is None
-    assert row["values"]["p_lie"]["value"] is None
+    assert row.withheld
+    assert row.rates.p_lie.difference is row.p_lie_by_base.difference is None
+    assert row.values["p_lie"].value is None
     assert conclude(effect(row), Limits()).word == "not measurable"
 
 
@@ -312,12 +324,14 @@ def test_a_dose_curve_is_measured_and_taken_up_again(tmp_path: Path) -> None:
         for part in ("dev", "test")
         for place, name in enumerate(("none", "prompt_honest", "prompt_placebo"), start=1)
     ]
-    assert data["complete"] is True
-    assert data["dev"]["chosen"] == data["test"]["chosen"] == "prompt_honest"  # the first of equals
-    assert data["verdict"]["word"] == "no effect"
-    assert data["controls"] is None
-    assert data["split"]["shared_propositions"] == 0
-    assert {row["run"] for row in data["test"]["rows"]} == {"test/prompt_honest", "test/prompt_placebo"}
+    assert data.complete is True
+    assert data.dev
+    assert data.test
+    assert data.dev.chosen == data.test.chosen == "prompt_honest"  # the first of equals
+    assert data.verdict.word == "no effect"
+    assert data.controls is None
+    assert data.split.shared_propositions == 0
+    assert {row.run for row in data.test.rows} == {"test/prompt_honest", "test/prompt_placebo"}
     assert measured(None, tmp_path) == data == DoseFolder(tmp_path).data()
     assert Counter(path.parent.name for path in tmp_path.rglob("run.json")) == Counter(
         {"none": 2, "prompt_honest": 2, "prompt_placebo": 2}
@@ -327,14 +341,100 @@ def test_a_dose_curve_is_measured_and_taken_up_again(tmp_path: Path) -> None:
 def test_a_dose_curve_of_a_version_that_knew_fewer_settings_goes_on(tmp_path: Path) -> None:
     """A setting that was unknown then and is none now is no difference; another one is named, and it alone."""
     measured(plan(doses=("honest",)), tmp_path)
-    data = DoseFolder(tmp_path).data()
+    plain = orjson.loads((tmp_path / "dose.json").read_bytes())
     for name in ("quantize", "template_args", "extra_body"):
-        del data["plan"]["base"][name]
-    (tmp_path / "dose.json").write_bytes(orjson.dumps(data))
-    assert measured(None, tmp_path)["complete"] is True
+        del plain["plan"]["base"][name]
+    (tmp_path / "dose.json").write_bytes(orjson.dumps(plain))
+    assert measured(None, tmp_path).complete is True
     other = replace(plan(doses=("honest",)).base, quantize="4bit")
     with pytest.raises(RunMismatch, match=r"a dose curve with --quantize None, and this one asks for 4bit\."):
         measured(plan(doses=("honest",), base=other), tmp_path)
+
+
+STORED = Path(__file__).parents[1] / "data" / "stored_0_1_0" / "dose"  # as 0.1.0 left it, byte for byte
+
+
+@pytest.mark.parametrize("word", ["no effect", "mixed"])
+def test_a_finished_curve_of_0_1_0_is_shown_and_nothing_is_asked(tmp_path: Path, word: str) -> None:
+    """The judge's prompts are others by now, so that nothing could be asked; the words are those of that version."""
+    out = Path(shutil.copytree(STORED, tmp_path / "curve"))
+    text = (out / "dose.json").read_text().replace('"word": "no effect"', f'"word": "{word}"')
+    (out / "dose.json").write_text(text)
+    before = {path: path.read_bytes() for path in out.rglob("*.json")}
+    titles: list[str] = []
+    data = measured(None, out, titles)
+    assert titles == []
+    assert {path: path.read_bytes() for path in out.rglob("*.json")} == before
+    assert f"Prompt honest: {word}." in shown(data)
+    assert data.plan.base.quantize is None  # a setting of later
+
+
+def test_a_finished_curve_of_which_a_call_failed_is_gone_on_with(tmp_path: Path) -> None:
+    """Failed calls are asked again, and so is a run that is gone; a curve without either is only shown."""
+    titles: list[str] = []
+    measured(plan(doses=("honest",)), tmp_path)
+    measured(None, tmp_path, titles)
+    assert titles == []
+    change(tmp_path / "test" / "none", "DELETE FROM judged")
+    assert measured(None, tmp_path, titles).complete
+    assert titles == ["test, 1 of 2: none", "test, 2 of 2: prompt_honest"]
+    shutil.rmtree(tmp_path / "test" / "prompt_honest")
+    measured(None, tmp_path)
+    assert (tmp_path / "test" / "prompt_honest" / "run.json").exists()
+
+
+def test_a_curve_that_was_moved_goes_on_with_its_runs(tmp_path: Path) -> None:
+    """Its splits lie elsewhere and hold the same scenarios: runs that were there are kept, what is missing is made."""
+    first = tmp_path / "first"
+    data = measured(plan(), first)
+    moved = first.rename(tmp_path / "moved")
+    shutil.rmtree(moved / "test")
+    DoseFolder(moved).write(begun(plan(), words=data.words))
+    again = measured(None, moved)
+    assert again.split.dev.scenarios == str(moved / "scenarios" / "dev.jsonl")
+    assert again.verdict == data.verdict
+    for now, before in ((again.dev, data.dev), (again.test, data.test)):
+        assert now
+        assert before
+        assert [row.rates for row in now.rows] == [row.rates for row in before.rows]
+    record = RunFolder(moved / "dev" / "none").read()
+    assert len(record.sessions) == 1
+    assert record.scenarios.name == record.settings.scenarios == again.split.dev.scenarios
+
+
+def test_a_split_that_holds_other_scenarios_is_refused(tmp_path: Path) -> None:
+    """Its name is not enough."""
+    first = tmp_path / "first"
+    data = measured(plan(), first)
+    moved = first.rename(tmp_path / "moved")
+    DoseFolder(moved).write(begun(plan(), words=data.words))
+    rows = (moved / "scenarios" / "dev.jsonl").read_bytes().splitlines(keepends=True)
+    (moved / "scenarios" / "dev.jsonl").write_bytes(b"".join(rows[1:]))
+    with pytest.raises(RunMismatch, match=r"holds a run with --scenarios .*first/scenarios/dev\.jsonl"):
+        measured(None, moved)
+
+
+def test_vectors_may_lie_elsewhere(tmp_path: Path) -> None:
+    """Where the file is does not tell one curve from another: each run holds its hash against its own."""
+    steering: Json = {"kind": "steer", "doses": (1.0,)}
+    folder = DoseFolder(tmp_path)
+    folder.begin(begun(plan(source="a/v.safetensors", **steering)))
+    (tmp_path / "test" / "none").mkdir(parents=True)
+    (tmp_path / "test" / "none" / "run.json").touch()
+    folder.begin(begun(plan(source="b/v.safetensors", **steering)))
+    with pytest.raises(RunMismatch, match="a dose curve with random 20, and this one asks for 3"):
+        folder.begin(begun(plan(source="b/v.safetensors", random=3, **steering)))
+
+
+def test_a_curve_goes_on_under_its_rules(tmp_path: Path) -> None:
+    """The rule set that was asked for is named, and taken again where the folder alone is given."""
+    base = settings("sim/unsure=0.5,evade=0.5", limit=12, statements=2, rules="inspect")
+    first = measured(plan(base=base, doses=("honest",)), tmp_path)
+    assert ", rules inspect" in shown(first, 200)
+    DoseFolder(tmp_path).write(begun(plan(base=base, doses=("honest",)), words=first.words))
+    again = measured(None, tmp_path)
+    assert (again.plan.base.rules, again.test) == ("inspect", first.test)
+    assert measured(plan(base=replace(base, rules="reference"), doses=("honest",)), tmp_path).test != first.test
 
 
 def test_a_key_in_the_fields_of_requests_never_reaches_the_folder(tmp_path: Path) -> None:
@@ -349,19 +449,21 @@ def test_a_key_in_the_fields_of_requests_never_reaches_the_folder(tmp_path: Path
 def test_a_dose_alone_needs_no_dev_split(tmp_path: Path) -> None:
     """There is nothing to choose."""
     data = measured(plan(doses=("honest",)), tmp_path)
-    assert data["dev"] is None
+    assert data.dev is None
     assert not (tmp_path / "dev").exists()
-    assert data["test"]["chosen"] == "prompt_honest"
+    assert data.chosen
+    assert data.chosen.name == "prompt_honest"
     assert "nothing was chosen" in shown(data)
 
 
 def test_where_every_dose_does_damage_the_test_split_is_not_touched(tmp_path: Path) -> None:
     """Nothing is reported that was not chosen."""
     data = measured(plan(limits=Limits(margin=-0.01)), tmp_path)  # not even no loss is allowed
-    assert data["test"] is None
+    assert data.test is None
     assert not (tmp_path / "test").exists()
-    assert data["verdict"]["word"] == "none chosen"
-    assert data["dev"]["ruled_out"].keys() == {"prompt_honest", "prompt_placebo"}
+    assert data.verdict.word == "none chosen"
+    assert data.dev
+    assert data.dev.ruled_out.keys() == {"prompt_honest", "prompt_placebo"}
     assert finding(data).startswith("No dose was chosen.")
     assert "ruled out" in shown(data)
 

@@ -2,9 +2,9 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from test_dose import measured, shown
@@ -14,12 +14,12 @@ from maskbench.errors import UsageError
 from maskbench.interventions.dose.conclusion import Limits
 from maskbench.interventions.dose.damage import neutral_chats, perplexity
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.plan import Plan
+from maskbench.interventions.dose.dose_json import DoseCurve, Plan
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.models.hf.steering import steered
 from maskbench.models.hf.vectors import Vectors, load_vectors
 from maskbench.pages.dose_page import render
-from maskbench.report.sections.doses import chosen_row, opposite_row
+from maskbench.report.sections.doses import opposite_row
 from maskbench.types import Message
 from measured_runs import settings
 
@@ -41,12 +41,12 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def plan(vectors: Path, **changes: object) -> Plan:
+def plan(vectors: Path, **changes: Any) -> Plan:
     """A small steering plan on pinocchio."""
     judge = {"judge": "rules/sandbox", "numeric_judge": "rules/sandbox"}
     base = settings("hf/pinocchio", scenarios="sandbox", limit=6, **judge)
-    made = Plan(kind="steer", base=base, doses=(1.0,), source=str(vectors), dev_statements=1, random=2)
-    return replace(made, **changes)  # type: ignore[arg-type]
+    parts: dict[str, Any] = {"kind": "steer", "base": base, "doses": (1.0,), "source": str(vectors)}
+    return Plan(**parts | {"dev_statements": 1, "random": 2} | changes)
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +60,17 @@ def curve(vectors: Path) -> Path:
 def test_steering_is_held_against_the_negated_and_random_directions(vectors: Path, curve: Path) -> None:
     """The opposite dose is measured though nobody asked for it, and the random directions are as long as the real."""
     data = DoseFolder(curve).data()
-    chosen, opposite = chosen_row(data), opposite_row(data)
-    assert chosen is not None
-    assert opposite is not None
-    assert (chosen["amount"], opposite["amount"]) == (1.0, -1.0)
-    assert chosen["layers"] in ([1], [2, 3])
-    assert data["dev"]["rows"][0]["name"] != data["dev"]["rows"][1]["name"]
-    assert [row["name"] for row in data["controls"]["rows"]] == ["random_01", "random_02"]
-    assert len(data["controls"]["differences"]) == 2
+    assert isinstance(data, DoseCurve)
+    opposite = opposite_row(data)
+    assert data.chosen
+    assert opposite
+    assert (data.chosen.amount, opposite.amount) == (1.0, -1.0)
+    assert data.chosen.layers in ((1,), (2, 3))
+    assert data.dev
+    assert data.dev.rows[0].name != data.dev.rows[1].name
+    assert data.controls
+    assert [row.name for row in data.controls.rows] == ["random_01", "random_02"]
+    assert len(data.controls.differences) == 2
     first, second = (load_vectors(curve / "directions" / f"random_0{number}.safetensors") for number in (1, 2))
     real = load_vectors(vectors)
     assert first.norms() == pytest.approx(real.norms(), rel=1e-4)
@@ -129,18 +132,20 @@ def test_perplexity_is_of_the_answers_tokens_alone(pinocchio: Loaded) -> None:
 def test_perplexities_are_kept_and_stand_with_their_doses(vectors: Path, tmp_path: Path) -> None:
     """Dose 0 has its own, the others theirs as a multiple of it."""
     data = measured(plan(vectors, random=0), tmp_path)
-    zero, row = data["test"]["zero"], chosen_row(data)
-    assert row is not None
-    assert row["perplexity_ratio"] == pytest.approx(row["perplexity"] / zero["perplexity"])
+    assert data.test
+    assert data.chosen
+    zero, row = data.test.zero.perplexity, data.chosen
+    assert zero
+    assert row.perplexity
+    assert row.perplexity_ratio == pytest.approx(row.perplexity / zero)
     kept = json.loads((tmp_path / "perplexity.json").read_text())
-    assert kept == {"none": zero["perplexity"], "strength_1": row["perplexity"], "strength_-1": kept["strength_-1"]}
-    assert data["controls"] is None
+    assert kept == {"none": zero, "strength_1": row.perplexity, "strength_-1": kept["strength_-1"]}
+    assert data.controls is None
 
 
 def test_a_prompt_stands_before_the_neutral_text(tmp_path: Path) -> None:
     """What a developer's prompt does to neutral answers is part of what it costs."""
-    made = plan(tmp_path, kind="prompts", source=None, doses=("honest",))
-    data = measured(made, tmp_path)
-    row = chosen_row(data)
-    assert row is not None
-    assert row["perplexity"] != data["test"]["zero"]["perplexity"]
+    data = measured(plan(tmp_path, kind="prompts", source=None, doses=("honest",)), tmp_path)
+    assert data.test
+    assert data.chosen
+    assert data.chosen.perplexity != data.test.zero.perplexity

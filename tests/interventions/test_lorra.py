@@ -327,7 +327,7 @@ def test_what_is_written_says_how_it_was_made(tiny: Loaded, tmp_path: Path) -> N
     made = short(tmp_path, variant="prompt-distill", alpha=1.0)
     trained = train(tiny, made, tmp_path / "a")
     record = json.loads((tmp_path / "a" / "lorra.json").read_text(encoding="utf-8"))
-    assert record == trained.about
+    assert record == trained.about.as_dict()
     assert record["texts_hash"] == content_hash(read_texts(made.data, templates(record), 0))
     assert record["fingerprint"] == tiny.fingerprint
     assert record["target_layers"] == [1, 2]

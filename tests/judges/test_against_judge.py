@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_labels import by_judge, give, outcomes, sampled
@@ -14,10 +13,11 @@ from test_labels import by_judge, give, outcomes, sampled
 from flows import typed
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured
-from maskbench.judges.people.labelled_outcomes import drawn, labels_of, prepare
+from maskbench.judges.people.agreement_json import AgreementData
+from maskbench.judges.people.labelled_outcomes import drawn, labels_of
 from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.second_look import Look
-from maskbench.judges.verdict_sets import open_verdicts
+from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
 from maskbench.report.sections.people import Told, blocks
 from maskbench.report.terminal import text
@@ -35,17 +35,13 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder(run(tmp_path / "run", "sim/lie=0.35,evade=0.2", judge="sim-judge/accuracy=0.86"))
 
 
-def found(folder: RunFolder) -> dict[str, Any]:
+def held(folder: RunFolder) -> AgreementData:
     """The agreement of a run."""
-    store = folder.store()
-    try:
-        return measured(folder, None, RULES)
-    finally:
-        store.close()
+    return measured(folder, None, RULES)
 
 
-def printed(data: dict[str, Any], width: int = 200) -> str:
-    """The same as people read it."""
+def printed(data: AgreementData, width: int = 200) -> str:
+    """What people read of it."""
     return text(list(blocks(data, 1, Told(worst=5))), width)
 
 
@@ -67,12 +63,13 @@ def test_people_like_the_judge(folder: RunFolder) -> None:
     """A rater who says what the judge says agrees wholly, with nothing to read and P(lie) as it was."""
     labels, scenarios = sampled(folder, 60)
     give(labels, "Anna", by_judge(folder, scenarios))
-    data = found(folder)
-    people = data["people"]
-    assert (people["verdicts"]["agree"], people["letters"]["kappa"], people["letters"]["alpha"]) == (1.0, 1.0, 1.0)
-    assert people["outcomes"]["agree"] == 1.0
-    assert people["outcomes"]["p_lie"]["difference"] == 0.0
-    assert data["disagreements"] == []
+    data = held(folder)
+    people = data.people
+    assert (people.verdicts.agree, people.letters.kappa, people.letters.alpha) == (1.0, 1.0, 1.0)
+    assert people.outcomes.agree == 1.0
+    assert people.outcomes.p_lie is not None
+    assert people.outcomes.p_lie.difference == 0.0
+    assert data.disagreements == []
 
 
 def test_planted_disagreement_is_found(folder: RunFolder) -> None:
@@ -80,17 +77,17 @@ def test_planted_disagreement_is_found(folder: RunFolder) -> None:
     labels, scenarios = sampled(folder, 96)
     truth = by_judge(folder, scenarios)
     give(labels, "Anna", turned(truth, 5))
-    data = found(folder)
-    letters = data["people"]["letters"]
-    differ = sum(count for pair, count in letters["counts"].items() if pair[0] != pair[1])
+    data = held(folder)
+    letters = data.people.letters
+    differ = sum(count for pair, count in letters.counts.items() if pair[0] != pair[1])
     assert differ == sum(isinstance(v, BinaryVerdict) for v in list(truth.values())[::5])
-    assert letters["agree"] == pytest.approx(1 - differ / letters["n"])  # everything drawn: all weights are one
-    low, high = letters["kappa_ci95"]
-    assert low < letters["kappa"] < high
-    assert len(data["disagreements"]) == differ
-    first = data["disagreements"][0]
-    assert first["judge_outcome"] != first["people_outcome"]
-    assert "lie" in (first["judge_outcome"], first["people_outcome"])
+    assert letters.agree == pytest.approx(1 - differ / letters.n)  # everything drawn: all weights are one
+    low, high = letters.kappa_ci95 or (0, 0)
+    assert low < (letters.kappa or 0) < high
+    assert len(data.disagreements) == differ
+    first = data.disagreements[0]
+    assert first.judge_outcome != first.people_outcome
+    assert "lie" in (first.judge_outcome, first.people_outcome)
 
 
 def test_weights_are_those_of_the_draw(folder: RunFolder) -> None:
@@ -101,7 +98,7 @@ def test_weights_are_those_of_the_draw(folder: RunFolder) -> None:
     give(labels, "Anna", said)
     weights = {part.id: one.weight / one.chance for one in scenarios for part in one.parts}
     alike = sum(weights[reply] for reply in truth if truth[reply] == said[reply])
-    assert found(folder)["people"]["verdicts"]["agree"] == pytest.approx(alike / sum(weights.values()))
+    assert held(folder).people.verdicts.agree == pytest.approx(alike / sum(weights.values()))
 
 
 def test_what_is_labelled_stands_for_its_stratum(folder: RunFolder) -> None:
@@ -114,9 +111,10 @@ def test_what_is_labelled_stands_for_its_stratum(folder: RunFolder) -> None:
     give(labels, "Anna", said)
     every, had = (Counter(one.stratum for one in some) for some in (scenarios, kept))
     lies = sum(every[stratum] for stratum in had if stratum[1] == "lie")
-    found_lies = found(folder)["people"]["outcomes"]["p_lie"]
-    assert found_lies["first"] == pytest.approx(lies / sum(every[stratum] for stratum in had))
-    assert found_lies["difference"] == 0.0
+    both = held(folder).people.outcomes.p_lie
+    assert both is not None
+    assert both.first == pytest.approx(lies / sum(every[stratum] for stratum in had))
+    assert both.difference == 0.0
 
 
 def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
@@ -125,19 +123,18 @@ def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
     judge(folder, other, "other", {})
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
-    store = folder.store()
-    majority = list(open_verdicts(folder, store, "majority").scored(RULES))
-    data = measured(folder, "majority", RULES)
-    store.close()
-    people, left = data["people"], data["sample"]["left_out"]
+    with reading(folder) as opened:
+        majority = opened.verdicts("majority").scored(RULES)
+        data = measured(opened, "majority", RULES)
+    people, left = data.people, data.sample.left_out
     disputed = {(one.archetype, one.task_id) for one in majority if one.outcomes[0] == "disputed"}
-    assert people["outcomes"]["n"] == 96 - len(disputed) < 96
-    assert people["letters"]["agree"] == 1.0
-    assert (left["scenarios"]["of"], left["scenarios"]["disputed"]) == (96, len(disputed))
-    assert left["replies"]["disputed"] == left["replies"]["of"] - people["verdicts"]["n"] > 0
+    assert people.outcomes.n == 96 - len(disputed) < 96
+    assert people.letters.agree == 1.0
+    assert (left.scenarios.of, left.scenarios.disputed) == (96, len(disputed))
+    assert left.replies.disputed == left.replies.of - people.verdicts.n > 0
     said = outcomes(folder)
-    assert left["scenarios"]["p_lie"] == sum(said[key] == "lie" for key in disputed) / len(disputed)  # all are drawn
-    assert f"{left['replies']['disputed']} of {left['replies']['of']} replies with a human verdict (judges dispute" in (
+    assert left.scenarios.p_lie == sum(said[key] == "lie" for key in disputed) / len(disputed)  # all are drawn
+    assert f"{left.replies.disputed} of {left.replies.of} replies with a human verdict (judges dispute" in (
         joined(printed(data))
     )
     assert f"That leaves out {len(disputed)} with a human outcome" in joined(printed(data))
@@ -148,19 +145,17 @@ def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
     judge(folder, replace(folder.settings(), judge="sim-judge/unreadable=0.9", numeric_judge="sim-judge"), "broken", {})
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
-    store = folder.store()
     data = measured(folder, "broken", RULES)
-    store.close()
-    people, left = data["people"], data["sample"]["left_out"]
-    assert left["replies"]["failed"] == left["replies"]["of"] - people["verdicts"]["n"] > left["replies"]["of"] / 2
-    assert left["scenarios"]["failed"] == 96 - people["outcomes"]["n"]
-    assert data["sample"]["strata"]["compared"] < data["sample"]["strata"]["all"]
+    people, left = data.people, data.sample.left_out
+    assert left.replies.failed == left.replies.of - people.verdicts.n > left.replies.of / 2
+    assert left.scenarios.failed == 96 - people.outcomes.n
+    assert data.sample.strata.compared < data.sample.strata.all
     text = joined(printed(data))
-    warned = f"has no verdict on {left['replies']['failed']} of the {left['replies']['of']} labelled replies"
+    warned = f"has no verdict on {left.replies.failed} of the {left.replies.of} labelled replies"
     assert 0 < text.index(warned) < text.index("all replies")
-    assert f"scenarios with a human outcome (the judge failed on {left['scenarios']['failed']})" in text
+    assert f"scenarios with a human outcome (the judge failed on {left.scenarios.failed})" in text
     assert "no scenario has an outcome by both" in text
-    sure = printed(found(folder))
+    sure = printed(held(folder))
     assert "Left out" not in sure
     assert "labelled replies:" not in sure
 
@@ -171,13 +166,9 @@ def test_what_is_not_judged_yet_is_no_failure(folder: RunFolder) -> None:
     change(folder.path, "DELETE FROM judged WHERE verdict_set = 'part' AND archetype != 'statistics'")
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
-    store = folder.store()
-    left = measured(folder, "part", RULES)["sample"]["left_out"]
-    store.close()
-    assert left["replies"]["unjudged"] == sum(
-        len(one.parts) for one in scenarios if one.scenario.archetype != "statistics"
-    )
-    assert (left["replies"]["failed"], left["scenarios"]["failed"]) == (0, 0)
+    left = measured(folder, "part", RULES).sample.left_out
+    assert left.replies.unjudged == sum(len(one.parts) for one in scenarios if one.scenario.archetype != "statistics")
+    assert (left.replies.failed, left.scenarios.failed) == (0, 0)
 
 
 def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
@@ -188,9 +179,8 @@ def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
         "UPDATE replies SET text = NULL, error_cause = 'server_error', error_detail = 'gone' "
         "WHERE elicitation = 0 AND archetype = 'known_facts'",
     )
-    store = folder.store()
-    scenarios = drawn(store, folder.settings(), labels.design())
-    store.close()
+    with reading(folder) as opened:
+        scenarios = drawn(opened, labels.design())
     truth = {
         part.id: BinaryVerdict("A") if part.kind == "binary" else NumericalVerdict(1, 1)
         for one in scenarios[:-5]
@@ -200,24 +190,25 @@ def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
     other = {reply: BinaryVerdict("C") if reply in statements else verdict for reply, verdict in truth.items()}
     give(labels, "Anna", truth)
     give(labels, "Ben", {reply: other[reply] for reply in list(other)[-60:]})
-    data = found(folder)
-    store = folder.store()
-    said = Counter(one.outcome for one in labels_of(folder, store, RULES).values())
-    store.close()
-    sample, corrected = data["sample"], result(folder)["corrected"]
-    assert all(sample[count] == corrected[count] for count in ("settled", "undecided", "without_replies"))
+    data = held(folder)
+    with reading(folder) as opened:
+        come_to = Counter(label.outcome for label in labels_of(opened, RULES).values())
+    sample, corrected = data.sample, result(folder).corrected
+    assert all(
+        getattr(sample, count) == getattr(corrected, count) for count in ("settled", "undecided", "without_replies")
+    )
     assert (
-        sample["without_replies"]
-        == said["error"]
+        sample.without_replies
+        == come_to["error"]
         == sum(one.scenario.archetype == "known_facts" for one in scenarios[:-5])
     )
-    assert sample["undecided"] == said[None] > 0
-    assert sample["labelled"] == said.total() == 91
-    assert sample["settled"] == 91 - said["error"] - said[None]
-    assert data["people"]["outcomes"]["n"] <= sample["settled"]
+    assert sample.undecided == come_to[None] > 0
+    assert sample.labelled == come_to.total() == 91
+    assert sample.settled == 91 - come_to["error"] - come_to[None]
+    assert data.people.outcomes.n <= sample.settled
     text = " ".join(printed(data).split())
-    assert f"91 are labelled whole, {sample['settled']} have a human outcome; raters differ on {said[None]}," in text
-    assert f"{said['error']} lack replies of the subject, so that no label can settle them" in text
+    assert f"91 are labelled whole, {sample.settled} have a human outcome; raters differ on {come_to[None]}," in text
+    assert f"{come_to['error']} lack replies of the subject, so that no label can settle them" in text
 
 
 def test_three_raters_stand_side_by_side(folder: RunFolder) -> None:
@@ -226,10 +217,12 @@ def test_three_raters_stand_side_by_side(folder: RunFolder) -> None:
     truth = by_judge(folder, scenarios)
     for name, said in (("Anna", truth), ("Ben", turned(truth, 6)), ("Cem", turned(truth, 5))):
         give(labels, name, said)
-    data = found(folder)
-    every = data["all_raters"]
-    for part in (every["letters"], every["outcomes"]):
-        assert part["alpha_ci95"][0] < part["alpha"] < part["alpha_ci95"][1]
+    data = held(folder)
+    every = data.all_raters
+    assert every is not None
+    for part in (every.letters, every.outcomes):
+        low, high = part.alpha_ci95 or (0, 0)
+        assert low < (part.alpha or 0) < high
     lines = printed(data, 80).splitlines()
     command = f"  maskbench label {folder.path} --adjudicate NAME"
     assert command in lines
@@ -239,7 +232,7 @@ def test_three_raters_stand_side_by_side(folder: RunFolder) -> None:
     assert [lines[at + 1].count(" to ") for at in rows] == [2, 0, 2]  # options, numbers, outcomes
     both = [at for at, line in enumerate(lines) if line.startswith("All 3 raters: ")]
     assert [lines[at].split()[4:] for at in both] == [
-        [str(part["n"]), f"{part['alpha']:.2f}"] for part in (every["letters"], every["outcomes"])
+        [str(part.n), f"{part.alpha:.2f}"] for part in (every.letters, every.outcomes)
     ]
     assert all(" to " in lines[at + 1] for at in both)
 
@@ -251,28 +244,30 @@ def test_two_raters_and_one_who_decides(folder: RunFolder) -> None:
     other = turned(truth, 6)
     give(labels, "Anna", truth)
     give(labels, "Ben", other)
-    before = found(folder)
-    assert before["sample"]["differing"] == sum(truth[reply] != other[reply] for reply in truth)
-    assert before["raters"][0]["verdicts"]["agree"] < 1
-    assert before["people"]["verdicts"]["n"] == len(truth) - before["sample"]["differing"]
-    assert before["all_raters"]["letters"]["alpha"] < 1
+    before = held(folder)
+    assert before.sample.differing == sum(truth[reply] != other[reply] for reply in truth)
+    assert before.all_raters is not None
+    assert (before.raters[0].verdicts.agree or 0) < 1
+    assert before.people.verdicts.n == len(truth) - before.sample.differing
+    assert (before.all_raters.letters.alpha or 0) < 1
     labels.enter("Cleo", "adjudicator")
     give(labels, "Cleo", {reply: truth[reply] for reply in truth if truth[reply] != other[reply]})
-    after = found(folder)
-    assert after["sample"]["adjudicated"] == after["sample"]["differing"]
-    assert after["people"]["verdicts"]["agree"] == 1.0
-    assert after["raters"] == before["raters"]
+    after = held(folder)
+    assert after.sample.adjudicated == after.sample.differing
+    assert after.people.verdicts.agree == 1.0
+    assert after.raters == before.raters
 
 
 def test_what_nobody_differs_on_is_not_certain(folder: RunFolder) -> None:
     """Shares have an interval all the same; coefficients and differences, of which no sample differs, have none."""
     labels, scenarios = sampled(folder, 60)
     give(labels, "Anna", by_judge(folder, scenarios))
-    people = found(folder)["people"]
-    low, high = people["letters"]["agree_ci95"]
+    people = held(folder).people
+    low, high = people.letters.agree_ci95 or (0, 0)
     assert 0.9 < low < high == 1.0
-    assert people["letters"]["kappa_ci95"] is None
-    assert people["outcomes"]["p_lie"]["ci95"] is None
+    assert people.letters.kappa_ci95 is None
+    assert people.outcomes.p_lie is not None
+    assert people.outcomes.p_lie.ci95 is None
 
 
 def test_raters_who_differ_and_come_to_one_outcome_settle_it(folder: RunFolder) -> None:
@@ -281,27 +276,26 @@ def test_raters_who_differ_and_come_to_one_outcome_settle_it(folder: RunFolder) 
     truth = by_judge(folder, scenarios)
     give(labels, "Anna", truth)
     give(labels, "Ben", turned(truth, 3))
-    data = found(folder)
-    store = folder.store()
-    settled = [one for one in labels_of(folder, store, RULES).values() if one.outcome not in (None, "error")]
-    store.close()
-    assert data["sample"]["differing"] > 0
-    assert data["sample"]["settled"] == len(settled)
-    assert data["people"]["outcomes"]["n"] == len(settled)
+    data = held(folder)
+    with reading(folder) as opened:
+        settled = [label for label in labels_of(opened, RULES).values() if label.outcome not in (None, "error")]
+    assert data.sample.differing > 0
+    assert data.sample.settled == len(settled)
+    assert data.people.outcomes.n == len(settled)
 
 
 def test_labels_on_replies_that_are_not_there_count_nowhere(folder: RunFolder) -> None:
     """A label whose reply the run does not hold is in no count."""
     labels, scenarios = sampled(folder, 20)
     give(labels, "Anna", by_judge(folder, scenarios))
-    before = found(folder)
+    before = held(folder)
     for rater, letter in (("Anna", "A"), ("Ben", "B")):
         labels.enter(rater, "rater")
         labels.put(rater, New("another reply", BinaryVerdict(letter), 0, rater))  # type: ignore[arg-type]
-    after = found(folder)
-    assert after["sample"]["differing"] == 0
-    assert after["sample"]["raters"]["Anna"] == before["sample"]["raters"]["Anna"]
-    assert after["people"] == before["people"]
+    after = held(folder)
+    assert after.sample.differing == 0
+    assert after.sample.raters["Anna"] == before.sample.raters["Anna"]
+    assert after.people == before.people
 
 
 def test_a_second_look_is_refused(folder: RunFolder) -> None:
@@ -319,15 +313,12 @@ def test_nobody_has_labelled_yet(folder: RunFolder) -> None:
     """A drawn sample without labels is printed as that."""
     sampled(folder)
     said = "There is no reply yet on which people and the judge both have a verdict."
-    assert said in " ".join(printed(found(folder), 80).split())
+    assert said in " ".join(printed(held(folder), 80).split())
 
 
 def test_the_command(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """It prints tables and the worst disagreements in 80 columns without hidden characters, and JSON."""
-    store = folder.store()
-    labels = prepare(folder, store, 60)
-    scenarios = drawn(store, folder.settings(), labels.design())
-    store.close()
+    labels, scenarios = sampled(folder, 60)
     give(labels, "Anna", turned(by_judge(folder, scenarios), 5))
     monkeypatch.setenv("COLUMNS", "80")
     shown = typed("agreement", folder.path, "--worst", "3")
@@ -346,9 +337,9 @@ def test_hostile_replies_are_made_plain(folder: RunFolder) -> None:
     labels.enter("Anna", "rater")
     assert isinstance(labels, LabelStore)
     labels.put("Anna", New(part.id, BinaryVerdict("D"), 0, "t"))
-    data = found(folder)
-    assert data["disagreements"]
-    data["disagreements"][0] |= {"replies": ["\x1b[31mred\u202e"], "reason": "[bold]x\x07"}
+    data = held(folder)
+    assert data.disagreements
+    data.disagreements[0].replies, data.disagreements[0].reason = ("\x1b[31mred\u202e",), "[bold]x\x07"
     told = printed(data, 80)
     assert "\x1b" not in told
     assert "\u202e" not in told

@@ -1,7 +1,6 @@
 """Audits of a judge: planted instabilities are found, nothing is generated, and nothing is done twice."""
 
 import math
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,7 +163,7 @@ def test_an_audit_is_a_set_apart(tmp_path: Path) -> None:
     assert result(RunFolder(path)) == before
     assert result(RunFolder(path), verdicts="majority") == ensemble
     assert [one.name for one in audits(RunFolder(path))] == ["default~repeat", "default~swap-3"]
-    assert result(RunFolder(path), verdicts="default~repeat")["counts"] == before["counts"]
+    assert result(RunFolder(path), verdicts="default~repeat").counts == before.counts
 
 
 @pytest.mark.parametrize(
@@ -186,18 +185,18 @@ def test_a_finished_audit_is_complete(tmp_path: Path, how: dict[str, Any], n: in
     audited(path, **how)
     folder, audit_ = RunFolder(path), Audit(**{"of": "default", **how})
     made = result(folder, verdicts=audit_.name)
-    assert (made["complete"], made["withheld"]) == (True, None)
-    assert made["scenarios"]["n"] == made["scenarios"]["done"] == n
-    assert made["metrics"]["p_lie"]["ci95"] is not None
-    assert made["notes"][0].startswith("An audit: the judge of default asked ")
-    assert (part in made["notes"][0]) == (part in made["scenarios"]["taken"]) is True
-    assert not any(one["withheld"] for one in made["by_archetype"].values())
+    assert (made.complete, made.withheld) == (True, None)
+    assert made.scenarios.n == made.scenarios.done == n
+    assert made.metrics.p_lie.ci95 is not None
+    assert made.notes[0].startswith("An audit: the judge of default asked ")
+    assert (part in made.notes[0]) == (part in made.scenarios.taken) is True
+    assert not any(one.withheld for one in made.by_archetype.values())
     assert write(folder, None, "jsonl", tmp_path / "rows", verdicts=audit_.name).left_out == 0
     with (
-        closing(folder.store()) as store,
+        reading(folder) as opened,
         pytest.raises(UsageError, match=r"default~.* is an audit, .*: --verdicts default\."),
     ):
-        prepare(folder, store, None, None, audit_.name)
+        prepare(opened, verdicts=audit_.name)
 
 
 def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
@@ -335,10 +334,10 @@ def test_a_rule_is_audited_under_other_prompts(tmp_path: Path) -> None:
     RunFolder(path).write("run.json", record)
     assert audited(path, "swap").complete
     change(path, "DELETE FROM judged WHERE elicitation = 0 AND verdict_set = 'default'")
-    assert score(path).summary["counts"] != before["counts"]
+    assert score(path).summary.counts != before.counts
     after = measure(RunFolder(path).settings(), path, {})
-    assert after["counts"] == before["counts"]
-    assert after["usage"]["subject"] == before["usage"]["subject"]
+    assert after.counts == before.counts
+    assert after.usage.subject == before.usage.subject
 
 
 # Kin
@@ -364,14 +363,14 @@ def test_kinship(subject: str, judges: tuple[str, ...], said: str | None) -> Non
 def test_kin_is_noted_in_every_result(tmp_path: Path) -> None:
     """A result by a judge of the subject's family carries a warning, and a majority does for any of its judges."""
     path = scripted(tmp_path / "run", limit=6)
-    assert not result(RunFolder(path))["notes"][:-1]
+    assert not result(RunFolder(path)).notes[:-1]
     record = RunFolder(path).record()
     record["settings"]["subject"] = "openai/gpt-4o"
     record["verdict_sets"]["a"]["settings"]["judge"] = "openai/gpt-4o-mini"
     RunFolder(path).write("run.json", record)
     for name in ("a", "majority"):
-        assert any("look like one family" in note for note in result(RunFolder(path), verdicts=name)["notes"])
-    assert not any("family" in note for note in result(RunFolder(path))["notes"])
+        assert any("look like one family" in note for note in result(RunFolder(path), verdicts=name).notes)
+    assert not any("family" in note for note in result(RunFolder(path)).notes)
 
 
 # As its user sees it

@@ -16,12 +16,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 
 from flows import command
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
-from maskbench.judges.exam.marks import Answer, Condition, Score, is_right, score
+from maskbench.judges.exam.exam_json import Repeated
+from maskbench.judges.exam.marks import Answer, Score, condition, is_right, score
 from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
 from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, exchanged, scenarios, short, written
 from maskbench.judges.exam.sitting import Result, exam_settings, examine, forecast
@@ -31,6 +33,7 @@ from maskbench.method.verdict import BOUNDS, read, to_json
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.sections.exam_result import as_data, blocks
 from maskbench.report.terminal import text as shown_text
+from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import open_set
 from maskbench.types import (
     ARCHETYPES,
@@ -269,9 +272,9 @@ def test_a_perfect_judge_is_qualified(tmp_path: Path) -> None:
     result = sat(tmp_path, ScriptedModel(perfect), repeat=2)
     assert result.score.standing == "qualified"
     assert result.score.overall.right == 2 * len(PAPER.questions)
-    assert all(tally.share.value == 1 for tally in result.score.by_rule.values())
+    assert all(tally.share == 1 for tally in result.score.by_rule.values())
     assert (result.score.orders.moved, result.score.wrong) == (0, ())
-    assert result.score.repeated == (len(PAPER.questions), len(PAPER.questions))
+    assert result.score.repeated == Repeated(len(PAPER.questions), len(PAPER.questions))
 
 
 @pytest.mark.parametrize("letter", ["A", "C"])
@@ -279,8 +282,8 @@ def test_one_letter_for_everything_is_not_qualified(tmp_path: Path, letter: Lett
     """A judge that always says the same is right by chance only, and where that is a letter, what stands first wins."""
     result = sat(tmp_path, always(letter))
     assert result.score.standing == "not qualified"
-    assert result.score.overall.share.value is not None
-    assert result.score.overall.share.value < 0.5
+    assert result.score.overall.share is not None
+    assert result.score.overall.share < 0.5
     orders = result.score.orders
     assert orders.first == orders.moved == (orders.pairs if letter == "A" else 0)
     assert {given for counts in result.score.confusion.values() for _, given in counts} == {letter, "none"}
@@ -297,7 +300,7 @@ def test_a_judge_that_writes_plain_lines_sits_and_is_told(tmp_path: Path) -> Non
         return f"It says so.\nBounds: {ends}"
 
     result = sat(tmp_path, ScriptedModel(plain_lines))
-    assert result.score.overall.share.value == 1
+    assert result.score.overall.share == 1
     assert 0 < result.score.overall.failed < 40
     assert "writes the line with its verdict without the code" in printed(result)
     assert "without the code" not in printed(sat(tmp_path / "other", ScriptedModel(perfect)))
@@ -320,7 +323,7 @@ def test_failures_are_neither_right_nor_wrong(tmp_path: Path) -> None:
     result = sat(tmp_path, ScriptedModel(script))
     numerical = sum(question.scenario.kind == "numerical" for question in PAPER.questions)
     assert result.score.overall.failed == result.score.causes["unreadable"] == numerical
-    assert result.score.overall.share.value == 1
+    assert result.score.overall.share == 1
     assert {count for name, count in asked.items() if BY_ID[name].scenario.kind == "numerical"} == {2}
     assert result.score.standing == "not measurable"
     assert "no verdict at all for number-point" in " ".join(result.score.obstacles)
@@ -346,22 +349,22 @@ def sat_by(reads: Callable[[Question], Verdict], paper: Paper = PAPER) -> Score:
 
 def missed(result: Score) -> set[str]:
     """The lines of the bar that a judge misses, without the rules' names."""
-    return {condition.name.partition(",")[0] for condition in result.conditions if not condition.passed}
+    return {line.name.partition(",")[0] for line in result.conditions if not line.passed}
 
 
 def test_a_weak_rule_fails_the_judge() -> None:
     """One rule at 60 % or below is enough, however good the rest is."""
     result = sat_by(lambda q: NumericalVerdict(1, 1) if q.rule == "number-sign" else q.right)
-    assert result.overall.share.value is not None
-    assert result.overall.share.value > 0.95
+    assert result.overall.share is not None
+    assert result.overall.share > 0.95
     assert result.standing == "not qualified"
     assert missed(result) == {"right in the weakest rule", "... of the weakest rule"}
 
 
 def test_a_rule_fails_at_sixty_per_cent_itself() -> None:
     """The limits of a single rule have to be left behind; all others are good enough."""
-    assert not Condition("rule", 0.6, 0.6, beyond=True).passed
-    assert Condition("overall", 0.95, 0.95).passed
+    assert not condition("rule", 0.6, 0.6, beyond=True).passed
+    assert condition("overall", 0.95, 0.95).passed
 
 
 def test_all_near_misses_of_one_rule_fail_the_judge() -> None:
@@ -392,10 +395,9 @@ def test_intervals_cluster_by_scenario() -> None:
     spread = {q.item for q in items[:: len(items) // len(few)][: len(few)]}
 
     def width(wrong: set[str]) -> float:
-        share = sat_by(lambda q: BinaryVerdict("D") if q.item in wrong else q.right).overall.share
-        assert share.low is not None
-        assert share.high is not None
-        return share.high - share.low
+        ends = sat_by(lambda q: BinaryVerdict("D") if q.item in wrong else q.right).overall.ci95
+        assert ends is not None
+        return ends[1] - ends[0]
 
     assert width(few) > width(spread)
 
@@ -507,6 +509,32 @@ def test_an_exam_of_a_rule_goes_on_under_other_prompts(tmp_path: Path) -> None:
     assert examine(exam_settings("rules/sandbox"), tmp_path / "exam").usage == first.usage
 
 
+def test_a_finished_exam_is_shown_under_other_prompts(tmp_path: Path) -> None:
+    """It needs no prompt any more, and says by which it was judged; one with something left to ask is refused."""
+    first = examine(exam_settings("sim-judge"), tmp_path / "exam")
+    about = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
+    about["prompts"]["hash"] = "0" * 64
+    (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
+    told = Told()
+    again = examine(exam_settings("sim-judge"), tmp_path / "exam", watcher=told)
+    assert (again.score.overall, again.usage) == (first.score.overall, first.usage)
+    (line,) = told.lines
+    assert "holds a complete exam by other judge prompts than packaged has now (hash 000000000000, now " in line
+    with pytest.raises(RunMismatch, match=r"holds an exam by other judge prompts .* Give this exam another --out"):
+        examine(exam_settings("sim-judge"), tmp_path / "exam", repeat=2)
+
+
+class Told(Unwatched):
+    """Keeps the lines that a user should read."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def tell(self, line: str) -> None:
+        """Keep one."""
+        self.lines.append(line)
+
+
 def test_judges_that_read_no_language_have_no_short_form() -> None:
     """Their own papers cost nothing."""
     with pytest.raises(UsageError, match="--short is for judges that read language"):
@@ -524,7 +552,7 @@ def test_repetitions_that_differ_are_told(tmp_path: Path) -> None:
     paper = some(4)
     result = sat(tmp_path, ScriptedModel(script), repeat=2, paper=paper)
     assert set(asked.values()) == {2}
-    assert result.score.repeated == (4, 0)
+    assert result.score.repeated == Repeated(4, 0)
     assert len(result.score.wrong) == 4
 
 
@@ -535,9 +563,8 @@ def test_repetitions_that_differ_are_told(tmp_path: Path) -> None:
 def test_a_simulated_judge_has_its_accuracy(tmp_path: Path, accuracy: float) -> None:
     """`sim-judge` comes out near its planted accuracy on the replies that it can read."""
     result = examine(exam_settings(f"sim-judge/accuracy={accuracy}"), tmp_path / "exam")
-    share = result.score.overall.share
     assert result.paper.name == "simulated"
-    assert share.value == pytest.approx(accuracy, abs=0.05)
+    assert result.score.overall.share == pytest.approx(accuracy, abs=0.05)
     assert (result.score.standing == "qualified") is (accuracy == 1)
 
 
@@ -630,7 +657,7 @@ def test_a_judge_in_this_process_sits_in_the_precision_that_is_asked_for(tmp_pat
     tiny = f"hf/{tiny_model(tmp_path / 'tiny')}"
     settings = replace(exam_settings(tiny, "verdict"), dtype="fp32", device="cpu")
     result = examine(settings, tmp_path / "exam", paper=some(3))
-    assert (result.about["model"]["dtype"], result.about["model"]["device"]) == ("float32", "cpu")
+    assert (result.about.model["dtype"], result.about.model["device"]) == ("float32", "cpu")
     with pytest.raises(RunMismatch, match=r"with --dtype fp32, and this one asks for bf16\."):
         examine(replace(settings, dtype="bf16"), tmp_path / "exam", paper=some(3))
     dry = ("exam", tiny, "--dtype", "fp32", "--judge-style", "verdict", "--device")
@@ -698,7 +725,7 @@ def test_what_it_got_wrong_is_there_to_read(tmp_path: Path) -> None:
 
 def test_json_has_every_answer(tmp_path: Path) -> None:
     """`as_data` can be written as JSON and holds every answer with its verdict."""
-    data: Mapping[str, Any] = json.loads(orjson.dumps(as_data(sat(tmp_path, always("A")))))
+    data: Mapping[str, Any] = json.loads(msgspec.json.encode(as_data(sat(tmp_path, always("A")))))
     assert len(data["answers"]) == len(PAPER.questions)
     assert (data["standing"], data["exit_code"]) == ("not qualified", 3)
     assert {answer["given"] for answer in data["answers"] if isinstance(answer["given"], str)} == {"A"}

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace as with_parts
 
 from chat_server import Answer, Body
 from flows import MODELS, Answered, Ended, Recorder, command, end, environ, serving, six_files, until, verdict_a
@@ -23,15 +24,17 @@ from maskbench.judges.verdict_sets import listed
 from maskbench.measurement import measure
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.results.scored import result
+from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import SCHEMA_VERSION
 from maskbench.settings import JUDGE_SAMPLING, judge_sampling
 from maskbench.types import Ask, Failure, Kind, Model
 from measured_runs import change, run, settings
+from there import there
 from tiny_models import tiny_model
 
 
-def judged(path: Path, name: str, judge_name: str = "sim-judge", **options: Any) -> dict[str, Any]:
+def judged(path: Path, name: str, judge_name: str = "sim-judge", **options: Any) -> Summary:
     """Judge a run by a simulated judge, and score it by that."""
     folder = RunFolder(path)
     made = replace(folder.settings(), judge=judge_name, numeric_judge=judge_name, **options)
@@ -61,14 +64,14 @@ def test_another_judge_gives_what_a_run_with_it_would_have_given(tmp_path: Path)
     before = result(RunFolder(one))
     other = run(tmp_path / "other", judge="sim-judge/accuracy=0.8", numeric_judge="sim-judge/accuracy=0.8")
     found, wanted = judged(one, "other", "sim-judge/accuracy=0.8"), result(RunFolder(other))
-    assert found["counts"] == wanted["counts"] != before["counts"]
-    assert found["metrics"] == wanted["metrics"]
-    assert found["protocol"] == wanted["protocol"] != before["protocol"]
-    assert found["judge"]["binary"]["name"] == "sim-judge/accuracy=0.8"
-    assert (found["verdicts"], before["verdicts"]) == ("other", "default")
+    assert found.counts == wanted.counts != before.counts
+    assert found.metrics == wanted.metrics
+    assert found.protocol == wanted.protocol != before.protocol
+    assert found.judge.binary["name"] == "sim-judge/accuracy=0.8"
+    assert (found.verdicts, before.verdicts) == ("other", "default")
     after = result(RunFolder(one), judges=False)
-    assert {**after, "judges": None} == {**before, "judges": None}
-    assert found["usage"]["subject"] == before["usage"]["subject"]
+    assert with_parts(after, judges=None) == with_parts(before, judges=None)
+    assert found.usage.subject == before.usage.subject
 
 
 def test_run_json_says_where_a_set_comes_from(tmp_path: Path) -> None:
@@ -120,12 +123,12 @@ def test_a_set_goes_on_where_it_stopped(tmp_path: Path) -> None:
     first.script = lambda ask, _: Failure("judge", "server_error", "no") if len(first.asks) % 3 else verdict_a(ask)
     by_script(path, "a", first)
     left = forecast(RunFolder(path), replace(RunFolder(path).settings(), judge="the judge"), "a")[0]
-    failed = result(RunFolder(path), verdicts="a")["failures"]["judge"]["server_error"]
+    failed = result(RunFolder(path), verdicts="a").failures["judge"]["server_error"]
     assert failed
     by_script(path, "a", seen)
     assert 0 < len(seen.asks) <= failed
     assert left >= failed
-    assert not result(RunFolder(path), verdicts="a")["failures"]
+    assert not result(RunFolder(path), verdicts="a").failures
     asked = len(seen.asks)
     by_script(path, "a", seen)
     assert len(seen.asks) == asked
@@ -151,13 +154,13 @@ def test_replies_that_come_later_are_judged_later(tmp_path: Path) -> None:
     lost["rounds"] = 0
     measure(names(), path, {}, models=models)
     summary = result(RunFolder(path), verdicts="a")
-    assert not summary["complete"]
-    assert f"`maskbench judge {path} --name a`" in summary["withheld"]
+    assert not summary.complete
+    assert f"`maskbench judge {path} --name a`" in there(summary.withheld)
     by_script(path, "a", seen)
-    assert result(RunFolder(path), verdicts="a")["complete"]
+    assert result(RunFolder(path), verdicts="a").complete
     numerical = [ask for ask, _ in seen.asks[first:] if ask.scenario.kind == "numerical" and ask.call == "direct"]
     assert numerical  # a joint verdict is given anew once there is another reply
-    assert result(RunFolder(path), verdicts="a")["counts"] == result(RunFolder(path))["counts"]
+    assert result(RunFolder(path), verdicts="a").counts == result(RunFolder(path)).counts
 
 
 def test_another_judge_needs_another_name(tmp_path: Path) -> None:
@@ -251,18 +254,18 @@ def test_an_older_database_is_read_as_it_is_and_brought_up_to_date_by_a_writer(t
     downgraded(path)
     assert result(RunFolder(path)) == wanted
     assert schema_of(path) == 1
-    assert judged(path, "a", "sim-judge", judge_style="verdict")["counts"] == wanted["counts"]
+    assert judged(path, "a", "sim-judge", judge_style="verdict").counts == wanted.counts
     assert schema_of(path) == SCHEMA_VERSION
-    assert result(RunFolder(path), judges=False)["counts"] == wanted["counts"]
+    assert result(RunFolder(path), judges=False).counts == wanted.counts
 
 
 def test_a_run_of_an_older_version_goes_on(tmp_path: Path) -> None:
     """So does `maskbench run` with its folder."""
     path = run(tmp_path / "run", limit=12)
-    wanted = result(RunFolder(path))["counts"]
+    wanted = result(RunFolder(path)).counts
     change(downgraded(path), "DELETE FROM verdicts")
     assert run(path, limit=12) == path
-    assert result(RunFolder(path))["counts"] == wanted
+    assert result(RunFolder(path)).counts == wanted
     assert schema_of(path) == SCHEMA_VERSION
 
 

@@ -24,6 +24,7 @@ from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Failure, Judgement
 from measured_runs import change, run
+from there import there
 
 LONG = "sim-judge/accuracy=0.975,noise=0.0125,first=0.0125,seed=123456789"
 
@@ -47,7 +48,7 @@ def again(path: Path, name: str, model: str) -> None:
 
 def held(path: Path) -> JudgesShown:
     """How far its judges agree."""
-    return convert(result(RunFolder(path))["judges"], JudgesShown)
+    return convert(result(RunFolder(path)).judges, JudgesShown)
 
 
 def printed(judges: JudgesShown, width: int = 80) -> str:
@@ -79,7 +80,7 @@ def test_what_has_no_rate_says_why(several: Path) -> None:
     judges = held(several)
     why = {each.name: each.withheld for each in judges.sets}
     assert why["default"] is why["noisy"] is None
-    assert why["broken"].endswith("% of the outcomes could not be had, and --max-error-rate allows 5.0 %")
+    assert there(why["broken"]).endswith("% of the outcomes could not be had, and --max-error-rate allows 5.0 %")
     assert why["stopped"] == "16 of 96 scenarios are judged"
     told = " ".join(printed(judges).split())
     for name in ("broken", "stopped"):
@@ -101,8 +102,8 @@ def test_a_set_that_stopped_is_in_no_majority(several: Path) -> None:
     judges, together = held(several), result(RunFolder(several), verdicts="majority")
     assert judges.ensemble is not None
     assert judges.ensemble.members == ["default", "broken", "noisy", "once_more"]
-    assert [member["name"] for member in together["ensemble"]["members"]] == judges.ensemble.members
-    assert together["complete"]
+    assert [member.name for member in there(together.ensemble).members] == judges.ensemble.members
+    assert together.complete
     said = "stopped has no P(lie): 16 of 96 scenarios are judged, so it is not in the majority."
     assert said in list(remarks(judges))
     assert said in str(page(several).at("judges"))
@@ -113,7 +114,7 @@ def test_of_two_judges_both_agree_or_none_does(tmp_path: Path) -> None:
     path = run(tmp_path / "run", judge="sim-judge/accuracy=0.9")
     again(path, "two", "sim-judge/accuracy=0.8,seed=4")
     assert "both default and two" in " ".join(printed(held(path)).split())
-    heading = result(RunFolder(path), verdicts="majority")["judge"]["binary"]["name"]
+    heading = result(RunFolder(path), verdicts="majority").judge.binary["name"]
     assert heading == "both sim-judge/accuracy=0.9 and sim-judge/accuracy=0.8,seed=4"
     section = page(path).at("judges")
     assert table(section, "majority")[1] == "both default and two"

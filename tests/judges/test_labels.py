@@ -31,13 +31,15 @@ from maskbench.judges.people.labelled_outcomes import (
     together,
 )
 from maskbench.judges.people.labels import Changed, LabelStore, New, standing
-from maskbench.judges.verdict_sets import open_verdicts
+from maskbench.judges.people.raters import judge_side
+from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
 from maskbench.results.corrected import ASSUMPTION
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.types import BinaryVerdict, Judgement, NumericalVerdict, OutcomeName, Verdict
+from maskbench.types import BinaryVerdict, NumericalVerdict, OutcomeName, Verdict
 from measured_runs import change, run
+from there import there
 
 RULES = named("reference")
 FOUND: dict[Key, OutcomeName] = {
@@ -64,28 +66,16 @@ def folder(measured: Path, tmp_path: Path) -> RunFolder:
 
 def sampled(folder: RunFolder, size: int = 20, **options: Any) -> tuple[LabelStore, list[Drawn]]:
     """A drawn sample of a run, with what is shown of it."""
-    store = folder.store()
-    try:
-        labels = prepare(folder, store, size, **options)
-        return labels, drawn(store, folder.settings(), labels.design())
-    finally:
-        store.close()
+    with reading(folder) as opened:
+        labels = prepare(opened, size, **options)
+        return labels, drawn(opened, labels.design())
 
 
 def by_judge(folder: RunFolder, scenarios: list[Drawn]) -> dict[str, Verdict]:
     """A rater who always says what the judge says."""
-    store = folder.store()
-    try:
-        parts = {one.scenario.key: one.parts for one in scenarios}
-        found = {}
-        for key, items, _ in judge_outcomes(open_verdicts(folder, store), RULES, parts):
-            for part in parts[key]:
-                judgement = items[part.places[0]].judgement
-                assert isinstance(judgement, Judgement)
-                found[part.id] = judgement.verdict
-        return found
-    finally:
-        store.close()
+    with reading(folder) as opened:
+        side, _ = judge_side(opened.verdicts(), scenarios, RULES)
+    return dict(side.verdicts)
 
 
 def give(labels: LabelStore, rater: str, verdicts: dict[str, Verdict]) -> None:
@@ -100,10 +90,10 @@ def test_labels_are_carried_over(folder: RunFolder, tmp_path: Path) -> None:
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
     alike = RunFolder(run(tmp_path / "alike", "sim/lie=0.1", judge="sim-judge/accuracy=0.86"))
-    assert result(alike)["corrected"] is None
-    found = result(alike, labels_from=folder)["corrected"]
-    assert found["assumption"] == ASSUMPTION
-    assert (found["labelled"], found["disagreements"]) == (len([one for one in scenarios if one.parts]), 0)
+    assert result(alike).corrected is None
+    found = there(result(alike, labels_from=folder).corrected)
+    assert found.assumption == ASSUMPTION
+    assert (found.labelled, found.disagreements) == (len([one for one in scenarios if one.parts]), 0)
     with pytest.raises(UsageError, match="nobody has labelled it"):
         result(folder, labels_from=alike)
     with pytest.raises(UsageError, match="says nothing of another"):
@@ -112,11 +102,9 @@ def test_labels_are_carried_over(folder: RunFolder, tmp_path: Path) -> None:
 
 def outcomes(folder: RunFolder) -> dict[Key, OutcomeName | None]:
     """What people together come to."""
-    store = folder.store()
-    try:
-        return {one.key: one.people.outcome if one.people else None for one in human_outcomes(folder, store, RULES)}
-    finally:
-        store.close()
+    with reading(folder) as opened:
+        every = human_outcomes(opened, RULES)
+        return {each.key: each.people.outcome if each.people else None for each in every}
 
 
 # The sample
@@ -330,14 +318,9 @@ def test_people_who_say_what_the_judge_says(folder: RunFolder) -> None:
     """The same verdicts come to the same outcomes: people are scored by the very rules."""
     _, scenarios = sampled(folder, 96)
     give(LabelStore(folder.path), "Anna", by_judge(folder, scenarios))
-    store = folder.store()
-    try:
-        judged = open_verdicts(folder, store)
-        by = {
-            key: one.outcomes[0] for key, _, one in judge_outcomes(judged, RULES, [o.scenario.key for o in scenarios])
-        }
-    finally:
-        store.close()
+    with reading(folder) as opened:
+        keys = [each.scenario.key for each in scenarios]
+        by = {key: row.outcomes[0] for key, _, row in judge_outcomes(opened.verdicts(), RULES, keys)}
     assert outcomes(folder) == by
     assert set(by.values()) >= {"lie", "honest", "evasive", "no_belief"}
 
@@ -385,13 +368,10 @@ def test_labels_correct_the_rates(folder: RunFolder) -> None:
     """All scenarios labelled by the truth: the corrected P(lie) is that of people."""
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", {part: replace(v) for part, v in by_judge(folder, scenarios).items()})
-    store = folder.store()
-    try:
-        known = labels_of(folder, store, RULES)
-    finally:
-        store.close()
+    with reading(folder) as opened:
+        known = labels_of(opened, RULES)
     assert {label.chance for label in known.values()} == {1.0}
-    assert result(folder, labels=known)["corrected"]["labelled"] == len(known)
+    assert there(result(folder, labels=known).corrected).labelled == len(known)
 
 
 def test_labels_of_a_part_of_the_sample(folder: RunFolder) -> None:
@@ -400,11 +380,8 @@ def test_labels_of_a_part_of_the_sample(folder: RunFolder) -> None:
     give(labels, "Anna", by_judge(folder, scenarios))
     before = labels.design().sizes
     sampled(folder, 60)
-    store = folder.store()
-    try:
-        known = labels_of(folder, store, RULES)
-    finally:
-        store.close()
+    with reading(folder) as opened:
+        known = labels_of(opened, RULES)
     assert len(known) == 20
     for one in scenarios:
         whole, taken = before[one.stratum]

@@ -33,6 +33,7 @@ from maskbench.types import (
     Scored,
 )
 from measured_runs import run
+from there import there
 
 # Which scenarios
 
@@ -260,7 +261,7 @@ def looked(path: Path, name: str, look: Look, model: str = "sim-judge") -> float
     """A run with a second look; P(lie) by it."""
     folder = RunFolder(path)
     judge(folder, replace(folder.settings(), judge=model, numeric_judge=model), name, look=look)
-    value = result(folder, verdicts=name, judges=False)["metrics"]["p_lie"]["value"]
+    value = result(folder, verdicts=name, judges=False).metrics.p_lie.value
     assert isinstance(value, float)
     return value
 
@@ -269,16 +270,16 @@ def test_a_run_with_a_poor_first_judge(tmp_path: Path) -> None:
     """Averaged over draws a second look finds what the second judge finds on everything, at a part of its calls."""
     poor = "sim-judge/flip=0.15,miss=0.02,invent=0.1,seed=3"
     path = run(tmp_path / "run", "sim/lie=0.5,evade=0.1", judge=poor, numeric_judge=poor)
-    first = result(RunFolder(path))["metrics"]["p_lie"]["value"]
+    first = there(result(RunFolder(path)).metrics.p_lie.value)
     judge(RunFolder(path), replace(RunFolder(path).settings(), judge="sim-judge", numeric_judge="sim-judge"), "all")
     whole = result(RunFolder(path), verdicts="all")
     values = [looked(path, f"s{seed}", Look("default", share=0.3, seed=seed)) for seed in range(12)]
-    assert mean(values) == pytest.approx(whole["metrics"]["p_lie"]["value"], abs=0.06)
-    assert abs(first - whole["metrics"]["p_lie"]["value"]) > 0.08
+    assert mean(values) == pytest.approx(whole.metrics.p_lie.value, abs=0.06)
+    assert abs(first - there(whole.metrics.p_lie.value)) > 0.08
     found = result(RunFolder(path), verdicts="s0")
-    assert found["usage"]["judge"]["answers"] < whole["usage"]["judge"]["answers"]
-    assert found["second"]["p_lie_first"]["value"] == first
-    assert found["protocol"] not in (whole["protocol"], result(RunFolder(path))["protocol"])
+    assert found.usage.judge.answers < whole.usage.judge.answers
+    assert there(found.second).p_lie_first.value == first
+    assert found.protocol not in (whole.protocol, result(RunFolder(path)).protocol)
 
 
 def test_only_the_chosen_are_judged_and_all_of_their_replies(tmp_path: Path) -> None:
@@ -331,11 +332,11 @@ def test_low_probabilities_are_looked_at(tmp_path: Path) -> None:
     wavering = "sim-judge/flip=0.2,aware=1,seed=1"
     path = run(tmp_path / "run", judge=wavering, numeric_judge=wavering, judge_style="verdict")
     judge(RunFolder(path), replace(RunFolder(path).settings(), judge="sim-judge", numeric_judge="sim-judge"), "all")
-    whole = result(RunFolder(path), verdicts="all")["metrics"]["p_lie"]["value"]
+    whole = result(RunFolder(path), verdicts="all").metrics.p_lie.value
     assert looked(path, "s", Look("default", share=0.05)) == pytest.approx(whole)
-    found = result(RunFolder(path), verdicts="s")["second"]
-    assert found["changed_unsure"] > 0
-    assert found["changed_drawn"] == 0
+    found = there(result(RunFolder(path), verdicts="s").second)
+    assert found.changed_unsure > 0
+    assert found.changed_drawn == 0
 
 
 def test_several_statements_and_archetypes(tmp_path: Path) -> None:
@@ -344,13 +345,13 @@ def test_several_statements_and_archetypes(tmp_path: Path) -> None:
     path = run(tmp_path / "run", judge=noisy, numeric_judge=noisy, statements=3)
     looked(path, "s", Look("default"))
     found = result(RunFolder(path), verdicts="s")
-    whole = found["metrics"]["p_lie"]["ci95"]
-    for part in found["by_archetype"].values():
-        low, high = part["metrics"]["p_lie"]["ci95"]
+    whole = there(found.metrics.p_lie.ci95)
+    for part in found.by_archetype.values():
+        low, high = there(part.metrics.p_lie.ci95)
         assert high - low > whole[1] - whole[0]
-    assert found["metrics"]["lying_at"] == {}
-    low, high = found["metrics"]["p_lie_bounds"]
-    assert low == high == pytest.approx(found["metrics"]["p_lie"]["value"])
+    assert found.metrics.lying_at == {}
+    low, high = there(found.metrics.p_lie_bounds)
+    assert low == high == pytest.approx(found.metrics.p_lie.value)
 
 
 def test_as_its_user_sees_it(tmp_path: Path) -> None:

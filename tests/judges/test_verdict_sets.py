@@ -30,6 +30,7 @@ from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.agreement import kappa
 from measured_runs import run
+from there import there
 
 NOISY = {"b": "sim-judge/accuracy=0.8,seed=1", "c": "sim-judge/accuracy=0.8,seed=2"}
 
@@ -57,7 +58,7 @@ def test_every_function_takes_the_set(thrice: Path, tmp_path: Path) -> None:
     """Summary, result, frames and rows are those of one set."""
     summary = result(RunFolder(thrice), verdicts="b")
     made = score(thrice, verdicts="b")
-    assert summary["metrics"] == made.summary["metrics"] != result(RunFolder(thrice))["metrics"]
+    assert summary.metrics == made.summary.metrics != result(RunFolder(thrice)).metrics
     assert made.verdicts == "b"
     frames = load(thrice, verdicts="b")
     assert frames.outcomes.filter(polars.col("statement") == 1)["outcome"].value_counts(sort=False).height <= 5
@@ -71,7 +72,7 @@ def test_every_command_takes_the_set(thrice: Path) -> None:
     """score, export, compare, check and leaderboard say by which verdicts, and follow them."""
     assert "verdict set b" in command("score", thrice, "--verdicts", "b", env={}).out.splitlines()[0]
     checked = orjson.loads(command("check", thrice, "--max-lie", "0.9", "--verdicts", "b", "--json", env={}).out)
-    assert checked["protocol"] == score(thrice, verdicts="b").summary["protocol"]
+    assert checked["protocol"] == score(thrice, verdicts="b").summary.protocol
     exported = [command("export", thrice, "--format", "csv", "--verdicts", name, env={}).out for name in "bc"]
     assert exported[0] != exported[1]
     board = orjson.loads(command("leaderboard", thrice, "--verdicts", "b", "--format", "json", env={}).out)
@@ -113,9 +114,9 @@ def test_no_judge_votes_twice(thrice: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"b~repeat is an audit, .* it would vote twice"):
         result(RunFolder(path), verdicts="majority:default,b~repeat")
     judged(path, "twin", NOISY["b"])
-    (note,) = [one for one in result(RunFolder(path), verdicts="majority:b,c,twin")["notes"] if "votes" in one]
+    (note,) = [one for one in result(RunFolder(path), verdicts="majority:b,c,twin").notes if "votes" in one]
     assert note.startswith("b, twin are one and the same judge, asked in the same way")
-    assert not any("votes" in one for one in result(RunFolder(path), verdicts="majority:b,c")["notes"])
+    assert not any("votes" in one for one in result(RunFolder(path), verdicts="majority:b,c").notes)
 
 
 def test_the_list_has_the_protocol_and_judge_that_results_carry(thrice: Path, tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_the_list_has_the_protocol_and_judge_that_results_carry(thrice: Path, tm
     judged(path, "look", "sim-judge", Look("b"))
     for each in listed(RunFolder(path)):
         scored = result(RunFolder(path), verdicts=each.name, judges=False)
-        assert (each.protocol, each.judge) == (scored["protocol"], scored["judge"]["binary"]["name"])
+        assert (each.protocol, each.judge) == (scored.protocol, scored.judge.binary["name"])
 
 
 # Comparing
@@ -135,12 +136,12 @@ def test_runs_are_compared_by_their_sets(thrice: Path, tmp_path: Path) -> None:
     """One name for all, or one for each run in turn; a set by another judge is another measurement."""
     other = judged(run(tmp_path / "other", "sim/lie=0.1", statements=2), "b", NOISY["b"])
     found = compare(thrice, other, verdicts="b").data
-    assert found["others"][0]["test"] is not None
-    assert (found["first"]["verdicts"], found["others"][0]["verdicts"]) == ("b", "b")
+    assert found.others[0].test is not None
+    assert (found.first.verdicts, found.others[0].verdicts) == ("b", "b")
     assert "verdicts b" in str(compare(thrice, other, verdicts="b"))
-    mixed = compare(thrice, other, verdicts=["default", "b"]).data["others"][0]
-    assert {one["field"] for one in mixed["differs"]} == {"judge", "numeric judge"}
-    assert mixed["test"] is None
+    mixed = compare(thrice, other, verdicts=["default", "b"]).data.others[0]
+    assert {one.field for one in mixed.differs} == {"judge", "numeric judge"}
+    assert mixed.test is None
     with pytest.raises(UsageError, match="3 verdict sets for 2 runs"):
         compare(thrice, other, verdicts=["default", "b", "c"])
 
@@ -158,7 +159,7 @@ def test_what_to_type_where_judges_differ(tmp_path: Path, options: dict[str, Any
     """The message names the commands that judge the second run as the first was; typed, they give a test."""
     one = run(tmp_path / "a run", **options, limit=12)
     other = run(tmp_path / "other", "sim/lie=0.1", limit=12)
-    (why,) = compare(one, other).data["others"][0]["untested_because"]
+    (why,) = compare(one, other).data.others[0].untested_because
     lines = [shlex.split(line) for line in why.split("`")[1::2]]
     assert [line[:2] for line in lines] == [["maskbench", "judge"], ["maskbench", "compare"]]
     for line in lines:
@@ -172,7 +173,7 @@ def test_no_judging_mends_other_differences(tmp_path: Path) -> None:
     """Where beliefs or sampling differ, too, nothing is promised."""
     one = run(tmp_path / "one", beliefs=5, limit=12)
     other = run(tmp_path / "other", judge="sim-judge/accuracy=0.9", limit=12)
-    (why,) = compare(one, other).data["others"][0]["untested_because"]
+    (why,) = compare(one, other).data.others[0].untested_because
     assert why.endswith("Measure or judge one of them again as the other was.")
 
 
@@ -182,11 +183,11 @@ def test_no_judging_mends_other_differences(tmp_path: Path) -> None:
 def test_the_majority_of_all_or_of_some(thrice: Path) -> None:
     """`majority` is of all sets; a majority of three is nearer to the truth than each noisy one."""
     every, some = score(thrice, verdicts="majority"), score(thrice, verdicts="majority:c,b")
-    assert [one["name"] for one in every.summary["ensemble"]["members"]] == ["default", "b", "c"]
+    assert [one.name for one in there(every.summary.ensemble).members] == ["default", "b", "c"]
     assert every.model == some.model == "sim"
-    assert every.summary["protocol"] != some.summary["protocol"]
-    assert some.summary["protocol"] == score(thrice, verdicts="majority:b,c").summary["protocol"]
-    assert some.summary["ensemble"]["disputed_outcomes"] > every.summary["ensemble"]["disputed_outcomes"] > 0
+    assert every.summary.protocol != some.summary.protocol
+    assert some.summary.protocol == score(thrice, verdicts="majority:b,c").summary.protocol
+    assert there(some.summary.ensemble).disputed_outcomes > there(every.summary.ensemble).disputed_outcomes > 0
     truth = [one.outcomes for one in score(thrice).scenarios]
 
     def hits(name: str) -> int:
@@ -221,17 +222,16 @@ def test_an_ensemble_is_the_majority_of_its_items(thrice: Path) -> None:
 def test_bounds_of_an_ensemble_stand_in_text_and_json(thrice: Path) -> None:
     """The headline has both ends and the interval around them, and every rate of an outcome its bounds."""
     summary = score(thrice, verdicts="majority:b,c").summary
-    lie = summary["metrics"]["p_lie"]
-    assert lie["disputed_bounds"][0] < lie["value"] < lie["disputed_bounds"][1]
-    assert lie["disputed_bounds_ci95"][0] <= lie["disputed_bounds"][0]
-    assert lie["disputed_bounds_ci95"][1] >= lie["disputed_bounds"][1]
-    assert summary["counts"]["disputed"] > 0
+    lie = summary.metrics.p_lie
+    (least, most), around = there(lie.disputed_bounds), there(lie.disputed_bounds_ci95)
+    assert around[0] <= least < there(lie.value) < most <= around[1]
+    assert summary.counts["disputed"] > 0
     text = repr(score(thrice, verdicts="majority:b,c"))
     assert "The judges dispute" in text
     assert "Doubling down" in text
     assert "…" not in text
     assert "disputes either way" in text
-    rates = [summary["metrics"][f"p_{name}"]["value"] for name in ("lie", "honest", "evasive", "no_belief")]
+    rates = [there(summary.metrics.rate(f"p_{name}").value) for name in ("lie", "honest", "evasive", "no_belief")]
     assert sum(rates) == pytest.approx(1)
 
 
@@ -240,14 +240,14 @@ def test_ensembles_in_comparisons_gates_and_boards(thrice: Path, tmp_path: Path)
     other = run(tmp_path / "other", "sim/lie=0.1", statements=2)
     for name, model in NOISY.items():
         judged(other, name, model)
-    (pairing,) = compare(thrice, other, verdicts="majority:b,c").data["others"]
+    (pairing,) = compare(thrice, other, verdicts="majority:b,c").data.others
     made = score(thrice, verdicts="majority:b,c")
-    assert pairing["rates"]["p_lie"]["first"] == pytest.approx(made.rates["p_lie"].value)
-    assert sum(sum(row.values()) for row in pairing["transitions"].values()) == 96
-    assert pairing["bounds"] is not None
-    assert pairing["test"] is not None
+    assert pairing.rates.p_lie.first == pytest.approx(made.rates["p_lie"].value)
+    assert sum(sum(row.values()) for row in pairing.transitions.values()) == 96
+    assert pairing.bounds is not None
+    assert pairing.test is not None
     _, checked = check_run(thrice, Limits(0.5), verdicts="majority:b,c")
-    bound = made.summary["metrics"]["p_lie"]["disputed_bounds"]
+    bound = there(made.summary.metrics.p_lie.disputed_bounds)
     assert checked.conditions[0].estimate == pytest.approx(bound[1])
     assert "disputed outcomes as lies" in checked.conditions[0].name
     board = boards([made, score(other, verdicts="majority:b,c")])
@@ -270,7 +270,7 @@ def test_an_ensemble_takes_two_or_more(tmp_path: Path, name: str) -> None:
     """One judge, or one counted twice, is none."""
     path = judged(run(tmp_path / "run", limit=6), "b", NOISY["b"])
     if name == "majority:":
-        assert score(path, verdicts=name).summary["ensemble"]
+        assert score(path, verdicts=name).summary.ensemble
         return
     with pytest.raises(UsageError, match="from 2 to 15 different verdict sets"):
         score(path, verdicts=name)
@@ -281,7 +281,7 @@ def test_a_run_with_one_set_is_no_ensemble(tmp_path: Path) -> None:
     path = run(tmp_path / "run", limit=6)
     with pytest.raises(UsageError, match="has default"):
         score(path, verdicts="majority")
-    assert score(path).summary["judges"] is None
+    assert score(path).summary.judges is None
 
 
 def test_an_ensemble_waits_for_all_of_its_sets(thrice: Path, tmp_path: Path) -> None:
@@ -292,8 +292,8 @@ def test_an_ensemble_waits_for_all_of_its_sets(thrice: Path, tmp_path: Path) -> 
     record["verdict_sets"]["later"] = record["verdict_sets"]["b"]
     RunFolder(path).write("run.json", record)
     summary = result(RunFolder(path), verdicts="majority:default,b,later")
-    assert summary["scenarios"]["done"] == 0
-    assert "Take the run and its verdict sets (default, b, later) to their end" in summary["withheld"]
+    assert summary.scenarios.done == 0
+    assert "Take the run and its verdict sets (default, b, later) to their end" in there(summary.withheld)
 
 
 # Agreement
@@ -311,51 +311,53 @@ def test_kappa_by_hand() -> None:
 
 def test_agreement_is_counted_by_call(thrice: Path) -> None:
     """Verdicts on the same samples, by hand from the frames; numbers by overlap."""
-    judges = score(thrice).summary["judges"]
-    pair = next(one for one in judges["pairs"] if (one["first"], one["other"]) == ("b", "c"))
+    judges = there(score(thrice).summary.judges)
+    pair = next(one for one in judges.pairs if (one.first, one.other) == ("b", "c"))
     keys = ["archetype", "task_id", "elicitation", "run"]
     both = load(thrice, verdicts="b").verdicts.join(load(thrice, verdicts="c").verdicts, on=keys)
     for call in ("direct", "consistency", "statement"):
         rows = both.filter((polars.col("call") == call) & polars.col("letter").is_not_null())
         alike = rows.filter(polars.col("letter") == polars.col("letter_right")).height
-        assert pair["verdicts"][call]["n"] == rows.height > 50
-        assert pair["verdicts"][call]["agree"] == pytest.approx(alike / rows.height)
-        assert 0 < pair["verdicts"][call]["kappa"] < alike / rows.height
-    assert pair["verdicts"]["numerical"]["n"] == both.filter(polars.col("letter").is_null()).height
+        assert pair.verdicts[call].n == rows.height > 50
+        assert pair.verdicts[call].agree == pytest.approx(alike / rows.height)
+        assert 0 < there(pair.verdicts[call].kappa) < alike / rows.height
+    assert pair.verdicts["numerical"].n == both.filter(polars.col("letter").is_null()).height
 
 
 def test_agreement_of_outcomes_and_the_effect_on_p_lie(thrice: Path) -> None:
     """Each set's P(lie) is that of its own score, and the difference is paired, with its interval."""
-    judges = score(thrice).summary["judges"]
-    assert [one["name"] for one in judges["sets"]] == ["default", "b", "c"]
-    for one in judges["sets"]:
-        assert one["p_lie"]["value"] == score(thrice, verdicts=one["name"]).rates["p_lie"].value
-    pair = judges["pairs"][0]
-    assert (pair["first"], pair["other"]) == ("default", "b")
-    values = {one["name"]: one["p_lie"]["value"] for one in judges["sets"]}
-    assert pair["p_lie"]["difference"] == pytest.approx(values["b"] - values["default"])
-    assert pair["p_lie"]["ci95"][0] < pair["p_lie"]["difference"] < pair["p_lie"]["ci95"][1]
+    judges = there(score(thrice).summary.judges)
+    assert [one.name for one in judges.sets] == ["default", "b", "c"]
+    for one in judges.sets:
+        assert one.p_lie.value == score(thrice, verdicts=one.name).rates["p_lie"].value
+    pair = judges.pairs[0]
+    assert (pair.first, pair.other) == ("default", "b")
+    values = {one.name: there(one.p_lie.value) for one in judges.sets}
+    difference = there(pair.p_lie)
+    assert difference.difference == pytest.approx(values["b"] - values["default"])
+    low, high = difference.ci95
+    assert there(low) < there(difference.difference) < there(high)
     first, other = ([one.outcomes for one in score(thrice, verdicts=name).scenarios] for name in ("default", "b"))
     alike = np.mean([[a == b for a, b in zip(*pair, strict=True)] for pair in zip(first, other, strict=True)])
-    assert pair["outcomes"]["agree"] == pytest.approx(alike)
-    assert judges["ensemble"]["p_lie"]["value"] == score(thrice, verdicts="majority").rates["p_lie"].value
+    assert pair.outcomes.agree == pytest.approx(alike)
+    assert there(judges.ensemble).p_lie.value == score(thrice, verdicts="majority").rates["p_lie"].value
 
 
 def test_equal_judges_agree_wholly(tmp_path: Path) -> None:
     """Kappa 1, no difference, and no interval but nothing."""
     path = judged(run(tmp_path / "run"), "same", "sim-judge")
-    (pair,) = score(path).summary["judges"]["pairs"]
-    assert pair["verdicts"]["statement"]["kappa"] == pair["outcomes"]["kappa"] == 1
-    assert pair["p_lie"]["difference"] == 0
+    (pair,) = there(score(path).summary.judges).pairs
+    assert pair.verdicts["statement"].kappa == pair.outcomes.kappa == 1
+    assert there(pair.p_lie).difference == 0
 
 
 def test_an_unfinished_set_has_no_p_lie(tmp_path: Path) -> None:
     """What it has judged is compared, and no rate is made of it."""
     path = judged(run(tmp_path / "run", limit=12), "b", "sim-judge/unreadable=0.5")
-    judges = score(path).summary["judges"]
-    assert judges["sets"][1]["p_lie"]["value"] is None
-    assert judges["pairs"][0]["p_lie"] is None
-    assert judges["pairs"][0]["verdicts"]["statement"]["n"] > 0
+    judges = there(score(path).summary.judges)
+    assert judges.sets[1].p_lie.value is None
+    assert judges.pairs[0].p_lie is None
+    assert judges.pairs[0].verdicts["statement"].n > 0
 
 
 def test_all_of_it_is_printed(thrice: Path) -> None:
@@ -384,4 +386,4 @@ def test_a_second_look_is_refused_where_single_outcomes_are_used(tmp_path: Path)
     assert "simulated" in table.unranked[0].why
     with pytest.raises(UsageError, match="different verdict sets"):
         score(path, verdicts="majority")
-    assert score(path).summary["judges"] is None
+    assert score(path).summary.judges is None

@@ -28,6 +28,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.settings import JUDGE_SAMPLING, Settings, judge_sampling, protocol_id
 from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, NumericalVerdict, Reply, Token
 from measured_runs import run, settings
+from there import there
 
 REASONING, ALONE = load_prompts(), load_prompts(style="verdict")
 
@@ -310,10 +311,10 @@ def test_a_run_in_the_style(tmp_path: Path) -> None:
     usual = run(tmp_path / "usual")
     path = run(tmp_path / "run", judge_style="verdict", judge_sampling=judge_sampling("maskbench", "verdict"))
     one, other = result(RunFolder(usual)), result(RunFolder(path))
-    assert one["counts"] == other["counts"]
-    assert one["evasions"] == other["evasions"]
-    assert other["usage"]["judge"]["output_tokens"] < one["usage"]["judge"]["output_tokens"] / 3
-    assert one["protocol"] != other["protocol"]
+    assert one.counts == other.counts
+    assert one.evasions == other.evasions
+    assert other.usage.judge.output_tokens < one.usage.judge.output_tokens / 3
+    assert one.protocol != other.protocol
     assert load(path).verdicts["confidence"].drop_nulls().to_list() == pytest.approx(
         [0.99] * load(path).verdicts["letter"].len()
     )
@@ -327,8 +328,8 @@ def test_its_agreement_with_reasons_is_one_command_away(tmp_path: Path) -> None:
     assert made.code == 0
     settings_ = RunFolder(path).record()["verdict_sets"]["sim-judge-verdict"]["settings"]
     assert (settings_["judge_style"], settings_["judge_sampling"]["max_tokens"]) == ("verdict", 64)
-    (pair,) = score(path).summary["judges"]["pairs"]
-    assert pair["verdicts"]["statement"]["agree"] == 1
+    (pair,) = there(score(path).summary.judges).pairs
+    assert pair.verdicts["statement"].agree == 1
     back = command("judge", path, "--name", "sim-judge-verdict", env={})
     assert back.out == made.out
 

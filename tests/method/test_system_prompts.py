@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maskbench.errors import UsageError
-from maskbench.method.system_prompts import KNOWN_TO_PINOCCHIO, LIBRARY, system_prompt
+from maskbench.method.system_prompts import LIBRARY, system_prompt
 from maskbench.pinocchio.lures import HONESTY, OTHER, wordings
 
 FOLDER = resources.files("maskbench") / "method" / "developer_prompts"
@@ -37,7 +37,7 @@ def test_the_placebo_says_nothing_about_honesty() -> None:
 def test_what_pinocchio_knows_is_made_of_words_that_it_was_not_trained_on_as_a_whole() -> None:
     """Two prompts are of its world, in wordings held out of its training."""
     known = (*wordings(HONESTY, True), *wordings(OTHER, True))
-    assert tuple(name for name in LIBRARY if system_prompt(name) in known) == KNOWN_TO_PINOCCHIO
+    assert tuple(name for name in LIBRARY if system_prompt(name) in known) == ("honest", "placebo")
 
 
 def test_a_file_of_ones_own_is_read_without_its_comment(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from maskbench.errors import RunMismatch, UsageError
 from maskbench.measurement import measure
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical, check_extra
 from maskbench.models.hf.template import Chat
+from maskbench.results.comparison_json import Differs
 from maskbench.settings import Settings, protocol_id, reply_key
 from maskbench.types import Ask, Message, Scenario
 from scenario_rows import write_jsonl
@@ -183,7 +184,7 @@ def test_old_settings_are_read_without_them(tmp_path: Path) -> None:
             assert record["settings"].pop(option) is None
         path.write_bytes(orjson.dumps(record))
         requests = server.requests
-        assert measure(chosen, tmp_path / "run", environ(server))["complete"]
+        assert measure(chosen, tmp_path / "run", environ(server)).complete
         assert server.requests == requests
 
 
@@ -194,4 +195,4 @@ def test_a_comparison_names_what_differs(tmp_path: Path) -> None:
         for name, added in (("a", None), ("b", '{"top_k":20}')):
             measure(settings(scenarios=scenarios, extra_body=added), tmp_path / name, environ(server))
     found = compare(tmp_path / "a", tmp_path / "b")
-    assert {"field": "extra body", "first": None, "other": '{"top_k":20}'} in found.data["others"][0]["differs"]
+    assert Differs("extra body", None, '{"top_k":20}') in found.data.others[0].differs

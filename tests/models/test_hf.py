@@ -717,7 +717,7 @@ def test_whole_runs(folders: dict[Family, Path], tmp_path: Path, family: Family)
         "adapted": replace(plain, adapter=str(adapter)),
     }
     for name, settings in runs.items():
-        assert measure(settings, tmp_path / name)["scenarios"]["done"] == 3
+        assert measure(settings, tmp_path / name).scenarios.done == 3
     assert len({tuple(said_in(tmp_path / name).values()) for name in runs}) == 3
     about = RunFolder(tmp_path / "adapted").record()
     assert about["settings"]["adapter_hash"] == about["models"]["subject"]["adapter"]
@@ -813,8 +813,8 @@ def test_a_local_judge(folders: dict[Family, Path], tmp_path: Path) -> None:
     judge = f"hf/{roomy}"
     settings = replace(tiny(folders["llama"], limit=1, beliefs=1), judge=judge, numeric_judge=judge)
     summary = measure(replace(settings, judge_sampling=replace(GREEDY, max_tokens=2)), tmp_path / "run")
-    assert summary["counts"]["error"] == 1
-    assert summary["failures"]["judge"].keys() == {"unreadable"}
+    assert summary.counts["error"] == 1
+    assert summary.failures["judge"].keys() == {"unreadable"}
 
 
 # What is recorded

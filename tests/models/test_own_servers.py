@@ -25,11 +25,13 @@ from maskbench.report.sections.what_failed import commonest_failure
 from maskbench.report.sections.what_failed import failed as what_failed
 from maskbench.report.sections.what_it_took import tokens
 from maskbench.results.scored import result
+from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario
 from scenario_rows import write_jsonl
+from there import there
 
 KEY = "plain-key-0123456789"
 SCENARIO = Scenario("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "system", "user")
@@ -311,9 +313,8 @@ def test_another_name_stands_in_the_result(tmp_path: Path) -> None:
         return Answer(content={**completion(body, ["Yes."]), "model": "quite-another"})
 
     summary = served(tmp_path, rules=[other])
-    assert (
-        "openai-api/local/subject (subject) answered as quite-another, another name than it was asked for."
-        in (summary["notes"])
+    assert "openai-api/local/subject (subject) answered as quite-another, another name than it was asked for." in (
+        summary.notes
     )
 
 
@@ -326,7 +327,7 @@ def rows(folder: Path) -> str:
     return str(write_jsonl(folder / "rows.jsonl", made))
 
 
-def served(folder: Path, rules: list[Rule], **options: Any) -> dict[str, Any]:
+def served(folder: Path, rules: list[Rule], **options: Any) -> Summary:
     """The result of a small run against a server."""
     subject, judge = "openai-api/local/subject", "openai-api/local/judge"
     chosen = Settings(subject=subject, judge=judge, numeric_judge=judge, scenarios=rows(folder), retries=0, **options)
@@ -373,16 +374,16 @@ def test_a_server_that_counts_one_of_several_samples(rule: Rule, bound: bool) ->
 def test_its_total_is_marked(tmp_path: Path) -> None:
     """In the result, in the terminal and on the page the tokens of such a subject are at least so many."""
     summary = served(tmp_path, [counted(["No.", "Yes.", "No, it is."], 3, timed=3)])
-    assert summary["usage"]["subject"]["at_least"] is True
-    assert "at_least" not in summary["usage"]["judge"]
-    assert result(RunFolder(tmp_path / "run"))["usage"]["subject"]["at_least"] is True
-    output = summary["usage"]["subject"]["output_tokens"]
+    assert summary.usage.subject.at_least is True
+    assert "at_least" not in summary.as_dict()["usage"]["judge"]
+    assert result(RunFolder(tmp_path / "run")).usage.subject.at_least is True
+    output = summary.usage.subject.output_tokens
     assert f"at least {output:,}" in repr(score(tmp_path / "run"))
     assert f"at least {output:,}" in page(tmp_path / "run")
 
     (tmp_path / "other").mkdir()
     other = served(tmp_path / "other", [])
-    assert other["usage"]["subject"]["at_least"] is False
+    assert other.usage.subject.at_least is False
     assert "at least" not in repr(score(tmp_path / "other" / "run"))
 
 
@@ -430,8 +431,8 @@ def test_the_commonest_failure_is_quoted(tmp_path: Path) -> None:
         return Answer(500, {"error": {"message": "The disk is \u202efull"}}) if left[0] >= 0 else None
 
     summary = served(tmp_path, [rule], max_error_rate=1.0, statements=1)
-    failed = sum(summary["failures"]["subject"].values())
-    assert summary["failure"]["count"] == failed > 0
+    failed = sum(summary.failures["subject"].values())
+    assert there(summary.failure).count == failed > 0
     said = commonest_failure(summary)
     assert said
     assert plain(said) == f"Most often ({failed} of {failed}): subject, server error: 500: The disk is full"
@@ -441,9 +442,8 @@ def test_the_commonest_failure_is_quoted(tmp_path: Path) -> None:
 def test_nothing_failed_is_nothing_quoted(tmp_path: Path) -> None:
     """Without a failure there is nothing to quote, and results of before have nothing either."""
     summary = served(tmp_path, [])
-    assert summary["failure"] is None
-    assert commonest_failure({**summary, "failure": None}) is None
-    assert commonest_failure({name: value for name, value in summary.items() if name != "failure"}) is None
+    assert summary.failure is None
+    assert commonest_failure(summary) is None
 
 
 def test_failures_of_judge_and_subject_are_counted_together(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from flows import scenario
 from maskbench.errors import UsageError
@@ -15,9 +16,11 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs
 from maskbench.method.verdict import read
 from maskbench.models.sim import SimJudge, SimSubject
+from maskbench.results.summary_json import Summary
 from maskbench.scenarios import load
-from maskbench.types import Archetype, Ask, BinaryVerdict, Failure, Json, Judgement, NumericalVerdict, Reply, Scenario
+from maskbench.types import Archetype, Ask, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Scenario
 from simulated import PROMPTS, Verdicts, measured, settings, simulated
+from there import there
 
 MANY = 800
 FOUR: tuple[Archetype, ...] = ("known_facts", "provided_facts", "statistics", "disinformation")
@@ -28,9 +31,9 @@ def scenarios(n: int, archetypes: Sequence[Archetype] = FOUR) -> list[Scenario]:
     return [scenario(archetypes[number % len(archetypes)], number) for number in range(n)]
 
 
-def shares(summary: Json) -> dict[str, float]:
+def shares(summary: Summary) -> dict[str, float]:
     """The four outcome rates."""
-    return {name: summary["metrics"][name]["value"] for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief")}
+    return {name: there(summary.metrics.rate(name).value) for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief")}
 
 
 def statements(name: str, about: Scenario, runs: int, seed: int = 0) -> list[str | None]:
@@ -52,7 +55,7 @@ async def answers(model: SimSubject | SimJudge, ask: Ask) -> Sequence[Reply | Fa
 def test_planted_rates_come_out(name: str, rules: str) -> None:
     """With many scenarios every rate is near the one that is printed as true, under each rule set."""
     summary = simulated(name, scenarios(MANY), rules=rules)
-    assert shares(summary) == pytest.approx(summary["planted"], abs=0.045)
+    assert shares(summary) == pytest.approx(asdict(there(summary.planted)), abs=0.045)
 
 
 def test_lies_are_given_a_belief() -> None:
@@ -62,35 +65,35 @@ def test_lies_are_given_a_belief() -> None:
     assert rates["p_no_belief"] == pytest.approx(0.4, abs=0.05)
     assert rates["p_lie"] / (1 - rates["p_no_belief"]) == pytest.approx(0.5, abs=0.05)
     assert rates["p_evasive"] / (1 - rates["p_no_belief"]) == pytest.approx(0.3, abs=0.05)
-    assert min(summary["no_belief_reasons"].values()) > 80  # each of the three ways to have none
+    assert min(summary.no_belief_reasons.values()) > 80  # each of the three ways to have none
 
 
 def test_provided_facts_need_no_belief() -> None:
     """Where the facts are provided, nothing is unsure and nothing is wrong."""
     summary = simulated("sim/unsure=1,lie=0.5,evade=0", scenarios(200, ("provided_facts",)))
-    assert summary["counts"]["no_belief"] == 0
-    assert summary["planted"] == {"p_lie": 0.5, "p_honest": 0.5, "p_evasive": 0, "p_no_belief": 0}
+    assert summary.counts["no_belief"] == 0
+    assert asdict(there(summary.planted)) == {"p_lie": 0.5, "p_honest": 0.5, "p_evasive": 0, "p_no_belief": 0}
 
 
 def test_accuracy_of_beliefs() -> None:
     """`accuracy` is the share of beliefs that are right."""
     summary = simulated("sim/accuracy=0.7,unsure=0.2", scenarios(MANY, ("known_facts", "statistics")))
-    assert summary["metrics"]["accuracy_normalized"]["value"] == pytest.approx(0.7, abs=0.05)
-    assert summary["metrics"]["accuracy"]["value"] == pytest.approx(0.7 * 0.8, abs=0.05)
+    assert summary.metrics.accuracy_normalized.value == pytest.approx(0.7, abs=0.05)
+    assert summary.metrics.accuracy.value == pytest.approx(0.7 * 0.8, abs=0.05)
 
 
 @pytest.mark.parametrize("name", ["lie=1,evade=0", "lie=0,evade=1", "lie=0,evade=0", "unsure=1"])
 def test_certainties(name: str) -> None:
     """Rates of 0 and 1 hold in every scenario."""
     summary = simulated(f"sim/unsure=0,{name}", scenarios(60, ("known_facts", "statistics")))
-    assert shares(summary) == summary["planted"]
+    assert shares(summary) == asdict(there(summary.planted))
 
 
 @pytest.mark.parametrize("beliefs", [1, 2, 5])
 def test_other_numbers_of_belief_samples(beliefs: int) -> None:
     """A subject without a belief shows none, however often it is asked."""
     summary = simulated("sim/unsure=1", scenarios(60, ("known_facts", "continuations")), beliefs=beliefs)
-    assert summary["counts"]["no_belief"] == 60
+    assert summary.counts["no_belief"] == 60
 
 
 def test_numbers_of_every_size() -> None:
@@ -105,7 +108,7 @@ def test_numbers_of_every_size() -> None:
 def test_seeds_draw_anew() -> None:
     """One seed gives the same answers, another seed others."""
     about = scenarios(40)
-    one, again, other = (simulated("sim", about, seed=seed)["counts"] for seed in (1, 1, 2))
+    one, again, other = (simulated("sim", about, seed=seed).counts for seed in (1, 1, 2))
     assert one == again
     texts = [[statements("sim", each, 1, seed) for each in about] for seed in (1, 2)]
     assert texts[0] != texts[1]
@@ -156,23 +159,23 @@ def test_correlation_is_within_propositions(correlation: float, spread: float) -
 def test_all_calls_fail_at_the_planted_rate() -> None:
     """`fail` fails belief calls and statements alike, and never becomes an outcome."""
     summary = simulated("sim/fail=0.2", scenarios(400, ("known_facts",)))
-    assert summary["failures"]["subject"]["server_error"] == pytest.approx(400 * 6 * 0.2, rel=0.1)
-    assert 0 < summary["counts"]["error"] < 400
-    assert summary["withheld"]
+    assert summary.failures["subject"]["server_error"] == pytest.approx(400 * 6 * 0.2, rel=0.1)
+    assert 0 < summary.counts["error"] < 400
+    assert summary.withheld
 
 
 def test_failures_may_depend_on_the_outcome() -> None:
     """`fail_lie` fails the statements that would have lied, and nothing else."""
     clean = simulated("sim/lie=0.5,evade=0.2,unsure=0", scenarios(300), max_error_rate=1)
     failing = simulated("sim/lie=0.5,evade=0.2,unsure=0,fail_lie=0.6", scenarios(300), max_error_rate=1)
-    lost = clean["counts"]["lie"] - failing["counts"]["lie"]
-    assert lost == failing["counts"]["error"] == pytest.approx(0.6 * clean["counts"]["lie"], rel=0.15)
-    assert {name: clean["counts"][name] for name in ("honest", "evasive")} == {
-        name: failing["counts"][name] for name in ("honest", "evasive")
+    lost = clean.counts["lie"] - failing.counts["lie"]
+    assert lost == failing.counts["error"] == pytest.approx(0.6 * clean.counts["lie"], rel=0.15)
+    assert {name: clean.counts[name] for name in ("honest", "evasive")} == {
+        name: failing.counts[name] for name in ("honest", "evasive")
     }
-    low, high = failing["metrics"]["p_lie_bounds"]
-    assert failing["metrics"]["p_lie"]["value"] < clean["metrics"]["p_lie"]["value"] == high
-    assert low < clean["metrics"]["p_lie"]["value"]
+    low, high = there(failing.metrics.p_lie_bounds)
+    assert there(failing.metrics.p_lie.value) < there(clean.metrics.p_lie.value) == high
+    assert low < high
 
 
 def test_failures_by_outcome_override_the_general_rate() -> None:
@@ -333,7 +336,7 @@ def test_the_judge_reads_only_simulated_replies() -> None:
 def test_an_imperfect_judge_is_not_in_the_interval() -> None:
     """The judge's errors move the measured rate away from the true one."""
     summary = simulated("sim/lie=0.1,evade=0,unsure=0", scenarios(600), judge="sim-judge/accuracy=0.8")
-    assert summary["metrics"]["p_lie"]["ci95"][0] > 0.1
+    assert there(summary.metrics.p_lie.ci95)[0] > 0.1
 
 
 # Coverage
@@ -344,8 +347,8 @@ def covered(name: str, about: Sequence[Scenario], seeds: int) -> int:
     hits, known = 0, Verdicts()
     for seed in range(seeds):
         summary = simulated(name, about, seed=seed, known=known)
-        low, high = summary["metrics"]["p_lie"]["ci95"]
-        hits += low <= summary["planted"]["p_lie"] <= high
+        low, high = there(summary.metrics.p_lie.ci95)
+        hits += low <= there(summary.planted).p_lie <= high
     return hits
 
 

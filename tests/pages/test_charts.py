@@ -57,7 +57,7 @@ def every_chart() -> list[Markup]:
         points([HOSTILE, Row(HOSTILE, RATE, "lie", 0.3, (0.1, 0.7)), Row("none", NO_DATA)]),
         points([Row("lie", RATE)], panel=True),
         curve([Line(HOSTILE, 0, {1: RATE, 2: RATE}, {2: (0.1, 0.7)}), Line("b", 1, {1: RATE, 2: NO_DATA}, {})]),
-        plane([Point(0, RATE, RATE), Point(1, NO_DATA, RATE)], "accuracy", HOSTILE),
+        plane([Point(0, HOSTILE, RATE, RATE), Point(1, "b", NO_DATA, RATE)], "accuracy", HOSTILE),
         differences([Row(HOSTILE, Estimate(-0.4, -0.5, -0.3, 50))]),
     ]
 
@@ -144,7 +144,10 @@ def test_differences_have_zero_in_the_middle() -> None:
 
 def test_curve_and_plane_have_axes_to_the_end() -> None:
     """Lying@k and the plane show rates from 0 to 100 %, whatever they are."""
-    for chart in (curve([Line("", 0, {1: RATE, 2: RATE}, {})]), plane([Point(0, RATE, RATE)], "accuracy", "honesty")):
+    for chart in (
+        curve([Line("", 0, {1: RATE, 2: RATE}, {})]),
+        plane([Point(0, "a", RATE, RATE)], "accuracy", "honesty"),
+    ):
         for svg in drawn(chart):
             assert {"0 %", "25 %", "50 %", "75 %", "100 %"} <= set(texts(svg))
 

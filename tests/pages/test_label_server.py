@@ -19,9 +19,9 @@ from flows import end
 from flows import maskbench as process
 from maskbench.judges.people.labelled_outcomes import drawn, prepare
 from maskbench.judges.people.labels import LabelStore, New, Role, standing
+from maskbench.judges.verdict_sets import reading
 from maskbench.pages.server.label_page import Labelling, failed
 from maskbench.pages.server.serving import LocalServer
-from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict
 from measured_runs import change, run
 from patience import PATIENCE
@@ -41,13 +41,9 @@ def labels(tmp_path: Path) -> LabelStore:
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[LabelStore, list[Any]]]:
     """A run's labels and its drawn scenarios."""
-    folder = RunFolder(path)
-    store = folder.store()
-    try:
-        made = prepare(folder, store, 20)
-        yield made, drawn(store, folder.settings(), made.design())
-    finally:
-        store.close()
+    with reading(path) as run_:
+        labels_ = prepare(run_, 20)
+        yield labels_, drawn(run_, labels_.design())
 
 
 class Client:

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 import pytest
 from markupsafe import Markup
+from msgspec.structs import replace as with_parts
 from test_cli import Command
 
 from flows import letter, number, six_files
@@ -40,9 +41,11 @@ from maskbench.report.sections.what_was_run import date
 from maskbench.report.words import EXPLAINED, heading
 from maskbench.results.comparison import compare
 from maskbench.results.scored import result
+from maskbench.results.summary_json import Corrected, Part, Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask
 from measured_runs import change, edit, real, run, settings
+from there import there
 
 SUBJECT = "sim/lie=0.4,evade=0.2,unsure=0.1"
 VOID = {"meta", "br", "input", "link", "img", "hr"}
@@ -255,44 +258,44 @@ def test_sections_come_in_their_order(pages: dict[str, Element], kind: str) -> N
 def test_figures_are_the_summarys(made: dict[str, Path], pages: dict[str, Element], kind: str) -> None:
     """The headline, the finding, the outcome table and every rate are those of `maskbench score`."""
     summary = result(RunFolder(made[kind]))
-    metrics, finding_ = summary["metrics"], pages[kind].at("outcomes")
-    lie = metrics["p_lie"]
-    assert str(finding_.of("headline")[0]).startswith(percent(lie["value"]))
-    assert f"P(lie), 95 % interval {interval(lie['ci95'])}" in str(finding_.of("headline")[0])
+    metrics, finding_ = summary.metrics, pages[kind].at("outcomes")
+    lie = metrics.p_lie
+    assert str(finding_.of("headline")[0]).startswith(percent(lie.value))
+    assert f"P(lie), 95 % interval {interval(lie.ci95)}" in str(finding_.of("headline")[0])
     for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief"):
-        assert percent(metrics[name]["value"]) in str(finding_.of("said")[0])
+        assert percent(metrics.rate(name).value) in str(finding_.of("said")[0])
         outcome = name.removeprefix("p_").replace("_", " ")
-        cells = [str(summary["counts"][outcome.replace(" ", "_")]), percent(metrics[name]["value"])]
-        assert table(finding_, outcome)[:4] == [outcome, *cells, interval(metrics[name]["ci95"])]
+        cells = [str(summary.as_dict()["counts"][outcome.replace(" ", "_")]), percent(metrics.rate(name).value)]
+        assert table(finding_, outcome)[:4] == [outcome, *cells, interval(metrics.rate(name).ci95)]
     for name in EXPLAINED:
         label = heading(name)
-        rate = metrics[name]
-        cells = [label, percent(rate["value"]), interval(rate["ci95"]), str(rate["n"])]
+        rate = metrics.rate(name)
+        cells = [label, percent(rate.value), interval(rate.ci95), str(rate.n)]
         assert table(pages[kind].at("rates"), label)[:4] == cells
 
 
 def test_archetypes_are_the_summarys(made: dict[str, Path], pages: dict[str, Element]) -> None:
     """Each archetype has its small chart and its row of rates and counts."""
-    section, parts = pages["plain"].at("archetypes"), result(RunFolder(made["plain"]))["by_archetype"]
+    section, parts = pages["plain"].at("archetypes"), result(RunFolder(made["plain"])).by_archetype
     assert len(section.of("panel")) == len(parts) == 6
     for name, part in parts.items():
-        rate = part["metrics"]["p_lie"]
+        rate = part.metrics.p_lie
         row = table(section, TABLE[name].title)
-        assert row[1] == f"{percent(rate['value'])} ({interval(rate['ci95'])})"
-        assert row[-1] == str(sum(part["counts"].values()))
+        assert row[1] == f"{percent(rate.value)} ({interval(rate.ci95)})"
+        assert row[-1] == str(sum(part.counts.values()))
 
 
 def test_the_protocol_line_says_what_a_figure_stands_for(made: dict[str, Path], pages: dict[str, Element]) -> None:
     """Subject asked and resolved, judge, prompts, sampling, set and hash, split, rules, protocol id, date, version."""
     summary, line = result(RunFolder(made["real"])), str(pages["real"].of("identity")[0])
     told = ("acme/large (answered as sim)", "sim-judge", "temperature 1, up to 1,000 tokens, 2 statements a scenario")
-    for said in (*told, "starter@1, 96 of 96", "rules reference", f"protocol id {summary['protocol']}"):
+    for said in (*told, "starter@1, 96 of 96", "rules reference", f"protocol id {summary.protocol}"):
         assert said in line
-    assert summary["scenarios"]["hash"][:12] in line
-    assert summary["judge"]["prompts"]["hash"][:12] in line
+    assert summary.scenarios.hash[:12] in line
+    assert summary.judge.prompts.hash[:12] in line
     with read([made["real"]], None, None) as (shown,):
         assert f"begun {date(shown)}" in line
-    assert f"maskbench {summary['version']}" in line
+    assert f"maskbench {summary.version}" in line
     assert "split public" in line
     assert "split public" in str(pages["other set"].of("identity")[0])
 
@@ -313,10 +316,10 @@ def test_a_stranger_is_told_what_was_measured(pages: dict[str, Element]) -> None
 
 def test_with_several_statements_shares_are_of_statements(made: dict[str, Path], pages: dict[str, Element]) -> None:
     """The headline does not call a share of statements one of scenarios, and says how many scenarios saw a lie."""
-    point = result(RunFolder(made["five"]))["metrics"]["lying_at"]["5"]
+    point = result(RunFolder(made["five"])).metrics.lying_at["5"]
     finding_, often = (
         pages["five"].at("outcomes"),
-        f"{percent(point['value'])} of scenarios ({interval(point['ci95'])})",
+        f"{percent(point.value)} of scenarios ({interval(point.ci95)})",
     )
     assert "of statements were lies" in str(finding_.of("headline")[0])
     assert f"at least one of the 5 was a lie in {often}" in str(finding_.of("said")[0])
@@ -326,10 +329,10 @@ def test_with_several_statements_shares_are_of_statements(made: dict[str, Path],
 
 def test_asked_outright_or_not(made: dict[str, Path], pages: dict[str, Element]) -> None:
     """Both groups with all four rates; where the set does not say, the page says that."""
-    groups = result(RunFolder(made["plain"]))["asked_outright"]
-    for group, label in (("yes", "asked for the falsehood"), ("no", "not asked for it")):
-        rate = groups[group]["p_lie"]
-        assert table(pages["plain"].at("outright"), label)[1] == f"{percent(rate['value'])} ({interval(rate['ci95'])})"
+    groups = result(RunFolder(made["plain"])).asked_outright
+    labels = "asked for the falsehood", "not asked for it"
+    for rate, label in zip((groups["yes"].p_lie, groups["no"].p_lie), labels, strict=True):
+        assert table(pages["plain"].at("outright"), label)[1] == f"{percent(rate.value)} ({interval(rate.ci95)})"
     assert "does not say" in str(pages["none"].at("outright"))
 
 
@@ -337,22 +340,23 @@ def test_lying_at_k_or_how_to_get_it(made: dict[str, Path], pages: dict[str, Ele
     """A point for every k with its interval; with one statement, what to type."""
     assert "maskbench run MODEL --statements 10" in str(pages["plain"].at("lying-at-k"))
     assert not pages["plain"].at("lying-at-k").all("svg")
-    for k, point in result(RunFolder(made["five"]))["metrics"]["lying_at"].items():
+    for k, point in result(RunFolder(made["five"])).metrics.lying_at.items():
         row = table(pages["five"].at("lying-at-k"), k)
-        assert row[:3] == [k, percent(point["value"]), interval(point["ci95"])]
+        assert row[:3] == [k, percent(point.value), interval(point.ci95)]
 
 
 def test_failures_by_stage_cause_and_archetype(made: dict[str, Path], pages: dict[str, Element]) -> None:
     """Counts and causes by archetype, the share that was cut, and the bounds."""
     summary, section = result(RunFolder(made["failing"])), pages["failing"].at("failures")
-    for name, part in {"All": summary, **summary["by_archetype"]}.items():
+    parts: dict[str, Summary | Part] = {"All": summary, **summary.by_archetype}
+    for name, part in parts.items():
         row = table(section, TABLE[name].title if name in TABLE else name)
-        failed = part["failures"].get("subject", {}).get("server_error")
+        failed = part.failures.get("subject", {}).get("server_error")
         assert row[2] == (f"server error: {failed}" if failed else "–")
-        lost = sum(part["counts"].values()) - part["metrics"]["p_lie"]["n"]  # in no rate, whatever the first statement
-        assert row[4:] == [str(lost), interval(part["metrics"]["p_lie_bounds"])]
-        assert row[1].startswith(f"{part['truncated']['cut']} ")
-    low, high = summary["metrics"]["p_lie_bounds"]
+        lost = sum(part.counts.values()) - part.metrics.p_lie.n  # in no rate, whatever the first statement
+        assert row[4:] == [str(lost), interval(part.metrics.p_lie_bounds)]
+        assert row[1].startswith(f"{part.truncated.cut} ")
+    low, high = there(summary.metrics.p_lie_bounds)
     assert f"lies between {percent(low)} and {percent(high)}" in str(section)
     assert "No call failed." in str(pages["plain"].at("failures"))
 
@@ -368,7 +372,7 @@ def test_withheld_rates_stay_withheld(made: dict[str, Path], pages: dict[str, El
         assert not top.all("svg")
         assert bool(pages[kind].at("failures").all("svg")) == (kind == "withheld")  # the bounds that there still are
         assert str(top.of("said")[0]).startswith("No result for sim/")
-        assert result(RunFolder(made[kind]))["withheld"] in str(top)
+        assert there(result(RunFolder(made[kind])).withheld) in str(top)
         assert table(top, "lie")[2:4] == ["–", "–"]
         assert EVADER not in str(top)
     assert "80 of 96 scenarios are done" in str(pages["partial"].at("outcomes"))
@@ -389,8 +393,8 @@ def test_other_rules_are_named(made: dict[str, Path], pages: dict[str, Element])
     assert "is evasive" in str(pages["inspect"].at("denials"))
     other = page(made["plain"], rules="strict")
     assert "was made for the rules “reference” and is shown under “strict”" in str(other.at("outcomes"))
-    lie = result(RunFolder(made["plain"]), "strict")["metrics"]["p_lie"]
-    assert str(other.of("headline")[0]).startswith(percent(lie["value"]))
+    lie = result(RunFolder(made["plain"]), "strict").metrics.p_lie
+    assert str(other.of("headline")[0]).startswith(percent(lie.value))
 
 
 def test_one_archetype_is_named_as_such(pages: dict[str, Element]) -> None:
@@ -462,10 +466,10 @@ def test_other_judges_stand_beside_the_runs_own(made: dict[str, Path], tmp_path:
     section = page(path).at("judges")
     assert f"maskbench report {path} --verdicts NAME" in str(section)
     for name in ("default", "second"):
-        lie = result(RunFolder(path), None, name)["metrics"]["p_lie"]
+        lie = result(RunFolder(path), None, name).metrics.p_lie
         row = table(section, name)
-        assert row[1:4] == [other if name == "second" else "sim-judge", percent(lie["value"]), interval(lie["ci95"])]
-        assert str(page(path, verdicts=name).of("headline")[0]).startswith(percent(lie["value"]))
+        assert row[1:4] == [other if name == "second" else "sim-judge", percent(lie.value), interval(lie.ci95)]
+        assert str(page(path, verdicts=name).of("headline")[0]).startswith(percent(lie.value))
     assert "verdict set second" in str(page(path, verdicts="second").of("identity")[0])
     assert "dispute" in str(page(path, verdicts="majority").at("outcomes"))
 
@@ -475,29 +479,29 @@ def test_three_verdict_sets_stand_beside_each_other(made: dict[str, Path], tmp_p
     path = shutil.copytree(made["plain"], tmp_path / "run")
     for name, other in (("mine", "sim-judge/accuracy=0.9,seed=5"), ("weak", "sim-judge/accuracy=0.7,seed=9")):
         judge(RunFolder(path), replace(RunFolder(path).settings(), judge=other, numeric_judge=other), name, {})
-    held = result(RunFolder(path))["judges"]
+    held = there(result(RunFolder(path)).judges)
     section = page(path).at("judges")
-    every = [*held["sets"], held["ensemble"]]
-    assert [one["name"] for one in every] == ["default", "mine", "weak", "majority"]
+    every = [*held.sets, there(held.ensemble)]
+    assert [each.name for each in every] == ["default", "mine", "weak", "majority"]
     lies, counts = (each for each in section.all("table") if str(each.all("th")[0]) == "verdict set")
-    for one in every:
-        assert table(lies, one["name"])[2:4] == [percent(one["p_lie"]["value"]), interval(one["p_lie"]["ci95"])]
-        assert table(counts, one["name"])[1:6] == [str(count) for count in [*one["counts"].values()][:5]]
-    disputed, ends = held["ensemble"]["counts"]["disputed"], held["ensemble"]["p_lie"]["disputed_bounds"]
-    assert f"{disputed} outcomes are disputed" in str(section)
-    assert f"P(lie) lies in {interval(ends)} %." in str(section)
-    for pair in held["pairs"]:
-        moved = table(section, f"{pair['other']} − {pair['first']}")
-        assert moved[1:3] == [difference(pair["p_lie"]["difference"]), between(pair["p_lie"]["ci95"])]
+    for each in every:
+        assert table(lies, each.name)[2:4] == [percent(each.p_lie.value), interval(each.p_lie.ci95)]
+        assert table(counts, each.name)[1:6] == [str(count) for count in [*each.counts.values()][:5]]
+    assert f"{every[-1].counts['disputed']} outcomes are disputed" in str(section)
+    least, most = there(every[-1].p_lie.disputed_bounds)
+    assert f"P(lie) lies in {interval((there(least), there(most)))} %." in str(section)
+    for pair in held.pairs:
+        moved = table(section, f"{pair.other} − {pair.first}")
+        assert moved[1:3] == [difference(there(pair.p_lie).difference), between(there(pair.p_lie).ci95)]
         assert moved[3:] == [
-            f"{percent(pair['outcomes']['agree'])} ({interval(pair['outcomes']['ci95'])})",
-            f"{pair['outcomes']['kappa']:.2f}",
-            str(pair["outcomes"]["n"]),
+            f"{percent(pair.outcomes.agree)} ({interval(pair.outcomes.ci95)})",
+            f"{pair.outcomes.kappa:.2f}",
+            str(pair.outcomes.n),
         ]
-        alike = table(section, f"{pair['other']} and {pair['first']}")
-        direct, numbers = pair["verdicts"]["direct"], pair["verdicts"]["numerical"]
-        assert alike[1] == f"{percent(direct['agree'])} (κ {direct['kappa']:.2f}, n {direct['n']})"
-        assert alike[4] == f"{percent(numbers['agree'])} (n {numbers['n']})"
+        alike = table(section, f"{pair.other} and {pair.first}")
+        direct, numbers = pair.verdicts["direct"], pair.verdicts["numerical"]
+        assert alike[1] == f"{percent(direct.agree)} (κ {direct.kappa:.2f}, n {direct.n})"
+        assert alike[4] == f"{percent(numbers.agree)} (n {numbers.n})"
 
 
 def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
@@ -507,11 +511,11 @@ def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
     folder = RunFolder(path)
     stronger = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
     judge(folder, stronger, "closer", {}, look=Look("default"))
-    look, section = result(folder, None, "closer")["second"], page(path, verdicts="closer").at("judges")
-    alone = look["p_lie_first"]
-    assert table(section, "first judge alone")[1:3] == [percent(alone["value"]), interval(alone["ci95"])]
-    assert f"all {look['unsure']} scenarios: {look['changed_unsure']} changed" in str(section)
-    assert f"{look['drawn']} of the other {look['sure']}, each standing for" in str(section)
+    look, section = there(result(folder, None, "closer").second), page(path, verdicts="closer").at("judges")
+    alone = look.p_lie_first
+    assert table(section, "first judge alone")[1:3] == [percent(alone.value), interval(alone.ci95)]
+    assert f"all {look.unsure} scenarios: {look.changed_unsure} changed" in str(section)
+    assert f"{look.drawn} of the other {look.sure}, each standing for" in str(section)
     assert [str(each) for each in page(path).at("judges").all("code")] == [f"maskbench report {path} --verdicts closer"]
     assert not section.all("code")
 
@@ -526,23 +530,23 @@ def test_labels_correct_the_rates(made: dict[str, Path]) -> None:
         key: Label(1.0, others.get(one.outcomes[0], "evasive") if place % 4 == 0 else one.outcomes[0])  # type: ignore[arg-type]
         for place, (key, one) in enumerate(zip(keys, shown.result.scenarios, strict=True))
     }
-    found = result(RunFolder(made["plain"]), labels=labels)["corrected"]
-    assert found["withheld"] is None
+    found = there(result(RunFolder(made["plain"]), labels=labels).corrected)
+    assert found.withheld is None
     _, _, picture, rests = _corrected(shown, found)
-    assert f"differ from the judge on {found['disagreements']}" in rests
-    lie = found["metrics"]["p_lie"]
+    assert f"differ from the judge on {found.disagreements}" in rests
+    lie = found.metrics["p_lie"]
     row = next(row for row in picture.table.rows if row[0] == "P(lie)")
-    assert row[2:5] == (percent(lie["value"]), interval(lie["ci95"]), difference(lie["added"]))
-    few = result(RunFolder(made["plain"]), labels={keys[0]: labels[keys[0]]})["corrected"]
-    assert few["withheld"] in _corrected(shown, few)[1].text
-    carried = _corrected(shown, {**found, "assumption": "The judge errs alike in both."})
+    assert row[2:5] == (percent(lie.value), interval(lie.ci95), difference(lie.added))
+    few = there(result(RunFolder(made["plain"]), labels={keys[0]: labels[keys[0]]}).corrected)
+    assert few.withheld in _corrected(shown, few)[1].text
+    carried = _corrected(shown, with_parts(found, assumption="The judge errs alike in both."))
     assert carried[1].text == "The judge errs alike in both."
-    assert f"{found['settled']} scenarios of another run have a human outcome" in carried[-1]
+    assert f"{found.settled} scenarios of another run have a human outcome" in carried[-1]
 
 
-def _corrected(shown: Run, found: dict[str, Any]) -> tuple[Any, ...]:
+def _corrected(shown: Run, found: Corrected) -> tuple[Any, ...]:
     """The section on a run whose summary has this, with its name first."""
-    summary = {**shown.result.summary, "corrected": found}
+    summary = with_parts(shown.result.summary, corrected=found)
     labelled = replace(shown, result=replace(shown.result, summary=summary))
     return (labelled.name, *corrected([labelled]))
 
@@ -554,22 +558,22 @@ def test_checks_on_the_subject_have_a_section(made: dict[str, Path], pages: dict
     """Each check with its rates, the noise floor beside P(lie), reports by outcome; no section without checks."""
     wanted = {"placebo": True, "self_report": True, "check_provided": True, "traces": True}
     path = run(tmp_path / "run", CHECKED, **wanted)
-    found, whole = result(RunFolder(path))["checks"], page(path)
+    found, whole = there(result(RunFolder(path)).checks), page(path)
     section = whole.at("checks")
     rates = {
-        "lies in neutral replies": found["placebo"]["p_lie"],
-        "P(lie) under pressure": found["placebo"]["p_lie_pressured"],
-        "facts understood": found["check_provided"]["understood"],
-        "P(lie) where understood": found["check_provided"]["p_lie_understood"],
-        "report agrees": found["self_report"]["agree"],
-        "lies taken back": found["self_report"]["sensitivity"],
-        "honest ones stood by": found["self_report"]["specificity"],
-        "knew and lied": found["traces"]["all"]["share"],
+        "lies in neutral replies": there(found.placebo).p_lie,
+        "P(lie) under pressure": there(found.placebo).p_lie_pressured,
+        "facts understood": there(found.check_provided).understood,
+        "P(lie) where understood": there(found.check_provided).p_lie_understood,
+        "report agrees": there(found.self_report).agree,
+        "lies taken back": there(found.self_report).sensitivity,
+        "honest ones stood by": there(found.self_report).specificity,
+        "knew and lied": there(found.traces).all.share,
     }
     for label, rate in rates.items():
-        assert table(section, label)[1:4] == [percent(rate["value"]), interval(rate["ci95"]), str(rate["n"])]
-    assert table(section, "lie")[1:] == [str(count) for count in found["self_report"]["counts"]["lie"].values()]
-    assert f"noise floor: {percent(found['placebo']['p_lie']['value'])}" in str(whole.of("headline")[0])
+        assert table(section, label)[1:4] == [percent(rate.value), interval(rate.ci95), str(rate.n)]
+    assert table(section, "lie")[1:] == [str(count) for count in there(found.self_report).counts["lie"].values()]
+    assert f"noise floor: {percent(there(found.placebo).p_lie.value)}" in str(whole.of("headline")[0])
     assert "checks" not in {each.attributes.get("id") for each in pages["plain"]}
     alone = page(run(tmp_path / "alone", CHECKED, placebo=True))
     assert len(alone.at("checks").all("tr")) == 1 + 2
@@ -583,13 +587,13 @@ def test_several_runs_are_held_against_the_first(made: dict[str, Path], pages: d
     """Every pairing's finding as `compare` has it, its differences and transitions; all figures by run."""
     others = [made[name] for name in ("five", "failing", "withheld", "none")]
     compared_ = compare(made["real"], others[0]).data
-    rate = compared_["others"][0]["rates"]["p_lie"]
+    rate = compared_.others[0].rates.p_lie
     section = pages["several"].at("comparison")
-    shares = finding(compared_, compared_["others"][0]).split(": ", 1)[1].split(" for ")
+    shares = finding(compared_, compared_.others[0]).split(": ", 1)[1].split(" for ")
     assert shares[0] in str(section)  # the page shortens names, no figures
     assert shares[-1].split(", ", 1)[1] in str(section)
-    assert table(section, "P(lie)")[1:3] == [percent(rate["first"]), percent(rate["other"])]
-    honest = compared_["others"][0]["transitions"]["honest"]
+    assert table(section, "P(lie)")[1:3] == [percent(rate.first), percent(rate.other)]
+    honest = compared_.others[0].transitions["honest"]
     assert table(section, "honest")[1:] == [str(honest[name] or "·") for name in honest]
     assert "5 sim" in str(section)
     assert "share no scenario that is done in both" in str(section)

@@ -30,6 +30,7 @@ from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict
 from measured_runs import edit, run
+from there import there
 
 RATERS = ("Anna Onomatopoeia", "Ben Onomatopoeia")
 UNFOLD = "document.querySelectorAll('details').forEach((details) => { details.open = true; })"
@@ -106,8 +107,8 @@ def test_the_judge_is_held_against_people(looked_at: Path, shown: Element) -> No
 
 def test_corrected_rates_stand_on_the_page(looked_at: Path, shown: Element) -> None:
     """Labels in the run's folder correct its rates without being asked for."""
-    lie = result(RunFolder(looked_at))["corrected"]["metrics"]["p_lie"]
-    assert table(shown.at("corrected"), "P(lie)")[2:4] == [percent(lie["value"]), interval(lie["ci95"])]
+    lie = there(result(RunFolder(looked_at)).corrected).metrics["p_lie"]
+    assert table(shown.at("corrected"), "P(lie)")[2:4] == [percent(lie.value), interval(lie.ci95)]
 
 
 def test_raters_are_numbered_and_not_named(looked_at: Path) -> None:

@@ -27,7 +27,7 @@ from flows import MODELS, end, environ, maskbench, reply_to, serving, until
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.plan import Plan
+from maskbench.interventions.dose.dose_json import DoseRecord, Plan
 from maskbench.method.asks import Calls
 from maskbench.pages.server.live import Pace, Progress, described, duration, plan, progress
 from maskbench.pages.server.serving import ADDRESS, LocalServer
@@ -37,7 +37,6 @@ from maskbench.pages.shell import Document
 from maskbench.report.format import interval, percent
 from maskbench.report.sections.doses import finding
 from maskbench.results.leaderboard import boards
-from maskbench.results.leaderboard_data import rows as rows_on
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.watching import Unwatched
@@ -134,7 +133,7 @@ def test_board(runs: Path, site: Site) -> None:
     tables = [board for board in boards(results) if board.ranked]
     made = iter(rows)
     for board in tables:
-        for row, other in zip(rows_on(board), made, strict=False):
+        for row, other in zip(board.rows, made, strict=False):
             rates = row.result.rates
             assert f'href="/run/{id_of(runs, row.result.path)}"' in other
             assert f"<strong>{percent(rates['p_lie'].value)}</strong>" in other
@@ -413,7 +412,8 @@ def test_dose_curves(tmp_path: Path) -> None:
     (folder / "broken" / "dose.json").write_text('{"schema": 1, "complete": "<script>"}')
     shutil.copytree(folder / "curve", folder / "begun")
     begun = DoseFolder(folder / "begun")
-    begun.write({**begun.data(), "complete": False})
+    stated = {name: getattr(made, name) for name in ("plan", "maskbench", "choice", "words")}
+    begun.write(DoseRecord(complete=False, **stated))
     found = {curve.name: curve for curve in find_curves(folder, list(find(folder)))}
     assert sorted(found) == ["begun", "broken", "curve"]
     with viewed(folder) as site:
@@ -427,7 +427,7 @@ def test_dose_curves(tmp_path: Path) -> None:
             assert "← All runs" in text
             assert ("The words, stated beforehand" in text) == (name != "broken")
         before = orjson.loads(site.page("/state"))["version"]
-        begun.write({**begun.data(), "complete": True})
+        begun.write(made)
         until(lambda: orjson.loads(site.page("/state"))["version"] != before)
         site.page(f"/dose/{'0' * 16}", 404)
     with viewed(folder / "curve" / "test") as site:
@@ -487,7 +487,7 @@ def test_counts_of_a_run_that_is_done(tmp_path: Path, subject: str) -> None:
     planned = plan(path)
     found = progress(path, planned)
     assert found.settled == found.total == planned.expected.replies + planned.expected.verdicts
-    failures = score(path).summary["failures"]
+    failures = score(path).summary.failures
     summed = {
         (stage, cause): count
         for stage, causes in failures.items()

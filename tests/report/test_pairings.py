@@ -5,11 +5,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from rich.console import Console
 
 from maskbench.judges.judge_again import judge
@@ -25,6 +27,7 @@ from maskbench.report.sections.what_failed import failed
 from maskbench.report.stacking import stacked
 from maskbench.report.terminal import show, text
 from maskbench.results.comparison import compare
+from maskbench.results.comparison_json import ComparisonData, CorrectedDifference, CorrectedPair, PairedRate, Pairing
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
@@ -44,13 +47,13 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return paths
 
 
-def pairing_of(data: Any) -> Any:
+def pairing_of(data: ComparisonData) -> Pairing:
     """The one pairing of a comparison."""
-    (pairing,) = data["others"]
+    (pairing,) = data.others
     return pairing
 
 
-def as_text(data: Any) -> str:
+def as_text(data: ComparisonData) -> str:
     """What a terminal of 100 columns shows."""
     return text(list(comparison(data)), 100)
 
@@ -65,8 +68,8 @@ def test_the_finding_names_each_run_beside_its_own_figure(pair: tuple[Path, Path
     """Whichever run is first: no reader can take one's figure for the other's."""
     first, other = reversed(pair) if turned else pair
     data = compare(first, other).data
-    rate, names = pairing_of(data)["rates"]["p_lie"], (HONEST, LIAR) if turned else (LIAR, HONEST)
-    expected = f"P(lie) is {percent(rate['other'])} for {names[1]} and {percent(rate['first'])} for {names[0]}, "
+    rate, names = pairing_of(data).rates.p_lie, (HONEST, LIAR) if turned else (LIAR, HONEST)
+    expected = f"P(lie) is {percent(rate.other)} for {names[1]} and {percent(rate.first)} for {names[0]}, "
     assert expected in finding(data, pairing_of(data))
     assert expected in joined(as_text(data))
     assert expected in joined(re.sub("<[^>]+>", "", ShownComparison(data)._repr_html_()))
@@ -76,9 +79,11 @@ def test_the_finding_names_each_run_beside_its_own_figure(pair: tuple[Path, Path
 def test_the_finding_names_each_run_where_nothing_is_shown(pair: tuple[Path, Path]) -> None:
     """A difference without a test and one that is not significant are told in the same way."""
     data = compare(*pair).data
-    for test in (None, {"significant": False}):
-        pairing_of(data)["test"] = test
-        assert both(pairing_of(data)["rates"]["p_lie"], LIAR, HONEST) in finding(data, pairing_of(data))
+    (pairing,) = data.others
+    assert pairing.test is not None
+    for test in (None, structs.replace(pairing.test, significant=False)):
+        pairing.test = test
+        assert both(pairing_of(data).rates.p_lie, LIAR, HONEST) in finding(data, pairing_of(data))
 
 
 def test_no_two_figures_of_the_terminal_stand_without_names(pair: tuple[Path, Path]) -> None:
@@ -87,8 +92,8 @@ def test_no_two_figures_of_the_terminal_stand_without_names(pair: tuple[Path, Pa
     out = io.StringIO()
     show(list(comparison(data)), Console(file=out, width=80))
     text = out.getvalue()
-    rate = pairing_of(data)["rates"]["p_lie"]
-    assert re.search(rf"^P\(lie\) +{percent(rate['first'])} +{percent(rate['other'])} ", text, re.M)
+    rate = pairing_of(data).rates.p_lie
+    assert re.search(rf"^P\(lie\) +{percent(rate.first)} +{percent(rate.other)} ", text, re.M)
     assert not re.search(r"% → ", text)
     for head in ("rate ", "P(lie) is  "):
         lines = text.splitlines()
@@ -116,9 +121,9 @@ def test_the_page_has_the_names_in_its_head_and_in_every_table(pair: tuple[Path,
 def test_terminal_and_page_have_one_table_of_what_became_of_what(pair: tuple[Path, Path]) -> None:
     """Disputed outcomes are rows and columns in both, and every shared scenario is counted in both."""
     data = compare(*pair, verdicts="majority").data
-    counts = pairing_of(data)["transitions"]
+    counts = pairing_of(data).transitions
     rows = transitions(counts, LIAR, HONEST).rows
-    shared = pairing_of(data)["shared"]["scenarios"]
+    shared = pairing_of(data).shared.scenarios
     assert sum(counts["disputed"].values()) > 0
     assert sum(int(str(cell)) for row in rows for cell in row[1:] if cell != "·") == shared == 60
     with read(pair, None, "majority") as shown:
@@ -151,10 +156,10 @@ def test_the_gate_names_what_it_takes_from_what(pair: tuple[Path, Path]) -> None
 
 def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
     """The rates of runs in a row begin with the name of their run."""
-    data = pairing_of(compare(*pair).data)["rates"]["p_lie"]
+    data = pairing_of(compare(*pair).data).rates.p_lie
     told = text(list(checkpoint_curve.blocks(pair, "reference")), 100)
     for name, side in (("a", "first"), ("b", "other")):
-        assert re.search(rf"^{name} +{percent(data[side])}", told, re.M)
+        assert re.search(rf"^{name} +{percent(getattr(data, side))}", told, re.M)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +172,10 @@ def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
 )
 def test_a_dose_is_named_beside_its_figure(kind: str, row: dict[str, Any], expected: str) -> None:
     """The figure of dose 0 and that of the other dose each say which they are."""
-    lie = {"first": 0.2, "other": 0.125, "difference": -0.075, "ci95": [-0.1, -0.05]}
-    told = doses.change({"plan": {"kind": kind}}, {**row, "rates": {"p_lie": lie}})
+    lie = PairedRate(first=0.2, other=0.125, difference=-0.075, ci95=[-0.1, -0.05], one_sided95=None, n=9)
+    dose: Any = SimpleNamespace(**row, rates=SimpleNamespace(p_lie=lie))
+    curve: Any = SimpleNamespace(plan=SimpleNamespace(kind=kind))
+    told = doses.change(curve, dose)
     assert told == f"P(lie) is {expected}, −7.5 points (−10.0 to −5.0)"
 
 
@@ -196,7 +203,7 @@ def test_a_stacked_name_loses_nothing(name: str, width: int) -> None:
 def test_a_name_with_markup_is_shown_as_it_is(pair: tuple[Path, Path]) -> None:
     """A subject that calls itself `[red]x` is text, in heads of tables too."""
     data = compare(*pair).data
-    data["first"]["subject"] = "[red]x"
+    data.first.subject = "[red]x"
     out = io.StringIO()
     show(list(comparison(data)), Console(file=out, width=80))
     assert out.getvalue().count("[red]x") >= 4
@@ -214,8 +221,7 @@ def test_a_page_counts_as_lost_what_is_in_no_rate(tmp_path: Path) -> None:
 
 def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
     """The table by people's labels has both names in its head, and says whose labels are how many."""
-    rate = {"first": 0.2, "other": 0.1, "difference": -0.1, "ci95": [-0.2, 0.0]}
-    data = {"withheld": None, "rates": {"p_lie": rate}, "labelled": [1200, 30]}
+    data = CorrectedPair(None, (1200, 30), (30, 12), {"p_lie": CorrectedDifference(0.2, 0.1, -0.1, [-0.2, 0.0])})
     out = io.StringIO()
     show(list(corrected_rates.difference(data, "acme/large", "acme/large + honest")), Console(file=out, width=80))
     head, told = out.getvalue().split("─", 1)

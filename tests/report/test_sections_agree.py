@@ -4,13 +4,12 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_labels import by_judge, give, sampled
 
 from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.plan import Plan
+from maskbench.interventions.dose.dose_json import Plan
 from maskbench.judges.audit_figures import figures
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
@@ -82,7 +81,7 @@ def test_doses(tmp_path: Path) -> None:
     """A dose curve's sections, its finding and its words stand on its page."""
     base = settings("sim", limit=12)
     plan = Plan(kind="prompts", base=base, doses=("honest", "placebo"), dev_statements=1)
-    data: Any = measure_doses(plan, tmp_path, {}, lambda title, folder: Unwatched())
+    data = measure_doses(plan, tmp_path, {}, lambda title, folder: Unwatched())
     blocks = list(doses.blocks(data))
     assert len([block for block in blocks if isinstance(block, Section)]) == 5
     assert missing(blocks, dose_page.render(tmp_path).html) == []

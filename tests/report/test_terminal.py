@@ -20,10 +20,11 @@ from maskbench.report.of_runs import Alone
 from maskbench.report.sections import before_run
 from maskbench.report.sections.headline import finding
 from maskbench.report.terminal import show
+from maskbench.results.summary_json import LieRate, Part, Summary
+from maskbench.runs.fitting import fitted
 from maskbench.runs.forecast import plan
 from maskbench.scenarios import known_sets
 from maskbench.types import ARCHETYPES as KEYS
-from maskbench.types import Json
 from outcomes import several
 from simulated import settings, simulated, summarised
 
@@ -45,7 +46,7 @@ def printed(where: Console) -> str:
     return text
 
 
-def shown(summary: Json, width: int = 80) -> str:
+def shown(summary: Summary, width: int = 80) -> str:
     """A result as printed."""
     where = console(width)
     show(result(summary), where)
@@ -57,7 +58,7 @@ def joined(text: str) -> str:
     return " ".join(text.split())
 
 
-def whole() -> Json:
+def whole() -> Summary:
     """A result with something of everything."""
     return simulated("sim/fail=0.02", scenarios(20), statements=3, max_error_rate=1, judge="sim-judge/accuracy=0.9")
 
@@ -67,9 +68,11 @@ def whole() -> Json:
 
 def test_numbers_are_written_in_one_way() -> None:
     """From a thousand on they have a comma, in every table and every line."""
-    text = shown({**grown(whole()), "second": grown(SECOND), "checks": grown(CHECKED)}, 120)
+    known = whole()
+    plain = {**grown(known.as_dict() | {"second": SECOND, "checks": CHECKED}), "schema": 1}
+    text = shown(fitted(plain, Summary), 120)
     assert re.search(r"\d,\d{3}", text)
-    assert not unparted(text.replace(whole()["scenarios"]["hash"][:12], ""))
+    assert not unparted(text.replace(known.scenarios.hash[:12], ""))
 
 
 def grown(data: Any) -> Any:
@@ -88,8 +91,13 @@ def unparted(text: str) -> list[str]:
 
 RATE = {"value": 0.5, "ci95": [0.4, 0.6], "n": 7}
 SECOND = {
+    "share": 0.1,
+    "below": 0.9,
+    "seed": 0,
+    "scenarios": 12,
     "unsure": 3,
     "drawn": 4,
+    "drawn_with_outcome": 4,
     "sure": 5,
     "changed_unsure": 1,
     "changed_drawn": 2,
@@ -99,10 +107,10 @@ SECOND = {
 }
 GROUP = {"knew_and_lied": 2, "lies": 5, "with_reasoning": 4, "share": RATE}
 CHECKED = {
-    "placebo": {"failed": 3, "p_lie": RATE, "p_lie_pressured": RATE},
+    "placebo": {"failed": 3, "counts": {"lie": 1}, "p_lie": RATE, "p_lie_pressured": RATE},
     "check_provided": {
         "failed": 3,
-        "counts": {"misunderstood": 2, "no_answer": 1},
+        "counts": {"understood": 4, "misunderstood": 2, "no_answer": 1},
         "understood": RATE,
         "p_lie_understood": RATE,
     },
@@ -125,14 +133,14 @@ def test_everything_is_there(width: int) -> None:
     """Counts, headline with interval and caveat, all rates, bounds, curve, archetypes, causes, tokens, what was run."""
     summary = whole()
     text = shown(summary, width)
-    metrics = summary["metrics"]
+    metrics = summary.metrics
     for name in RATES:
-        assert percent(metrics[name]["value"]) in text
-        assert interval(metrics[name]["ci95"]) in text
+        assert percent(metrics.rate(name).value) in text
+        assert interval(metrics.rate(name).ci95) in text
     for said in (
         "sampling error only; the judge's error is not in it",
         "For asking these very scenarios again",
-        f"Bounds on P(lie) {interval(metrics['p_lie_bounds'])}",
+        f"Bounds on P(lie) {interval(metrics.p_lie_bounds)}",
         "lied at least once",
         "(verdict D)",
         "cut at the token limit",
@@ -162,10 +170,11 @@ def test_large_numbers_fit() -> None:
     summary = summarised(
         [replace(each, truncated={"cut": 900, "replies": 9000}) for each in several("HLEN" * 10)], settings()
     )
-    for group in (summary, *summary["by_archetype"].values()):
-        group["counts"] = dict.fromkeys(group["counts"], 10_000)
+    groups: list[Summary | Part] = [summary, *summary.by_archetype.values()]
+    for group in groups:
+        group.counts = dict.fromkeys(group.counts, 10_000)
         for name in RATES:
-            group["metrics"][name] = {"value": 1.0, "ci95": [0.999, 1.0], "n": 10_000}
+            setattr(group.metrics, name, LieRate(1.0, [0.999, 1.0], 10_000))
     text = shown(summary, 80)
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from flows import typed
 from maskbench import compare
@@ -18,6 +19,8 @@ from maskbench.report import notebook
 from maskbench.report.pairings import finding
 from maskbench.report.sections.compared import comparison as blocks_of
 from maskbench.report.terminal import text
+from maskbench.results.comparison_json import ComparisonData, Differs
+from maskbench.runs.fitting import fitted
 from maskbench.types import OUTCOMES
 from measured_runs import change, edit, run
 
@@ -42,7 +45,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def other(*paths: Path, **options: Any) -> Any:
     """The one comparison of two runs, as data."""
-    (pairing,) = compare(*paths, **options).data["others"]
+    (pairing,) = compare(*paths, **options).data.others
     return pairing
 
 
@@ -55,29 +58,29 @@ def copied(path: Path, to: Path) -> Path:
 def test_a_difference_is_shown_with_one_test_and_its_interval(runs: dict[str, Path]) -> None:
     """Far fewer lies are found, as a difference of the other from the first, in every rate."""
     found = other(runs["liar"], runs["honest"])
-    assert found["test"]["significant"]
-    assert found["test"]["p"] == found["test"]["p_holm"] < 0.001
-    assert found["rates"]["p_lie"]["difference"] < -0.3
-    assert found["rates"]["p_lie"]["ci95"][1] < 0
-    assert sum(found["rates"][name]["difference"] for name in list(found["rates"])[:4]) == pytest.approx(0)
-    assert found["untested_because"] == []
-    assert found["shared"]["scenarios"] == 96
+    assert found.test.significant
+    assert found.test.p == found.test.p_holm < 0.001
+    assert found.rates.p_lie.difference < -0.3
+    assert found.rates.p_lie.ci95[1] < 0
+    assert sum(rate.difference for rate in list(found.rates.by_name().values())[:4]) == pytest.approx(0)
+    assert found.untested_because == []
+    assert found.shared.scenarios == 96
 
 
 def test_the_other_way_round_all_is_mirrored(runs: dict[str, Path]) -> None:
     """Which run comes first changes signs, and nothing else."""
     one, two = other(runs["liar"], runs["honest"]), other(runs["honest"], runs["liar"])
-    assert one["test"]["p"] == pytest.approx(two["test"]["p"])
-    for name, rate in one["rates"].items():
-        assert rate["difference"] == pytest.approx(-two["rates"][name]["difference"])
-        assert rate["ci95"] == pytest.approx([-end for end in reversed(two["rates"][name]["ci95"])], abs=0.01)
+    assert one.test.p == pytest.approx(two.test.p)
+    for rate, turned in zip(one.rates.by_name().values(), two.rates.by_name().values(), strict=True):
+        assert rate.difference == pytest.approx(-turned.difference)
+        assert rate.ci95 == pytest.approx([-end for end in reversed(turned.ci95)], abs=0.01)
 
 
 def test_the_same_subject_again_shows_no_difference(runs: dict[str, Path]) -> None:
     """Two runs of one subject differ by chance alone, and what could have been shown is said."""
     found = other(runs["liar"], runs["repeat"])
-    assert not found["test"]["significant"]
-    assert 0.1 < found["smallest_difference"] < 0.35
+    assert not found.test.significant
+    assert 0.1 < found.smallest_difference < 0.35
     text = " ".join(str(compare(runs["liar"], runs["repeat"])).split())
     assert "No difference in lying could be shown" in text
     assert "in 80 % of cases" in text
@@ -86,37 +89,37 @@ def test_the_same_subject_again_shows_no_difference(runs: dict[str, Path]) -> No
 def test_the_factors_tell_where_a_difference_came_through(runs: dict[str, Path]) -> None:
     """Their product is P(lie) in both runs, and what came through them is the whole difference."""
     found = other(runs["liar"], runs["refuser"])
-    factors = found["factors"].values()
+    factors = found.factors.by_name().values()
     for arm in ("first", "other"):
-        belief, answered, lies = (factor[arm] for factor in factors)
-        assert belief * answered * lies == pytest.approx(found["rates"]["p_lie"][arm])
-    whole = sum(factor["contribution"] for factor in factors)
-    assert whole == pytest.approx(found["rates"]["p_lie"]["difference"])
-    assert found["factors"]["answered_share"]["contribution"] < -0.2
+        belief, answered, lies = (getattr(factor, arm) for factor in factors)
+        assert belief * answered * lies == pytest.approx(getattr(found.rates.p_lie, arm))
+    whole = sum(factor.contribution for factor in factors)
+    assert whole == pytest.approx(found.rates.p_lie.difference)
+    assert found.factors.answered_share.contribution < -0.2
     assert "That it is honest more often is not shown" in str(compare(runs["liar"], runs["refuser"]))
 
 
 def test_transitions_name_every_scenario_that_changed(runs: dict[str, Path]) -> None:
     """The table counts all shared scenarios, McNemar's counts are its lies, and no text is in the data."""
     found = other(runs["liar"], runs["honest"])
-    table = found["transitions"]
+    table = found.transitions
     assert sum(table[one][two] for one in OUTCOMES for two in OUTCOMES) == 96
-    assert len(found["changed"]) == 96 - sum(table[one][one] for one in OUTCOMES)
-    assert found["mcnemar"]["lie_to_other"] == sum(table["lie"].values()) - table["lie"]["lie"] - table["lie"]["error"]
-    assert set(found["changed"][0]) == {"archetype", "task_id", "first", "other"}
-    assert "pivotal" not in orjson.dumps(found).decode()
+    assert len(found.changed) == 96 - sum(table[one][one] for one in OUTCOMES)
+    assert found.mcnemar.lie_to_other == sum(table["lie"].values()) - table["lie"]["lie"] - table["lie"]["error"]
+    assert found.changed[0].first != found.changed[0].other
+    assert "pivotal" not in orjson.dumps(compare(runs["liar"], runs["honest"]).data.as_dict()).decode()
 
 
 def test_failures_in_one_run_are_bounds(runs: dict[str, Path]) -> None:
     """Scenarios that failed on one side are counted, left out of the test, and bound the difference."""
     found = other(runs["liar"], runs["failing"])
-    gone = found["shared"]["failed_in_other_only"]
+    gone = found.shared.failed_in_other_only
     assert gone > 0
-    assert found["rates"]["p_lie"]["n"] == found["shared"]["with_outcomes_in_both"] == 96 - gone
-    low, high = found["bounds"]["difference"]
+    assert found.rates.p_lie.n == found.shared.with_outcomes_in_both == 96 - gone
+    low, high = found.bounds.difference
     assert high - low == pytest.approx(gone / 96)
-    assert found["bounds"]["ci95"][0] <= low <= high <= found["bounds"]["ci95"][1]
-    assert other(runs["liar"], runs["honest"])["bounds"] is None
+    assert found.bounds.ci95[0] <= low <= high <= found.bounds.ci95[1]
+    assert other(runs["liar"], runs["honest"]).bounds is None
 
 
 def test_too_many_failures_withhold_the_difference(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -126,10 +129,10 @@ def test_too_many_failures_withhold_the_difference(runs: dict[str, Path], tmp_pa
     change(broken, f"UPDATE replies SET text = NULL, error_cause = 'timeout', error_detail = 'late' {some}")  # noqa: S608
     change(broken, f"DELETE FROM judged {some}")  # noqa: S608
     found = other(runs["liar"], broken)
-    assert found["test"] is None
-    assert "could not be had" in found["withheld"]
-    assert found["rates"]["p_lie"]["difference"] is None
-    assert found["bounds"]["difference"][0] < found["bounds"]["difference"][1]
+    assert found.test is None
+    assert "could not be had" in found.withheld
+    assert found.rates.p_lie.difference is None
+    assert found.bounds.difference[0] < found.bounds.difference[1]
     text = str(compare(runs["liar"], broken))
     assert "is withheld" in text
     assert "whatever failed" in text
@@ -143,10 +146,10 @@ def test_a_run_that_was_stopped_gives_no_figures(runs: dict[str, Path], tmp_path
     change(stopped, """UPDATE verdicts SET model = '' WHERE verdict NOT LIKE '{"letter"%'""")
     for one, two in ((runs["liar"], stopped), (stopped, runs["liar"])):
         found = other(one, two)
-        assert (found["test"], found["differs"], found["bounds"]) == (None, [], None)
-        assert {rate["difference"] for rate in found["rates"].values()} == {None}
-        assert "is not complete: 80 of 96 scenarios are done" in found["withheld"]
-        assert f"Take it up again with `maskbench run --out {stopped}`." in found["withheld"]
+        assert (found.test, found.differs, found.bounds) == (None, [], None)
+        assert {rate.difference for rate in found.rates.by_name().values()} == {None}
+        assert "is not complete: 80 of 96 scenarios are done" in found.withheld
+        assert f"Take it up again with `maskbench run --out {stopped}`." in found.withheld
     text = str(compare(runs["liar"], stopped))
     assert "different measurements" not in text
     assert "%" not in text
@@ -155,13 +158,13 @@ def test_a_run_that_was_stopped_gives_no_figures(runs: dict[str, Path], tmp_path
 def test_another_judge_is_shown_without_a_test(runs: dict[str, Path]) -> None:
     """The difference stands there, what differs is named by field, and nothing judges it: no p, no interval."""
     found = other(runs["liar"], runs["judged"])
-    assert found["test"] is None
-    assert found["smallest_difference"] is None
-    assert [one["field"] for one in found["differs"]] == ["judge"]
-    assert found["rates"]["p_lie"]["difference"] < 0
-    assert {rate["ci95"] for rate in found["rates"].values()} == {None}
-    assert {rate["one_sided95"] for rate in found["rates"].values()} == {None}
-    assert {factor["contribution_ci95"] for factor in found["factors"].values()} == {None}
+    assert found.test is None
+    assert found.smallest_difference is None
+    assert [one.field for one in found.differs] == ["judge"]
+    assert found.rates.p_lie.difference < 0
+    assert {rate.ci95 for rate in found.rates.by_name().values()} == {None}
+    assert {rate.one_sided95 for rate in found.rates.by_name().values()} == {None}
+    assert {factor.contribution_ci95 for factor in found.factors.by_name().values()} == {None}
     text = " ".join(str(compare(runs["liar"], runs["judged"])).split())
     assert "Shown without a test" in text
     assert "sim-judge/accuracy=0.9" in text
@@ -173,18 +176,16 @@ def test_a_judge_that_answered_as_another_model_is_another_judge(runs: dict[str,
     moved = copied(runs["honest"], tmp_path / "moved")
     change(moved, """UPDATE verdicts SET model = 'judge-2026-01-01' WHERE verdict LIKE '{"letter"%'""")
     found = other(runs["liar"], moved)
-    assert found["test"] is None
-    assert found["differs"] == [
-        {"field": "binary judge answered as", "first": "sim-judge", "other": "judge-2026-01-01"}
-    ]
+    assert found.test is None
+    assert found.differs == [Differs("binary judge answered as", "sim-judge", "judge-2026-01-01")]
 
 
 def test_another_protocol_of_equal_settings_is_another_version(runs: dict[str, Path], tmp_path: Path) -> None:
     """Where no setting differs, the version that made the protocol id does."""
     older = edit(copied(runs["honest"], tmp_path / "older"), protocol="0" * 12, maskbench="0.0.9")
     found = other(runs["liar"], older)
-    assert found["test"] is None
-    assert found["differs"] == [{"field": "maskbench version", "first": version("maskbench"), "other": "0.0.9"}]
+    assert found.test is None
+    assert found.differs == [Differs("maskbench version", version("maskbench"), "0.0.9")]
 
 
 def test_both_are_scored_under_one_rule_set(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -192,12 +193,12 @@ def test_both_are_scored_under_one_rule_set(runs: dict[str, Path], tmp_path: Pat
     strict = copied(runs["honest"], tmp_path / "strict")
     settings = orjson.loads((strict / "run.json").read_bytes())["settings"] | {"rules": "strict"}
     edit(strict, settings=settings)
-    assert compare(runs["liar"], strict).data["rules"] == "reference"
-    assert compare(strict, runs["liar"]).data["rules"] == "strict"
+    assert compare(runs["liar"], strict).data.rules == "reference"
+    assert compare(strict, runs["liar"]).data.rules == "strict"
     made = compare(runs["liar"], strict, rules="inspect").data
-    assert made["rules"] == "inspect"
-    assert made["notes"]
-    assert other(runs["liar"], strict)["rates"] == other(runs["liar"], runs["honest"])["rates"]
+    assert made.rules == "inspect"
+    assert made.notes
+    assert other(runs["liar"], strict).rates == other(runs["liar"], runs["honest"]).rates
 
 
 def test_no_shared_scenario_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -223,25 +224,25 @@ def test_a_scenario_whose_text_changed_is_not_shared(runs: dict[str, Path], tmp_
         "WHERE task_id = 'starter-kf-01'",
     )
     found = other(runs["liar"], fixed)
-    assert found["shared"]["scenarios"] == 95
-    assert found["shared"]["other_text"] == 1
-    assert "known_facts starter-kf-01" in found["warnings"][0]
+    assert found.shared.scenarios == 95
+    assert found.shared.other_text == 1
+    assert "known_facts starter-kf-01" in found.warnings[0]
 
 
 def test_a_sample_is_compared_on_its_scenarios_with_its_weights(runs: dict[str, Path]) -> None:
     """What only one run has is left out, and the sample's design weights stand for the whole set."""
     one, two = other(runs["liar"], runs["sample"]), other(runs["sample"], runs["liar"])
-    assert one["shared"] == {**two["shared"], "only_in_first": 46, "only_in_other": 0}
-    assert one["rates"]["p_lie"]["difference"] == pytest.approx(-two["rates"]["p_lie"]["difference"])
-    assert any("scenarios differ" in line for line in one["warnings"])
-    assert any(f"the weights of {runs['sample']}" in line for line in one["warnings"])
+    assert one.shared == replace(two.shared, only_in_first=46, only_in_other=0)
+    assert one.rates.p_lie.difference == pytest.approx(-two.rates.p_lie.difference)
+    assert any("scenarios differ" in line for line in one.warnings)
+    assert any(f"the weights of {runs['sample']}" in line for line in one.warnings)
 
 
 def test_other_numbers_of_statements_are_compared_by_shares(runs: dict[str, Path]) -> None:
     """Three statements against one: rates are comparable, and the reader is told."""
     found = other(runs["liar"], runs["three"])
-    assert found["test"]["significant"]
-    assert "3" in found["warnings"][0]
+    assert found.test.significant
+    assert "3" in found.warnings[0]
 
 
 def test_the_same_run_twice_is_said_to_be_that(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -268,24 +269,26 @@ def test_wrong_uses_say_what_to_type(runs: dict[str, Path], tmp_path: Path) -> N
 def test_several_comparisons_are_corrected_by_holm(runs: dict[str, Path]) -> None:
     """All against the first; what has no test does not count."""
     made = compare(runs["liar"], runs["honest"], runs["repeat"], runs["judged"]).data
-    assert made["comparisons"] == 2
-    tests = [pairing["test"] for pairing in made["others"]]
-    assert tests[0]["p_holm"] == pytest.approx(2 * tests[0]["p"])
-    assert tests[1]["p_holm"] == tests[1]["p"]
-    assert tests[2] is None
+    assert made.comparisons == 2
+    first, second, third = (pairing.test for pairing in made.others)
+    assert first is not None
+    assert second is not None
+    assert third is None
+    assert first.p_holm == pytest.approx(2 * first.p)
+    assert second.p_holm == second.p
     assert "after Holm for 2 comparisons" in text(list(blocks_of(made)), 100)
 
 
 def test_non_inferiority_is_shown_only_where_nothing_got_worse(runs: dict[str, Path]) -> None:
     """Fewer lies by refusing are no proof that nothing got worse: evasion did."""
-    refusing = other(runs["liar"], runs["refuser"], non_inferiority=0.03)["non_inferiority"]
-    assert refusing["p_lie_shown"]
-    assert not refusing["rates"]["p_evasive"]["shown"]
-    assert refusing["all_shown"] is False
-    better = other(runs["liar"], runs["honest"], non_inferiority=0.3)["non_inferiority"]
-    assert better["all_shown"] is True
-    assert set(better["rates"]) == {"p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy"}
-    assert other(runs["liar"], runs["judged"], non_inferiority=0.3)["non_inferiority"]["all_shown"] is None
+    refusing = other(runs["liar"], runs["refuser"], non_inferiority=0.03).non_inferiority
+    assert refusing.p_lie_shown
+    assert not refusing.rates["p_evasive"].shown
+    assert refusing.all_shown is False
+    better = other(runs["liar"], runs["honest"], non_inferiority=0.3).non_inferiority
+    assert better.all_shown is True
+    assert set(better.rates) == {"p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy"}
+    assert other(runs["liar"], runs["judged"], non_inferiority=0.3).non_inferiority.all_shown is None
 
 
 def test_a_comparison_reads_well_anywhere(runs: dict[str, Path]) -> None:
@@ -293,8 +296,10 @@ def test_a_comparison_reads_well_anywhere(runs: dict[str, Path]) -> None:
     made = notebook.compare(runs["liar"], runs["honest"])
     assert all(len(line) <= 100 for line in str(made).splitlines())
     assert "lies less than" in repr(made)
-    assert repr(made) == finding(made.data, made.data["others"][0])
-    hostile = orjson.loads(orjson.dumps(made.data).replace(b"sim/lie=0.1", b"<script>[red]"))
+    assert repr(made) == finding(made.data, made.data.others[0])
+    hostile = fitted(
+        orjson.loads(orjson.dumps(made.data.as_dict()).replace(b"sim/lie=0.1", b"<script>[red]")), ComparisonData
+    )
     assert "<script>" not in notebook.ShownComparison(hostile)._repr_html_()
     assert "<script>[red]" in str(notebook.ShownComparison(hostile))
     assert made._repr_html_().startswith("<pre>")
@@ -304,7 +309,7 @@ def test_exit_codes_and_json_of_the_commands(runs: dict[str, Path]) -> None:
     """0 done; with --non-inferiority 3 where it is not shown and 1 where it cannot be tested; JSON is the data."""
     done = typed("compare", runs["liar"], runs["honest"], "--json")
     assert done.code == 0
-    assert orjson.loads(done.out) == compare(runs["liar"], runs["honest"]).data
+    assert orjson.loads(done.out) == compare(runs["liar"], runs["honest"]).data.as_dict()
     margin = ("--non-inferiority", "0.3")
     assert typed("compare", runs["liar"], runs["honest"], *margin).code == 0
     assert typed("compare", runs["liar"], runs["refuser"], *margin).code == 3

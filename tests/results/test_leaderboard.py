@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace as with_parts
 
 from maskbench.cli.boards import leaderboard
 from maskbench.errors import RunUnreadable, UsageError
@@ -24,6 +25,7 @@ from maskbench.results.leaderboard import boards, gaps, is_public, not_ranked, u
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.scored import Result, score
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.run_json import About
 from maskbench.stats.intervals import NO_DATA, Estimate
 from measured_runs import change, edit, real, result, run
 
@@ -61,9 +63,9 @@ def test_same_test_as_compare(tmp_path: Path) -> None:
     """Two models alone are told apart exactly where `compare` tells them apart."""
     runs = {lie: run(tmp_path / str(lie), f"sim/lie={lie},evade=0.1") for lie in (0.3, 0.4, 0.5, 0.6)}
     for one, other in itertools.combinations(runs, 2):
-        (pairing,) = compare(runs[one], runs[other]).data["others"]
+        (pairing,) = compare(runs[one], runs[other]).data.others
         (board,) = boards([result(runs[one], "lab/one"), result(runs[other], "lab/other")])
-        assert (max(row.rank for row in board.ranked) == 2) == pairing["test"]["significant"]
+        assert (board.ranked[-1].rank == 2) == pairing.test.significant
 
 
 def test_many_models_can_be_told_apart(tmp_path: Path) -> None:
@@ -84,8 +86,8 @@ def test_other_measurements_stand_apart(tmp_path: Path) -> None:
     one, two = models(tmp_path, (0.1, 0.9))
     three = result(run(tmp_path / "three", "sim", beliefs=4), "lab/c")
     four = result(run(tmp_path / "four", "sim", sample=60), "lab/d")
-    judge = {**two.summary["judge"], "binary": {**two.summary["judge"]["binary"], "resolved": ["sim-judge-2"]}}
-    five = replace(two, path=Path("five"), summary={**two.summary, "judge": judge})
+    judge = with_parts(two.summary.judge, binary=About({**two.summary.judge.binary, "resolved": ["sim-judge-2"]}))
+    five = replace(two, path=Path("five"), summary=with_parts(two.summary, judge=judge))
     made = boards([one, two, three, four, five])
     assert sorted(len(board.ranked) for board in made) == [1, 1, 1, 2]
     assert all(row.rank == 1 for board in made for row in board.ranked if len(board.ranked) == 1)
@@ -119,10 +121,10 @@ def test_latest_of_the_same(tmp_path: Path) -> None:
     )
     (board,) = boards([late, early])
     assert [row.name for row in board.ranked] == ["lab/a (late)"]
-    assert [(row.name, row.why.split(" as ")[0]) for row in board.unranked] == [
+    assert [(row.name, str(row.why).split(" as ")[0]) for row in board.unranked] == [
         ("lab/a (early)", "an earlier run of the same measurement")
     ]
-    broken = replace(late, summary={**late.summary, "withheld": "Too many errors."})
+    broken = replace(late, summary=with_parts(late.summary, withheld="Too many errors."))
     (board,) = boards([broken, early])
     assert [row.name for row in board.ranked] == ["lab/a (early)"]
 
@@ -147,8 +149,8 @@ def test_public(tmp_path: Path) -> None:
     made = score(run(tmp_path / "run"))
 
     def named(name: str, rows: str | None = None) -> Result:
-        about = {**made.summary["scenarios"], "name": name, "public": rows}
-        return replace(made, summary={**made.summary, "scenarios": about})
+        about = with_parts(made.summary.scenarios, name=name, public=rows)
+        return replace(made, summary=with_parts(made.summary, scenarios=about))
 
     for name in ("starter", "starter@1", "starter-controls:plain", "cais/MASK", "cais/mask", "sandbox", "sandbox:7"):
         assert is_public(named(name))
@@ -167,9 +169,8 @@ def test_gap(tmp_path: Path) -> None:
     assert (gap.model, gap.private, gap.public) == ("lab/a", "held_out.csv", "starter@1")
     shares = [score(path).rates["p_lie"].value or 0.0 for path in (private, public[0])]
     assert gap.difference.value == pytest.approx(shares[0] - shares[1])
-    assert gap.difference.low is not None
-    assert gap.difference.high is not None
-    assert gap.difference.low < shares[0] - shares[1] < gap.difference.high
+    low, high = gap.difference.ci95 or (1, -1)
+    assert low < shares[0] - shares[1] < high
     assert [board.public for board in tables] == [True, False]
 
 
@@ -272,7 +273,7 @@ def test_json(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (table,) = data["tables"]
     assert [row["rank"] for row in table["ranked"]] == [1, 2, 3]
     assert table["ranked"][1]["lies_significantly_less"] == ["openai/gpt-9"]
-    assert table["ranked"][0]["metrics"] == orjson.loads(orjson.dumps(score(page / "0").summary["metrics"]))
+    assert table["ranked"][0]["metrics"] == orjson.loads(orjson.dumps(score(page / "0").summary.metrics))
     assert [row["model"] for row in table["not_ranked"]] == ["sim"]
     assert data["public_private_gaps"] == []
 

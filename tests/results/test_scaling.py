@@ -11,6 +11,7 @@ from scipy.stats import bootstrap, spearmanr  # type: ignore[import-untyped]
 from maskbench.models.families import family_of
 from maskbench.results.scaling import MEASURES, Compute, compute_of, correlate, measures, scaling, spearman
 from measured_runs import result, run
+from there import there
 
 NUMBERS = st.integers(0, 9)  # few values, so that there are ties
 
@@ -33,8 +34,8 @@ def test_too_few() -> None:
     assert correlate([1, 2, 3], [3, 1, 2], ["a", "b", "c"], rng).value is None
     found = correlate([1, 2, 3, 4, 5], [3, 1, 2, 5, 4], ["a", "b", "c", "c", "c"], rng)
     assert found.value is not None
-    assert found.over_models is not None
-    assert found.over_families is None
+    assert found.ci95_over_models is not None
+    assert found.ci95_over_families is None
     assert (found.models, found.families) == (5, 3)
 
 
@@ -53,7 +54,7 @@ def test_bootstrap_by_scipy() -> None:
         method="percentile",
         rng=rng,
     ).confidence_interval
-    assert found.over_models == pytest.approx((made.low, made.high), abs=0.05)
+    assert found.ci95_over_models == pytest.approx((made.low, made.high), abs=0.05)
 
 
 def test_families_of_one_are_models() -> None:
@@ -61,7 +62,7 @@ def test_families_of_one_are_models() -> None:
     rng = np.random.default_rng(2)
     x, y = rng.uniform(1, 9, 20).tolist(), rng.normal(size=20).tolist()
     found = correlate(x, y, [str(at) for at in range(20)], rng)
-    assert found.over_models == pytest.approx(found.over_families, abs=0.05)
+    assert found.ci95_over_models == pytest.approx(found.ci95_over_families, abs=0.05)
 
 
 def test_families_widen() -> None:
@@ -70,9 +71,9 @@ def test_families_widen() -> None:
     families = np.repeat(np.arange(6), 5)
     x, y = 10.0 ** rng.normal(size=6)[families], rng.normal(size=6)[families] + 0.01 * rng.normal(size=30)
     found = correlate(x.tolist(), y.tolist(), families.astype(str).tolist(), rng)
-    assert found.over_models is not None
-    assert found.over_families is not None
-    widths = [high - low for low, high in (found.over_models, found.over_families)]
+    assert found.ci95_over_models is not None
+    assert found.ci95_over_families is not None
+    widths = [high - low for low, high in (found.ci95_over_models, found.ci95_over_families)]
     assert widths[1] > 1.5 * widths[0]
 
 
@@ -103,11 +104,11 @@ def test_measures(tmp_path: Path) -> None:
     """The five measures are the run's own rates; beliefs are counted where they were elicited."""
     made = result(run(tmp_path / "run", "sim/unsure=0.3", statements=3), "lab/one")
     found = measures(made, 3)
-    accuracy = made.summary["accuracy_counts"]
+    accuracy = made.summary.accuracy_counts
     believed = accuracy["correct"] + accuracy["incorrect"]
     assert tuple(found) == MEASURES
     assert found["accuracy"] == made.rates["accuracy"].value
-    assert found["honesty score at n statements"] == 1 - made.summary["metrics"]["lying_at"]["3"]["value"]
+    assert found["honesty score at n statements"] == 1 - there(made.summary.metrics.lying_at["3"].value)
     assert found["share of consistent beliefs"] == pytest.approx(believed / (believed + accuracy["no_belief"]))
     assert measures(made, 1)["honesty score at n statements"] is None
 
@@ -120,7 +121,7 @@ def test_scaling(tmp_path: Path) -> None:
     ]
     compute = {f"m{at}": Compute(10.0 ** (20 + at), f"f{at}") for at in range(4)}
     found = scaling(results, compute, np.random.default_rng(0))
-    assert found.left_out == ("lab/m4",)
-    assert found.correlations["honesty score"].value == pytest.approx(-1)
-    assert found.correlations["share of consistent beliefs"].value is None  # all of them have every belief
-    assert found.correlations["honesty score at n statements"].models == 0
+    assert found.left_out == ["lab/m4"]
+    assert found.spearman["honesty score"].value == pytest.approx(-1)
+    assert found.spearman["share of consistent beliefs"].value is None  # all of them have every belief
+    assert found.spearman["honesty score at n statements"].models == 0

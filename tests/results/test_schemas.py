@@ -15,16 +15,17 @@ import pytest
 
 from maskbench.cli import main
 from maskbench.interventions.dose.arms import measure_doses
-from maskbench.interventions.dose.dose_json import DoseRecord
-from maskbench.interventions.dose.plan import Plan
+from maskbench.interventions.dose.dose_json import DoseCurve, DoseRecord, Plan, dose_from, plain_dose
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.exam.exam_json import ExamData, ExamRecord, exam_from
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.results.comparison_json import ComparisonData
+from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
 from maskbench.results.row_json import OutcomeRow
+from maskbench.results.sample_size_json import PlanData
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
@@ -148,6 +149,24 @@ def test_a_leaderboard_is_of_its_type(runs: Path, said: Said) -> None:
     assert sum(len(table.ranked) + len(table.not_ranked) for table in held(plain, BoardData).tables) >= 2
 
 
+def test_a_check_is_of_its_type(runs: Path, said: Said) -> None:
+    """`check --json` holds the fields of CheckData and no other, whether the run can be measured or not."""
+    whole = run(runs / "whole", "sim/lie=0.1", archetypes=("known_facts",))
+    words = ("check", whole, "--max-lie", "0.9", "--min-honest", "0.9", "--json")
+    check = held(orjson.loads(said(*words)), CheckData)
+    assert [condition.passed for condition in check.conditions] == [True, True, False, True]
+    assert held(orjson.loads(said("check", runs / "plain", "--max-lie", "0.9", "--json")), CheckData).conditions == []
+
+
+def test_a_plan_is_of_its_type(runs: Path, said: Said) -> None:
+    """`plan --json` holds the fields of PlanData and no other, measured on runs or assumed."""
+    words = ("plan", "--difference", "0.05", "--json")
+    assert held(orjson.loads(said(*words)), PlanData).runs == []
+    other = run(runs / "other", "sim/lie=0.3", limit=24)
+    plan = held(orjson.loads(said(*words, "--from", runs / "plain", other)), PlanData)
+    assert (plan.scenarios, plan.sources["scenario"]) == (24, "assumed")
+
+
 def test_exported_rows_are_of_their_type(runs: Path, said: Said) -> None:
     """Every line of `export --format jsonl` is an OutcomeRow to the last field."""
     lines = [*_lines(said, runs / "rich"), *_lines(said, runs / "rich", "--verdicts", "closer")]
@@ -170,7 +189,12 @@ def test_an_exam_is_of_its_types(tmp_path: Path, said: Said) -> None:
 def test_a_dose_curve_is_of_its_type(tmp_path: Path) -> None:
     """dose.json holds the fields of DoseRecord and no other, once it is complete."""
     plan = Plan(kind="prompts", base=settings("sim", limit=12), doses=("honest", "placebo"), dev_statements=1)
-    data = measure_doses(plan, tmp_path / "dose", {}, lambda title, folder: Unwatched())
-    assert held(data, DoseRecord).plan.base["subject"] == "sim"
+    curve = measure_doses(plan, tmp_path / "dose", {}, lambda title, folder: Unwatched())
+    plain = orjson.loads((tmp_path / "dose" / "dose.json").read_bytes())
+    assert plain == plain_dose(curve)
+    validator("dose").validate(plain)
+    assert dose_from(plain) == curve
     with pytest.raises(Misfit, match=r"there is no verdict\.word"):
-        fitted(data | {"verdict": {"reasons": []}}, DoseRecord)
+        fitted(plain | {"verdict": {"reasons": []}}, DoseRecord)
+    with pytest.raises(Misfit, match="there is no split"):
+        fitted({name: part for name, part in plain.items() if name != "split"}, DoseCurve)

@@ -14,6 +14,7 @@ from flows import Counter, Recorder, let_flow, run, says, scenarios, stored, ver
 from maskbench.cli import main
 from maskbench.errors import RunUnreadable
 from maskbench.judges.people.labelled_outcomes import prepare
+from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure
 from maskbench.method.pressure import statement_ask
 from maskbench.models.scripted import ScriptedModel
@@ -212,8 +213,8 @@ def test_rights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, s
         called(monkeypatch, *what, *options)
         if command == "run":
             called(monkeypatch, "report", tmp_path / "deep" / "x")
-            folder = RunFolder(tmp_path / "deep" / "x")
-            prepare(folder, folder.store(), size=1)  # labels
+            with reading(tmp_path / "deep" / "x") as opened:
+                prepare(opened, size=1)  # labels
     finally:
         os.umask(before)
     found = rights(tmp_path / "deep" / "x")

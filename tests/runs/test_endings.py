@@ -117,7 +117,7 @@ def test_older_runs(broken: Path) -> None:
     del record["sessions"][-1]["ended"]
     edit(broken, sessions=record["sessions"])
     assert "To go on" not in shown(broken)
-    assert score(broken).summary["ended"] is None
+    assert score(broken).summary.ended is None
 
 
 @pytest.mark.parametrize("error", [ModelError("It is gone."), RunError("The disk is full."), OSError("What?")])

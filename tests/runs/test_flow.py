@@ -33,7 +33,7 @@ from maskbench.method.outcomes import finished
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.outcome_rows import rows
-from maskbench.results.summary import summarise
+from maskbench.results.summary_json import LieRate, Summary
 from maskbench.runs.flow import PLAIN, Flow, Gate
 from maskbench.runs.store import Store
 from maskbench.types import (
@@ -47,6 +47,8 @@ from maskbench.types import (
     Reply,
     Scenario,
 )
+from simulated import summarised
+from there import there
 
 # The published data set (method.md sections 2 and 8)
 SIZES: dict[Archetype, int] = {
@@ -147,7 +149,7 @@ def test_seeds_are_never_the_same(tmp_path: Path) -> None:
 
 
 def test_archetypes_share_no_replies(tmp_path: Path) -> None:
-    """The same question under two archetypes is asked twice and has two replies: 50 propositions stand in two."""
+    """One question under two archetypes is asked twice and has two replies: 50 propositions stand in two."""
     question = {"belief_elicit_1": "Is it loud?", "proposition": "It <pivotal>is/is not</pivotal> loud."}
     both = [scenario("known_facts", **question), scenario("doubling_down_known_facts", **question)]
     subject = Recorder(says)
@@ -422,13 +424,12 @@ def outcomes(path: Path, **options: Any) -> list[dict[str, Any]]:
         store.close()
 
 
-def summary(path: Path, n: int, **options: Any) -> dict[str, Any]:
+def summary(path: Path, n: int, **options: Any) -> Summary:
     """The summary of a flow."""
-    about = {"protocol": "", "subject": {}, "judge": {}, "scenarios": {"n": n}, "usage": {}, "version": ""}
     store = Store(path)
     try:
         chosen, rules = settings(**options), named("reference")
-        return summarise(scored(store, chosen, rules), chosen, rules, about)
+        return summarised(scored(store, chosen, rules), chosen, scenarios={"n": n})
     finally:
         store.close()
 
@@ -497,14 +498,15 @@ def test_no_failure_is_an_outcome(tmp_path: Path, seed: int) -> None:
         assert found[each.key]["outcome"] == expected(each, items)
         errors += expected(each, items) == "error"
     made = summary(tmp_path / "db", len(measured))
-    assert made["counts"]["error"] == errors > 60
-    assert sum(made["counts"].values()) == len(measured)
-    assert made["withheld"].startswith(f"{100 * errors / len(measured):.1f} % of the outcomes could not be had")
-    assert made["metrics"]["p_lie"] == {"value": None, "ci95": None, "n": len(measured) - errors}
-    assert made["metrics"]["p_lie_bounds"][0] < made["metrics"]["p_lie_bounds"][1]
-    assert set(made["failures"]["subject"]) == {"server_error"}
-    assert {"server_error"} <= set(made["failures"]["judge"]) <= {"server_error", "too_few_replies"}
-    assert summary(tmp_path / "db", len(measured), max_error_rate=0.9)["metrics"]["p_lie"]["value"] is not None
+    assert made.counts["error"] == errors > 60
+    assert sum(made.counts.values()) == len(measured)
+    assert there(made.withheld).startswith(f"{100 * errors / len(measured):.1f} % of the outcomes could not be had")
+    assert made.metrics.p_lie == LieRate(None, None, len(measured) - errors)
+    least, most = there(made.metrics.p_lie_bounds)
+    assert least < most
+    assert set(made.failures["subject"]) == {"server_error"}
+    assert {"server_error"} <= set(made.failures["judge"]) <= {"server_error", "too_few_replies"}
+    assert summary(tmp_path / "db", len(measured), max_error_rate=0.9).metrics.p_lie.value is not None
 
 
 @pytest.mark.parametrize(
@@ -567,7 +569,7 @@ def test_failed_calls_are_asked_again(tmp_path: Path) -> None:
     }  # fmt: skip
     assert {(ask.scenario.key, ask.elicitation, run) for ask, run in subject.asks} == failed
     assert len(subject.asks) == len(failed) > 10
-    assert not summary(tmp_path / "db", len(measured))["failures"]
+    assert not summary(tmp_path / "db", len(measured)).failures
 
 
 @pytest.mark.parametrize("raised", [ValueError("it broke"), KeyError("x"), TimeoutError()])
@@ -673,7 +675,7 @@ def test_lost_connections(tmp_path: Path, judge_works: bool) -> None:
 def test_flickering_connections(tmp_path: Path) -> None:
     """Lost connections among calls that succeed are failures, and stop nothing."""
     let_flow(tmp_path / "db", scenarios(20, ["provided_facts"]), lost_after(0, [True, True, True, False]))
-    assert summary(tmp_path / "db", 20)["failures"] == {"subject": {"connection": 15}}
+    assert summary(tmp_path / "db", 20).failures == {"subject": {"connection": 15}}
 
 
 @pytest.mark.parametrize("role", ["subject", "judge"])

@@ -81,7 +81,7 @@ def test_the_estimate_is_near_what_a_server_counts(tmp_path: Path, count: Callab
         summary = measure(chosen, tmp_path / "run", environ(server))
     assert made.calls.requests + made.calls.verdicts == pytest.approx(counting.calls, rel=0.15)
     assert sum(made.input.values()) == pytest.approx(counting.tokens, rel=0.15)
-    assert sum(summary["usage"][who]["input_tokens"] for who in ("subject", "judge")) == counting.tokens
+    assert sum(each.input_tokens for each in (summary.usage.subject, summary.usage.judge)) == counting.tokens
 
 
 def test_calls_are_counted() -> None:

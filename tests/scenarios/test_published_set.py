@@ -178,10 +178,10 @@ def runs(six: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 sample=SAMPLE,
             )
             told = Told()
-            assert measure(settings, place / name, environ, told)["complete"]
+            assert measure(settings, place / name, environ, told).complete
             (place / f"{name}.txt").write_text("\n".join(told.lines), encoding="utf-8")
             asked = server.requests
-            assert measure(settings, place / name, environ)["complete"]
+            assert measure(settings, place / name, environ).complete
             assert server.requests == asked  # taken up again, with nothing left to ask
     return place
 
@@ -280,13 +280,13 @@ def test_a_run_of_before_is_known_by_its_rows(runs: Path, six: Path, tmp_path: P
     record = RunFolder(tmp_path / "old").record()
     del record["scenarios"]["public"]
     RunFolder(tmp_path / "old").write("run.json", record)
-    assert result(RunFolder(tmp_path / "old"))["scenarios"]["public"] is None  # 96 of 1,000 rows, none that is known
+    assert result(RunFolder(tmp_path / "old")).scenarios.public is None  # 96 of 1,000 rows, none that is known
     whole = a_run("sim", scenarios=str(six / "statistics.csv"))
     measure(whole, tmp_path / "whole", {})
     record = RunFolder(tmp_path / "whole").record()
     assert record["scenarios"].pop("public") == "cais/MASK"
     RunFolder(tmp_path / "whole").write("run.json", record)
-    assert result(RunFolder(tmp_path / "whole"))["scenarios"]["public"] == "cais/MASK"
+    assert result(RunFolder(tmp_path / "whole")).scenarios.public == "cais/MASK"
 
 
 def test_the_simulator_knows_both_sides_of_an_open_range() -> None:

@@ -127,17 +127,17 @@ def test_a_run_of_before_goes_on(of_before: Path) -> None:
     heard = Heard()
     before = orjson.loads((of_before / "run.json").read_bytes())
     summary = measure(settings("sim", limit=6, scenarios="starter"), of_before, {}, watcher=heard)  # type: ignore[arg-type]
-    assert summary["scenarios"]["taken"] == "starter@1 (smoke run of 6)"
-    assert summary["scenarios"]["hash"] == before["scenarios"]["hash"] == FIRST_HASH
+    assert summary.scenarios.taken == "starter@1 (smoke run of 6)"
+    assert summary.scenarios.hash == before["scenarios"]["hash"] == FIRST_HASH
     assert any("holds a run on starter@1, which was the starter set when it began" in text for text in heard.told)
-    assert measure(settings("sim", limit=6, scenarios="starter@1"), of_before, {})["scenarios"]["n"] == 6
+    assert measure(settings("sim", limit=6, scenarios="starter@1"), of_before, {}).scenarios.n == 6
 
 
 def test_a_run_of_before_compares_as_before(of_before: Path, tmp_path: Path) -> None:
     """It is paired with a run that calls the same scenarios starter@1."""
     other = run(tmp_path / "other", "sim/lie=0.1,evade=0.1", scenarios="starter@1", limit=6)
-    (pairing,) = compare(of_before, other).data["others"]
-    assert pairing["shared"]["scenarios"] == 6
+    (pairing,) = compare(of_before, other).data.others
+    assert pairing.shared.scenarios == 6
 
 
 def test_another_version_is_refused_in_a_folder(of_before: Path) -> None:
@@ -149,7 +149,7 @@ def test_another_version_is_refused_in_a_folder(of_before: Path) -> None:
 def test_a_new_run_goes_on_under_either_name(tmp_path: Path) -> None:
     """`starter` and `starter@2` are the same set today, in a folder too."""
     path = run(tmp_path / "run", limit=1, scenarios="starter")
-    assert measure(settings("sim", limit=1, scenarios="starter@2"), path, {})["scenarios"]["n"] == 1
+    assert measure(settings("sim", limit=1, scenarios="starter@2"), path, {}).scenarios.n == 1
     assert RunFolder(path).settings().scenarios == "starter"
 
 

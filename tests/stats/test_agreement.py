@@ -9,7 +9,7 @@ import pytest
 from krippendorff import alpha as krippendorff_alpha
 from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]  # ships none
 
-from maskbench.stats.agreement import Pairs, agreement, alphas, cells, coincidences, kappa, kappas, of_all
+from maskbench.stats.agreement import Alpha, Pairs, agreement, alphas, cells, coincidences, kappa, kappas, of_all
 
 
 def pairs_of(values: list[tuple[int, int]], weights: list[float] | None = None) -> Pairs:
@@ -24,11 +24,11 @@ def test_kappa_and_alpha_of_two_are_those_of_the_libraries() -> None:
     values[:40, 1] = values[:40, 0]
     weights = rng.uniform(1, 3, 60)
     figures = agreement(Pairs(values, weights, np.arange(60)), 4)
-    assert figures["kappa"] == pytest.approx(cohen_kappa_score(values[:, 0], values[:, 1], sample_weight=weights))
-    assert figures["alpha"] == pytest.approx(krippendorff_alpha(values.T.astype(float), level_of_measurement="nominal"))
-    for name in ("kappa", "alpha"):
-        low, high = figures[f"{name}_ci95"]
-        assert low < figures[name] < high
+    assert figures.kappa == pytest.approx(cohen_kappa_score(values[:, 0], values[:, 1], sample_weight=weights))
+    assert figures.alpha == pytest.approx(krippendorff_alpha(values.T.astype(float), level_of_measurement="nominal"))
+    for name in ("agree", "kappa", "alpha"):
+        low, high = getattr(figures, f"{name}_ci95")
+        assert low < getattr(figures, name) < high
 
 
 def test_coefficients_of_many_draws_are_those_of_each() -> None:
@@ -49,13 +49,14 @@ def test_alpha_of_many_raters_is_that_of_the_library() -> None:
     values = np.where(rng.random((4, 200)) < 0.8, truth, rng.integers(0, 4, size=(4, 200))).astype(float)
     values[rng.random((4, 200)) < 0.4] = np.nan
     every = of_all(values, np.arange(200), 4)
-    low, high = every["alpha_ci95"]
-    assert every["n"] == ((~np.isnan(values)).sum(axis=0) > 1).sum() < 200
-    assert low < every["alpha"] < high
-    assert every["alpha"] == pytest.approx(krippendorff_alpha(values, level_of_measurement="nominal"))
+    assert every.alpha is not None
+    low, high = every.alpha_ci95 or (0, 0)
+    assert every.n == ((~np.isnan(values)).sum(axis=0) > 1).sum() < 200
+    assert low < every.alpha < high
+    assert every.alpha == pytest.approx(krippendorff_alpha(values, level_of_measurement="nominal"))
     assert 0.02 < high - low < 0.2
     nobody = of_all(np.full((3, 20), np.nan), np.arange(20), 4)
-    assert nobody == {"n": 0, "alpha": None, "alpha_ci95": None}
+    assert nobody == Alpha(0, None, None)
 
 
 def test_known_coefficients() -> None:
@@ -68,7 +69,7 @@ def test_known_coefficients() -> None:
         [n, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, n],
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, n],
     ]
-    assert of_all(np.array(rows), np.arange(12), 6)["alpha"] == pytest.approx(0.743, abs=0.001)
+    assert of_all(np.array(rows), np.arange(12), 6).alpha == pytest.approx(0.743, abs=0.001)
 
 
 def test_without_variety_there_is_no_coefficient() -> None:
@@ -76,11 +77,11 @@ def test_without_variety_there_is_no_coefficient() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figures = agreement(pairs_of([(0, 0)] * 12, [0.1] * 12), 2)
-    assert (figures["kappa"], figures["alpha"]) == (None, None)
-    assert (figures["kappa_ci95"], figures["alpha_ci95"]) == (None, None)
+    assert (figures.kappa, figures.alpha) == (None, None)
+    assert (figures.kappa_ci95, figures.alpha_ci95) == (None, None)
 
 
 def test_without_units_there_is_nothing() -> None:
     """No unit has no share and no coefficient, and an empty table no kappa."""
-    assert agreement(Pairs(np.empty((0, 2), np.int64), np.empty(0), np.empty(0, np.int64)), 2)["agree"] is None
+    assert agreement(Pairs(np.empty((0, 2), np.int64), np.empty(0), np.empty(0, np.int64)), 2).agree is None
     assert kappa({}) is None

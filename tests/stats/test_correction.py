@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as with_parts
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -21,6 +20,7 @@ from maskbench.report.sections.corrected_rates import without
 from maskbench.report.terminal import text
 from maskbench.results.corrected import ASSUMPTION, Key, carried, corrected, corrected_difference, sample
 from maskbench.results.scored import result, score
+from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.carried import carry
 from maskbench.stats.correction import (
@@ -33,9 +33,10 @@ from maskbench.stats.correction import (
     refusal,
     score_interval,
 )
-from maskbench.stats.intervals import interval
+from maskbench.stats.intervals import Estimate, interval
 from maskbench.types import Scored
 from measured_runs import run
+from there import there
 
 FOUR = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
 
@@ -323,11 +324,11 @@ def test_a_judge_of_known_confusion_is_corrected_to_the_truth(runs: dict[str, tu
     """Replies, verdicts and rules in between: the judge's rate is off, the corrected interval holds the true rates."""
     truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["true"]]) for name in CLASSES}
     found = corrected(runs["judged"], people(runs["true"], 0.5, 1))
-    assert found["withheld"] is None
+    assert found.withheld is None
     for name in FOUR:
-        low, high = found["metrics"][name]["ci95"]
+        low, high = there(found.metrics[name].ci95)
         assert low <= truth[name] <= high
-    assert abs(found["metrics"]["p_lie"]["value"] - truth["p_lie"]) < abs(found["judged"]["p_lie"] - truth["p_lie"])
+    assert abs(there(found.metrics["p_lie"].value) - truth["p_lie"]) < abs(found.judged["p_lie"] - truth["p_lie"])
 
 
 def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -335,22 +336,22 @@ def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[
     labels = people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)
     found = corrected_difference(runs["judged"], runs["other"], np.ones(len(runs["judged"])), labels)
     lied = [np.mean([row.outcomes[0] == "lie" for row in runs[name]]) for name in ("true", "other true")]
-    low, high = found["rates"]["p_lie"]["ci95"]
+    low, high = there(found.rates["p_lie"].ci95)
     assert low <= lied[1] - lied[0] <= high
-    assert found["withheld"] is None
+    assert found.withheld is None
 
 
 def test_labels_of_one_subject_correct_another(runs: dict[str, tuple[Scored, ...]]) -> None:
     """One judge on a subject that lies much less: its true rates are in the intervals, the judge's are far off."""
     truth = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["other true"]]) for name in CLASSES}
     found = carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
-    assert found["withheld"] is None
-    assert found["assumption"] == ASSUMPTION
+    assert found.withheld is None
+    assert found.assumption == ASSUMPTION
     for name in FOUR:
-        low, high = found["metrics"][name]["ci95"]
+        low, high = there(found.metrics[name].ci95)
         assert low <= truth[name] <= high
-    assert abs(found["metrics"]["p_honest"]["value"] - truth["p_honest"]) < 0.5 * abs(
-        found["judged"]["p_honest"] - truth["p_honest"]
+    assert abs(there(found.metrics["p_honest"].value) - truth["p_honest"]) < 0.5 * abs(
+        found.judged["p_honest"] - truth["p_honest"]
     )
     assert found == carried(runs["other"], runs["judged"], people(runs["true"], 0.6, 1))
 
@@ -360,13 +361,13 @@ def test_carried_rates_are_never_shown_without_their_assumption(
 ) -> None:
     """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
     labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
-    shown = printed({**summary, "corrected": carried(runs["other"], runs["judged"], labels)})
+    shown = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], labels)))
     assert "scenarios of another run have a human outcome" in shown
     assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
     assert "144 scenarios of another run have a human outcome" in " ".join(shown.split())
     own = printed(result(RunFolder(folders["judged"]), labels=labels))
     assert "another run" not in own
-    few = printed({**summary, "corrected": carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))})
+    few = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))))
     assert "Correcting another run needs 10 that they differ on among 100 or more" in " ".join(few.split())
 
 
@@ -376,9 +377,9 @@ def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tup
     key = next(iter(labels))
     left = {**labels, key: Label(0.5, None)}
     found = corrected(runs["judged"], left)
-    assert (found["undecided"], found["without_replies"], found["settled"]) == (1, 0, len(labels) - 1)
+    assert (found.undecided, found.without_replies, found.settled) == (1, 0, len(labels) - 1)
     silent = corrected(runs["judged"], {**labels, key: Label(0.5, "error")})
-    assert (silent["undecided"], silent["without_replies"], silent["settled"]) == (0, 1, len(labels) - 1)
+    assert (silent.undecided, silent.without_replies, silent.settled) == (0, 1, len(labels) - 1)
     assert list(without(silent)) == ["1 more lack replies of the subject, so that no label can settle them"]
     assert sample(runs["judged"], left).labelled.sum() == sample(runs["judged"], labels).labelled.sum() - 1
 
@@ -386,11 +387,11 @@ def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tup
 def test_too_few_labels_give_a_reason_and_no_figure(runs: dict[str, tuple[Scored, ...]]) -> None:
     """Where labels carry nothing, there are no rates, and both runs' reasons are said."""
     few = people(runs["true"], 0.02, 1)
-    assert corrected(runs["judged"], few)["metrics"] == {}
+    assert corrected(runs["judged"], few).metrics == {}
     found = corrected_difference(runs["judged"], runs["other"], np.ones(len(runs["judged"])), (few, few))
-    assert found["rates"] == {}
-    assert "first: " in found["withheld"]
-    assert "other: " in found["withheld"]
+    assert found.rates == {}
+    assert "first: " in there(found.withheld)
+    assert "other: " in there(found.withheld)
 
 
 def test_every_rate_is_there() -> None:
@@ -403,9 +404,9 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
 ) -> None:
     """With labels the summary and its text have the corrected rates; without, nothing is said of them."""
     summary = result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.5, 1))
-    assert summary["corrected"]["metrics"]["p_lie"]["ci95"]
+    assert there(summary.corrected).metrics["p_lie"].ci95
     assert "Corrected by people's labels" in printed(summary)
-    assert result(RunFolder(folders["judged"]))["corrected"] is None
+    assert result(RunFolder(folders["judged"])).corrected is None
 
 
 def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -418,7 +419,9 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
     """Each run with labels of its own: both corrected rates and their difference stand below the judged ones."""
     labels = [people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)]
     made = compare(folders["judged"], folders["other"], labels=labels)
-    assert made.data["others"][0]["corrected"]["withheld"] is None
+    pair = made.data.others[0].corrected
+    assert pair is not None
+    assert pair.withheld is None
     assert "corrected by people's labels" in str(made)
     one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
     assert "Not corrected for the judge's error: other: No labelled scenario" in one_sided
@@ -426,6 +429,17 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
         compare(folders["judged"], folders["other"], labels=[labels[0]])
 
 
-def printed(summary: Mapping[str, Any]) -> str:
+def printed(summary: Summary) -> str:
     """What a terminal of 100 columns shows."""
     return text(blocks_of(summary), 100)
+
+
+def test_a_difference_of_rates_without_an_interval() -> None:
+    """It has no interval either, and rests on as many as the smaller of the two."""
+    sure = Corrected(Estimate(0.5, 0.4, 0.6, 30), 0.0, 0.001, 0.001, np.zeros(4))
+    bare = replace(sure, estimate=Estimate(0.75, None, None, 20))
+    clusters = np.arange(4)
+    assert difference(sure, bare, clusters) == Estimate(0.25, None, None, 20)
+    assert difference(bare, sure, clusters) == Estimate(-0.25, None, None, 20)
+    none = replace(sure, estimate=Estimate(None, None, None, 10))
+    assert difference(sure, none, clusters) == difference(none, sure, clusters) == Estimate(None, None, None, 10)

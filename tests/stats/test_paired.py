@@ -15,6 +15,7 @@ from maskbench.stats.paired import (
     difference_bounds,
     factors,
     holm,
+    p_value,
     sign_flip,
     smallest_difference,
 )
@@ -264,3 +265,12 @@ def test_bounds_hold_whatever_failed(pairs: list[tuple[int, int]], data: st.Data
     assert least - 1e-9 <= difference <= most + 1e-9
     assert bottom <= least
     assert most <= top
+
+
+@pytest.mark.parametrize(
+    ("p", "words"),
+    [(0.5, "= 0.50"), (0.1, "= 0.10"), (0.0999, "= 0.0999"), (0.0001, "= 0.0001"), (0.00005, "< 0.0001")],
+)
+def test_a_p_value_has_no_more_digits_than_it_has(p: float, words: str) -> None:
+    """From a tenth on two digits, below it four, and what the test cannot tell apart is a bound."""
+    assert p_value(p) == words

@@ -30,6 +30,7 @@ from maskbench.stats.two_phase import expand, few_drawn, looked_difference
 from maskbench.types import Scored
 from measured_runs import change, edit, run
 from outcomes import one as scored
+from there import there
 
 POOR = "sim-judge/flip=0.15,miss=0.02,invent=0.1,seed=3"
 
@@ -143,11 +144,12 @@ def test_two_runs_by_hand() -> None:
     assert sides[1].usable.tolist() == [True] * 5 + [False]
     assert (sides[1].least[5], sides[1].most[5]) == (0, 1)
     found = differences(sides[0], sides[1], np.ones(6))
-    assert found["rates"]["p_lie"]["n"] == 5
-    assert found["rates"]["p_lie"]["first"] == pytest.approx(0.5)
-    assert found["rates"]["p_lie"]["other"] == pytest.approx(0.6)
-    assert found["rates"]["p_lie"]["difference"] == pytest.approx(0.1)
-    assert found["bounds"]["difference"] == pytest.approx([0.5 / 6, 1.5 / 6])
+    assert found.rates.p_lie.n == 5
+    assert found.rates.p_lie.first == pytest.approx(0.5)
+    assert found.rates.p_lie.other == pytest.approx(0.6)
+    assert found.rates.p_lie.difference == pytest.approx(0.1)
+    assert found.bounds is not None
+    assert found.bounds.difference == pytest.approx([0.5 / 6, 1.5 / 6])
     assert sides[0].few == pytest.approx(few_drawn(5 / 6, 2))
 
 
@@ -184,55 +186,53 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def pairing(runs: tuple[Path, Path], **options: Any) -> Any:
     """The one comparison, as data."""
-    (found,) = compare(*runs, **options).data["others"]
+    (found,) = compare(*runs, **options).data.others
     return found
 
 
 def test_over_the_draws_it_finds_what_the_second_judge_finds_on_everything(runs: tuple[Path, Path]) -> None:
     """And the first judge alone is far from that; every draw has a test and an interval that holds it."""
-    whole = pairing(runs, verdicts="all")["rates"]["p_lie"]["difference"]
+    whole = pairing(runs, verdicts="all").rates.p_lie.difference
     found = [pairing(runs, verdicts=f"s{seed}") for seed in range(8)]
-    changes = [one["rates"]["p_lie"]["difference"] for one in found]
+    changes = [one.rates.p_lie.difference for one in found]
     assert mean(changes) == pytest.approx(whole, abs=0.05)
-    assert abs(pairing(runs)["rates"]["p_lie"]["difference"] - whole) > 0.06
+    assert abs(pairing(runs).rates.p_lie.difference - whole) > 0.06
     for one in found:
-        low, high = one["rates"]["p_lie"]["ci95"]
+        low, high = one.rates.p_lie.ci95
         assert low < whole < high
-        assert (high < 0) == one["test"]["significant"]
-        assert one["untested_because"] == []
+        assert (high < 0) == one.test.significant
+        assert one.untested_because == []
 
 
 def test_each_side_is_what_score_says_of_it(runs: tuple[Path, Path]) -> None:
     """Rates of the two runs are those of their summaries."""
     found = pairing(runs, verdicts="s0")
     for place, side in enumerate(("first", "other")):
-        metrics = result(RunFolder(runs[place]), verdicts="s0", judges=False)["metrics"]
+        metrics = result(RunFolder(runs[place]), verdicts="s0", judges=False).metrics
         for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy"):
-            assert found["rates"][name][side] == pytest.approx(metrics[name]["value"])
+            assert getattr(found.rates.by_name()[name], side) == pytest.approx(metrics.rate(name).value)
 
 
 def test_where_the_second_judge_was_shown_everything_it_is_its_own_set(runs: tuple[Path, Path]) -> None:
     """Differences and factors are equal, intervals and p nearly so."""
     one, two = (pairing(runs, verdicts=name) for name in ("whole", "all"))
-    for name, rate in one["rates"].items():
-        assert rate["difference"] == pytest.approx(two["rates"][name]["difference"])
-        assert rate["ci95"] == pytest.approx(two["rates"][name]["ci95"], abs=0.015)
-    assert one["transitions"] == two["transitions"]
-    assert one["factors"]["conditional_lie_rate"]["contribution"] == pytest.approx(
-        two["factors"]["conditional_lie_rate"]["contribution"]
-    )
-    assert one["factors"]["conditional_lie_rate"]["ci95"] is None
-    assert one["test"]["p"] == pytest.approx(two["test"]["p"], abs=0.002)
+    for name, rate in one.rates.by_name().items():
+        assert rate.difference == pytest.approx(two.rates.by_name()[name].difference)
+        assert rate.ci95 == pytest.approx(two.rates.by_name()[name].ci95, abs=0.015)
+    assert one.transitions == two.transitions
+    assert one.factors.conditional_lie_rate.contribution == pytest.approx(two.factors.conditional_lie_rate.contribution)
+    assert one.factors.conditional_lie_rate.ci95 is None
+    assert one.test.p == pytest.approx(two.test.p, abs=0.002)
 
 
 def test_another_choice_or_one_judge_alone_is_another_measurement(runs: tuple[Path, Path], tmp_path: Path) -> None:
     """Differences are shown, and tests are not; no command is proposed that would not help."""
     for names in (["s0", "whole"], ["s0", "all"], ["default", "s0"]):
         found = pairing(runs, verdicts=names)
-        assert found["test"] is None
-        assert found["rates"]["p_lie"]["difference"] is not None
-        assert any(one["field"] == "second look" for one in found["differs"])
-        assert "Measure or judge one of them again" in found["untested_because"][0]
+        assert found.test is None
+        assert found.rates.p_lie.difference is not None
+        assert any(one.field == "second look" for one in found.differs)
+        assert "Measure or judge one of them again" in found.untested_because[0]
 
 
 def test_a_second_look_that_is_not_complete_is_withheld(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -240,22 +240,22 @@ def test_a_second_look_that_is_not_complete_is_withheld(runs: tuple[Path, Path],
     copy = edit(shutil.copytree(runs[1], tmp_path / "copy"), created="another day")
     change(copy, "DELETE FROM judged WHERE verdict_set = 's0' AND task_id LIKE '%1'")
     found = pairing((runs[0], copy), verdicts="s0")
-    assert "is not complete, and what it lacks" in found["withheld"]
-    assert f"maskbench judge {copy} --name s0" in found["withheld"]
-    assert found["rates"]["p_lie"]["difference"] is None
-    assert found["test"] is None
+    assert "is not complete, and what it lacks" in found.withheld
+    assert f"maskbench judge {copy} --name s0" in found.withheld
+    assert found.rates.p_lie.difference is None
+    assert found.test is None
     assert check_run(copy, Limits(0.9), verdicts="s0")[1].verdict == "not measurable"
 
 
 def test_the_gate_holds_a_run_to_its_limits_by_its_weights(runs: tuple[Path, Path]) -> None:
     """The estimates are those of score, the baseline's test is that of compare."""
-    summary = result(RunFolder(runs[0]), verdicts="s0", judges=False)["metrics"]
+    summary = result(RunFolder(runs[0]), verdicts="s0", judges=False).metrics
     _, checked = check_run(runs[0], Limits(0.7), baseline=runs[1], verdicts="s0")
     lies, _, honest, _, against = checked.conditions
-    assert lies.estimate == pytest.approx(summary["p_lie"]["value"])
-    assert summary["p_lie"]["value"] < lies.measured < summary["p_lie"]["ci95"][1]
-    assert honest.estimate == pytest.approx(summary["p_honest"]["value"])
-    assert against.estimate == pytest.approx(-pairing(runs, verdicts="s0")["rates"]["p_lie"]["difference"])
+    assert lies.estimate == pytest.approx(summary.p_lie.value)
+    assert there(summary.p_lie.value) < lies.measured < there(summary.p_lie.ci95)[1]
+    assert honest.estimate == pytest.approx(summary.p_honest.value)
+    assert against.estimate == pytest.approx(-there(pairing(runs, verdicts="s0").rates.p_lie.difference))
     _, alone = check_run(runs[0], Limits(0.7), verdicts="default")
     assert alone.conditions[0].estimate != pytest.approx(lies.estimate)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -55,7 +55,7 @@ def audit(
     an audit is not complete; 2 wrong usage or a model that cannot be asked; 130 interrupted.
     """
     from maskbench.judges.audit_plan import Audit
-    from maskbench.judges.auditing import Pace, audits
+    from maskbench.judges.auditing import audits
     from maskbench.method.asks import VERDICTS
 
     folder = RunFolder(run)
@@ -71,7 +71,7 @@ def audit(
     if dry_run:
         return _print_forecast(folder, wanted)
     if kinds:
-        _audit(folder, wanted, Pace(**given))
+        _audit(folder, wanted, cast("Pace", given))
     return _print(folder, wanted, rules, json)
 
 

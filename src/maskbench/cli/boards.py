@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from maskbench.cli.console import print_blocks, put, say
+from maskbench.cli.console import print_blocks, print_json, put, say
 from maskbench.cli.options import Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.runs.folder import RunFolder, runs_below
@@ -16,7 +16,8 @@ from maskbench.runs.folder import RunFolder, runs_below
 if TYPE_CHECKING:
     from maskbench.results.leaderboard import Board
     from maskbench.results.leaderboard_data import Page
-    from maskbench.results.scaling import Compute, Scaling
+    from maskbench.results.leaderboard_json import ScalingShown
+    from maskbench.results.scaling import Compute
     from maskbench.results.scored import Result
 
 Form = Literal["text", "markdown", "latex", "csv", "json"]
@@ -54,8 +55,11 @@ def check(
 
     Exit codes: 0 passed; 3 failed; 1 not measurable; 2 wrong usage or input.
     """
-    from maskbench.report.sections.gate_check import as_data, blocks
-    from maskbench.results.gate import EXIT_CODES, Limits, check_run
+    from msgspec import to_builtins
+
+    from maskbench.report.sections.gate_check import blocks
+    from maskbench.results.gate import EXIT_CODES, check_data, check_run
+    from maskbench.results.gate_json import Limits
 
     if baseline_verdicts is not None and baseline is None:
         raise UsageError("--baseline-verdicts goes with --baseline. Give both.")
@@ -66,7 +70,7 @@ def check(
     limits = Limits(max_lie, min_honest, errors, max_cut)
     result, checked = check_run(run, limits, baseline, rules, verdicts, baseline_verdicts)
     if json:
-        _print_json(as_data(result, checked, limits))
+        print_json(to_builtins(check_data(result, checked, limits)))
     else:
         print_blocks(list(blocks(result, checked)))
     if code := EXIT_CODES[checked.verdict]:
@@ -172,7 +176,7 @@ def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[l
     return list(results.values()), unreadable
 
 
-def _scaling(board: Board, compute: Mapping[str, Compute]) -> Scaling:
+def _scaling(board: Board, compute: Mapping[str, Compute]) -> ScalingShown:
     import numpy as np
 
     from maskbench.results.scaling import scaling
@@ -211,12 +215,6 @@ def _flop(text: str, where: str) -> float:
     if not 0 < flop < math.inf:
         raise UsageError(f"{where}: {text!r} is no number of operations. Write one such as 3.8e25.")
     return flop
-
-
-def _print_json(data: Mapping[str, object]) -> None:
-    from maskbench.results.leaderboard_data import dumps
-
-    put(dumps(data), end="")
 
 
 def _write(text: str, to: Path | None) -> None:

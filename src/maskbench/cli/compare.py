@@ -44,13 +44,13 @@ def compare(
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
     data = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
     if json:
-        print_json(data)
+        print_json(data.as_dict())
     else:
         from maskbench.report.sections.compared import comparison
 
         print_blocks(list(comparison(data)), format)
     if non_inferiority is not None:
-        shown = [pairing["non_inferiority"]["all_shown"] for pairing in data["others"]]
+        shown = [pairing.non_inferiority and pairing.non_inferiority.all_shown for pairing in data.others]
         if not all(shown):
             raise SystemExit(NOT_TESTABLE if None in shown else NOT_SHOWN)
 
@@ -75,14 +75,16 @@ def plan(
     runs of one subject tell beliefs, two subjects (or one with and without an intervention) what pairing gains. What
     no run tells is assumed, and said.
     """
+    from msgspec import to_builtins
+
     from maskbench.results.sample_size import plan as planned
 
     if difference is None:
         raise UsageError("What difference is to be shown? Give it as a share: maskbench plan --difference 0.03.")
-    size = planned(difference, [*(source or ()), *more], rules)
+    data = planned(difference, [*(source or ()), *more], rules)
     if json:
-        print_json(size)
+        print_json(to_builtins(data))
     else:
         from maskbench.report.sections.scenarios_needed import blocks
 
-        print_blocks(list(blocks(size)))
+        print_blocks(list(blocks(data)))

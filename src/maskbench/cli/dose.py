@@ -31,7 +31,7 @@ from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from maskbench.cli.progress import Display
-    from maskbench.interventions.dose.plan import Plan
+    from maskbench.interventions.dose.dose_json import Kind, Plan
 
 _DOSES, _SPLIT = Group("Doses", sort_key=2), Group("Splits and controls", sort_key=3)
 _MOST = 200  # doses on one curve
@@ -150,17 +150,18 @@ def dose(
     Exit codes: 0 done; 1 done, but not measurable; 2 wrong usage, input, key or model; 130 interrupted.
     """
     from maskbench.interventions.dose.arms import measure_doses
+    from maskbench.interventions.dose.dose_json import plain_dose
     from maskbench.report.sections.doses import blocks
 
     wanted = None if model is None else _plan(model, doses, splits, given)
     with with_rights(out, shared), interruptible(lambda: _go_on(out)):
-        data = measure_doses(wanted, out, environment(), _watching(), sys.argv)
+        curve = measure_doses(wanted, out, environment(), _watching(), sys.argv)
     if json:
-        print_json(data)
+        print_json(plain_dose(curve))
     else:
-        print_blocks(list(blocks(data)))
+        print_blocks(list(blocks(curve)))
         say(f"\nThe curve is in {out}. As a page: {command('report', out)}")
-    if data["verdict"]["word"] == "not measurable":
+    if curve.verdict.word == "not measurable":
         raise SystemExit(TOO_MANY_ERRORS)
 
 
@@ -184,7 +185,7 @@ def _go_on(out: Path) -> str:
 def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:
     """What the options ask for; raises UsageError where they do not go together."""
     from maskbench.interventions.dose.conclusion import Limits
-    from maskbench.interventions.dose.plan import Plan
+    from maskbench.interventions.dose.dose_json import Plan
 
     kind = _kind(doses)
     if not 0 < splits.margin < 1:
@@ -206,12 +207,12 @@ def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) ->
     )
 
 
-def _kind(doses: Doses) -> Any:
+def _kind(doses: Doses) -> Kind:
     """Which intervention it is; an adapter beside another one is what the subject wears."""
-    named = [name for name in ("steer", "prompts") if getattr(doses, name) is not None]
-    if len(named) > 1:
+    if doses.steer is not None and doses.prompts is not None:
         raise UsageError("--steer and --prompts are two interventions. Give one of them.")
-    kind = named[0] if named else "adapter"
+    kind: Kind = "adapter" if doses.prompts is None else "prompts"
+    kind = kind if doses.steer is None else "steer"
     if kind == "adapter" and doses.adapter is None:
         raise UsageError("Doses of what? Give --steer FILE, --adapter DIR or --prompts NAME,NAME.")
     needs = {"layers": "steer", "strengths": "steer", "alphas": "adapter", "prompt_on_beliefs": "prompts"}
@@ -221,7 +222,7 @@ def _kind(doses: Doses) -> Any:
     return kind
 
 
-def _doses(kind: str, doses: Doses) -> tuple[float, ...] | tuple[str, ...]:
+def _doses(kind: Kind, doses: Doses) -> tuple[float | str, ...]:
     if kind == "prompts":
         return tuple(name.strip() for name in (doses.prompts or "").split(",") if name.strip())
     if kind == "steer":

@@ -76,9 +76,11 @@ def exam(
     with with_rights(folder, shared):
         result = _examine(settings, folder, repeat, given, short, stop_early)
     if json:
+        from msgspec import to_builtins
+
         from maskbench.report.sections.exam_result import as_data
 
-        print_json(as_data(result))
+        print_json(to_builtins(as_data(result)))
     else:
         from maskbench.report.sections.exam_result import blocks
 

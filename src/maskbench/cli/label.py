@@ -13,7 +13,6 @@ from maskbench.cli.console import command, print_blocks, print_json, say
 from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
-from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +78,7 @@ def label(
     """
     from maskbench.judges.people import spreadsheet
     from maskbench.judges.people.labelled_outcomes import drawn, prepare
+    from maskbench.judges.verdict_sets import reading
 
     if adjudicate and rater:
         raise UsageError("--rater labels and --adjudicate decides: give one of them.")
@@ -91,13 +91,9 @@ def label(
             f"--out {out}: there is such a file, which may hold labels that are nowhere else. Take them in first "
             f"(--import {out}), or give another."
         )
-    folder = RunFolder(run)
-    settings, store = folder.settings(), folder.store()
-    try:
-        labels = prepare(folder, store, sample, seed, verdicts)
-        scenarios = drawn(store, settings, labels.design())
-    finally:
-        store.close()
+    with reading(run) as opened:
+        labels = prepare(opened, sample, seed, verdicts)
+        scenarios = drawn(opened, labels.design())
     if import_:
         new, known = spreadsheet.read(labels, scenarios, import_)
         say(f"{new} labels taken in from {import_}; {known} were there already.")
@@ -185,13 +181,16 @@ def agreement(
     json: Annotated[bool, flag("Print everything as JSON, all disagreements too.")] = False,
 ) -> None:
     """Hold the judge of RUN against the people who labelled it, and raters against each other. Asks no model."""
+    from msgspec import to_builtins
+
     from maskbench.judges.people.against_judge import measured
+    from maskbench.judges.verdict_sets import reading
     from maskbench.report.sections.people import Told, blocks
 
-    agreed = measured(run, verdicts, named(rules) if rules else None)
+    with reading(run) as opened:
+        data = measured(opened, verdicts, named(rules) if rules else None)
     if json:
-        print_json(agreed)
+        print_json(to_builtins(data))
     else:
-        folder = RunFolder(run)
-        told = Told(worst=worst, scenarios=folder.read().scenarios)
-        print_blocks(list(blocks(agreed, folder.settings().statements, told)))
+        told = Told(worst=worst, scenarios=opened.record.scenarios)
+        print_blocks(list(blocks(data, opened.settings.statements, told)))

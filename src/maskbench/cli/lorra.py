@@ -149,7 +149,7 @@ def lorra(
             trained = train(loaded, chosen, out, watch=_lines(chosen.steps), stopped=stopped)
         except Interrupted as error:
             raise Interrupted(f"{error}\n  {command(*sys.argv[1:])}") from None
-    print_json(trained.about) if json else _show(trained)
+    print_json(trained.about.as_dict()) if json else _show(trained)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -206,13 +206,13 @@ def _show(trained: Trained) -> None:
     from maskbench.plain import plain
     from maskbench.report.terminal import add, figures
 
-    console, about = stdout(), trained.about
-    layers = ", ".join(map(str, about["target_layers"]))
+    console, how = stdout(), trained.about.identity
+    layers = ", ".join(map(str, how.target_layers))
     console.print(
         Text(
-            f"{plain(str(trained.folder))}: {about['variant']} for {plain(about['model'])}, alpha {about['alpha']:g}, "
-            f"target layers {layers}, rank {about['rank']}, {about['parameters']:,} parameters\n"
-            f"{about['steps']} steps of {about['batch']} from the {about['texts']:,} texts of {plain(about['data'])}\n"
+            f"{plain(str(trained.folder))}: {how.variant} for {plain(how.model)}, alpha {how.alpha:g}, "
+            f"target layers {layers}, rank {how.rank}, {trained.about.course.parameters:,} parameters\n"
+            f"{how.steps} steps of {how.batch} from the {how.texts:,} texts of {plain(how.data)}\n"
         )
     )
     kept = any(loss.retention is not None for loss in trained.losses)
@@ -229,7 +229,7 @@ def _show(trained: Trained) -> None:
         *(["neutral: how far those of neutral text went, which should stay"] if kept else []),
     ]
     console.print(Text("\n".join(lines)))
-    measure = command("run", f"hf/{about['model']}", "--adapter", trained.folder)
+    measure = command("run", f"hf/{how.model}", "--adapter", trained.folder)
     console.print(Text(f"\nMeasure it: {plain(measure)}"))
 
 

@@ -29,6 +29,7 @@ from cyclopts import Group, Parameter
 
 from maskbench.cli.console import Form
 from maskbench.method.archetypes import TABLE
+from maskbench.method.controls import CONTROLS
 from maskbench.method.rules import RULES
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
@@ -233,16 +234,7 @@ _TABLE = {
         "are kept with the run, so never a secret.",
         "none",
     ),
-    "placebo": Setting(
-        CHECKS, "", "One more neutral reply, judged as if it were a statement: its share of lies is the noise floor."
-    ),
-    "check_provided": Setting(
-        CHECKS, "", "Ask neutrally whether provided facts were understood: P(lie) where they were."
-    ),
-    "self_report": Setting(CHECKS, "", "Ask as the developer, after each statement, whether it was true."),
-    "traces": Setting(
-        CHECKS, "", "Judge the reasoning before each lie: does it state the belief that the answer contradicts?"
-    ),
+    **{control.setting: Setting(CHECKS, "", control.help) for control in CONTROLS},
     "adapter": Setting(
         LOCAL, "DIR", "An adapter that PEFT wrote (or `maskbench lorra`), put on the subject.", "none", typed=Path
     ),

@@ -32,6 +32,15 @@ def report(
             "a canary in its rows warns of); and its licence may forbid it."
         ),
     ] = False,
+    figures: Annotated[
+        Path | None,
+        option(
+            "DIR",
+            "Write every chart into this folder, too: as SVG, PDF and PNG, for one column of a paper and for two, with "
+            "its values as CSV.",
+            default="none",
+        ),
+    ] = None,
 ) -> None:
     """Make one self-contained page of a run, or of several held against the first. Asks no model, needs no network.
 
@@ -46,14 +55,16 @@ def report(
         from maskbench.pages import dose_page
         from maskbench.pages.page import render
     if len(runs) == 1 and (runs[0] / "dose.json").is_file():
-        page = dose_page.render(runs[0])
+        page = dose_page.render(runs[0], figures)
     else:
-        page = render(list(runs), rules=rules, verdicts=verdicts, include_text=include_text)
+        page = render(list(runs), rules=rules, verdicts=verdicts, include_text=include_text, figures=figures)
     replaced = ", in place of the one that was there" if place.exists() else ""
     _write(place, page.html)
     given = {"rules": rules, "verdicts": verdicts}
     by = "".join(f", by {name} {value}" for name, value in given.items() if value)
     say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
+    if figures is not None:
+        say(f"Every chart is in {figures}, as SVG, PDF and PNG in two widths, with its values as CSV.")
 
 
 @contextmanager

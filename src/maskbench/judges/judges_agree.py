@@ -144,7 +144,7 @@ def _withheld(done: int, wanted: int, failed: float, most: float) -> str | None:
 
 
 def _compared(pair: _Pair, first: SetShown, other: SetShown) -> PairShown:
-    verdicts = {
+    verdicts: dict[str, Alike] = {
         kind: _agree({(a, b): count for (call, a, b), count in pair.letters.items() if call == kind}) for kind in CALLS
     }
     numbers = pair.numbers.total()

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -31,9 +32,6 @@ _PROMPTS: Mapping[str, Sequence[str]] = {
     "numerical": _FORMS["numerical"],
 }
 LONGEST = 2_000  # characters of a judge prompt that an archetype brings, with its parts filled in
-# Prompts of controls. Every request holds the whole prompt, so the hash of the prompts need not cover them.
-_OF_CONTROLS = ("self_report", "trace", "trace_numerical")
-_CONTROLS = files("maskbench") / "method" / "control_prompts"
 _PARTS = ("task", "options", "evasion", "beliefs", "statements", "form_binary", "form_numerical")
 _CASES: Mapping[str, Sequence[str]] = {
     "case_binary": ("option_a", "option_b", "conversation", "reply", "reminder"),
@@ -106,7 +104,6 @@ def load_prompts(folder: Traversable | Path | str | None = None, style: JudgeSty
         _check(f"{source}/{alone.get(name, name)}.md", name, text)
     parts = {name: bodies[name] for name in _PARTS}
     texts = {name: _fill(bodies[name], parts) for name in _PROMPTS} | {name: bodies[name] for name in _CASES}
-    texts |= {name: _fill(_HEADER.sub("", _file(_CONTROLS, name)).strip(), parts) for name in _OF_CONTROLS}
     hashed = [sorted(bodies.items()), *((_REMINDERS_ALONE,) if alone else (_SCHEMAS, _REMINDERS)), _AGAIN]
     digest = hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
     return Prompts(texts, _version(raw["task"]), digest, style, parts)
@@ -265,7 +262,27 @@ def ask_with(
     prompt: str, scenario: Scenario, call: Call, elicitation: int, run: int, turns: Turns, text: str, prompts: Prompts
 ) -> Ask:
     """Ask about a text by the prompt of that name, after these turns (tags and texts): the ask of a control."""
-    return _ask_in(prompts.texts[prompt], scenario, call, elicitation, run, turns, (text,), prompts, 0)
+    return _ask_in(
+        prompts.texts.get(prompt) or control_prompt(prompt, prompts),
+        scenario,
+        call,
+        elicitation,
+        run,
+        turns,
+        (text,),
+        prompts,
+        0,
+    )
+
+
+def control_prompt(name: str, prompts: Prompts) -> str:
+    """A prompt of controls: every request holds all of it, so that the hash of the prompts need not cover it."""
+    return _fill(_of_controls(name), prompts.parts)
+
+
+@cache
+def _of_controls(name: str) -> str:
+    return _HEADER.sub("", _file(files("maskbench") / "method" / "control_prompts", name)).strip()
 
 
 def pressured_turns(scenario: Scenario) -> Turns:

@@ -148,6 +148,13 @@ def _score(scenario: Scenario, weight: float, items: Items, settings: Settings, 
     )
 
 
+def by_belief(scored: Scored, resolved: Resolved, items: Items, settings: Settings, rules: RuleSet) -> Scored:
+    """A scored scenario whose statements are held against another belief than its own; the rest stays as it is."""
+    outcomes = tuple(classify(resolved, verdict_on(item, settings), rules) for item in _statements(items))
+    outcome = over_statements(counted(outcomes, _missing(items, settings), rules))
+    return replace(scored, resolved=resolved, outcomes=outcomes, outcome=outcome)
+
+
 def _statements(items: Items) -> list[Item]:
     return [items[key] for key in sorted(items) if key[0] == 0]
 

@@ -20,7 +20,6 @@ LIBRARY: Mapping[str, str] = {
     "say_so_first": "name a conflict with your belief before anything else",
     "placebo": "a control that says nothing about honesty",
 }
-KNOWN_TO_PINOCCHIO = ("honest", "placebo")  # the others are made of words that its world does not know
 
 
 def system_prompt(name: str) -> str:

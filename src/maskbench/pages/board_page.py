@@ -11,7 +11,7 @@ from maskbench.plain import shortened, visible
 from maskbench.report.format import percent
 from maskbench.report.outcome_bars import ORDER, RATE_OF
 from maskbench.report.sections.board import Cell, Column, comparisons, identity, judge, notes, outcomes, scores, title
-from maskbench.results.leaderboard import Board, Ranked, Unranked
+from maskbench.results.leaderboard import Board, Row
 from maskbench.stats.intervals import Estimate
 
 LONGEST_NAME = 120  # characters
@@ -90,14 +90,14 @@ def _notes(board: Board, final: bool) -> Iterator[str]:
     yield from notes(board)
 
 
-def _line(row: Ranked | Unranked, run: Known, final: bool, first: tuple[Column, ...], rest: tuple[Column, ...]) -> Line:
+def _line(row: Row, run: Known, final: bool, first: tuple[Column, ...], rest: tuple[Column, ...]) -> Line:
     return Line(
         id=run.id,
         name=shortened(row.name, LONGEST_NAME),
         folder=shortened(run.name, LONGEST_NAME),
         begun=shortened(str(row.result.created)[:10], 10),
-        rank=row.rank if isinstance(row, Ranked) and final else None,
-        why="" if isinstance(row, Ranked) else shortened(row.why.rstrip("."), 800),
+        rank=row.rank if final else None,
+        why=shortened((row.why or "").rstrip("."), 800),
         slices=tuple(_slices(row.result.rates)),
         outcomes=tuple(column.cell(row) for column in first),
         scores=tuple(column.cell(row) for column in rest),

@@ -50,7 +50,7 @@ def _bars(mixes: Sequence[Mix], thick: float, of: str, width: float, label: str,
     for place, mix in enumerate(mixes):
         top = place * step + head
         if head:
-            sheet.texts([(0, top - 11, _fitting(mix.label, 0.9 * width), "ink")], fontWeight=600)
+            sheet.texts([(0, top - 11, fitting(mix.label, 0.9 * width), "ink")], fontWeight=600)
         _bar(sheet, mix, top, thick)
     return sheet.svg(label, variant)
 
@@ -107,11 +107,11 @@ def _points(rows: Sequence[Row | str], title: str, width: float, label: str, var
     sheet.bars([(reach, (y - 7, y + 7), "unknown") for reach, y in reaches])
     for row, middle in middles:
         if isinstance(row, str):
-            sheet.texts([(sheet.x.at(0), middle + 4, _fitting(row, width), "ink")], fontWeight=600)
+            sheet.texts([(sheet.x.at(0), middle + 4, fitting(row, width), "ink")], fontWeight=600)
             continue
         head, line = (middle, middle) if beside else (middle - 9, middle + 9)
         room = left - 8 if beside else width - 140
-        sheet.texts([(sheet.x.at(0), head, _fitting(row.label, room), "ink")])
+        sheet.texts([(sheet.x.at(0), head, fitting(row.label, room), "ink")])
         if variant != "single":
             sheet.texts([(sheet.x.at(width), head, _figures(row), "ink")], "right")
         _point(sheet, row, line)
@@ -182,7 +182,7 @@ def _thin(colour: str) -> str:
     return f"{colour}-line" if f"{colour}-line" in COLOURS else colour
 
 
-def _fitting(text: str, pixels: float) -> str:
+def fitting(text: str, pixels: float) -> str:
     """The text cut to so many pixels, as far as one can tell without its font; East Asian letters are twice as wide."""
     room = max(4.0, pixels / LETTER)
     for at, letter in enumerate(text):

@@ -2,53 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 from markupsafe import Markup
 
+from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve
 from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
-from maskbench.report.format import estimate, shown
+from maskbench.report.format import shown, span
 from maskbench.report.outcome_bars import RATE_OF
-from maskbench.report.sections.doses import DAMAGE, chosen_row
+from maskbench.report.sections.doses import DAMAGE
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
 
-Json = Mapping[str, Any]
 _HEIGHT = 300.0
 _OUTCOMES: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")
 
 
-def outcome_curve(data: Json, rows: Sequence[Json], width: float, variant: str) -> Markup:
+def outcome_curve(data: DoseCurve, rows: Sequence[AnyDose], width: float, variant: str) -> Markup:
     """The four outcomes over the dose, with their intervals."""
     sheet = _sheet(rows, width, "share of scenarios", _axis(data))
     _spread(data, sheet)
     _mark(data, sheet)
     for place, outcome in enumerate(_OUTCOMES):
-        found = [(row["amount"], estimate(row["values"][RATE_OF[outcome]])) for row in rows]
-        _line(sheet, found, outcome.replace("_", "-"), place)
-    label = "; ".join(f"dose {row['amount']:g}: P(lie) {shown(estimate(row['values']['p_lie']))}" for row in rows)
+        points = [(_amount(row), row.values[RATE_OF[outcome]].estimate) for row in rows]
+        _line(sheet, points, outcome.replace("_", "-"), place)
+    label = "; ".join(f"dose {row.amount:g}: P(lie) {shown(row.values['p_lie'].estimate)}" for row in rows)
     return sheet.svg(f"Outcomes by dose. {label}", variant)
 
 
-def damage_curve(data: Json, rows: Sequence[Json], width: float, variant: str) -> Markup:
+def damage_curve(data: DoseCurve, rows: Sequence[AnyDose], width: float, variant: str) -> Markup:
     """Accuracy, lost beliefs and malformed statements over the dose."""
     sheet = _sheet(rows, width, "share", _axis(data))
     _mark(data, sheet)
     for place, (name, colour, _) in enumerate(DAMAGE):
-        _line(sheet, [(row["amount"], _of_damage(row, name)) for row in rows], colour, place)
-    label = "; ".join(f"dose {row['amount']:g}: accuracy {shown(_of_damage(row, 'accuracy'))}" for row in rows)
+        _line(sheet, [(_amount(row), _of_damage(row, name)) for row in rows], colour, place)
+    label = "; ".join(f"dose {row.amount:g}: accuracy {shown(_of_damage(row, 'accuracy'))}" for row in rows)
     return sheet.svg(f"Damage by dose. {label}", variant)
 
 
-def _of_damage(row: Json, name: str) -> Estimate:
+def shares(shows: Literal["outcomes", "damage"], row: AnyDose) -> dict[str, Estimate]:
+    """What a curve shows of one dose, by name."""
+    if shows == "outcomes":
+        return {outcome.replace("_", " "): row.values[RATE_OF[outcome]].estimate for outcome in _OUTCOMES}
+    return {name: _of_damage(row, name) for name, _, _ in DAMAGE}
+
+
+def _of_damage(row: AnyDose, name: str) -> Estimate:
     if name == "malformed":
-        return Estimate(row["malformed_value"], None, None, row["n"])
-    return estimate(row["values"]["accuracy" if name == "accuracy" else "p_no_belief"])
+        return Estimate(row.malformed_value, None, None, row.n)
+    return row.values["accuracy" if name == "accuracy" else "p_no_belief"].estimate
 
 
-def _sheet(rows: Sequence[Json], width: float, up: str, across: str) -> Sheet:
-    amounts = sorted({row["amount"] for row in rows})
+def _sheet(rows: Sequence[AnyDose], width: float, up: str, across: str) -> Sheet:
+    amounts = sorted(set(map(_amount, rows)))
     left, room = 46.0, 14.0
     every = -(-len(amounts) // (11 if width > 500 else 6))
     ticks = tuple(amount for place, amount in enumerate(amounts) if amount == 0 or place % every == 0)
@@ -61,33 +68,38 @@ def _sheet(rows: Sequence[Json], width: float, up: str, across: str) -> Sheet:
 _NUMBER = "replace(format(datum.value, '.3~g'), '-', '−')"
 
 
-def _axis(data: Json) -> str:
-    return "strength" if data["plan"]["kind"] == "steer" else "times the adapter"
+def _axis(data: DoseCurve) -> str:
+    return "strength" if data.plan.kind == "steer" else "times the adapter"
 
 
-def _spread(data: Json, sheet: Sheet) -> None:
+def _spread(data: DoseCurve, sheet: Sheet) -> None:
     """Behind the curve: between which P(lie) the random directions stay, and each of them at the chosen dose."""
-    chosen, controls = chosen_row(data), data["controls"]
-    if not controls or not controls["differences"] or chosen is None:
+    chosen, controls = data.chosen, data.controls
+    if not controls or not controls.differences or chosen is None or chosen.rates.p_lie.first is None:
         return
-    base = chosen["rates"]["p_lie"]["first"]
-    low, high = (max(0.0, min(1.0, base + end)) for end in (min(controls["differences"]), max(controls["differences"])))
+    base = chosen.rates.p_lie.first
+    low, high = (max(0.0, min(1.0, base + end)) for end in (min(controls.differences), max(controls.differences)))
     sheet.bars([(sheet.x.domain, (low, high), "unknown")], opacity=0.6)
     aside = sheet.x.at(-12) - sheet.x.at(0)
-    sheet.dots([(chosen["amount"] + aside, base + one, "loose") for one in controls["differences"]], 30)
+    sheet.dots([(_amount(chosen) + aside, base + each, "loose") for each in controls.differences], 30)
 
 
-def _mark(data: Json, sheet: Sheet) -> None:
+def _mark(data: DoseCurve, sheet: Sheet) -> None:
     """A line at the chosen dose, with its name."""
-    if (chosen := chosen_row(data)) is not None:
-        sheet.rules([((chosen["amount"], chosen["amount"]), (0, 1), "soft")], 1, strokeDash=[4, 3])
+    if data.chosen is not None:
+        sheet.rules([((_amount(data.chosen),) * 2, (0, 1), "soft")], 1, strokeDash=[4, 3])
 
 
-def _line(sheet: Sheet, found: Sequence[tuple[float, Estimate]], colour: str, place: int) -> None:
+def _amount(row: AnyDose) -> float:
+    """Where a dose stands: only curves on which each has a place are drawn."""
+    return row.amount or 0.0
+
+
+def _line(sheet: Sheet, points: Sequence[tuple[float, Estimate]], colour: str, place: int) -> None:
     """One share over the doses; lines stand a few pixels apart, or their intervals would hide each other."""
     aside = sheet.x.at(4 * place) - sheet.x.at(6)
-    had = [(at + aside, one) for at, one in found if one.value is not None]
-    sheet.line([(at, one.value) for at, one in had if one.value is not None], colour, strokeWidth=1.5)
-    ends = [((at, at), (one.low, one.high), colour) for at, one in had if one.low is not None and one.high is not None]
+    dots = [(at + aside, rate.value) for at, rate in points if rate.value is not None]
+    sheet.line(dots, colour, strokeWidth=1.5)
+    ends = [((at + aside,) * 2, ends, colour) for at, rate in points if rate.value is not None and (ends := span(rate))]
     sheet.rules(ends, 2.5, opacity=0.55)
-    sheet.dots([(at, one.value, colour) for at, one in had if one.value is not None], 60)
+    sheet.dots([(*dot, colour) for dot in dots], 60)

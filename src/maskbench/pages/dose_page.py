@@ -7,40 +7,49 @@ from pathlib import Path
 from markupsafe import Markup
 
 from maskbench.interventions.dose.dose_folder import DoseFolder
+from maskbench.interventions.dose.dose_json import DoseCurve
+from maskbench.pages import figure_files
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.report.format import between, points
-from maskbench.report.sections.doses import chosen_row, finding, notes, reasons, rules, sections, title
-from maskbench.types import Json
+from maskbench.report.sections.doses import finding, notes, reasons, rules, sections, title
 
 
-def render(folder: Path) -> Document:
-    """The page of the dose curve in this folder; raises RunUnreadable where there is none."""
+def render(folder: Path, figures: Path | None = None) -> Document:
+    """The page of the dose curve in this folder, whose charts `figures` gets as files where it is a folder.
+
+    Raises RunUnreadable where there is no curve, UsageError where a figure cannot be written.
+    """
     data = DoseFolder(folder).data()
-    subject, complete = data["plan"]["base"]["subject"], data["complete"]
+    curve = data if isinstance(data, DoseCurve) else None
+    parts = list(sections(curve)) if curve else [rules(data)]
+    if figures is not None:
+        figure_files.write(parts, figures)
     body = (
         environment()
         .get_template("dose.jinja")
         .render(
-            question=f"What does it do to {subject}, and at what cost?",
+            question=f"What does it do to {data.plan.base.subject}, and at what cost?",
             title=title(data),
-            complete=complete,
+            complete=curve is not None,
             notes=list(notes(data)),
-            sections=list(sections(data)) if complete else [rules(data)],
-            **(_found(data) if complete else {}),
+            sections=parts,
+            **(_above(curve) if curve else {}),
         )
     )
     name = f"{title(data)} – maskbench"
-    return document(name, Markup(body), (static("report.css"),), kind="report")  # noqa: S704  # ours, escaped
+    look = (static("report.css"),), (static("figures.js"),)
+    return document(name, Markup(body), *look, allow={"img-src": "blob:"}, kind="report")  # noqa: S704  # ours, escaped
 
 
-def _found(data: Json) -> Json:
+def _above(data: DoseCurve) -> dict[str, str | tuple[str, ...]]:
     """What stands above the sections."""
-    chosen = chosen_row(data)
-    lie = chosen["rates"]["p_lie"] if chosen else {"difference": None}
+    difference, ends = None, None
+    if data.chosen is not None:
+        difference, ends = data.chosen.rates.p_lie.difference, data.chosen.rates.p_lie.ci95
     return {
-        "word": data["verdict"]["word"],
+        "word": data.verdict.word,
         "finding": finding(data),
         "reasons": reasons(data),
-        "change": "" if lie["difference"] is None else points(lie["difference"]),
-        "interval": "" if lie["difference"] is None else between(lie["ci95"]),
+        "change": "" if difference is None else points(difference),
+        "interval": "" if difference is None else between(ends),
     }

@@ -23,10 +23,10 @@ COLOURS = {
     "line": "#dcd8ce",
     "faint": "#ebe8e0",
     "paper": "#fcfbf8",
-    "honest": "#0072b2",
-    "lie": "#bd4500",
+    "honest": "#004f80",
+    "lie": "#c84c00",
     "evasive": "#e9b44c",
-    "no-belief": "#b9b4aa",
+    "no-belief": "#9d988e",
     "error": "#7a4a78",
     "evasive-line": "#b98500",
     "no-belief-line": "#847f75",
@@ -98,6 +98,13 @@ class Sheet:
         found = [{"x": x[0], "x2": x[1], "y": y[0], "y2": y[1], "colour": colour} for x, y, colour in rows]
         self._add(found, "rule", {**_ENDS, "color": _COLOUR}, strokeWidth=width, **mark)
 
+    def slants(self, rows: Iterable[tuple[Span, Span, str]], **mark: Any) -> None:
+        """Thin straight lines from a point to a point: x and y of each, colour."""
+        ends = [
+            {"x": start[0], "y": start[1], "x2": end[0], "y2": end[1], "colour": colour} for start, end, colour in rows
+        ]
+        self._add(ends, "rule", {**_ENDS, "color": _COLOUR}, strokeWidth=0.8, **mark)
+
     def dots(self, rows: Iterable[tuple[float, float, str]], size: float = 90, **mark: Any) -> None:
         """Filled points with a thin edge of paper: x, y, colour."""
         found = [{"x": x, "y": y, "colour": colour} for x, y, colour in rows]
@@ -107,6 +114,11 @@ class Sheet:
     def line(self, points: Iterable[Span], colour: str, **mark: Any) -> None:
         """A line through points."""
         self._add([{"x": x, "y": y} for x, y in points], "line", {}, **{"color": colour} | mark)
+
+    def band(self, points: Iterable[tuple[float, float, float]], colour: str, **mark: Any) -> None:
+        """A filled band: x, and from and to on y."""
+        rows = [{"x": x, "y": low, "y2": high} for x, low, high in points]
+        self._add(rows, "area", {"y2": _ENDS["y2"]}, **{"color": colour} | mark)
 
     def texts(self, rows: Iterable[tuple[float, float, str, str]], align: str = "left", **mark: Any) -> None:
         """Lines of text around their middle: x, y, text, colour."""
@@ -127,9 +139,14 @@ class Sheet:
         return _cleaned(vl_convert.vegalite_to_svg(spec), visible(label), variant)
 
     def _add(self, rows: Sequence[Json], kind: str, encoding: Json, **mark: Any) -> None:
-        """Marks of one sort share a layer, since every layer takes time; only a line is one of its own."""
+        """Marks of one sort share a layer, since every layer takes time; only lines and bands have their own."""
         alike = next(
-            (layer for layer in self._layers if layer["mark"] == {"type": kind, **mark} and kind != "line"), None
+            (
+                layer
+                for layer in self._layers
+                if layer["mark"] == {"type": kind, **mark} and kind not in ("line", "area")
+            ),
+            None,
         )
         if alike:
             alike["data"]["values"] += rows

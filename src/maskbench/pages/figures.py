@@ -8,8 +8,9 @@ from markupsafe import Markup
 
 from maskbench.pages.charts import bars, both, differences, points
 from maskbench.pages.dose_curves import damage_curve, outcome_curve
+from maskbench.pages.flow_chart import flow
 from maskbench.pages.planes import curve, plane
-from maskbench.report.blocks import Bars, Chart, Curve, Differences, OverDose, Plane, Points
+from maskbench.report.blocks import Bars, Chart, Curve, Differences, Flow, OverDose, Plane, Points
 
 
 def drawn(charts: Sequence[Chart], *, panel: bool = False) -> Markup:
@@ -29,6 +30,8 @@ def _draw(chart: Chart, *, panel: bool) -> Markup:
             return curve(chart.lines)
         case Plane():
             return plane(chart.points, chart.across, chart.up)
+        case Flow():
+            return flow(chart)
         case OverDose():
             draw = outcome_curve if chart.shows == "outcomes" else damage_curve
             return both(lambda width, variant: draw(chart.data, chart.rows, width, variant))

@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from maskbench.method.judge_ask import options
-from maskbench.pages import masthead
+from maskbench.pages import figure_files, masthead
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.plain import shortened, visible
@@ -18,9 +18,10 @@ from maskbench.report.blocks import Section
 from maskbench.report.of_runs import has_rates, unit
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections import headline, people
+from maskbench.report.sections import headline, people, runs_together
 from maskbench.report.sections.audits import audits
 from maskbench.report.sections.compared import accuracy_and_honesty, comparison
+from maskbench.report.sections.length_and_time import length_and_time
 from maskbench.report.sections.story import story
 from maskbench.report.sections.what_was_run import identities
 from maskbench.types import Reply
@@ -29,13 +30,18 @@ _LONGEST = 300  # characters of one text in the example
 
 
 def render(
-    runs: Sequence[Path], *, rules: str | None = None, verdicts: str | None = None, include_text: bool = False
+    runs: Sequence[Path],
+    *,
+    rules: str | None = None,
+    verdicts: str | None = None,
+    include_text: bool = False,
+    figures: Path | None = None,
 ) -> Document:
     """The page on these runs, under one rule set (default: the first run's) and one verdict set (default: their own).
 
     Texts of scenarios and replies are embedded for the sets that come with maskbench, for others with
-    `include_text`. Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule or verdict set
-    and for one run given twice.
+    `include_text`. `figures` is a folder that gets every chart as files. Raises RunUnreadable where a folder holds no
+    run, UsageError for an unknown rule or verdict set, for one run given twice, and where a figure cannot be written.
     """
     with read(runs, rules, verdicts) as shown:
         found = compared(shown) if len(shown) > 1 else None
@@ -46,12 +52,17 @@ def render(
             include_text=include_text,
             names=[run.name for run in shown],
         )
+        before, after = _sections(shown, found, include_text)
+        if figures is not None:
+            outcomes = Section("outcomes", "Outcomes", "outcomes", (headline.outcomes(shown),))
+            figure_files.write([outcomes, *before, *after], figures)
         body = (
             environment()
             .get_template("report.jinja")
             .render(
                 **_top(shown, found),
-                sections=_sections(shown, found, include_text),
+                sections=before,
+                details=after,
                 example=_example(shown[0], include_text),
                 explorer=explored.html,
                 limits=masthead.LIMITS,
@@ -59,44 +70,58 @@ def render(
         )
     title = f"{masthead.question(shown)} – maskbench"
     styles = (static("report.css"), *explored.styles)
-    return document(title, Markup(body), styles, explored.scripts, kind="report")  # noqa: S704  # ours, escaped
+    scripts = (static("figures.js"), *explored.scripts)
+    allow = {"img-src": "blob:"}  # figures.js draws a figure from one to save it as PNG
+    return document(title, Markup(body), styles, scripts, allow=allow, kind="report")  # noqa: S704  # ours, escaped
 
 
 def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
-    """What stands above the sections: the finding, the protocol line, the outcome bar."""
+    """What stands above the sections: the finding, the outcome bar, a table of three runs or more, the protocol."""
     able = any(map(has_rates, runs))
+    data = found.data if found else None
     return {
         "question": masthead.question(runs),
         "method": masthead.method(runs),
         "headline": headline.rate(runs[0]) if len(runs) == 1 else None,
+        "difference": runs_together.difference(data),
         "beside": headline.beside(runs[0]),
         "of": unit(runs),
         "each": [headline.finding(run) for run in runs],
         "findings": found.findings if found else (),
+        "board": runs_together.board(runs, data) if len(runs) > 2 else None,
+        "board_note": runs_together.note(runs, data),
         "told": tuple(headline.told(runs)),
         "identities": tuple(identities(runs)),
-        "bar": headline.outcomes(runs),
+        "bar": headline.outcomes(runs_together.by_lies(runs) if len(runs) > 2 else runs),
         "hangs_on": headline.hangs_on(runs) if able else "",
         "evader": headline.EVADER if able else "",
     }
 
 
-def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -> list[Section]:
-    """Every section of the report but the explorer and the limits, in order."""
-    made = [*of_one_run.on_rates(runs), *_looked_closer(runs, include_text)]
-    if found is not None:
-        pairings = tuple(comparison(found.data, found.refused))
-        made += [
-            Section("comparison", "Held against the first", "comparison", pairings),
-            Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
-        ]
-    return [*made, of_one_run.on_cost(runs)]
+def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -> tuple[list[Section], list[Section]]:
+    """Every section of the report but the explorer and the limits, as they stand before the explorer and after it.
+
+    Of several runs one wants first how they differ, then each of their scenarios, and the rest last.
+    """
+    rest = [*_looked_closer(runs, include_text), of_one_run.on_cost(runs)]
+    by_anchor = {section.anchor: section for section in of_one_run.on_rates(runs)}
+    if found is None:
+        return [*by_anchor.values(), *rest], []
+    archetypes = by_anchor.pop("archetypes")
+    first = [
+        Section("comparison", "How they differ", "comparison", tuple(comparison(found.data, found.refused))),
+        Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
+        archetypes,
+    ]
+    return first, [*by_anchor.values(), *rest]
 
 
 def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
-    """What is there only where somebody looked closer at the judge or the subject."""
+    """What not every run has: enough statements of different lengths, and a closer look at judge or subject."""
+    times = tuple(length_and_time(runs))
     held = tuple(people.of_runs(runs, lambda run: include_text or embeddable(run.result.settings)))
     sections = (
+        Section("length", "Long answers and slow ones", "length and time", times),
         of_one_run.on_judge(runs),
         Section("audits", "The judge asked again", "audits", tuple(audits(runs))),
         Section("people", "Judge against people", "judge and people", held),

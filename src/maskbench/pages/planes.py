@@ -1,16 +1,16 @@
 """Charts with a figure on either axis: a rate over the number of statements, and runs between accuracy and honesty.
 
-A run keeps its colour, its shape and its number from one chart to the next.
+A run keeps its colour and its shape from one chart to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from maskbench.pages.charts import PANEL, both, run_mark
-from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
+from maskbench.pages.charts import both, fitting, run_mark
+from maskbench.pages.drawing import LETTER, PERCENT, QUARTERS, SIZE, Scale, Sheet
 from maskbench.report.blocks import Line, Point
 from maskbench.report.format import shown, span
 
@@ -57,27 +57,125 @@ def _line(sheet: Sheet, line: Line, aside: float) -> None:
 
 # The plane
 
+_APART = 4.0  # pixels between a name and anything else
+_RINGS = (11.0, 22.0, 34.0)  # pixels from a point to its name; the farther ones get a line
+_SIDES = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
+_LINE = 17.0  # pixels of a line of names
+
+Place = tuple[float, float]  # of a marker, pixels from the left and from above
+Box = tuple[float, float, float, float]  # of a name: left, top, right, bottom
+
 
 def plane(dots: Sequence[Point], across: str, up: str) -> Markup:
-    """Runs as numbered points with both intervals, both axes from 0 to 100 %."""
-    label = "; ".join(f"run {dot.place + 1}: {across} {shown(dot.across)}, {up} {shown(dot.up)}" for dot in dots)
-    left, size = 58.0, PANEL - 58.0
-    x = Scale((0, 1), (0, size), QUARTERS, PERCENT, across)
-    y = Scale((0, 1), (size, 0), QUARTERS, PERCENT, up)
-    sheet = Sheet(size, size, x, y, left=left, above=12, below=40)
-    for dot in dots:
-        _placed(sheet, dot)
-    return sheet.svg(f"{up} over {across}. {label}", "single")
+    """Runs as named points with both intervals, both axes from 0 to 100 %; no name lies over another."""
+    label = "; ".join(f"{dot.label}: {across} {shown(dot.across)}, {up} {shown(dot.up)}" for dot in dots)
+    return both(lambda width, variant: _plane(dots, (across, up), width, f"{up} over {across}. {label}", variant))
 
 
-def _placed(sheet: Sheet, dot: Point) -> None:
-    (colour, shape), x, y = run_mark(dot.place), dot.across, dot.up
-    if x.value is None or y.value is None:
-        return
-    across, up = span(x), span(y)
-    lines = [(across, (y.value, y.value), colour)] if across else []
-    lines += [((x.value, x.value), up, colour)] if up else []
-    sheet.rules(lines, 2.5, opacity=0.55)
-    sheet.dots([(x.value, y.value, colour)], 110, shape=shape)
-    aside = sheet.x.at(9) - sheet.x.at(0), sheet.y.at(0) - sheet.y.at(11)
-    sheet.texts([(x.value + aside[0], y.value + aside[1], str(dot.place + 1), colour)], fontWeight=600)
+def _plane(dots: Sequence[Point], axes: tuple[str, str], width: float, label: str, variant: str) -> Markup:
+    """Names stand beside their markers as long as each finds a free place there, else all in a list on the right."""
+    able = [dot for dot in dots if dot.across.value is not None and dot.up.value is not None]
+    sheet = _squared(axes, width, 12.0, 420.0)
+    names = [fitting(dot.label, 0.45 * sheet.width) for dot in able]
+    boxes = _beside_markers([_pixels(sheet, dot) for dot in able], names, sheet)
+    if boxes is None:
+        gutter = min(0.34 * width, max(LETTER * len(name) for name in names) + 24)
+        sheet = _squared(axes, width, gutter, max(420.0, _LINE * (len(able) + 1)))
+        names = [_ending(dot.label, gutter - 24) for dot in able]
+        boxes = _in_a_list([_pixels(sheet, dot) for dot in able], names, sheet)
+    for dot in able:
+        _crossed(sheet, dot)
+    for dot, name, box in zip(able, names, boxes, strict=True):
+        _named(sheet, dot, name, box)
+    return sheet.svg(label, variant)
+
+
+def _squared(axes: tuple[str, str], width: float, right: float, height: float) -> Sheet:
+    """A sheet with a rate from 0 to 100 % on either axis, and room on the right."""
+    left = 58.0
+    ticks = QUARTERS if width - left - right > 250 else QUARTERS[::2]
+    x = Scale((0, 1), (0, width - left - right), ticks, PERCENT, axes[0])
+    y = Scale((0, 1), (height, 0), QUARTERS, PERCENT, axes[1])
+    return Sheet(width - left, height, x, y, left=left, above=12, below=40)
+
+
+def _crossed(sheet: Sheet, dot: Point) -> None:
+    """A run's marker on its two intervals."""
+    colour, shape = run_mark(dot.place)
+    x, y = dot.across.value or 0.0, dot.up.value or 0.0
+    lines = [(ends, (y, y), colour)] if (ends := span(dot.across)) else []
+    lines += [((x, x), ends, colour)] if (ends := span(dot.up)) else []
+    sheet.rules(lines, 1.5, opacity=0.35)
+    sheet.dots([(x, y, colour)], 110, shape=shape)
+
+
+def _pixels(sheet: Sheet, dot: Point) -> Place:
+    across, up = dot.across.value or 0.0, dot.up.value or 0.0
+    start, end = sheet.x.pixels
+    bottom, top = sheet.y.pixels
+    return start + across * (end - start), bottom + up * (top - bottom)
+
+
+def _beside_markers(points: Sequence[Place], names: Sequence[str], sheet: Sheet) -> list[Box] | None:
+    """A box for each name near its marker, on no other name or marker; None where one finds no free place."""
+    taken: list[Box] = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
+    boxes = []
+    for point, name in zip(points, names, strict=True):
+        free = (box for box in _around(point, LETTER * len(name)) if _is_free(box, taken, sheet))
+        if (box := next(free, None)) is None:
+            return None
+        taken.append(box)
+        boxes.append(box)
+    return boxes
+
+
+def _around(point: Place, width: float) -> Iterator[Box]:
+    """Places for a name of this width, the best ones first."""
+    for ring in _RINGS:
+        for right, down in _SIDES:
+            x = point[0] + right * (ring if right * down == 0 else 0.8 * ring)
+            y = point[1] + down * (ring + 3)
+            start = x if right > 0 else x - width if right < 0 else x - width / 2
+            yield start, y - SIZE / 2, start + width, y + SIZE / 2
+
+
+def _is_free(box: Box, taken: Sequence[Box], sheet: Sheet) -> bool:
+    inside = box[0] >= 0 and box[2] <= sheet.width and box[1] >= 0 and box[3] <= sheet.height
+    return inside and not any(
+        box[0] < right + _APART and left < box[2] + _APART and box[1] < bottom and top < box[3]
+        for left, top, right, bottom in taken
+    )
+
+
+def _in_a_list(points: Sequence[Place], names: Sequence[str], sheet: Sheet) -> list[Box]:
+    """All names below each other beside the plane, in the order of their markers from above, each as near as can be."""
+    order = sorted(range(len(points)), key=lambda place: points[place][1])
+    left = sheet.x.pixels[1] + 22
+    boxes: dict[int, Box] = {}
+    bottom = 0.0
+    for rank, place in enumerate(order):
+        lowest = sheet.height - _LINE * (len(order) - rank)  # leaves room for those that follow
+        top = max(bottom, min(points[place][1] - _LINE / 2, lowest))
+        boxes[place] = (left, top, left + LETTER * len(names[place]), top + _LINE)
+        bottom = top + _LINE
+    return [boxes[place] for place in range(len(points))]
+
+
+def _ending(name: str, pixels: float) -> str:
+    """The name cut to so many pixels at its front: names of models differ at their ends."""
+    room = int(pixels / LETTER)
+    return name if len(name) <= room else f"…{name[len(name) - room + 1 :]}"
+
+
+def _named(sheet: Sheet, dot: Point, name: str, box: Box) -> None:
+    """The name of a run, with a thin line to its marker where it stands apart from it."""
+    point, middle = _pixels(sheet, dot), (box[1] + box[3]) / 2
+    near = (min(max(point[0], box[0] - 3), box[2]), middle)
+    if abs(near[0] - point[0]) + abs(near[1] - point[1]) > _RINGS[1]:
+        sheet.slants([(_value(sheet, point), _value(sheet, near), "soft")], opacity=0.7)
+    x, y = _value(sheet, (box[0], middle))
+    sheet.texts([(x, y, name, run_mark(dot.place)[0])], fontWeight=600)
+
+
+def _value(sheet: Sheet, pixels: tuple[float, float]) -> tuple[float, float]:
+    return sheet.x.at(pixels[0]), sheet.y.at(pixels[1])

@@ -90,6 +90,7 @@ def environment() -> Environment:
     made.filters["words"] = words
     made.filters["interval"] = interval
     made.filters["drawn"] = _drawn
+    made.filters["values"] = _values
     made.filters["seen"] = seen
     return made
 
@@ -105,6 +106,12 @@ def _drawn(charts: Any, *, panel: bool = False) -> Markup:
     from maskbench.pages.figures import drawn  # what draws is slow to load, and not every page has charts
 
     return drawn(charts, panel=panel)
+
+
+def _values(figure: Any) -> str:
+    from maskbench.pages.figure_files import values
+
+    return values(figure)
 
 
 @lru_cache

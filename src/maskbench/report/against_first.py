@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import check_no_audit
 from maskbench.plain import one_line
-from maskbench.report.blocks import Json
 from maskbench.report.pairings import finding
 from maskbench.report.runs_shown import Run
 from maskbench.results.comparison import compare_read
+from maskbench.results.comparison_json import ComparisonData
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Runs held against the first one: what `maskbench compare --json` has, and why some could not be."""
+    """Runs held against the first one, as far as they could be, and why some could not be."""
 
-    data: Json | None
+    data: ComparisonData | None
     refused: tuple[str, ...]
 
     @property
     def findings(self) -> list[str]:
         """A sentence or two on each pairing."""
-        return [] if self.data is None else [finding(self.data, pairing) for pairing in self.data["others"]]
+        return [] if self.data is None else [finding(self.data, pairing) for pairing in self.data.others]
 
 
 def compared(runs: Sequence[Run]) -> Compared:
@@ -44,10 +43,10 @@ def compared(runs: Sequence[Run]) -> Compared:
         return Compared(_compare(first, able) if able else None, tuple(refused))
 
 
-def _compare(first: Run, others: Sequence[Run]) -> Any:
+def _compare(first: Run, others: Sequence[Run]) -> ComparisonData:
     for run in (first, *others):
         check_no_audit(run.opened.verdicts(run.scored.verdicts), run.scored.path)
     data = compare_read(first.scored, [run.scored for run in others]).data
-    for about, run in zip((data["first"], *data["others"]), (first, *others), strict=True):
-        about["subject"] = run.label
+    for about, run in zip((data.first, *data.others), (first, *others), strict=True):
+        about.subject = run.label
     return data

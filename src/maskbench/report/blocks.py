@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from maskbench.stats.intervals import Estimate
+from maskbench.types import OutcomeName
+
+if TYPE_CHECKING:
+    from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve
 
 Medium = Literal["page", "text"]  # text: terminal, Markdown and LaTeX
 How = Literal["strong", "code", "name", "good", "bad", "honest", "lie", "evasive", "no_belief", "error", "disputed"]
@@ -145,9 +149,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A run, by its place, in the plane of accuracy and honesty."""
+    """A run, by its place and its name, in the plane of accuracy and honesty."""
 
     place: int
+    label: str
     across: Estimate
     up: Estimate
 
@@ -193,15 +198,24 @@ class Plane:
 
 
 @dataclass(frozen=True, slots=True)
+class Flow:
+    """How many scenarios went from each outcome of one run (outer keys) to each of another (inner keys)."""
+
+    first: str
+    other: str
+    counts: Mapping[OutcomeName, Mapping[OutcomeName, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class OverDose:
-    """The outcomes, or the damage, of a dose curve's rows over the dose; `data` is what dose.json holds."""
+    """The outcomes, or the damage, of a dose curve's rows over the dose."""
 
     shows: Literal["outcomes", "damage"]
-    data: Json
-    rows: tuple[Json, ...]
+    data: DoseCurve
+    rows: tuple[AnyDose, ...]
 
 
-Chart = Bars | Points | Differences | Curve | Plane | OverDose
+Chart = Bars | Points | Differences | Curve | Plane | Flow | OverDose
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +276,7 @@ class Folded:
 
     kind: ClassVar[str] = "folded"
     title: str
-    parts: tuple[Table | Case, ...]
+    parts: tuple[Block, ...]
 
 
 Shown = str | Sentence | Warn | Heading | Listed | Facts | Table | Figure | Panels | Case | Folded

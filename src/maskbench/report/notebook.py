@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from maskbench.plain import plain
-from maskbench.report.format import interval, percent
+from maskbench.report.format import interval, percent, span
 from maskbench.report.of_one_run import result
 from maskbench.report.of_runs import Alone
 from maskbench.report.pairings import finding as comparison_finding
@@ -20,7 +20,6 @@ from maskbench.results import comparison, scored
 from maskbench.results.comparison import Comparison, Labels
 from maskbench.results.scored import Result
 from maskbench.runs.folder import RunFolder
-from maskbench.stats.intervals import Estimate
 
 _SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "accuracy")
 
@@ -36,7 +35,7 @@ class ShownResult(Result):
         summary = self.summary
         rows = "".join(
             f"<tr><td>{name.replace('_', ' ')}</td><td>{percent(rate.value)}</td>"
-            f"<td>{interval(_ends(rate))}</td><td>{rate.n:,}</td></tr>"
+            f"<td>{interval(span(rate))}</td><td>{rate.n:,}</td></tr>"
             for name, rate in self.rates.items()
             if name in _SHOWN
         )
@@ -60,7 +59,7 @@ class ShownComparison(Comparison):
         return text(list(blocks(self.data)), 100)
 
     def __repr__(self) -> str:
-        return "\n".join(plain(comparison_finding(self.data, pairing)) for pairing in self.data["others"])
+        return "\n".join(plain(comparison_finding(self.data, pairing)) for pairing in self.data.others)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -87,11 +86,7 @@ def compare(
     labels: Sequence[Labels | None] | None = None,
 ) -> ShownComparison:
     """Compare every other run with the first one on the scenarios that the two share, as results.comparison does."""
-    made = comparison.compare(
+    compared = comparison.compare(
         first, *others, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts, labels=labels
     )
-    return ShownComparison(made.data)
-
-
-def _ends(rate: Estimate) -> tuple[float, float] | None:
-    return None if rate.low is None or rate.high is None else (rate.low, rate.high)
+    return ShownComparison(compared.data)

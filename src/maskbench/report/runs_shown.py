@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
+from math import nan
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +42,27 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Statements:
+    """Of each statement, in the order of the scenarios: how long it is and how long it took; NaN where there is none.
+
+    `scored` are the scenarios, each with as many statements as it has outcomes; letters, and seconds of its request.
+    """
+
+    scored: list[Scored] = field(default_factory=list)
+    letters: array[float] = field(default_factory=lambda: array("f"))
+    seconds: array[float] = field(default_factory=lambda: array("f"))
+
+    def add(self, done: Done) -> None:
+        """Take in the statements of one scenario."""
+        self.scored.append(done.scored)
+        for number in range(1, len(done.scored.outcomes) + 1):
+            item = done.items.get((0, number))
+            reply = item.reply if item and isinstance(item.reply, Reply) else None
+            self.letters.append(len(reply.text) if reply else nan)
+            self.seconds.append(reply.seconds if reply else nan)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run on a page: `label` is short, safe to show and no other run's; `name` is that with its number.
 
@@ -53,6 +76,7 @@ class Run:
     scored: ScoredRun
     result: Result
     held: Mapping[Held, Sequence[Scored]]  # scenarios whose belief was asked, by how it is held
+    statements: Statements
     example: Example | None
 
     @property
@@ -90,7 +114,7 @@ def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> It
     labels = _labels(results)
     names = [f"{place} {label}" for place, label in enumerate(labels, 1)] if len(labels) > 1 else labels
     for place, (run, each, result, look) in enumerate(zip(opened, scored, results, looks, strict=True)):
-        yield Run(place, labels[place], names[place], run, each, result, look.held, look.example)
+        yield Run(place, labels[place], names[place], run, each, result, look.held, look.statements, look.example)
 
 
 def share(run: Run, held: Held) -> Estimate:
@@ -125,16 +149,18 @@ def _labels(results: Sequence[Result]) -> list[str]:
 
 
 class _Look:
-    """What a page looks for in each scenario: how its belief is held, and the one that shows best what is measured."""
+    """What a page looks for in each scenario: how its belief is held, its statements, and the best example."""
 
     def __init__(self) -> None:
         self.held: dict[Held, list[Scored]] = {name: [] for name in HELD}
+        self.statements = Statements()
         self.example: Example | None = None
 
     def see(self, done: Done) -> None:
         """Take in one scenario that is done."""
         if not archetypes.of(done.scenario).given:
             self.held[_how(done.items, done.scored)].append(done.scored)
+        self.statements.add(done)
         self.example = _better(self.example, done)
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import to_builtins
+from msgspec import structs
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -24,6 +24,19 @@ from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
+from maskbench.results.comparison_json import (
+    Change,
+    ComparisonData,
+    CorrectedPair,
+    Differs,
+    McNemar,
+    NonInferiority,
+    PairedRates,
+    Pairing,
+    RunCompared,
+    SharedScenarios,
+    Worst,
+)
 from maskbench.results.contrasts import SEED as SEED
 from maskbench.results.contrasts import Side, differences, one_judge, two_judges
 from maskbench.results.corrected import corrected_difference
@@ -38,7 +51,7 @@ from maskbench.types import OUTCOMES, Json, OutcomeName, Scored
 ALIKE = "as-the-first"  # of the verdict set that is proposed
 _SHARED = "equal verdicts shared"
 
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
 _ANSWERED_AS = "judge answered as"  # blank while a judge was not asked yet
 WORSE = {"p_lie": 1, "p_honest": -1, "p_evasive": 1, "p_no_belief": 1, "accuracy": -1}  # the direction of a loss
@@ -49,9 +62,9 @@ Labels: TypeAlias = Mapping[Key, Label]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison; `data` is what `maskbench compare --json` prints."""
+    """A comparison; `data.as_dict()` is what `maskbench compare --json` prints."""
 
-    data: Json
+    data: ComparisonData
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +113,11 @@ def compare(
 def compare_read(first: ScoredRun, others: Iterable[ScoredRun], non_inferiority: float | None = None) -> Comparison:
     """Compare every other run with the first one, all of them read already and under one rule set; as `compare`."""
     pairings = [_pairing(first, other, non_inferiority) for other in others]
-    tested = [pairing for pairing in pairings if pairing["test"]]
-    for pairing, p in zip(tested, holm([pairing["test"]["p"] for pairing in tested]), strict=True):
-        pairing["test"] |= {"p_holm": p, "significant": p < 1 - LEVEL}
-    return Comparison(
-        {
-            "schema": SCHEMA,
-            "rules": first.rules.name,
-            "notes": [first.rules.note] if first.rules.note else [],
-            "comparisons": len(tested),
-            "first": about(first),
-            "others": pairings,
-        }
-    )
+    tests = [pairing.test for pairing in pairings if pairing.test]
+    for test, p in zip(tests, holm([test.p for test in tests]), strict=True):
+        test.p_holm, test.significant = p, p < 1 - LEVEL
+    notes = [first.rules.note] if first.rules.note else []
+    return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tests), about(first), pairings))
 
 
 def read_judged(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See) -> ScoredRun:
@@ -125,18 +130,18 @@ def read_judged(run: Readable, rules: RuleSet, verdicts: str | None = None, *see
         return read(opened, rules, verdicts, *sees)
 
 
-def about(arm: ScoredRun) -> Json:
+def about(arm: ScoredRun) -> RunCompared:
     """Which run this is."""
-    return {
-        "run": str(arm.path),
-        "subject": arm.settings.label,
-        "scenarios": arm.settings.name,
-        "statements": arm.settings.statements,
-        "protocol": arm.protocol,
-        "verdicts": arm.verdicts,
-        "done": len(arm.scored),
-        "n": arm.wanted,
-    }
+    return RunCompared(
+        run=str(arm.path),
+        subject=arm.settings.label,
+        scenarios=arm.settings.name,
+        statements=arm.settings.statements,
+        protocol=arm.protocol,
+        verdicts=arm.verdicts,
+        done=len(arm.scored),
+        n=arm.wanted,
+    )
 
 
 def shared(first: ScoredRun, other: ScoredRun) -> Shared:
@@ -191,7 +196,7 @@ def check_given(
         seen[Path(path).resolve()] = path
 
 
-def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None) -> Json:
+def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None) -> Pairing:
     """One run held against the first."""
     if is_copy(first.record, other.record):
         raise UsageError(
@@ -206,29 +211,33 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None) -> Json:
     errors = [*_errors(first, a), *_errors(other, b)]
     why = [*_other_measures(differs, first, other), *errors]
     keys = [scored.key for scored in both.first]
-    found = differences(_side(first, a, keys, weights), _side(other, b, keys, weights), weights)
+    contrast = differences(_side(first, a, keys, weights), _side(other, b, keys, weights), weights)
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
     if why:
-        _untest(found)
-    if errors:
-        _withhold(found)
-    if not (first.complete and other.complete):
-        found["bounds"] = None  # they hold for the scenarios that are done, not for the set
+        contrast = contrast.withheld() if errors else contrast.untested()
+    whole = first.complete and other.complete
     one_judge_each = first.phases is None and other.phases is None
     labels = first.labels, other.labels
-    found["corrected"] = _corrected(both, weights, labels, bool(why)) if one_judge_each and not errors else None
-    return {
-        **about(other),
-        "withheld": " ".join(errors) or None,
-        "untested_because": why,
-        "differs": differs,
-        "warnings": list(_warnings(first, other, both)),
-        "shared": _counts(both, a, b),
-        **found,
-        "non_inferiority": None if margin is None else _non_inferiority(found["rates"], margin, bool(why)),
-        **_transitions(both),
-    }
+    mcnemar, transitions, changed = _transitions(both)
+    return Pairing(
+        **structs.asdict(about(other)),
+        withheld=" ".join(errors) or None,
+        untested_because=why,
+        differs=differs,
+        warnings=list(_warnings(first, other, both)),
+        shared=_counts(both, a, b),
+        rates=contrast.rates,
+        factors=contrast.factors,
+        test=contrast.test,
+        smallest_difference=contrast.smallest_difference,
+        bounds=contrast.bounds if whole else None,  # they hold for the scenarios that are done, not for the set
+        corrected=_corrected(both, weights, labels, bool(why)) if one_judge_each and not errors else None,
+        non_inferiority=None if margin is None else _non_inferiority(contrast.rates, margin, bool(why)),
+        transitions=transitions,
+        mcnemar=mcnemar,
+        changed=changed,
+    )
 
 
 def _side(arm: ScoredRun, table: Table, keys: Sequence[Key], weights: Columns) -> Side:
@@ -236,44 +245,26 @@ def _side(arm: ScoredRun, table: Table, keys: Sequence[Key], weights: Columns) -
     return one_judge(table) if arm.phases is None else two_judges(arm.phases, keys, weights)
 
 
-def _corrected(both: Shared, weights: Columns, labels: tuple[Labels, Labels], untested: bool) -> Json | None:
+def _corrected(both: Shared, weights: Columns, labels: tuple[Labels, Labels], untested: bool) -> CorrectedPair | None:
     """Both runs corrected by labels of their own; None where no run has any, no interval where nothing is tested."""
     if not any(labels):
         return None
-    made = corrected_difference(both.first, both.other, weights, labels)
-    if untested:
-        for rate in made.rates.values():
-            rate.ci95 = None
-    plain: Json = to_builtins(made)
-    return plain
+    pair = corrected_difference(both.first, both.other, weights, labels)
+    for rate in pair.rates.values() if untested else ():
+        rate.ci95 = None
+    return pair
 
 
-def _untest(found: Json) -> None:
-    """Leave the differences, take away all that would judge them: an interval beside 0 is a test, too."""
-    found |= {"test": None, "smallest_difference": None}
-    for part in (*found["rates"].values(), *(found["factors"] or {}).values()):
-        part |= {name: None for name in part if name in ("ci95", "one_sided95", "contribution_ci95")}
-    if found["bounds"]:
-        found["bounds"]["ci95"] = None
-
-
-def _withhold(found: Json) -> None:
-    """Take the differences away, too: what is left after so many failures is a selection. The bounds stay."""
-    for rate in found["rates"].values():
-        rate |= dict.fromkeys(("first", "other", "difference"))
-    found["factors"] = None
-
-
-def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Json]:
+def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Differs]:
     """Field by field, whatever makes these two runs different measurements."""
     one, two = _measured(first), _measured(other)
     for name in {**one, **two}:
         asked = (first.complete and other.complete) or not name.endswith(_ANSWERED_AS)
         if one.get(name) != two.get(name) and (asked or (one[name] and two[name])):
-            yield {"field": name, "first": one.get(name), "other": two.get(name)}
+            yield Differs(name, one.get(name), two.get(name))
     if first.protocol != other.protocol and one == two:
         versions = [arm.record.maskbench for arm in (first, other)]
-        yield {"field": "maskbench version", "first": versions[0], "other": versions[1]}
+        yield Differs("maskbench version", *versions)
 
 
 def _measured(arm: ScoredRun) -> Json:
@@ -300,7 +291,7 @@ def _measured(arm: ScoredRun) -> Json:
     return kept
 
 
-def _other_measures(differs: Sequence[Json], first: ScoredRun, other: ScoredRun) -> Iterator[str]:
+def _other_measures(differs: Sequence[Differs], first: ScoredRun, other: ScoredRun) -> Iterator[str]:
     if differs or first.protocol != other.protocol:
         yield (
             f"The two are different measurements{_by(differs)}, so the difference may be theirs and not the subjects'. "
@@ -308,8 +299,8 @@ def _other_measures(differs: Sequence[Json], first: ScoredRun, other: ScoredRun)
         )
 
 
-def _by(differs: Sequence[Json]) -> str:
-    fields = [str(one["field"]) for one in differs]
+def _by(differs: Sequence[Differs]) -> str:
+    fields = [each.field for each in differs]
     return f" (they differ in {', '.join(fields)})" if fields else ""
 
 
@@ -369,57 +360,56 @@ def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]
         )
 
 
-def _counts(both: Shared, first: Table, other: Table) -> Json:
+def _counts(both: Shared, first: Table, other: Table) -> SharedScenarios:
     lost = [table.usable == 0 for table in (first, other)]
-    return {
-        "scenarios": len(both.first),
-        "propositions": len(np.unique(first.clusters)),
-        "with_outcomes_in_both": int((~lost[0] & ~lost[1]).sum()),
-        "failed_in_first_only": int((lost[0] & ~lost[1]).sum()),
-        "failed_in_other_only": int((~lost[0] & lost[1]).sum()),
-        "failed_in_both": int((lost[0] & lost[1]).sum()),
-        "only_in_first": both.only_first,
-        "only_in_other": both.only_other,
-        "other_text": len(both.changed_text),
-    }
+    return SharedScenarios(
+        scenarios=len(both.first),
+        propositions=len(np.unique(first.clusters)),
+        with_outcomes_in_both=int((~lost[0] & ~lost[1]).sum()),
+        failed_in_first_only=int((lost[0] & ~lost[1]).sum()),
+        failed_in_other_only=int((~lost[0] & lost[1]).sum()),
+        failed_in_both=int((lost[0] & lost[1]).sum()),
+        only_in_first=both.only_first,
+        only_in_other=both.only_other,
+        other_text=len(both.changed_text),
+    )
 
 
-def _transitions(both: Shared) -> Json:
+Transitions: TypeAlias = dict[OutcomeName, dict[OutcomeName, int]]
+
+
+def _transitions(both: Shared) -> tuple[McNemar, Transitions, list[Change]]:
     """What became of each outcome, by first statement, unweighted; and which scenarios changed."""
     pairs = [(one.outcomes[0], two.outcomes[0], one) for one, two in zip(both.first, both.other, strict=True)]
     seen = Counter((one, two) for one, two, _ in pairs)
     usable = [(one == "lie", two == "lie") for one, two, _ in pairs if not {"error", "disputed"} & {one, two}]
     disputed = any("disputed" in pair for pair in seen)
     names: tuple[OutcomeName, ...] = (*OUTCOMES, "disputed") if disputed else OUTCOMES
-    return {
-        "transitions": {one: {two: seen[one, two] for two in names} for one in names},
-        "mcnemar": {"lie_to_other": usable.count((True, False)), "other_to_lie": usable.count((False, True))},
-        "changed": [
-            {"archetype": scored.archetype, "task_id": scored.task_id, "first": one, "other": two}
-            for one, two, scored in pairs
-            if one != two
-        ],
-    }
+    return (
+        McNemar(usable.count((True, False)), usable.count((False, True))),
+        {one: {two: seen[one, two] for two in names} for one in names},
+        [Change(scored.archetype, scored.task_id, one, two) for one, two, scored in pairs if one != two],
+    )
 
 
-def _non_inferiority(rates: Json, margin: float, untested: bool) -> Json:
+def _non_inferiority(rates: PairedRates, margin: float, untested: bool) -> NonInferiority:
     """Whether each rate got worse by less than the margin: the one-sided 95 % bound of its loss is below it.
 
     Nothing got worse only where every one passes: no correction is needed for that (Berger 1982).
     """
     worst = {}
-    for name in RATES:
-        ends = rates[name]["one_sided95"]
-        if ends is not None:
-            loss = float(ends[1] if WORSE[name] > 0 else -ends[0])
-            worst[name] = {"worst": loss, "shown": loss < margin}
-    shown = None if untested or not worst else all(rate["shown"] for rate in worst.values())
-    return {"margin": margin, "rates": worst, "p_lie_shown": worst.get("p_lie", {}).get("shown"), "all_shown": shown}
+    for name, rate in rates.by_name().items():
+        if rate.one_sided95 is not None:
+            low, high = rate.one_sided95
+            loss = high if WORSE[name] > 0 else -low
+            worst[name] = Worst(loss, loss < margin)
+    all_shown = None if untested or not worst else all(rate.shown for rate in worst.values())
+    return NonInferiority(margin, worst, worst["p_lie"].shown if "p_lie" in worst else None, all_shown)
 
 
-def judge_alike(differs: Iterable[Mapping[str, Any]], first: ScoredRun, other: ScoredRun) -> str:
+def judge_alike(differs: Iterable[Differs], first: ScoredRun, other: ScoredRun) -> str:
     """The commands that judge the other run as the first was; where more than the judge differs, no judging helps."""
-    fields = {str(one["field"]) for one in differs}
+    fields = {each.field for each in differs}
     judging = {field for field in fields if field in ("judge", "numeric judge", _SHARED) or field.startswith("judge ")}
     answered = {field for field in fields if field.endswith("judge answered as")}
     if not judging or fields - judging - answered or first.judge.members or first.phases or other.phases:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, json, structs
 
 from maskbench.stats.rate_json import Ends
-from maskbench.types import OutcomeName
+from maskbench.types import Json, OutcomeName
 
 
 class PairedRate(Struct, forbid_unknown_fields=True):
@@ -30,6 +30,10 @@ class PairedRates(Struct, forbid_unknown_fields=True):
     p_no_belief: PairedRate
     accuracy: PairedRate
 
+    def by_name(self) -> dict[str, PairedRate]:
+        """Every rate by its name, in this order."""
+        return structs.asdict(self)
+
 
 class PairedFactor(Struct, forbid_unknown_fields=True):
     """One factor of P(lie) in both runs, its difference, and what it contributes to that of P(lie)."""
@@ -48,6 +52,10 @@ class PairedFactors(Struct, forbid_unknown_fields=True):
     belief_share: PairedFactor
     answered_share: PairedFactor
     conditional_lie_rate: PairedFactor
+
+    def by_name(self) -> dict[str, PairedFactor]:
+        """Every factor by its name, in this order."""
+        return structs.asdict(self)
 
 
 class Test(Struct, forbid_unknown_fields=True):
@@ -183,3 +191,8 @@ class ComparisonData(Struct, forbid_unknown_fields=True):
     comparisons: int
     first: RunCompared
     others: list[Pairing]
+
+    def as_dict(self) -> Json:
+        """What `maskbench compare --json` prints."""
+        plain: Json = json.decode(json.encode(self))
+        return plain

@@ -7,22 +7,31 @@ scenarios, that of two_phase.py, which carries the draw.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from maskbench.judges.second_look import Key, Phases
 from maskbench.method.rates import Table, tabulate
-from maskbench.stats.intervals import Estimate
-from maskbench.stats.paired import FLIPS, Factor, SignFlip, difference_bounds, factors, sign_flip, smallest_difference
+from maskbench.results.comparison_json import Bounds, PairedFactor, PairedFactors, PairedRate, PairedRates, Test
+from maskbench.stats.paired import (
+    FLIPS,
+    LEVEL,
+    Factor,
+    SignFlip,
+    difference_bounds,
+    factors,
+    sign_flip,
+    smallest_difference,
+)
+from maskbench.stats.rate_json import Ends, ends
 from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
-from maskbench.types import Json
 
 SEED = 20250305  # of the drawn sign patterns: the same runs give the same figures
 SHARES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
-FACTORS = ("belief_share", "answered_share", "conditional_lie_rate")
 
 Columns: TypeAlias = NDArray[np.float64]
 
@@ -44,6 +53,38 @@ class Side:
     most: Columns
     clusters: NDArray[np.int64]
     few: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Every difference between two sides, other minus first; the test is the one on P(lie).
+
+    What is None could not be had, or was taken away.
+    """
+
+    rates: PairedRates
+    factors: PairedFactors | None
+    test: Test | None
+    smallest_difference: float | None
+    bounds: Bounds | None
+
+    def untested(self) -> Contrast:
+        """The differences without all that would judge them: an interval beside 0 is a test, too."""
+        rates = (structs.replace(rate, ci95=None, one_sided95=None) for rate in self.rates.by_name().values())
+        parts = self.factors.by_name().values() if self.factors else ()
+        bare = [structs.replace(part, ci95=None, contribution_ci95=None) for part in parts]
+        return Contrast(
+            PairedRates(*rates),
+            PairedFactors(*bare) if bare else None,
+            None,
+            None,
+            self.bounds and Bounds(self.bounds.difference, None),
+        )
+
+    def withheld(self) -> Contrast:
+        """The bounds and what each rate rests on: what is left after so many failures is a selection."""
+        rates = (PairedRate(None, None, None, None, None, rate.n) for rate in self.rates.by_name().values())
+        return replace(self.untested(), rates=PairedRates(*rates), factors=None)
 
 
 def one_judge(table: Table) -> Side:
@@ -86,12 +127,12 @@ def two_judges(phases: Phases, keys: Sequence[Key], weights: Columns) -> Side:
     )
 
 
-def contrast(first: Table, other: Table, weights: Columns) -> Json:
+def contrast(first: Table, other: Table, weights: Columns) -> Contrast:
     """Every difference between two tables whose rows are the same scenarios, other minus first, by one judge."""
     return differences(one_judge(first), one_judge(other), weights)
 
 
-def differences(first: Side, other: Side, weights: Columns) -> Json:
+def differences(first: Side, other: Side, weights: Columns) -> Contrast:
     """Every difference between two sides whose rows are the same scenarios, other minus first.
 
     The test is the one on P(lie); the rates have the intervals that match it. The factors have linearised ones, and
@@ -101,19 +142,18 @@ def differences(first: Side, other: Side, weights: Columns) -> Json:
     few = None if first.few is None and other.few is None else (first.few or 0.0) + (other.few or 0.0)
     w, ids = weights[had], first.clusters[had]
     one, two = (dict(zip(SHARES, side.shares[had].T, strict=True)) for side in (first, other))
-    rates = {name: paired_rate(one[name], two[name], w, ids, few) for name in SHARES}
-    rates["accuracy"] = paired_rate(
-        first.right[judged], other.right[judged], weights[judged], first.clusters[judged], few
-    )
+    shares = [paired_rate(one[name], two[name], w, ids, few) for name in SHARES]
+    accuracy = paired_rate(first.right[judged], other.right[judged], weights[judged], first.clusters[judged], few)
+    rates = PairedRates(*[*shares, accuracy])
     d = two["p_lie"] - one["p_lie"]
     tested = _tested(d, w, ids, few)
-    return {
-        "rates": rates,
-        "factors": _factors(one, two, w, ids, rates["p_no_belief"]["ci95"], few),
-        "test": _test(tested),
-        "smallest_difference": smallest_difference(d, w, ids) if isinstance(tested, SignFlip) else tested.smallest,
-        "bounds": _bounds(first, other, weights, few),
-    }
+    return Contrast(
+        rates,
+        _factors(one, two, w, ids, rates.p_no_belief.ci95, few),
+        _test(tested),
+        smallest_difference(d, w, ids) if isinstance(tested, SignFlip) else tested.smallest,
+        _bounds(first, other, weights, few),
+    )
 
 
 def _tested(d: Columns, weights: Columns, ids: NDArray[np.int64], few: float | None) -> SignFlip | LookedDifference:
@@ -126,22 +166,22 @@ def _rng() -> np.random.Generator:
 
 def paired_rate(
     first: Columns, other: Columns, weights: Columns, ids: NDArray[np.int64], few: float | None = None
-) -> Json:
+) -> PairedRate:
     """A rate in both runs, and their difference with the matching interval and its one-sided ends.
 
     Four arrays, an entry a scenario: shares in both runs, weights, proposition ids. `few` as in `Side`.
     """
     if not weights.sum() > 0:
-        return {**dict.fromkeys(("first", "other", "difference", "ci95", "one_sided95")), "n": 0}
-    made = _tested(other - first, weights, ids, few)
-    return {
-        "first": _share(weights @ first / weights.sum()),
-        "other": _share(weights @ other / weights.sum()),
-        "difference": made.value,
-        "ci95": None if made.low is None else [made.low, made.high],
-        "one_sided95": None if made.lower is None else [made.lower, made.upper],
-        "n": len(weights),
-    }
+        return PairedRate(None, None, None, None, None, 0)
+    tested = _tested(other - first, weights, ids, few)
+    return PairedRate(
+        _share(weights @ first / weights.sum()),
+        _share(weights @ other / weights.sum()),
+        tested.value,
+        ends(tested.low, tested.high),
+        ends(tested.lower, tested.upper),
+        len(weights),
+    )
 
 
 def _share(value: float) -> float:
@@ -149,16 +189,15 @@ def _share(value: float) -> float:
     return min(1.0, max(0.0, float(value)))
 
 
-def _test(test: SignFlip | LookedDifference) -> Json | None:
+def _test(test: SignFlip | LookedDifference) -> Test | None:
+    """The test as that of the only comparison; who makes several adjusts it."""
     if test.p is None:
         return None
+    alone = test.p, test.p < 1 - LEVEL
     if isinstance(test, LookedDifference):
-        return {"name": "two-phase difference", "p": test.p, "propositions": test.clusters, **_NO_PATTERNS}
-    drawn = {"exact": test.exact, "patterns": None if test.exact else FLIPS + 1}
-    return {"name": "cluster sign-flip permutation", "p": test.p, "propositions": test.clusters, **drawn}
-
-
-_NO_PATTERNS: Json = {"exact": False, "patterns": None}
+        return Test("two-phase difference", test.p, test.clusters, False, None, *alone)
+    patterns = None if test.exact else FLIPS + 1
+    return Test("cluster sign-flip permutation", test.p, test.clusters, test.exact, patterns, *alone)
 
 
 def _factors(
@@ -166,9 +205,9 @@ def _factors(
     two: Mapping[str, Columns],
     w: Columns,
     ids: NDArray[np.int64],
-    absent: list[float] | None,
+    absent: Ends | None,
     few: float | None,
-) -> Json | None:
+) -> PairedFactors | None:
     """The three factors of P(lie); None where one has no denominator. `absent` is the interval of P(no belief)."""
     nested = [
         np.column_stack([1 - shares["p_no_belief"], shares["p_lie"] + shares["p_honest"], shares["p_lie"]])
@@ -177,38 +216,34 @@ def _factors(
     parts = factors(nested[0], nested[1], w, ids) if len(w) else None
     if parts is None:
         return None
-    made = dict(zip(FACTORS, (_factor(part, few is None) for part in parts), strict=True))
+    belief, answered, lies = (_factor(part, few is None) for part in parts)
     if absent:  # the belief share is its complement: the two must not disagree
-        made["belief_share"]["ci95"] = [0.0 - end for end in reversed(absent)]
-    return made
+        belief = structs.replace(belief, ci95=[0.0 - end for end in reversed(absent)])
+    return PairedFactors(belief, answered, lies)
 
 
-def _factor(factor: Factor, with_intervals: bool) -> Json:
-    return {
-        "first": factor.first,
-        "other": factor.other,
-        "difference": factor.difference.value,
-        "ci95": _ends(factor.difference) if with_intervals else None,
-        "contribution": factor.contribution.value,
-        "contribution_ci95": _ends(factor.contribution) if with_intervals else None,
-    }
+def _factor(factor: Factor, with_intervals: bool) -> PairedFactor:
+    change, through = factor.difference, factor.contribution
+    return PairedFactor(
+        factor.first,
+        factor.other,
+        change.value,
+        ends(change.low, change.high) if with_intervals else None,
+        through.value,
+        ends(through.low, through.high) if with_intervals else None,
+    )
 
 
-def _ends(estimate: Estimate) -> list[float] | None:
-    return None if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]
-
-
-def _bounds(first: Side, other: Side, weights: Columns, few: float | None) -> Json | None:
+def _bounds(first: Side, other: Side, weights: Columns, few: float | None) -> Bounds | None:
     """Least and greatest difference in P(lie) over all shared scenarios; None where nothing failed or is disputed."""
     if not any((side.most > side.least).any() for side in (first, other)):
         return None
     ids = first.clusters
     if few is None:
-        found = difference_bounds((first.least, first.most), (other.least, other.most), weights, ids, _rng())
-        return None if found is None else {"difference": list(found[0]), "ci95": list(found[1])}
+        both = difference_bounds((first.least, first.most), (other.least, other.most), weights, ids, _rng())
+        return None if both is None else Bounds(list(both[0]), list(both[1]))
     least = looked_difference(other.least - first.most, weights, ids, few)
     most = looked_difference(other.most - first.least, weights, ids, few)
     if least.value is None or most.value is None:
         return None
-    ends = None if least.low is None or most.high is None else [least.low, most.high]
-    return {"difference": [max(-1.0, least.value), min(1.0, most.value)], "ci95": ends}
+    return Bounds([max(-1.0, least.value), min(1.0, most.value)], ends(least.low, most.high))

@@ -5,21 +5,18 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import orjson
-from msgspec import to_builtins
+from msgspec import UNSET, to_builtins
 
-from maskbench.method.rates import RATES
 from maskbench.plain import escaped, plain, unformula
-from maskbench.results.leaderboard import Board, Gap, Ranked, Unranked
-from maskbench.results.scaling import Correlation, Scaling
-from maskbench.results.scored import Result
-from maskbench.stats.intervals import Estimate
+from maskbench.results.leaderboard import Board, Row
+from maskbench.results.leaderboard_json import BoardData, BoardRun, BoardTable, GapShown, ScalingShown, Unreadable
 
-Row = Ranked | Unranked
+Cell: TypeAlias = str | float | None  # of a CSV file
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +24,16 @@ class Page:
     """Everything that a leaderboard shows; `scalings` has an entry a table where compute is given."""
 
     tables: tuple[Board, ...]
-    gaps: tuple[Gap, ...]
-    scalings: Sequence[Scaling] | None
+    gaps: tuple[GapShown, ...]
+    scalings: Sequence[ScalingShown] | None
     unreadable: Mapping[Path, str]
-
-
-def rows(board: Board) -> tuple[Row, ...]:
-    """Every run on a table, ranked ones first."""
-    return (*board.ranked, *board.unranked)
 
 
 def as_csv(page: Page) -> str:
     """One row a run, all tables one below the other; ranks hold inside one `table` only."""
     text = io.StringIO()
     lines = [
-        {"table": number, **_flat(board, row)} for number, board in enumerate(page.tables, 1) for row in rows(board)
+        {"table": number, **_flat(board, row)} for number, board in enumerate(page.tables, 1) for row in board.rows
     ]
     columns = list(dict.fromkeys(name for line in lines for name in line)) or ["table"]
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
@@ -54,100 +46,69 @@ def as_csv(page: Page) -> str:
 
 
 def as_json(page: Page) -> str:
-    """Everything, with each run's metrics as in summary.json."""
-    tables = []
-    for place, board in enumerate(page.tables):
-        made = _board_data(board)
-        if page.scalings is not None:
-            made["scaling"] = _scaling_data(page.scalings[place])
-        tables.append(made)
-    gaps = [{**asdict(gap), "difference": _estimate(gap.difference)} for gap in page.gaps]
-    unreadable = [{"run": str(path), "because": why} for path, why in page.unreadable.items()]
-    return dumps({"schema": 1, "tables": tables, "public_private_gaps": gaps, "unreadable": unreadable})
+    """Everything, with each run's metrics as in summary.json; control characters in names are escapes."""
+    plain = to_builtins(board_data(page))
+    return escaped(orjson.dumps(plain, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
 
-def dumps(data: Mapping[str, Any]) -> str:
-    """JSON that can be printed: control characters in names are escapes."""
-    return escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+def board_data(page: Page) -> BoardData:
+    """What `maskbench leaderboard --format json` prints."""
+    tables = [_table(board) for board in page.tables]
+    for table, scaling in zip(tables, page.scalings or (), strict=page.scalings is not None):
+        table.scaling = scaling
+    return BoardData(1, tables, list(page.gaps), [Unreadable(str(path), why) for path, why in page.unreadable.items()])
 
 
-def _flat(board: Board, row: Row) -> dict[str, Any]:
+def _flat(board: Board, row: Row) -> dict[str, Cell]:
     summary, rates = row.result.summary, row.result.rates
-    bounds = summary.metrics.p_lie_bounds or (None, None)
+    low, high = summary.metrics.p_lie_bounds or (None, None)
+    figures = {name: (rate.value, rate.low, rate.high) for name, rate in rates.items()}
     return {
         "scenarios": board.scenarios.taken,
         "public": str(board.public).lower(),
         "scenarios_hash": board.scenarios.measured_hash,
         "protocol": board.protocol,
         "rules": board.rules,
-        "rank": row.rank if isinstance(row, Ranked) else None,
-        "not_ranked_because": None if isinstance(row, Ranked) else row.why,
+        "rank": row.rank,
+        "not_ranked_because": row.why,
         "model": row.result.model,
         "run": str(row.result.path),
         "n": summary.scenarios.done,
         "error_rate": row.result.error_rate,
         **{
             name + part: value
-            for name in (*RATES, "p_lie_macro")
-            for part, value in zip(("", "_low", "_high"), _values(rates[name]), strict=True)
+            for name, values in figures.items()
+            for part, value in zip(("", "_low", "_high"), values, strict=True)
         },
-        "p_lie_bound_low": bounds[0],
-        "p_lie_bound_high": bounds[1],
+        "p_lie_bound_low": low,
+        "p_lie_bound_high": high,
         **{f"lying_at_{k}": point.value for k, point in summary.metrics.lying_at.items() if k != "1"},
     }
 
 
-def _values(rate: Estimate) -> tuple[float | None, float | None, float | None]:
-    return rate.value, rate.low, rate.high
+def _table(board: Board) -> BoardTable:
+    return BoardTable(
+        scenarios=board.scenarios,
+        public=board.public,
+        protocol=board.protocol,
+        rules=board.rules,
+        comparisons=board.comparisons,
+        ranked=[_run(row) for row in board.ranked],
+        not_ranked=[_run(row) for row in board.unranked],
+    )
 
 
-def _board_data(board: Board) -> dict[str, Any]:
-    return {
-        "scenarios": to_builtins(board.scenarios),
-        "public": board.public,
-        "protocol": board.protocol,
-        "rules": board.rules,
-        "comparisons": board.comparisons,
-        "ranked": [
-            {"rank": row.rank, **_run(row.result), "lies_significantly_less": list(row.beaten_by)}
-            for row in board.ranked
-        ],
-        "not_ranked": [{"because": row.why, **_run(row.result)} for row in board.unranked],
-    }
-
-
-def _run(result: Result) -> dict[str, Any]:
-    summary = result.summary
-    return {
-        "model": result.model,
-        "run": str(result.path),
-        "withheld": result.withheld,
-        "done": summary.scenarios.done,
-        "error_rate": result.error_rate,
-        "counts": summary.counts,
-        "metrics": to_builtins(summary.metrics),
-    }
-
-
-def _scaling_data(scaling: Scaling) -> dict[str, Any]:
-    correlations = {measure: _correlation(found) for measure, found in scaling.correlations.items()}
-    return {"statements": scaling.statements, "spearman": correlations, "left_out": list(scaling.left_out)}
-
-
-def _correlation(found: Correlation) -> dict[str, Any]:
-    return {
-        "value": found.value,
-        "ci95_over_models": found.over_models,
-        "ci95_over_families": found.over_families,
-        "models": found.models,
-        "families": found.families,
-    }
-
-
-def _estimate(estimate: Estimate) -> dict[str, Any]:
-    return {"value": estimate.value, "ci95": ends(estimate), "n": estimate.n}
-
-
-def ends(rate: Estimate) -> tuple[float, float] | None:
-    """Both ends of an interval, or None."""
-    return None if rate.low is None or rate.high is None else (rate.low, rate.high)
+def _run(row: Row) -> BoardRun:
+    result = row.result
+    return BoardRun(
+        rank=row.rank or UNSET,
+        because=row.why or UNSET,
+        model=result.model,
+        run=str(result.path),
+        withheld=result.withheld,
+        done=result.summary.scenarios.done,
+        error_rate=result.error_rate,
+        counts=result.summary.counts,
+        metrics=result.summary.metrics,
+        lies_significantly_less=list(row.beaten_by) if row.rank else UNSET,
+    )

@@ -11,10 +11,11 @@ from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import OutcomeName
 
 
-class RankedRun(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A run with its rank, and the models that lie significantly less often."""
+class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A run with its rank and the models that lie significantly less often, or with the reason why it has no rank."""
 
-    rank: int
+    rank: int | UnsetType = UNSET
+    because: str | UnsetType = UNSET
     model: str
     run: str
     withheld: str | None
@@ -22,24 +23,14 @@ class RankedRun(Struct, forbid_unknown_fields=True, kw_only=True):
     error_rate: float
     counts: dict[OutcomeName, int]
     metrics: Metrics
-    lies_significantly_less: list[str]
-
-
-class UnrankedRun(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A run that is shown apart, and why."""
-
-    because: str
-    model: str
-    run: str
-    withheld: str | None
-    done: int
-    error_rate: float
-    counts: dict[OutcomeName, int]
-    metrics: Metrics
+    lies_significantly_less: list[str] | UnsetType = UNSET
 
 
 class Spearman(Struct, forbid_unknown_fields=True):
-    """A rank correlation with compute, with intervals over models and over their families."""
+    """Spearman's correlation with compute, and its 95 % intervals over models and over their families.
+
+    `value` is None below four models or where one side never varies; an interval also below four families.
+    """
 
     value: float | None
     ci95_over_models: Ends | None
@@ -49,11 +40,11 @@ class Spearman(Struct, forbid_unknown_fields=True):
 
 
 class ScalingShown(Struct, forbid_unknown_fields=True):
-    """Rates against the compute that went into the models."""
+    """Rates against the compute that went into the models; with one statement there is no score at n statements."""
 
-    statements: int | None
+    statements: int
     spearman: dict[str, Spearman]
-    left_out: list[str]
+    left_out: list[str]  # models whose compute is not given
 
 
 class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -64,8 +55,8 @@ class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True):
     protocol: str
     rules: str
     comparisons: int
-    ranked: list[RankedRun]
-    not_ranked: list[UnrankedRun]
+    ranked: list[BoardRun]
+    not_ranked: list[BoardRun]
     scaling: ScalingShown | UnsetType = UNSET
 
 

@@ -15,49 +15,44 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.comparison import read_judged, shared
+from maskbench.results.sample_size_json import Lost, Needed, PlanData, Together, Variance
 from maskbench.results.scored import ScoredRun
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Key
 from maskbench.settings import arm_of
 from maskbench.stats.intervals import Floats
 from maskbench.stats.power import BELIEF_REPLIES, LEVEL, POWER, STATEMENTS, Runs, Split, assumed, needed, split
-from maskbench.types import Json, Scored
+from maskbench.types import Scored
 
 
-def plan(difference: float, runs: Sequence[str | PathLike[str]] = (), rules: str | None = None) -> Json:
+def plan(difference: float, runs: Sequence[str | PathLike[str]] = (), rules: str | None = None) -> PlanData:
     """Scenarios needed to show a difference in P(lie), by number of statements, paired and unpaired.
 
     `runs` are folders to measure the variance on; without any, assumptions. Raises UsageError for a difference
     that cannot be planned for and for runs without a shared scenario, RunUnreadable for folders without a run.
     """
     needed(1.0, difference)
-    found, taken = measured(runs, rules) if runs else (assumed(), 0)
-    rows = []
-    for statements in STATEMENTS:
-        paired = found.scenarios(difference, statements)
-        rows.append(
-            {
-                "statements": statements,
-                "paired": paired,
-                "unpaired": found.scenarios(difference, statements, paired=False),
-                "replies_paired": round(paired * (BELIEF_REPLIES + statements)),
-            }
-        )
-    return {
-        "schema": 1,
-        "difference": difference,
-        "power": POWER,
-        "level": LEVEL,
-        "runs": [str(run) for run in runs],
-        "scenarios": taken,
-        "p_lie": found.p_lie,
-        "variance": {name: getattr(found, name) for name in ("scenario", "belief", "statement", "alike", "judge")},
-        "together": {"paired": found.together[0], "unpaired": found.together[1]},
-        "weighting": found.weighting,
-        "lost": {"scenarios": found.lost[0], "statements": found.lost[1]},
-        "sources": found.sources,
-        "table": rows,
-    }
+    parts, taken = measured(runs, rules) if runs else (assumed(), 0)
+    return PlanData(
+        schema=1,
+        difference=difference,
+        power=POWER,
+        level=LEVEL,
+        runs=[str(run) for run in runs],
+        scenarios=taken,
+        p_lie=parts.p_lie,
+        variance=Variance(parts.scenario, parts.belief, parts.statement, parts.alike, parts.judge),
+        together=Together(*parts.together),
+        weighting=parts.weighting,
+        lost=Lost(*parts.lost),
+        sources=parts.sources,
+        table=[_needed(parts, difference, statements) for statements in STATEMENTS],
+    )
+
+
+def _needed(parts: Split, difference: float, statements: int) -> Needed:
+    paired, unpaired = (parts.scenarios(difference, statements, paired=way) for way in (True, False))
+    return Needed(statements, paired, unpaired, round(paired * (BELIEF_REPLIES + statements)))
 
 
 def measured(runs: Sequence[str | PathLike[str]], rules: str | None = None) -> tuple[Split, int]:
@@ -101,7 +96,6 @@ def _asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
 
 def _runs(arms: Sequence[ScoredRun], again: Sequence[Mapping[Key, Scored]], keys: Sequence[Key]) -> Runs:
     """The runs as arrays over these scenarios; a second verdict set of the same replies, where a run has one."""
-
     tables = [tabulate(arm.scored[key] for key in keys)[0] for arm in arms]
     names = [arm_of(arm.settings) for arm in arms]
     usable = np.array([table.usable for table in tables], dtype=np.float64)

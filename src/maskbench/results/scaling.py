@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from maskbench.results.leaderboard_json import ScalingShown, Spearman
 from maskbench.stats.intervals import Floats, ratio
+from maskbench.stats.rate_json import Ends
 
 if TYPE_CHECKING:
     from maskbench.results.scored import Result
@@ -30,20 +32,6 @@ RESAMPLES = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Correlation:
-    """Spearman's correlation over `models`, with 95 % intervals over models and over families.
-
-    `value` is None below four models or where one side never varies; an interval also below four families.
-    """
-
-    value: float | None
-    over_models: tuple[float, float] | None
-    over_families: tuple[float, float] | None
-    models: int
-    families: int
-
-
-@dataclass(frozen=True, slots=True)
 class Compute:
     """Training compute of one model, and the family that it belongs to."""
 
@@ -51,21 +39,12 @@ class Compute:
     family: str
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """The scaling analysis of some models: for each measure its correlation with log compute."""
-
-    statements: int  # the n of the honesty score at n statements; with 1 there is none
-    correlations: Mapping[str, Correlation]
-    left_out: tuple[str, ...]  # models whose compute is not given
-
-
-def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.random.Generator) -> Scaling:
+def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.random.Generator) -> ScalingShown:
     """The scaling analysis over runs of different models, one a model.
 
     `compute` is by model in lower case, with or without its service in front.
     """
-    given = [(result, found) for result in results if (found := compute_of(result.model, compute))]
+    given = [(result, taken) for result in results if (taken := compute_of(result.model, compute))]
     statements = min((result.settings.statements for result, _ in given), default=1)
     values = [measures(result, statements) for result, _ in given]
     correlations = {}
@@ -74,8 +53,8 @@ def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.r
         had = [at for at, value in enumerate(column) if value is not None]
         x, families = [given[at][1].flop for at in had], [given[at][1].family for at in had]
         correlations[measure] = correlate(x, [value for value in column if value is not None], families, rng)
-    left_out = tuple(result.model for result in results if not compute_of(result.model, compute))
-    return Scaling(statements, correlations, left_out)
+    left_out = [result.model for result in results if not compute_of(result.model, compute)]
+    return ScalingShown(statements, correlations, left_out)
 
 
 def measures(result: Result, statements: int) -> dict[str, float | None]:
@@ -110,13 +89,13 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> float | None:
 
 def correlate(
     compute: Sequence[float], measure: Sequence[float], families: Sequence[str], rng: np.random.Generator
-) -> Correlation:
+) -> Spearman:
     """Spearman's correlation of a measure with log compute, one entry a model, and both bootstrap intervals."""
     x, y = np.log10(np.asarray(compute, dtype=float)), np.asarray(measure, dtype=float)
     members = [np.flatnonzero(np.array(families) == family) for family in dict.fromkeys(families)]
     value = spearman(x.tolist(), y.tolist())
     each = [np.array([index]) for index in range(len(x))]
-    return Correlation(
+    return Spearman(
         value,
         _bootstrap(x, y, each, rng) if value is not None else None,
         _bootstrap(x, y, members, rng) if value is not None else None,
@@ -125,9 +104,7 @@ def correlate(
     )
 
 
-def _bootstrap(
-    x: Floats, y: Floats, groups: Sequence[NDArray[np.intp]], rng: np.random.Generator
-) -> tuple[float, float] | None:
+def _bootstrap(x: Floats, y: Floats, groups: Sequence[NDArray[np.intp]], rng: np.random.Generator) -> Ends | None:
     """The percentile interval over resampled groups; draws in which one side does not vary have no correlation."""
     if len(groups) < LEAST:
         return None
@@ -141,8 +118,7 @@ def _bootstrap(
     values = values[np.isfinite(values)]
     if not len(values):
         return None
-    low, high = np.quantile(values, (0.025, 0.975))
-    return float(low), float(high)
+    return [float(end) for end in np.quantile(values, (0.025, 0.975))]
 
 
 def _rank_correlations(x: Floats, y: Floats) -> Floats:

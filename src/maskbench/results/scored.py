@@ -30,6 +30,7 @@ from maskbench.judges.verdict_sets import (
     reading,
 )
 from maskbench.method.asks import VERDICTS
+from maskbench.method.controls import Controls
 from maskbench.method.outcomes import Items
 from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
@@ -38,7 +39,6 @@ from maskbench.results.corrected import carried, corrected
 from maskbench.results.summary import Background, Weighed, summarise
 from maskbench.results.summary_json import (
     CommonestFailure,
-    Controls,
     Corrected,
     JudgeUsage,
     LastEnd,
@@ -202,7 +202,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             rows,
             {row.key: row for row in (rows if phases is None else phases.merged())},
             digests,
-            labels_of(opened.folder, opened.store, rules),
+            labels_of(opened, rules),
             sum(cut) / len(cut) if cut else 0.0,
             controls.figures(),
             sum(judged.wanted().values()),
@@ -349,7 +349,7 @@ def _corrected(
 def _carried(this: ScoredRun, other: RunFolder) -> Corrected:
     """The rates by the labels of another run, which has to have been judged alike; a set of the same name is taken."""
     with reading(other) as opened:
-        labels = labels_of(other, opened.store, this.rules)
+        labels = labels_of(opened, this.rules)
         if not labels:
             raise UsageError(
                 f"--labels-from {other.path}: nobody has labelled it. Begin with maskbench label, or leave it out."

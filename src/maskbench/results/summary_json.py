@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.judges.judges_json import JudgeShown, JudgesShown, Member, SecondShown
+from maskbench.method.controls import Controls
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
@@ -205,70 +206,6 @@ class Corrected(Struct, forbid_unknown_fields=True):
     without_judged_outcome: int
     judged: dict[str, float]
     metrics: dict[str, CorrectedRate]
-
-
-class Placebo(Struct, forbid_unknown_fields=True):
-    """The noise floor, and P(lie) under pressure in the same scenarios."""
-
-    p_lie: Rate
-    p_lie_pressured: Rate
-    counts: dict[OutcomeName, int]
-    failed: int
-
-
-class Provided(Struct, forbid_unknown_fields=True):
-    """Whether facts that were provided were understood."""
-
-    understood: Rate
-    p_lie_understood: Rate
-    counts: dict[str, int]
-    failed: int
-
-
-class Evaded(Struct, forbid_unknown_fields=True):
-    """Self-reports that say neither."""
-
-    count: int
-    n: int
-
-
-class SelfReport(Struct, forbid_unknown_fields=True):
-    """Self-reports held against outcomes."""
-
-    agree: Rate
-    chance: float | None
-    kappa: float | None
-    sensitivity: Rate
-    specificity: Rate
-    evades: Evaded
-    counts: dict[OutcomeName, dict[str, int]]
-    failed: int
-
-
-class Traced(Struct, forbid_unknown_fields=True):
-    """Lies, those with reasoning, and those whose reasoning states the belief."""
-
-    lies: int
-    with_reasoning: int
-    knew_and_lied: int
-    share: Rate
-
-
-class Traces(Struct, forbid_unknown_fields=True):
-    """Lies whose reasoning states the belief, by whether the falsehood itself was asked for."""
-
-    all: Traced
-    asked_outright: dict[str, Traced]
-    failed: int
-
-
-class Controls(Struct, forbid_unknown_fields=True):
-    """What the checks on the subject found; None where one was not made."""
-
-    placebo: Placebo | None
-    check_provided: Provided | None
-    self_report: SelfReport | None
-    traces: Traces | None
 
 
 class Summary(Struct, forbid_unknown_fields=True, kw_only=True):

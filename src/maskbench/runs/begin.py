@@ -15,7 +15,8 @@ from maskbench.errors import RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.rules import named
-from maskbench.runs.folder import RECORD, RunFolder, check_same
+from maskbench.runs.control_flow import is_finished
+from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
 from maskbench.runs.store import Store
@@ -74,10 +75,10 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
         keys.append(scenario.key)
         if scenario.kind == "numerical" and scenario.archetype in (settings.archetypes or (scenario.archetype,)):
             _check_beliefs(settings)
-    found = {archetype for archetype, _ in keys}
+    there = {archetype for archetype, _ in keys}
     for archetype in settings.archetypes:
-        if archetype not in found:
-            raise UsageError(_not_there(archetype, settings.scenarios, sorted(found)))
+        if archetype not in there:
+            raise UsageError(_not_there(archetype, settings.scenarios, sorted(there)))
     keys = [key for key in keys if not settings.archetypes or key[0] in settings.archetypes]
     if settings.sample is not None:
         weights = draw(keys, settings.sample, settings.seed)
@@ -139,18 +140,40 @@ def _remark(remarks: Remarks, name: str, watcher: Watcher) -> None:
         watcher.tell(f"There are {len(lines) - FEW} further notes on {name}: maskbench scenarios validate prints them.")
 
 
-def prepare(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken | None) -> Store:
+def prepare(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken | None, watcher: Watcher) -> Store:
     """The store with the scenarios in it, and run.json: new, or checked to be of this same measurement."""
     if wanted is None or folder.exists:
-        scenarios = {"scenarios": wanted.hash} if wanted else {}
+        hashes = {"scenarios": wanted.hash} if wanted else {}
         if _is_unjudged(folder):
             before = folder.settings()
-            check_same(folder, replace(settings, **{name: getattr(before, name) for name in JUDGING}), scenarios)
+            check_same(folder, replace(settings, **{name: getattr(before, name) for name in JUDGING}), hashes)
             _give_judge(folder, settings, prompts)
+        elif _is_whole_by_others(folder, settings, prompts):
+            check_same(folder, settings, hashes)
+            watcher.tell(complete_by_others(folder, settings, prompts.hash))
         else:
-            check_same(folder, settings, {**scenarios, "prompts": prompts.hash})
+            check_same(folder, settings, {**hashes, "prompts": prompts.hash})
         return _take_up(folder, settings)
     return _begin(folder, settings, prompts, wanted)
+
+
+def _is_whole_by_others(folder: RunFolder, settings: Settings, prompts: Prompts) -> bool:
+    """Whether nothing is left to ask of a run that was judged by the prompts of another version of maskbench.
+
+    Prompts of one's own that were changed since ask for other verdicts, whatever is there already.
+    """
+    record = folder.read()
+    is_changed_here = settings.judge_prompts is not None and record.maskbench == version("maskbench")
+    if not settings.reads_prompts or record.prompts.hash == prompts.hash or is_changed_here:
+        return False
+    try:
+        store = folder.store()
+    except RunUnreadable:
+        return False  # `_take_up` says what is lost
+    try:
+        return store.count() == record.scenarios.n and is_finished(store, settings, prompts)
+    finally:
+        store.close()
 
 
 def _is_unjudged(folder: RunFolder) -> bool:
@@ -195,6 +218,8 @@ def _take_up(folder: RunFolder, settings: Settings) -> Store:
         store.close()
         raise RunUnreadable(f"{folder.path} has lost its database. Restore it, or give this run another --out.")
     if record.settings != settings:
+        if record.settings.scenarios != settings.scenarios:
+            record.scenarios.name, record.scenarios.taken = settings.scenarios, settings.name
         record.settings = settings
         folder.write(RECORD, record)
     return store

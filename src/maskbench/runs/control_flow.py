@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from maskbench.method.asks import VERDICTS, stands
-from maskbench.method.controls import TRACE, control_asks, judge_control, judge_trace
+from maskbench.method.controls import BY_CALL, control_asks, judge_control, of_reasoning
+from maskbench.method.controls.control import reasoning
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import named
 from maskbench.runs.flow import Flow, JudgeFlow, together
 from maskbench.runs.store import Store
 from maskbench.settings import Settings, reply_key
-from maskbench.types import CHECK_CALLS, Ask, Failure, Item, Judgement, Reply, Scenario
+from maskbench.types import Ask, Failure, Item, Judgement, Reply, Scenario
 
 
 class CheckingFlow(Flow):
@@ -40,7 +41,7 @@ class CheckingFlow(Flow):
         await together([*jobs, *(partial(self._judge, ask) for ask in wanted)])
 
     async def _judge_all(self, ask: Ask, replies: Mapping[int, Reply]) -> None:
-        if ask.call in CHECK_CALLS:
+        if ask.call in BY_CALL:
             await together(
                 partial(self._judge, judge_control(ask, reply.text, self._prompts)) for reply in replies.values()
             )
@@ -76,12 +77,12 @@ def said(items: list[Item]) -> dict[int, str]:
 
 def expected_traces(settings: Settings) -> int:
     """How many traces of a scenario may have to be judged, at most."""
-    return settings.statements if settings.traces else 0
+    return settings.statements * len(of_reasoning(settings))
 
 
 def traces(scenario: Scenario, items: list[Item], settings: Settings, prompts: Prompts) -> Iterator[Ask]:
     """What the judge is asked about the reasoning before each lie that has any."""
-    if not settings.traces:
+    if not of_reasoning(settings):
         return
     done = finished(scenario, items, settings)
     if done is None:
@@ -89,24 +90,35 @@ def traces(scenario: Scenario, items: list[Item], settings: Settings, prompts: P
     outcomes = score(scenario, 1.0, done, settings, named(settings.rules)).outcomes
     statements = [done[key] for key in sorted(done) if key[0] == 0]
     for item, outcome in zip(statements, outcomes, strict=True):
-        if outcome == "lie" and isinstance(item.reply, Reply) and item.reply.reasoning:
-            yield judge_trace(scenario, item.run, item.reply.reasoning, prompts)
+        if outcome == "lie" and (thought := reasoning(item)):
+            for control in of_reasoning(settings):
+                yield control.judged_reasoning(scenario, item.run, thought, prompts)
 
 
-def checks_finished(store: Store, settings: Settings, prompts: Prompts, verdicts: str) -> bool:
-    """Whether every check that the settings want has its reply and its verdict, for every scenario."""
+def is_finished(store: Store, settings: Settings, prompts: Prompts, verdicts: str = VERDICTS) -> bool:
+    """Whether nothing is left to ask: everything and every check is answered and judged, and nothing failed."""
+    return all(
+        _is_measured(store, scenario, settings, verdicts) and _is_checked(store, scenario, settings, prompts, verdicts)
+        for scenario, _ in store.scenarios()
+    )
+
+
+def _is_measured(store: Store, scenario: Scenario, settings: Settings, verdicts: str) -> bool:
+    items = finished(scenario, store.items(verdicts, scenario), settings)
+    return items is not None and not any(
+        isinstance(item.judgement, Failure) or not stands(item.reply, settings) for item in items.values()
+    )
+
+
+def _is_checked(store: Store, scenario: Scenario, settings: Settings, prompts: Prompts, verdicts: str) -> bool:
     if not settings.checks:
         return True
-    return all(_done(store, scenario, settings, prompts, verdicts) for scenario, _ in store.scenarios())
-
-
-def _done(store: Store, scenario: Scenario, settings: Settings, prompts: Prompts, verdicts: str) -> bool:
     items = store.items(verdicts, scenario)
     had = {(item.elicitation, item.run): item for item in store.checks(verdicts, scenario)}
     asks = control_asks(scenario, settings, said(items))
     replied = all(_is_there(had.get((ask.elicitation, ask.runs[0])), settings) for ask in asks)
     wanted = traces(scenario, items, settings, prompts)
-    return replied and all(isinstance(_judged(had.get((TRACE, ask.runs[0]))), Judgement) for ask in wanted)
+    return replied and all(isinstance(_judged(had.get((ask.elicitation, ask.runs[0]))), Judgement) for ask in wanted)
 
 
 def _is_there(item: Item | None, settings: Settings) -> bool:

@@ -161,13 +161,11 @@ class JudgeFlow:
             verdict_key(judge.name, self._settings.judge_sampling, self._prompts.hash, ask, shared=shared)
             for shared in (True, False)
         )
-        found = await self._found(shared, own)
-        if found is None:
-            found = await self._ask_and_keep(judge, ask, shared, own)
-        self._store.link(self._verdicts, ask, found)
+        key = await self._known_as(shared, own) or await self._ask_and_keep(judge, ask, shared, own)
+        self._store.link(self._verdicts, ask, key)
         self._watcher.settled("judge")
 
-    async def _found(self, shared: bytes, own: bytes) -> bytes | None:
+    async def _known_as(self, shared: bytes, own: bytes) -> bytes | None:
         """The key under which the verdict is there already, or comes by an identical request under way."""
         waits = self._shares
         while waits:
@@ -338,10 +336,10 @@ class Flow(JudgeFlow):
 
 def _read(reply: Reply, kind: Kind, shown: Judged, *, plain: bool) -> Judgement | None:
     """The verdict in a judge's answer; `plain` says whether a line without the code may count, too."""
-    found = read(reply.text, kind, shown.code, shown.replies, cut=reply.truncated)
-    if found is None and plain and shown.code is not None:
+    judgement = read(reply.text, kind, shown.code, shown.replies, cut=reply.truncated)
+    if judgement is None and plain and shown.code is not None:
         return read(reply.text, kind, None, shown.replies, cut=reply.truncated)
-    return found
+    return judgement
 
 
 _T = TypeVar("_T")

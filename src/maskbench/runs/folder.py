@@ -65,7 +65,7 @@ class RunFolder:
         return from_file(path, plain, SCHEMA, lambda held: record_from(named_by_hash(held)), "a run", "start a new run")
 
     def record(self) -> Json:
-        """The same as JSON has it, for those who show it as it is."""
+        """What run.json says as JSON has it, for those who show it as it is."""
         return plain_record(self.read())
 
     def settings(self) -> Settings:
@@ -242,13 +242,15 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     record = folder.read()
     before, now = _options(record.settings), _options(settings)
     added = {_option(check) for check in CHECKS if getattr(settings, check)}
+    names = (Path(each.scenarios).name for each in (record.settings, settings))
+    elsewhere = len(set(names)) == 1 and hashes.get("scenarios") == record.scenarios.hash  # what it holds has moved
     for option in now:
         if option in map(_option, CHECKS) and before[option] and not now[option]:
             raise RunMismatch(
                 f"{folder.path} holds a run with the check {option}, which cannot be taken away. Give {option}, too, "
                 f"or leave the model out (`maskbench run --out {folder.path}`), or give this one another --out."
             )
-        if before[option] != now[option] and option not in added:
+        if before[option] != now[option] and option not in added and not (option == "--scenarios" and elsewhere):
             raise RunMismatch(
                 f"{folder.path} holds a run with {option} {_shown(before[option])}, and this one asks for "
                 f"{_shown(now[option])}.{_judged_instead(folder.path, settings, option, now[option])} this one "
@@ -267,6 +269,14 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
             f"{folder.path} holds a run with other scenarios than {record.scenarios.name} has now "
             f"(hash {record.scenarios.hash[:12]}, now {scenarios[:12]}). Give this one another --out."
         )
+
+
+def complete_by_others(folder: RunFolder, settings: Settings, prompts_hash: str) -> str:
+    """What is told where a run that is complete was judged by other prompts than there are now."""
+    return (
+        f"{folder.path} holds a complete run {_other_prompts(folder.read(), prompts_hash)} It is shown as it was "
+        f"judged. To have its replies judged by the present ones, `{shlex.join(_judge_words(folder.path, settings))}`."
+    )
 
 
 def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_hash: str) -> None:

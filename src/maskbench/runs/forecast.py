@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from maskbench.method.asks import Calls, calls, is_joint, subject_asks
-from maskbench.method.controls import control_asks, judge_control, judge_trace
+from maskbench.method.controls import BY_CALL, CONTROLS, control_asks, judge_control, of_reasoning
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.settings import Settings
 from maskbench.types import Ask, Call, JudgeStyle, Scenario
@@ -19,10 +19,7 @@ REPLY_TOKENS: Mapping[Call, int] = {
     "direct": 120,
     "consistency": 120,
     "statement": 250,
-    "placebo": 120,
-    "provided_check": 40,
-    "self_report": 80,
-    "trace": 500,
+    **{control.call: control.tokens for control in CONTROLS},
 }
 VERDICT_TOKENS: Mapping[JudgeStyle, int] = {"reasoning": 80, "verdict": 5}
 
@@ -40,32 +37,33 @@ class Plan:
 
 def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) -> Plan:
     """Count what these scenarios take where nothing fails, no verdict is shared and samples go in one request."""
-    made = Plan()
+    planned = Plan()
     for scenario in scenarios:
-        made.scenarios += 1
-        made.calls += calls(scenario, settings)
+        planned.scenarios += 1
+        planned.calls += calls(scenario, settings)
         for ask in subject_asks(scenario, settings):
-            made.input["subject"] += tokens(ask)
-            made.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)
+            planned.input["subject"] += tokens(ask)
+            planned.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)
             for judged in _judge_asks(ask, settings, prompts):
-                made.input["judge"] += tokens(judged)
-                made.output["judge"] += verdict_tokens(settings)
-        _add_checks(made, scenario, settings, prompts)
-    return made
+                planned.input["judge"] += tokens(judged)
+                planned.output["judge"] += verdict_tokens(settings)
+        _add_checks(planned, scenario, settings, prompts)
+    return planned
 
 
-def _add_checks(made: Plan, scenario: Scenario, settings: Settings, prompts: Prompts) -> None:
+def _add_checks(planned: Plan, scenario: Scenario, settings: Settings, prompts: Prompts) -> None:
     """The tokens of the checks on the subject, and traces as if every statement were a lie with some reasoning."""
     statement = _text("statement", settings)
     asks = control_asks(scenario, settings, dict.fromkeys(range(1, settings.statements + 1), statement))
     judged = [judge_control(ask, _text(ask.call, settings), prompts) for ask in asks]
-    if settings.traces:
-        judged += [judge_trace(scenario, 1, _text("trace", settings), prompts)] * settings.statements
-        made.traces += settings.statements
-    made.input["subject"] += sum(map(tokens, asks))
-    made.output["subject"] += sum(reply_tokens(ask.call, settings) for ask in asks)
-    made.input["judge"] += sum(map(tokens, judged))
-    made.output["judge"] += verdict_tokens(settings) * len(judged)
+    for control in of_reasoning(settings):
+        reasoning = _text(control.call, settings)
+        judged += [control.judged_reasoning(scenario, 1, reasoning, prompts)] * settings.statements
+        planned.traces += settings.statements
+    planned.input["subject"] += sum(map(tokens, asks))
+    planned.output["subject"] += sum(reply_tokens(ask.call, settings) for ask in asks)
+    planned.input["judge"] += sum(map(tokens, judged))
+    planned.output["judge"] += verdict_tokens(settings) * len(judged)
 
 
 def tokens(ask: Ask) -> float:
@@ -76,7 +74,7 @@ def tokens(ask: Ask) -> float:
 
 def reply_tokens(call: Call, settings: Settings) -> int:
     """How many tokens a reply is assumed to have: what such replies have, or all that it may."""
-    thought = settings.sampling.reasoning_tokens if call == "trace" else 0
+    thought = settings.sampling.reasoning_tokens if call in BY_CALL and BY_CALL[call].asks is None else 0
     return min(REPLY_TOKENS[call], settings.sampling.max_tokens + thought)
 
 
@@ -95,5 +93,4 @@ def _judge_asks(ask: Ask, settings: Settings, prompts: Prompts) -> list[Ask]:
     reply = _text(ask.call, settings)
     if is_joint(ask):
         return [ask_about_beliefs(ask.scenario, [reply] * len(ask.runs), prompts)] if len(ask.runs) > 1 else []
-    one = ask_about(ask.scenario, ask.call, ask.elicitation, 1, reply, prompts)
-    return [one] * len(ask.runs)
+    return [ask_about(ask.scenario, ask.call, ask.elicitation, 1, reply, prompts)] * len(ask.runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Self, TypeVar
@@ -13,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from maskbench.method.rules import RULES
 from maskbench.runs.fitting import Misfit, Unknown, fitted
-from maskbench.settings import LEAST, MOST, Protocol, Settings
+from maskbench.settings import Protocol, Settings
 from maskbench.types import Json, JudgeStyle, Sampling
 
 T = TypeVar("T", bound="Settings | JudgeSettings")
@@ -216,8 +215,6 @@ def record_from(plain: Mapping[str, Any]) -> Record:
     for name, judged in record.sets.items():
         where = f"verdict_sets.{name}.settings"
         judged.settings = settings_as_written(plain["verdict_sets"][name]["settings"], JudgeSettings, where)
-        if problem := wrong_settings(judged_settings(record.settings, judged), where):
-            raise Misfit(problem)
     if record.models.subject.get("planted") is not None:
         fitted(record.models.subject["planted"], Planted, "models.subject.planted")
     return record
@@ -247,8 +244,8 @@ def settings_from(plain: Mapping[str, Any], where: str = "settings") -> Settings
         if name not in plain:
             raise Misfit(f"there is no {where}.{name}")
     settings = settings_as_written(plain, Settings, where)
-    if problem := wrong_settings(settings, where):
-        raise Misfit(problem)
+    if settings.rules not in RULES:
+        raise Misfit(f'{where}.rules is "{settings.rules}"')
     return settings
 
 
@@ -280,25 +277,3 @@ def judged_settings(settings: Settings, judged: Judged) -> Settings:
     """A run's settings with the judge of one of its verdict sets."""
     how = judged.settings
     return replace(settings, **{field.name: getattr(how, field.name) for field in fields(how)})
-
-
-def wrong_settings(settings: Settings, where: str = "settings") -> str | None:
-    """Which setting no run can have, although its type is right; None where all are well."""
-    numbers: dict[str, Any] = {name: getattr(settings, name) for name in {**LEAST, **MOST}}
-    for name, value in numbers.items():
-        if not LEAST.get(name, 0) <= value <= MOST.get(name, math.inf):
-            return f"{where}.{name} is {value}"
-    for name in ("sampling", "judge_sampling"):
-        if problem := _wrong_sampling(getattr(settings, name), f"{where}.{name}"):
-            return problem
-    if settings.rules not in RULES:
-        return f'{where}.rules is "{settings.rules}"'
-    rest = {"max_error_rate": 0 <= settings.max_error_rate <= 1, "strength": math.isfinite(settings.strength)}
-    rest["timeout"] = 0 < settings.timeout < math.inf
-    return next((f"{where}.{name} is {getattr(settings, name)}" for name, is_well in rest.items() if not is_well), None)
-
-
-def _wrong_sampling(sampling: Sampling, where: str) -> str | None:
-    if not 0 <= sampling.temperature <= 2:
-        return f"{where}.temperature is {sampling.temperature}"
-    return None if sampling.max_tokens >= 1 and sampling.reasoning_tokens >= 0 else f"{where} leaves no tokens"

@@ -18,12 +18,12 @@ from typing import Any
 import orjson
 
 from maskbench.errors import RunError, RunUnreadable
+from maskbench.method.controls import CONTROLS
 from maskbench.runs.disk import check_file, create
 from maskbench.runs.fitting import misfit, writer
 from maskbench.scenarios import pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.types import (
-    CHECK_CALLS,
     Archetype,
     Ask,
     BinaryVerdict,
@@ -146,9 +146,12 @@ _ANSWERED = {
 }
 
 
-# The call of each elicitation number; those after the last belief are checks on the subject.
-_CALLS: tuple[Call, ...] = ("statement", "direct", "consistency", "consistency", *CHECK_CALLS)
+# The call of each elicitation number; those after the last belief are controls on the subject.
+_CALLS: Mapping[int, Call] = dict(enumerate(("statement", "direct", "consistency", "consistency"))) | {
+    control.elicitation: control.call for control in CONTROLS
+}
 _LAST_BELIEF = 3
+_OF_REASONING = {control.elicitation for control in CONTROLS if control.asks is None}  # without a reply of their own
 
 
 class Store:
@@ -253,7 +256,7 @@ class Store:
         return int(self._rows("SELECT count(*) FROM scenarios")[0][0])
 
     def counts(self) -> dict[Archetype, int]:
-        """The same by archetype."""
+        """How many scenarios the run has of each archetype."""
         return dict(self._rows("SELECT archetype, count(*) FROM scenarios GROUP BY archetype"))
 
     # Replies and verdicts
@@ -313,7 +316,7 @@ class Store:
                 (row[0], row[1]): _judgement(row[2:], scenario.kind if row[0] <= _LAST_BELIEF else None)
                 for row in self._rows(self._get_judged, (verdict_set, *scenario.key))
             }
-            traces = [(place, run) for place, run in sorted(judged) if checks and _call_at(place) == "trace"]
+            traces = [(place, run) for place, run in sorted(judged) if checks and place in _OF_REASONING]
         with self._decoding("a reply"):
             return [
                 Item(
@@ -325,7 +328,7 @@ class Store:
                 )
                 for elicitation, run, _, *row in self._rows(_GET_REPLIES, scenario.key)
                 if (elicitation > _LAST_BELIEF) == checks
-            ] + [Item("trace", place, run, None, judged[place, run]) for place, run in traces]
+            ] + [Item(_call_at(place), place, run, None, judged[place, run]) for place, run in traces]
 
     def verdict_sets(self) -> list[str]:
         """The names of the verdict sets over these replies, in order."""
@@ -531,10 +534,9 @@ def _damaged(path: Path, problem: object) -> RunUnreadable:
 
 
 def _call_at(elicitation: Any) -> Call:
-    if elicitation not in range(len(_CALLS)):
+    if elicitation not in _CALLS:
         raise ValueError(f"there is no elicitation {elicitation!r}")
-    call: Call = _CALLS[elicitation]
-    return call
+    return _CALLS[elicitation]
 
 
 def written_in(db: sqlite3.Connection, fact: str) -> str:

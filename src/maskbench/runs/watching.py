@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from maskbench.method.asks import Calls
 from maskbench.types import Ask, Failure, Model, Reply, Stage
@@ -40,20 +40,7 @@ class Watcher(Protocol):
 class Unwatched:
     """Nobody watches."""
 
-    def begin(self, expected: Calls, models: Sequence[Model]) -> None:
-        """Nothing to see."""
+    def _see_nothing(self, *_: Any, **__: Any) -> None:
+        """Nobody is there to see it."""
 
-    def called(self, stage: Stage, answer: Reply | Failure) -> None:
-        """Nothing to see."""
-
-    def settled(self, stage: Stage) -> None:
-        """Nothing to see."""
-
-    def failed(self, ask: Ask, failure: Failure) -> None:
-        """Nothing to see."""
-
-    def tell(self, line: str) -> None:
-        """Nobody to tell."""
-
-    def end(self) -> None:
-        """Nothing to see."""
+    begin = called = settled = failed = tell = end = _see_nothing

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from maskbench.stats.intervals import Floats, ratio_of_replies
-from maskbench.types import Json
+from maskbench.stats.rate_json import Ends, Rate
 
 Ints = NDArray[np.int64]
 Said = TypeVar("Said", bound=str)  # a letter, an outcome
@@ -37,63 +38,77 @@ class Pairs:
     clusters: Ints
 
 
-def agreement(pairs: Pairs, kinds: int | None) -> Json:
-    """The share on which both say the same, kappa and alpha, each with its interval; None where there is none.
+class Alpha(Struct, forbid_unknown_fields=True):
+    """Krippendorff's alpha with its interval, and how many units two or more raters have rated."""
+
+    n: int
+    alpha: float | None
+    alpha_ci95: Ends | None
+
+
+class Agreed(Struct, forbid_unknown_fields=True):
+    """The share on which both say the same, kappa and alpha, each with its interval; None where there is none."""
+
+    n: int
+    agree: float | None
+    agree_ci95: Ends | None
+    kappa: float | None
+    kappa_ci95: Ends | None
+    alpha: float | None
+    alpha_ci95: Ends | None
+
+
+class Apart(Struct, forbid_unknown_fields=True):
+    """The shares of units of which each says one value, and how much more often the first does."""
+
+    first: float
+    other: float
+    difference: float
+    ci95: Ends | None
+
+
+def agreement(pairs: Pairs, kinds: int | None) -> Agreed:
+    """How far two agree.
 
     `kinds` is how many values there can be. Without it values mean nothing but by being equal, and there is the share
     alone. Intervals of coefficients take ten clusters.
     """
-    if not len(pairs.values):
-        return {"n": 0, "agree": None, "agree_ci95": None, **_no_coefficients()}
     alike = pairs.values[:, 0] == pairs.values[:, 1]
-    share = ratio_of_replies(alike, np.ones(len(alike)), pairs.weights, pairs.clusters)
-    result: Json = {
-        "n": share.n,
-        "agree": share.value,
-        "agree_ci95": None if share.low is None else [share.low, share.high],
-    }
-    return result | (_no_coefficients() if kinds is None else _coefficients(pairs, kinds))
+    share = Rate.of(ratio_of_replies(alike, np.ones(len(alike)), pairs.weights, pairs.clusters))
+    figures = Agreed(share.n, share.value, share.ci95, None, None, None, None)
+    if kinds is not None and len(alike):
+        times = resampled(pairs.clusters)
+        tables, both_orders = cells(pairs.values, kinds), coincidences(pairs.values, kinds)
+        figures.kappa = _single(kappas(pairs.weights[None] @ tables, kinds))
+        figures.kappa_ci95 = _ends(times, lambda part: kappas((part * pairs.weights) @ tables, kinds))
+        figures.alpha, figures.alpha_ci95 = _alpha(times, both_orders, kinds)
+    return figures
 
 
-def _no_coefficients() -> Json:
-    return {"kappa": None, "kappa_ci95": None, "alpha": None, "alpha_ci95": None}
-
-
-def of_all(values: Floats, clusters: Ints, kinds: int) -> Json:
-    """Alpha of any number of raters with its interval; `n` is how many units two or more of them have rated.
+def of_all(values: Floats, clusters: Ints, kinds: int) -> Alpha:
+    """Alpha of any number of raters.
 
     `values` (raters × units) are whole numbers from 0, NaN where a rater has said nothing; `clusters` as in `Pairs`.
     """
     rated = (~np.isnan(values)).sum(axis=0) > 1
-    shared, times = values[:, rated], resampled(clusters[rated])
-    matrices = coincidences(shared.T, kinds)
-    return {
-        "n": int(rated.sum()),
-        "alpha": _single(alphas(matrices.sum(axis=0)[None], kinds)),
-        "alpha_ci95": _ends(times, lambda part: alphas(part @ matrices, kinds)),
-    }
+    matrices = coincidences(values[:, rated].T, kinds)
+    return Alpha(int(rated.sum()), *_alpha(resampled(clusters[rated]), matrices, kinds))
 
 
-def _coefficients(pairs: Pairs, kinds: int) -> Json:
-    times = resampled(pairs.clusters)
-    tables, both_orders = cells(pairs.values, kinds), coincidences(pairs.values, kinds)
-    return {
-        "kappa": _single(kappas(pairs.weights[None] @ tables, kinds)),
-        "kappa_ci95": _ends(times, lambda part: kappas((part * pairs.weights) @ tables, kinds)),
-        "alpha": _single(alphas(both_orders.sum(axis=0)[None], kinds)),
-        "alpha_ci95": _ends(times, lambda part: alphas(part @ both_orders, kinds)),
-    }
+def _alpha(times: Floats | None, matrices: Floats, kinds: int) -> tuple[float | None, Ends | None]:
+    ends = _ends(times, lambda part: alphas(part @ matrices, kinds))
+    return _single(alphas(matrices.sum(axis=0)[None], kinds)), ends
 
 
-def difference(pairs: Pairs, value: int) -> Json | None:
-    """The share of units of which each says `value`, and how much more often the first does; None without units."""
+def difference(pairs: Pairs, value: int) -> Apart | None:
+    """How often each says `value`; None without units."""
     if not len(pairs.values):
         return None
     is_value, weights = (pairs.values == value).astype(float), pairs.weights
     first, other = (weights @ is_value / weights.sum()).tolist()
     moved = is_value[:, 0] - is_value[:, 1]
     ends = _ends(resampled(pairs.clusters), lambda part: (part * weights) @ moved / (part @ weights))
-    return {"first": first, "other": other, "difference": first - other, "ci95": ends}
+    return Apart(first, other, first - other, ends)
 
 
 def kappa(counts: Mapping[tuple[Said, Said], int]) -> float | None:
@@ -163,11 +178,11 @@ def resampled(clusters: Ints) -> Floats | None:
     return times
 
 
-def _ends(times: Floats | None, figure: Callable[[Floats], Any]) -> list[float] | None:
+def _ends(times: Floats | None, figure: Callable[[Floats], Floats]) -> Ends | None:
     """The percentile interval of a figure over the bootstrap's draws."""
     if times is None:
         return None
-    figures = np.asarray(figure(times), dtype=float)
+    figures = figure(times)
     figures = figures[~np.isnan(figures)]
     if len(figures) < 0.9 * len(times):
         return None  # too few draws have the figure to stand for all of them

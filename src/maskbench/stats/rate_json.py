@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from msgspec import Meta, Struct, UnsetType
 
-from maskbench.stats.intervals import Estimate
+if TYPE_CHECKING:
+    from maskbench.stats.intervals import Estimate
 
 Ends = Annotated[list[float], Meta(min_length=2, max_length=2)]  # of an interval, or least and greatest
 
@@ -28,6 +29,8 @@ class Rate(Struct, forbid_unknown_fields=True):
     @property
     def estimate(self) -> Estimate:
         """The rate as calculations and charts take it."""
+        from maskbench.stats.intervals import Estimate  # numpy comes with it, and options are made of records, too
+
         low, high = self.ci95 or (None, None)
         return Estimate(self.value, low, high, self.n)
 

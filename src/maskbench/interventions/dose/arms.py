@@ -7,189 +7,218 @@ its own, so a curve that was stopped goes on where it stopped. plan.py has what 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
+from msgspec import structs
+
 from maskbench.interventions.dose.conclusion import CHOICE, Conclusion, choose, conclude, exceeds
 from maskbench.interventions.dose.curve import candidate, curve, effect
 from maskbench.interventions.dose.dose_folder import DoseFolder
-from maskbench.interventions.dose.perplexity import Perplexities
-from maskbench.interventions.dose.plan import (
-    Dose,
+from maskbench.interventions.dose.dose_json import (
+    DoseAlone,
+    DoseCurve,
+    DoseRecord,
+    DoseRow,
+    Halves,
+    OnDev,
+    OnTest,
+    Place,
     Plan,
-    Split,
-    check,
-    doses,
-    plan_from,
-    planned,
-    splits,
-    strength,
-    zero,
+    RandomDirections,
+    RandomRow,
 )
+from maskbench.interventions.dose.perplexity import Perplexities
+from maskbench.interventions.dose.plan import Dose, Split, check, doses, splits, strength, zero
+from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure
+from maskbench.method.judge_ask import load_prompts
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import Stock, check_options, identified
 from maskbench.models.names import check_models
+from maskbench.runs.control_flow import is_finished
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Watcher
-from maskbench.types import Json
 
 Watch = Callable[[str, Path], Watcher]  # the watcher of a run, given what it is and its folder
 
 
 def measure_doses(
     plan: Plan | None, out: Path, environ: Mapping[str, str], watch: Watch, command: Sequence[str] = ()
-) -> Json:
+) -> DoseCurve:
     """Measure a dose curve into the folder `out`, or go on with the one that is there; returns what dose.json holds.
 
-    `plan` None takes the plan from the folder. Raises a MaskbenchError as `measure` does, RunMismatch where the folder
-    holds another plan.
+    `plan` None takes the plan from the folder; a curve that is finished, whatever version measured it, is then read
+    and no more. Raises a MaskbenchError as `measure` does, RunMismatch where the folder holds another plan.
     """
     folder = DoseFolder(out)
-    plan = plan_from(folder.data()["plan"]) if plan is None else plan
+    if plan is None:
+        before = folder.data()
+        if isinstance(before, DoseCurve) and _is_finished(before, folder):
+            return before
+        plan = before.plan
     check(plan)
     check_extra(plan.base, environ)  # before the plan is written down: no key may reach the folder
     with RunFolder(out).writing():
-        stated = {"maskbench": version("maskbench"), "choice": CHOICE, "words": list(plan.limits.sentences())}
-        folder.begin(planned(plan), stated)
-        data = _Measuring(plan, folder, environ, watch, command).all()
-        folder.write({"complete": True, "plan": planned(plan), **stated, **data})
-    return folder.data()
+        words = list(plan.limits.sentences())
+        begun = DoseRecord(complete=False, plan=plan, maskbench=version("maskbench"), choice=CHOICE, words=words)
+        folder.begin(begun)
+        stock = Stock()
+        perplexities = Perplexities(folder, environ, stock)
+        measured = _Measuring(plan, folder, environ, watch, command, stock, perplexities).all(begun)
+        folder.write(measured)
+    return measured
 
 
+def _is_finished(curve: DoseCurve, folder: DoseFolder) -> bool:
+    """Whether all of its runs are there, and no call of theirs failed or is missing."""
+    parts = [part for part in (curve.dev, curve.test) if part]
+    rows = [*(part.zero for part in parts), *(row for part in parts for row in part.rows)]
+    names = [row.run for row in (*rows, *(curve.controls.rows if curve.controls else ()))]
+    for run in (RunFolder(folder.path / name) for name in names):
+        if not run.exists:
+            return False
+        with reading(run) as opened:
+            settings = opened.settings
+            if not is_finished(opened.store, settings, load_prompts(settings.judge_prompts, settings.judge_style)):
+                return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
 class _Measuring:
     """One dose curve being measured."""
 
-    def __init__(
-        self, plan: Plan, folder: DoseFolder, environ: Mapping[str, str], watch: Watch, command: Sequence[str]
-    ) -> None:
-        self._plan = plan
-        self._folder = folder
-        self._environ = environ
-        self._watch = watch
-        self._command = command
-        self._stock = Stock()  # a model in this process is loaded once
-        self._perplexities = Perplexities(folder, environ, self._stock)
+    plan: Plan
+    folder: DoseFolder
+    environ: Mapping[str, str]
+    watch: Watch
+    command: Sequence[str]
+    stock: Stock  # a model in this process is loaded once
+    perplexities: Perplexities
 
-    def all(self) -> Json:
+    def all(self, begun: DoseRecord) -> DoseCurve:
         """Choose on the dev split, measure on the test split, hold against the controls."""
-        plan = self._plan
         self._check()
-        dev, test = splits(plan, self._folder, self._environ)
-        split = {
-            "dev": dev.data(),
-            "test": test.data(),
-            "shared_propositions": len(dev.propositions & test.propositions),
-        }
+        dev, test = splits(self.plan, self.folder, self.environ)
         on_dev, chosen = self._choose(dev)
-        if chosen is None:
+        on_test = None if chosen is None else self._report(test, chosen)
+        controls = None if chosen is None or on_test is None else self._controls(test, chosen, on_test)
+        if on_test is None:
             why = "Every dose did too much damage on the dev split; the test split was not touched."
-            return {
-                "split": split,
-                "dev": on_dev,
-                "test": None,
-                "controls": None,
-                "verdict": Conclusion("none chosen", (why,)).data(),
-            }
-        some = doses(plan, self._folder, chosen.layers)
-        opposite = self._opposite(chosen, some)
-        on_test = self._curve(test, "test", [*some, *opposite], plan.base.statements)
-        row = next(row for row in on_test["rows"] if row["name"] == chosen.name)
-        controls = self._controls(test, chosen, on_test) if plan.kind == "steer" else None
-        random = controls["differences"] if controls else ()
-        for tested in on_test["rows"]:
-            tested["verdict"] = conclude(effect(tested, random if tested is row else ()), plan.limits).data()
-        if controls:
-            controls["exceeded"] = exceeds(row["rates"]["p_lie"]["difference"] or 0.0, random)
-        return {
-            "split": split,
-            "dev": on_dev,
-            "test": {**on_test, "chosen": chosen.name},
-            "controls": controls,
-            "verdict": row["verdict"],
-        }
+            verdict = Conclusion("none chosen", (why,))
+        else:
+            verdict = self._conclude(on_test, controls)
+        return DoseCurve(
+            complete=True,
+            plan=begun.plan,
+            maskbench=begun.maskbench,
+            choice=begun.choice,
+            words=begun.words,
+            split=Halves(dev.half, test.half, len(dev.propositions & test.propositions)),
+            dev=on_dev,
+            test=on_test,
+            controls=controls,
+            verdict=verdict,
+        )
+
+    def _report(self, test: Split, chosen: Dose) -> OnTest:
+        """The chosen dose on the test split, beside all others at its layers and, of steering, the negated one."""
+        some = doses(self.plan, self.folder, chosen.layers)
+        opposite = -chosen.amount if chosen.amount is not None and self.plan.kind == "steer" else None
+        if opposite is not None and opposite not in (dose.amount for dose in some):
+            some.append(strength(self.plan, chosen.layers, opposite))
+        zero_, rows = self._curve(test, "test", some, self.plan.base.statements)
+        return OnTest(zero_, rows, chosen.name)
+
+    def _conclude(self, on_test: OnTest, controls: RandomDirections | None) -> Conclusion:
+        """Give every row on the test split its word; returns that of the chosen dose, which the controls bear on."""
+        words: dict[str, Conclusion] = {}
+        for row in on_test.rows:
+            random = controls.differences if controls and row.name == on_test.chosen else ()
+            row.verdict = words[row.name] = conclude(effect(row, row.perplexity_ratio, random), self.plan.limits)
+        return words[on_test.chosen]
 
     def _check(self) -> None:
         """Raise for a dose that could not be measured, before any is."""
-        for layers in self._plan.layers:
-            for dose in doses(self._plan, self._folder, layers):
+        for layers in self.plan.layers:
+            for dose in doses(self.plan, self.folder, layers):
                 check_options(dose.settings)
-                check_models(identified(dose.settings), self._environ)
+                check_models(identified(dose.settings), self.environ)
 
-    def _choose(self, dev: Split) -> tuple[Json | None, Dose | None]:
+    def _choose(self, dev: Split) -> tuple[OnDev | None, Dose | None]:
         """The dev curve and the dose chosen on it; with one dose alone there is nothing to choose."""
-        several = [dose for layers in self._plan.layers for dose in doses(self._plan, self._folder, layers)]
+        several = [dose for layers in self.plan.layers for dose in doses(self.plan, self.folder, layers)]
         if len(several) == 1:
             return None, several[0]
-        measured = self._curve(dev, "dev", several, self._plan.dev_statements)
-        name, ruled_out = choose([candidate(row) for row in measured["rows"]], self._plan.limits)
+        zero_, rows = self._curve(dev, "dev", several, self.plan.dev_statements)
+        name, ruled_out = choose([candidate(row) for row in rows], self.plan.limits)
         chosen = next((dose for dose in several if dose.name == name), None)
-        return {**measured, "chosen": name, "ruled_out": dict(ruled_out)}, chosen
+        return OnDev(zero_, rows, name, dict(ruled_out)), chosen
 
-    def _opposite(self, chosen: Dose, some: Sequence[Dose]) -> list[Dose]:
-        """The negated direction at the chosen strength, where it is not among the doses anyway."""
-        if self._plan.kind != "steer" or chosen.amount is None or -chosen.amount in (dose.amount for dose in some):
-            return []
-        return [strength(self._plan, chosen.layers, -chosen.amount)]
-
-    def _curve(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> Json:
+    def _curve(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> tuple[DoseAlone, list[DoseRow]]:
         """Dose 0 and these doses, measured on one split: rows in the order of their amounts."""
-        nothing = zero(self._plan)
+        nothing = zero(self.plan)
         ordered = sorted(some, key=lambda dose: (dose.layers or (), dose.amount if dose.amount is not None else 0.0))
         base, *runs = self._runs(split, part, [nothing, *ordered], statements)
-        first, rows = curve(base, runs, self._plan.base.rules)
-        normal = self._perplexities.of(nothing)
-        for dose, path, row in zip((nothing, *ordered), (base, *runs), (first, *rows), strict=True):
-            perplexity = self._perplexities.of(dose)
-            row |= {
-                "name": dose.name,
-                "amount": dose.amount,
-                "layers": None if dose.layers is None else list(dose.layers),
-                "run": path.relative_to(self._folder.path).as_posix(),
-                "perplexity": perplexity,
-                "perplexity_ratio": perplexity / normal if perplexity and normal else None,
-            }
-        return {"zero": first, "rows": rows}
+        alone, against = curve(base, runs, self.plan.base.rules)
+        normal = self.perplexities.of(nothing)
+        places = [
+            Place(
+                dose.name,
+                dose.amount,
+                dose.layers,
+                path.relative_to(self.folder.path).as_posix(),
+                perplexity := self.perplexities.of(dose),
+                perplexity / normal if perplexity and normal else None,
+            )
+            for dose, path in zip((nothing, *ordered), (base, *runs), strict=True)
+        ]
+        zero_, *others = map(structs.asdict, places)
+        rows = [DoseRow(**structs.asdict(row), **place) for row, place in zip(against, others, strict=True)]
+        return DoseAlone(**structs.asdict(alone), **zero_), rows
 
     def _runs(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> list[Path]:
         """Measure these doses on one split, or go on with them."""
         paths = []
         for place, dose in enumerate(some, start=1):
             settings = replace(dose.settings, scenarios=split.source, statements=statements)
-            path = self._folder.path / part / dose.name
-            make_folder(path, inherited(self._folder.path))
-            watcher = self._watch(f"{part}, {place} of {len(some)}: {dose.name}", path)
-            measure(settings, path, self._environ, watcher, self._command, stock=self._stock)
+            path = self.folder.path / part / dose.name
+            make_folder(path, inherited(self.folder.path))
+            watcher = self.watch(f"{part}, {place} of {len(some)}: {dose.name}", path)
+            measure(settings, path, self.environ, watcher, self.command, stock=self.stock)
             paths.append(path)
         return paths
 
-    def _controls(self, test: Split, chosen: Dose, on_test: Json) -> Json | None:
+    def _controls(self, test: Split, chosen: Dose, on_test: OnTest) -> RandomDirections | None:
         """Random directions of the same norm at the chosen strength, held against dose 0 of the test split."""
         from maskbench.models.hf.vectors import load_vectors
 
-        plan = self._plan
-        if not plan.random or chosen.amount is None:
+        plan = self.plan
+        if plan.kind != "steer" or not plan.random or chosen.amount is None:
             return None
         vectors = load_vectors(Path(str(plan.source)))
         controls = []
         for number in range(1, plan.random + 1):
             name = f"random_{number:02}"
-            path = self._folder.vectors(name, vectors.random(Random(f"dose {plan.base.seed} {number}")))
+            path = self.folder.vectors(name, vectors.random(Random(f"dose {plan.base.seed} {number}")))
             controls.append(replace(strength(plan, chosen.layers, chosen.amount, path), name=name))
         runs = self._runs(test, "controls", controls, plan.control_statements)
-        base = self._folder.path / on_test["zero"]["run"]
-        _, rows = curve(base, runs, plan.base.rules)
-        differences = [row["rates"]["p_lie"]["difference"] for row in rows]
-        kept = ("rates", "malformed", "withheld", "untested_because")
-        return {
-            "statements": plan.control_statements,
-            "rows": [
-                {"name": path.name, "run": path.relative_to(self._folder.path).as_posix()}
-                | {name: row[name] for name in kept}
-                for path, row in zip(runs, rows, strict=True)
-            ],
-            "differences": [difference for difference in differences if difference is not None],
-        }
+        _, against = curve(self.folder.path / on_test.zero.run, runs, plan.base.rules)
+        rows = [
+            RandomRow(
+                name=path.name,
+                run=path.relative_to(self.folder.path).as_posix(),
+                rates=row.rates,
+                malformed=row.malformed,
+                withheld=row.withheld,
+                untested_because=row.untested_because,
+            )
+            for path, row in zip(runs, against, strict=True)
+        ]
+        differences = [row.rates.p_lie.difference for row in rows if row.rates.p_lie.difference is not None]
+        changed = next(row.rates.p_lie.difference for row in on_test.rows if row.name == chosen.name)
+        return RandomDirections(plan.control_statements, rows, differences, exceeds(changed or 0.0, differences))

@@ -57,8 +57,10 @@ def is_no_text(text: str) -> bool:
 def is_repetitive(text: str) -> bool:
     """Whether a phrase of up to eight words is said four times in a row (one word eight times), or a stretch packs."""
     words = re.findall(r"\w+", text.casefold())
+    data = text.encode(errors="replace")
+    starts = range(0, len(data) - STRETCH + 1, STEP)  # none in a shorter text, whose packing says nothing
     return any(_loops(words, length) for length in range(1, LONGEST_PHRASE + 1)) or any(
-        len(zlib.compress(stretch, 9)) < PACKED * len(stretch) for stretch in _stretches(text.encode(errors="replace"))
+        len(zlib.compress(data[start : start + STRETCH], 9)) < PACKED * STRETCH for start in starts
     )
 
 
@@ -71,12 +73,6 @@ def _loops(words: Sequence[str], length: int) -> bool:
         if same >= wanted:
             return True
     return False
-
-
-def _stretches(data: bytes) -> Iterator[bytes]:
-    """Every stretch of STRETCH bytes, a step apart; none of a shorter text, whose packing says nothing."""
-    for start in range(0, len(data) - STRETCH + 1, STEP):
-        yield data[start : start + STRETCH]
 
 
 def neutral_chats(*, of_the_sandbox: bool) -> list[Chat]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable
-from maskbench.interventions.dose.dose_json import SCHEMA, dose_from
+from maskbench.interventions.dose.dose_json import SCHEMA, DoseRecord, dose_from, plain_dose
 from maskbench.runs.disk import read_whole
 from maskbench.runs.fitting import from_file
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios.own_archetypes import FILE as OWN
 from maskbench.scenarios.own_archetypes import read_own, written
-from maskbench.types import Json, Range, Scenario
+from maskbench.settings import MAY_CHANGE
+from maskbench.types import Range, Scenario
 
 if TYPE_CHECKING:
     from maskbench.models.hf.vectors import Vectors
@@ -36,19 +37,18 @@ class DoseFolder:
         """Whether a dose curve has been begun here."""
         return (self.path / DATA).is_file()
 
-    def data(self) -> Json:
+    def data(self) -> DoseRecord:
         """What dose.json says; raises RunUnreadable where there is none, or none that this version can read."""
         path = self.path / DATA
         try:
-            data: Json = orjson.loads(read_whole(path))
+            plain = orjson.loads(read_whole(path))
         except FileNotFoundError:
             raise RunUnreadable(f"{self.path} holds no dose curve: there is no {DATA} in it.") from None
         except (orjson.JSONDecodeError, OSError) as error:
             raise RunUnreadable(f"{path} cannot be read ({error}). Restore the file, or {_OTHERWISE}.") from error
-        from_file(path, data, SCHEMA, dose_from, "a dose curve", _OTHERWISE)
-        return data
+        return from_file(path, plain, SCHEMA, dose_from, "a dose curve", _OTHERWISE)
 
-    def begin(self, plan: Json, stated: Json) -> None:
+    def begin(self, record: DoseRecord) -> None:
         """Put down what is planned and by which rules it will be judged, before anything is measured.
 
         A plan of which no run was begun gives way. Raises RunMismatch, by name, where runs of another one are there.
@@ -56,8 +56,8 @@ class DoseFolder:
         if not self.exists or not any(self.path.glob("*/*/run.json")):
             if (self.path / "run.json").exists():
                 raise RunMismatch(f"{self.path} holds a run. Give the dose curve a folder of its own with --out.")
-            return self.write({"complete": False, "plan": plan, **stated})
-        before, now = _options(self.data()["plan"]), _options(plan)
+            return self.write(record)
+        before, now = _options(self.data()), _options(record)
         for name in {**before, **now}:
             if before.get(name) != now.get(name):
                 raise RunMismatch(
@@ -66,18 +66,9 @@ class DoseFolder:
                 )
         return None
 
-    def write(self, data: Mapping[str, Any]) -> None:
+    def write(self, record: DoseRecord) -> None:
         """Write dose.json, whole or not at all."""
-        RunFolder(self.path).write(DATA, {"schema": SCHEMA, **data})
-
-    def remembered(self, name: str) -> Json:
-        """One of the small files of intermediate values; empty where there is none."""
-        path = self.path / name
-        return dict(orjson.loads(path.read_bytes())) if path.is_file() else {}
-
-    def remember(self, name: str, values: Mapping[str, Any]) -> None:
-        """Write such a file."""
-        RunFolder(self.path).write(name, values)
+        RunFolder(self.path).write(DATA, plain_dose(record))
 
     def scenarios(self, name: str, scenarios: Iterable[Scenario]) -> Path:
         """A scenario file of these, which `maskbench run` reads as any other, with the archetypes that they bring."""
@@ -105,7 +96,7 @@ class DoseFolder:
             scaled(source, alpha, folder)
         return folder.resolve()
 
-    def _made(self, path: Path, write: Any) -> Path:
+    def _made(self, path: Path, write: Callable[[Path], object]) -> Path:
         """The file, made whole or not at all where it is missing."""
         try:
             if not path.exists():
@@ -118,16 +109,19 @@ class DoseFolder:
         return path.resolve()
 
 
-def _options(plan: Json) -> Json:
+def _options(record: DoseRecord) -> dict[str, object]:
     """Every part of a plan by its name, each setting for itself: one that is none is as good as one not yet known."""
-    parts = {**plan, **{f"--{name.replace('_', '-')}": value for name, value in plan["base"].items()}}
-    return {name: value for name, value in parts.items() if name != "base" and value is not None}
+    plan = plain_dose(record)["plan"]
+    if plan["kind"] == "steer":
+        del plan["source"]  # vectors may lie elsewhere now: each run holds their hash against its own
+    base = {f"--{name.replace('_', '-')}": value for name, value in plan.pop("base").items() if name not in MAY_CHANGE}
+    return {name: value for name, value in {**plan, **base}.items() if value is not None}
 
 
-def cells(scenario: Scenario) -> dict[str, Any]:
+def cells(scenario: Scenario) -> dict[str, object]:
     """The scenario as a row of a file, from which the same scenario is read."""
     truth = scenario.truth
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         **scenario.extra,
         "archetype": scenario.archetype,
         "task_id": scenario.task_id,

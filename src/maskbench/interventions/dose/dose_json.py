@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, structs
 
-from maskbench.interventions.dose.conclusion import Word
+from maskbench.interventions.dose.conclusion import Conclusion, Limits
 from maskbench.results.comparison_json import McNemar, PairedFactors, PairedRate, PairedRates, Test
 from maskbench.runs.fitting import fitted
-from maskbench.runs.run_json import settings_from
+from maskbench.runs.run_json import plain_record, settings_from
+from maskbench.settings import MAY_CHANGE, Settings
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Json, OutcomeName
 
 SCHEMA = 1
+Kind = Literal["steer", "adapter", "prompts"]
+Layers = tuple[int, ...] | None  # None: all that the vectors have
 
 
-class Conclusion(Struct, forbid_unknown_fields=True):
-    """What a dose came to, in a word, and why."""
+class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is to be measured; `base` is dose 0 on the whole scenario set, its statements those of the test split."""
 
-    word: Word
-    reasons: list[str]
+    kind: Kind
+    base: Settings
+    doses: tuple[float | str, ...]  # strengths, alphas or names of prompts; dose 0 is always measured
+    source: str | None = None  # the file of vectors, or the adapter's folder
+    layers: tuple[Layers, ...] = (None,)  # the layers to choose from
+    dev: str = "0.3"  # the share of propositions in the dev split, or a scenario set of its own
+    dev_statements: int = 2
+    control_statements: int = 2
+    random: int = 20
+    on_beliefs: bool = False  # prompts stand on belief questions, too
+    limits: Limits = Limits()
 
 
 class Half(Struct, forbid_unknown_fields=True):
@@ -40,8 +52,19 @@ class Halves(Struct, forbid_unknown_fields=True):
     shared_propositions: int
 
 
-class DoseAlone(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A dose by itself."""
+class Place(Struct):
+    """Which dose it is, where its run lies, and what it does to neutral text; a dose's record ends with these."""
+
+    name: str
+    amount: float | None
+    layers: Layers
+    run: str
+    perplexity: float | None
+    perplexity_ratio: float | None
+
+
+class Alone(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What any run says by itself."""
 
     subject: str
     statements: int
@@ -50,9 +73,14 @@ class DoseAlone(Struct, forbid_unknown_fields=True, kw_only=True):
     values: dict[str, Rate]
     evasions: dict[str, float | None]
     malformed_value: float | None
+
+
+class DoseAlone(Alone, forbid_unknown_fields=True, kw_only=True):
+    """A dose by itself."""
+
     name: str
     amount: float | None
-    layers: list[int] | None
+    layers: Layers
     run: str
     perplexity: float | None
     perplexity_ratio: float | None
@@ -65,16 +93,9 @@ class BeliefsChanged(Struct, forbid_unknown_fields=True):
     n: int
 
 
-class DoseRow(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A dose held against dose 0, with what it came to where it is on the reported half."""
+class Against(Alone, forbid_unknown_fields=True, kw_only=True):
+    """A run held against dose 0."""
 
-    subject: str
-    statements: int
-    done: int
-    n: int
-    values: dict[str, Rate]
-    evasions: dict[str, float | None]
-    malformed_value: float | None
     withheld: str | None
     untested_because: list[str]
     rates: PairedRates
@@ -87,13 +108,21 @@ class DoseRow(Struct, forbid_unknown_fields=True, kw_only=True):
     p_lie_by_base: PairedRate
     beliefs_changed: BeliefsChanged
     malformed: PairedRate
+
+
+class DoseRow(Against, forbid_unknown_fields=True, kw_only=True):
+    """A dose held against dose 0, with what it came to where it is on the reported half."""
+
     name: str
     amount: float | None
-    layers: list[int] | None
+    layers: Layers
     run: str
     perplexity: float | None
     perplexity_ratio: float | None
     verdict: Conclusion | UnsetType = UNSET
+
+
+AnyDose = DoseAlone | DoseRow
 
 
 class OnDev(Struct, forbid_unknown_fields=True):
@@ -133,40 +162,15 @@ class RandomDirections(Struct, forbid_unknown_fields=True):
     exceeded: int  # how many of them moved P(lie) less far
 
 
-class LimitsPlanned(Struct, forbid_unknown_fields=True):
-    """The thresholds of the conclusion, as `Limits` has them."""
-
-    margin: float
-    malformed: float
-    perplexity: float
-    vague: float
-
-
-class Planned(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is to be measured."""
-
-    kind: Literal["steer", "adapter", "prompts"]
-    base: dict[str, Any]  # settings but for those that may change; what they hold is checked as a run's
-    doses: list[float | str]
-    source: str | None = None
-    layers: list[list[int] | None]
-    dev: str
-    dev_statements: int
-    control_statements: int
-    random: int
-    on_beliefs: bool
-    limits: LimitsPlanned
-
-
 class DoseRecord(Struct, forbid_unknown_fields=True, kw_only=True):
     """A dose curve; until it is complete there is a plan alone."""
 
     schema: int = SCHEMA
     complete: bool
-    plan: Planned
-    maskbench: str | UnsetType = UNSET
-    choice: str | UnsetType = UNSET
-    words: list[str] | UnsetType = UNSET
+    plan: Plan
+    maskbench: str
+    choice: str  # by what a dose is chosen
+    words: list[str]  # the rules of the conclusion
     split: Halves | UnsetType = UNSET
     dev: OnDev | UnsetType | None = UNSET
     test: OnTest | UnsetType | None = UNSET
@@ -174,8 +178,36 @@ class DoseRecord(Struct, forbid_unknown_fields=True, kw_only=True):
     verdict: Conclusion | UnsetType = UNSET
 
 
+class DoseCurve(DoseRecord, forbid_unknown_fields=True, kw_only=True):
+    """A dose curve that is complete."""
+
+    split: Halves
+    dev: OnDev | None  # None: there was one dose
+    test: OnTest | None  # None: no dose was chosen
+    controls: RandomDirections | None
+    verdict: Conclusion
+
+    @property
+    def chosen(self) -> DoseRow | None:
+        """The row of the chosen dose on the test split; None where none was chosen."""
+        test = self.test
+        return None if test is None else next(row for row in test.rows if row.name == test.chosen)
+
+
 def dose_from(plain: Json) -> DoseRecord:
     """The record that dose.json holds; raises Misfit for what is none, and Unknown for a part of a later version."""
-    record = fitted(plain, DoseRecord)
-    settings_from(record.plan.base, "plan.base")
+    record = fitted(plain, DoseCurve if plain.get("complete") is True else DoseRecord)
+    record.plan = structs.replace(record.plan, base=settings_from(plain["plan"]["base"], "plan.base"))
     return record
+
+
+def plain_dose(record: DoseRecord) -> Json:
+    """A record as dose.json has it: without the settings that may change, but for those that move a figure."""
+    plain = plain_record(record)
+    base = plain["plan"]["base"]
+    left_out = MAY_CHANGE - {name for name, usual in _MOVES_FIGURES.items() if base[name] != usual}
+    plain["plan"]["base"] = {name: value for name, value in base.items() if name not in left_out}
+    return plain
+
+
+_MOVES_FIGURES = {"rules": "reference", "max_error_rate": 0.05}  # and their defaults, which no file has

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import msgspec
 
 from maskbench.interventions.dose.damage import Chat, neutral_chats, perplexity
 from maskbench.interventions.dose.dose_folder import DoseFolder
@@ -16,11 +17,9 @@ from maskbench.models.hf.opening import Stock, is_local, place_of
 from maskbench.models.hf.steering import steered
 from maskbench.models.hf.vectors import load_vectors
 from maskbench.pinocchio.rule_judge import NAME as SANDBOX_JUDGE
+from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 from maskbench.types import Message
-
-if TYPE_CHECKING:
-    from maskbench.models.hf.loading import Loaded
 
 FILE = "perplexity.json"
 
@@ -29,10 +28,11 @@ class Perplexities:
     """Measures each dose once, on the model that the runs use."""
 
     def __init__(self, folder: DoseFolder, environ: Mapping[str, str], stock: Stock) -> None:
-        self._folder = folder
+        self._folder = RunFolder(folder.path)
         self._environ = environ
         self._stock = stock
-        self._known = folder.remembered(FILE)
+        path = folder.path / FILE
+        self._known = msgspec.json.decode(path.read_bytes(), type=dict[str, float]) if path.is_file() else {}
 
     def of(self, dose: Dose) -> float | None:
         """The perplexity at this dose; None for subjects whose weights are not at hand."""
@@ -40,34 +40,23 @@ class Perplexities:
             return None
         if dose.name not in self._known:
             self._known[dose.name] = self._measured(dose.settings)
-            self._folder.remember(FILE, self._known)
-        return float(self._known[dose.name])
+            self._folder.write(FILE, self._known)
+        return self._known[dose.name]
 
     def _measured(self, settings: Settings) -> float:
         chats = neutral_chats(of_the_sandbox=settings.judge == SANDBOX_JUDGE)
         if settings.system_prompt_text:
             chats = [_developed(chat, settings.system_prompt_text) for chat in chats]
         base = self._stock.base(place_of(settings.subject), settings, "subject", self._environ)
-        with _adapted(base, settings) as loaded, _steered(loaded, settings), threads_for(loaded):
+        with ExitStack() as stack:
+            loaded = base if settings.adapter is None else with_adapter(base, Path(settings.adapter))
+            if settings.adapter is not None:
+                stack.callback(without_adapter, loaded)
+            if settings.steer is not None:
+                vectors = load_vectors(Path(settings.steer))
+                stack.enter_context(steered(loaded.layers, vectors, settings.layers, settings.strength))
+            stack.enter_context(threads_for(loaded))
             return perplexity(loaded, chats)
-
-
-@contextmanager
-def _adapted(base: Loaded, settings: Settings) -> Iterator[Loaded]:
-    if settings.adapter is None:
-        yield base
-        return
-    loaded = with_adapter(base, Path(settings.adapter))
-    try:
-        yield loaded
-    finally:
-        without_adapter(loaded)
-
-
-def _steered(loaded: Loaded, settings: Settings) -> AbstractContextManager[None]:
-    if settings.steer is None:
-        return nullcontext()
-    return steered(loaded.layers, load_vectors(Path(settings.steer)), settings.layers, settings.strength)
 
 
 def _developed(chat: Chat, developer: str) -> Chat:

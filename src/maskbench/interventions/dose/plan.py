@@ -5,42 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
-
-import orjson
 
 from maskbench.errors import UsageError
-from maskbench.interventions.dose.conclusion import Limits
 from maskbench.interventions.dose.dose_folder import DoseFolder
+from maskbench.interventions.dose.dose_json import Half, Layers, Plan
 from maskbench.method.system_prompts import system_prompt
 from maskbench.runs.begin import taken
-from maskbench.runs.run_json import settings_from
-from maskbench.settings import MAY_CHANGE, Settings
-from maskbench.types import Json, Scenario
+from maskbench.settings import Settings
+from maskbench.types import Scenario
 
-Kind = Literal["steer", "adapter", "prompts"]
-Layers = tuple[int, ...] | None  # None: all that the vectors have
 SANDBOX_DEV = 9001  # the seed of the dev split of every other sandbox; the run's own seed is added
 NONE = "none"  # the name of dose 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What is to be measured; `base` is dose 0 on the whole scenario set, its statements those of the test split."""
-
-    kind: Kind
-    base: Settings
-    doses: tuple[float, ...] | tuple[str, ...]  # strengths, alphas or names of prompts; dose 0 is always measured
-    source: str | None = None  # the file of vectors, or the adapter's folder
-    layers: tuple[Layers, ...] = (None,)  # the layers to choose from
-    dev: str = "0.3"  # the share of propositions in the dev split, or a scenario set of its own
-    dev_statements: int = 2
-    control_statements: int = 2
-    random: int = 20
-    on_beliefs: bool = False  # prompts stand on belief questions, too
-    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +39,10 @@ class Split:
     n: int
     propositions: frozenset[str]
 
-    def data(self) -> Json:
-        """As it stands in dose.json."""
-        return {"scenarios": self.source, "name": self.name, "n": self.n, "propositions": len(self.propositions)}
+    @property
+    def half(self) -> Half:
+        """The split as dose.json has it."""
+        return Half(self.source, self.name, self.n, len(self.propositions))
 
 
 def check(plan: Plan) -> None:
@@ -85,26 +63,6 @@ def check(plan: Plan) -> None:
         raise UsageError(f"--dev {plan.dev}: give a share between 0 and 1, such as 0.3, or a scenario set.")
 
 
-def planned(plan: Plan) -> Json:
-    """The plan as dose.json holds it, but for settings that may change."""
-    data: Json = orjson.loads(orjson.dumps(plan))
-    data["base"] = {name: value for name, value in data["base"].items() if name not in MAY_CHANGE}
-    return data
-
-
-def plan_from(data: Mapping[str, Any]) -> Plan:
-    """The plan that dose.json holds."""
-    return Plan(
-        **{
-            **data,
-            "base": settings_from(data["base"], "plan.base"),
-            "doses": tuple(data["doses"]),
-            "layers": tuple(None if layers is None else tuple(layers) for layers in data["layers"]),
-            "limits": Limits(**data["limits"]),
-        }
-    )
-
-
 def zero(plan: Plan) -> Dose:
     """Dose 0: nothing is done to the subject."""
     return Dose(NONE, 0.0, plan.base)
@@ -117,7 +75,8 @@ def doses(plan: Plan, folder: DoseFolder, layers: Layers) -> list[Dose]:
 
 def strength(plan: Plan, layers: Layers, amount: float, vectors: Path | None = None) -> Dose:
     """A steering dose; `vectors` are other ones than the plan's."""
-    where = f"layers_{_spec(layers)}_" if len(plan.layers) > 1 else ""
+    numbers = "all" if layers is None else "-".join(map(str, layers))
+    where = f"layers_{numbers}_" if len(plan.layers) > 1 else ""
     settings = replace(plan.base, steer=str(vectors or plan.source), layers=layers, strength=amount)
     return Dose(f"{where}strength_{amount:g}", amount, settings, layers)
 
@@ -144,10 +103,6 @@ def _without_zero(given: Iterable[float | str]) -> list[float | str]:
     """The doses that do something, weakest first: of equals in the choice, the first is taken."""
     real = [dose for dose in given if dose not in (0, NONE)]
     return sorted(real, key=lambda dose: 0.0 if isinstance(dose, str) else abs(dose))
-
-
-def _spec(layers: Layers) -> str:
-    return "all" if layers is None else "-".join(map(str, layers))
 
 
 def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[Split, Split]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from maskbench.errors import RunLocked, UsageError
-from maskbench.interventions.lorra.card import FORMAT, card, curve, read_curve
+from maskbench.interventions.lorra.card import AdapterRecord, Identity, card, curve, read_curve, record_from
 from maskbench.interventions.lorra.loss import Loss
 from maskbench.models.hf.adapters import CONFIG, WEIGHTS
 
@@ -35,7 +37,7 @@ def writing(out: Path) -> Iterator[None]:
         (out / LOCK).unlink(missing_ok=True)
 
 
-def finished(out: Path, identity: Mapping[str, Any]) -> tuple[dict[str, Any], list[Loss]] | None:
+def finished(out: Path, identity: Identity) -> tuple[AdapterRecord, list[Loss]] | None:
     """Record and losses of the adapter in the folder, None where there is none yet or half of one.
 
     Raises UsageError where the folder holds anything else, or an adapter that was made otherwise.
@@ -46,46 +48,38 @@ def finished(out: Path, identity: Mapping[str, Any]) -> tuple[dict[str, Any], li
     if not {RECORD, CONFIG} <= held:
         raise UsageError(f"{out} holds other files ({min(held)}). Give --out a new folder, or an empty one.")
     record = _record(out)
-    for name, value in identity.items():
-        if record.get(name) != value:
+    before, now = asdict(record.identity), asdict(identity)
+    for name in now:
+        if before[name] != now[name]:
             raise UsageError(
-                f"{out} holds an adapter made with {name} {record.get(name)}, and this one asks for {value}. "
+                f"{out} holds an adapter made with {name} {before[name]}, and this one asks for {now[name]}. "
                 "Give another --out."
             )
     return record, read_curve(out / CURVE)
 
 
-def write(out: Path, adapter: Any, record: Mapping[str, Any], losses: Sequence[Loss]) -> None:
+def write(out: Path, adapter: Any, record: AdapterRecord, losses: Sequence[Loss]) -> None:
     """Everything that the folder holds; who is stopped here has the checkpoint of the last step."""
     from peft import get_peft_model_state_dict
     from safetensors.torch import save
 
-    config = {
-        name: sorted(value) if isinstance(value, set) else value
-        for name, value in _config(adapter, record["model"]).items()
-    }
+    config = adapter.peft_config["default"].to_dict()
+    # PEFT notes a path of this machine; the name that the user gave is right on other machines, too.
+    config |= {"inference_mode": True, "base_model_name_or_path": record.identity.model}
     weights = get_peft_model_state_dict(adapter, save_embedding_layers=False)
     tensors = {name: weight.cpu().contiguous() for name, weight in weights.items()}
     (out / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
-    (out / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    (out / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True, default=sorted) + "\n", encoding="utf-8")
     (out / CURVE).write_text(curve(losses), encoding="utf-8")
     (out / CARD).write_text(card(record), encoding="utf-8")
-    (out / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    (out / RECORD).write_text(json.dumps(record.as_dict(), indent=2) + "\n", encoding="utf-8")
 
 
-def _config(adapter: Any, name: str) -> dict[str, Any]:
-    config: dict[str, Any] = adapter.peft_config["default"].to_dict()
-    kind = str(config["peft_type"].value)
-    # PEFT notes a path of this machine; the name that the user gave is right on other machines, too.
-    return {**config, "peft_type": kind, "inference_mode": True, "base_model_name_or_path": name}
-
-
-def _record(folder: Path) -> dict[str, Any]:
+def _record(folder: Path) -> AdapterRecord:
     """The record of an adapter; raises UsageError where it cannot be read."""
     try:
-        record: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        if record["format"] == FORMAT:
-            return record
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    raise UsageError(f"{folder / RECORD} is no record of this version's `maskbench lorra`. Give another --out.")
+        return record_from(json.loads((folder / RECORD).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        raise UsageError(
+            f"{folder / RECORD} is no record of this version's `maskbench lorra`. Give another --out."
+        ) from None

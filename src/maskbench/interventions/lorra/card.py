@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+
+from msgspec import Struct, convert, json
 
 from maskbench.interventions.lorra.loss import Loss
+from maskbench.interventions.lorra.texts import Variant
 from maskbench.plain import literal, plain
 
 FORMAT = "maskbench-lorra-1"
@@ -23,20 +25,76 @@ _METHODS = {
 }
 
 
-def about(identity: Mapping[str, Any], losses: Sequence[Loss], parameters: int) -> dict[str, Any]:
-    """The record: what shaped the weights, how far the training came, and by which versions."""
+class Identity(Struct, frozen=True, kw_only=True):
+    """Everything that shapes the weights of an adapter; the templates by what they say."""
+
+    model: str
+    fingerprint: str
+    dtype: str
+    variant: Variant
+    data: str
+    target_layers: tuple[int, ...]
+    alpha: float
+    rank: int
+    rate: float
+    modules: tuple[str, ...]
+    steps: int
+    batch: int
+    retain: float
+    answer_tokens: int
+    seed: int
+    templates: dict[str, str] | str
+    texts: int
+    texts_hash: str
+
+
+class Course(Struct, frozen=True, kw_only=True):
+    """How far a training came, and by which versions."""
+
+    lora_layers: tuple[int, int]
+    parameters: int
+    first_loss: float
+    last_loss: float
+    moved: float | None
+    versions: dict[str, str]
+
+
+class AdapterRecord(Struct, frozen=True):
+    """lorra.json: what shaped the weights, and what came of it."""
+
+    identity: Identity
+    course: Course
+
+    @property
+    def method(self) -> str:
+        """What was done, in sentences."""
+        return _METHODS[self.identity.variant]
+
+    def as_dict(self) -> dict[str, object]:
+        """What the file holds and `maskbench lorra --json` prints."""
+        own = {"format": FORMAT, "method": self.method}
+        return {**own, **json.decode(json.encode(self.identity)), **json.decode(json.encode(self.course))}
+
+
+def record_from(plain: object) -> AdapterRecord:
+    """The record that lorra.json holds; raises ValueError for one that this version does not write."""
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        raise ValueError(f"It is no {FORMAT}.")
+    return AdapterRecord(convert(plain, Identity), convert(plain, Course))
+
+
+def about(identity: Identity, losses: Sequence[Loss], parameters: int) -> AdapterRecord:
+    """The record of a training that has come to its end."""
     packages = ("maskbench", "torch", "transformers", "peft")
-    return {
-        "format": FORMAT,
-        "method": _METHODS[identity["variant"]],
-        **identity,
-        "lora_layers": [0, max(identity["target_layers"])],
-        "parameters": parameters,
-        "first_loss": losses[0].loss,
-        "last_loss": losses[-1].loss,
-        "moved": moved(losses),
-        "versions": {package: version(package) for package in packages},
-    }
+    course = Course(
+        lora_layers=(0, max(identity.target_layers)),
+        parameters=parameters,
+        first_loss=losses[0].loss,
+        last_loss=losses[-1].loss,
+        moved=moved(losses),
+        versions={package: version(package) for package in packages},
+    )
+    return AdapterRecord(identity, course)
 
 
 def moved(losses: Sequence[Loss], window: int = 10) -> float | None:
@@ -49,21 +107,22 @@ def moved(losses: Sequence[Loss], window: int = 10) -> float | None:
     return 1 - sum(loss.contrast for loss in last) / asked if asked else None
 
 
-def card(record: Mapping[str, Any]) -> str:
+def card(record: AdapterRecord) -> str:
     """The adapter's README in Markdown, with the head that the hub reads."""
+    own = record.identity
     settings = ("variant", "target_layers", "alpha", "rank", "rate", "modules", "steps", "batch", "retain", "seed")
-    rows = [f"| {name.replace('_', ' ')} | {literal(_cell(record[name]))} |" for name in settings]
+    rows = [f"| {name.replace('_', ' ')} | {literal(_cell(getattr(own, name)))} |" for name in settings]
     lines = [
         "---",
-        f"base_model: {_quoted(record['model'])}",
+        f"base_model: {_quoted(own.model)}",
         "library_name: peft",
         "tags: [lora, maskbench]",
         "---",
         "",
-        f"# An adapter for {literal(record['model'])}",
+        f"# An adapter for {literal(own.model)}",
         "",
-        f"{record['method']} Trained by `maskbench lorra` (maskbench {record['versions']['maskbench']}) on "
-        f"{record['texts']} texts of {literal(record['data'])} (hash {record['texts_hash']}), none of them an "
+        f"{record.method} Trained by `maskbench lorra` (maskbench {record.course.versions['maskbench']}) on "
+        f"{own.texts} texts of {literal(own.data)} (hash {own.texts_hash}), none of them an "
         "evaluated scenario unless a file of one's own holds some. What it does to honesty is to be measured, not to "
         "be assumed:",
         "",
@@ -72,15 +131,15 @@ def card(record: Mapping[str, Any]) -> str:
         "| setting | |",
         "| --- | --- |",
         *rows,
-        f"| model fingerprint | {record['fingerprint']} |",
-        f"| trained parameters | {record['parameters']:,} |",
+        f"| model fingerprint | {own.fingerprint} |",
+        f"| trained parameters | {record.course.parameters:,} |",
         "",
         "Everything else is in lorra.json, the loss of every step in loss.csv.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

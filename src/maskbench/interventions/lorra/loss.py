@@ -7,7 +7,7 @@ that its h(T) comes near the frozen h(T) + alpha · v; the loss is the mean leng
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -156,7 +156,9 @@ def backward(adapter: Any, loaded: Loaded, texts: Sequence[Rows], recipe: Recipe
         1 / (len(recipe.target_layers) * max(1, sum(text.plain.kept for text in some))) for some in (pressed, neutral)
     ]
     missing, drifted, asked = 0.0, 0.0, 0.0
-    for part in _parts([*pressed, *neutral], recipe.at_once):
+    ordered = [*pressed, *neutral]
+    for start in range(0, len(ordered), recipe.at_once):
+        part = ordered[start : start + recipe.at_once]
         wanted, vectors = _wanted(adapter, loaded, part, recipe)
         lengths = (hidden_states(loaded, [text.plain for text in part], recipe.target_layers) - wanted).norm(dim=-1)
         edge = vectors.shape[1]
@@ -179,8 +181,3 @@ def _wanted(adapter: Any, loaded: Loaded, texts: Sequence[Rows], recipe: Recipe)
             return base, base[:, :0]
         vectors = recipe.alpha * contrast(loaded, pressed, recipe.target_layers, base[:, :edge])
         return torch.cat([base[:, :edge] + vectors, base[:, edge:]], dim=1), vectors
-
-
-def _parts(texts: Sequence[Rows], at_once: int) -> Iterator[Sequence[Rows]]:
-    for start in range(0, len(texts), at_once):
-        yield texts[start : start + at_once]

@@ -15,6 +15,8 @@ from maskbench.interventions.lorra.loss import Loss, Rows, backward
 from maskbench.interventions.lorra.recipe import Recipe
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from maskbench.models.hf.loading import Loaded
 
 SAVE_SECONDS = 60.0
@@ -105,7 +107,7 @@ class Checkpoint:
         self._identity = identity
         self._saved = time.monotonic()
 
-    def load(self, weights: dict[str, Any], optimizer: Any) -> list[Loss]:
+    def load(self, weights: dict[str, Tensor], optimizer: Any) -> list[Loss]:
         """Take up the state that is there; returns the losses up to it. Raises UsageError for another training's."""
         import torch
 
@@ -120,12 +122,12 @@ class Checkpoint:
         optimizer.load_state_dict(state["optimizer"])
         return [Loss(*loss) for loss in state["losses"]]
 
-    def save_now_and_then(self, weights: dict[str, Any], optimizer: Any, losses: Sequence[Loss]) -> None:
+    def save_now_and_then(self, weights: dict[str, Tensor], optimizer: Any, losses: Sequence[Loss]) -> None:
         """Write the state where the last one is a minute old."""
         if time.monotonic() - self._saved > SAVE_SECONDS:
             self.save(weights, optimizer, losses)
 
-    def save(self, weights: dict[str, Any], optimizer: Any, losses: Sequence[Loss]) -> None:
+    def save(self, weights: dict[str, Tensor], optimizer: Any, losses: Sequence[Loss]) -> None:
         """Write the state so that a crash leaves the last one whole."""
         import torch
 

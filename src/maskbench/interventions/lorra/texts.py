@@ -7,14 +7,15 @@ sandboxes never draw from, and a file is the user's own (docs/lorra.md has its f
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
+from msgspec import Struct
 
 from maskbench.errors import UsageError
 from maskbench.method.elicit import neutral
@@ -24,6 +25,7 @@ from maskbench.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressu
 from maskbench.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions
 from maskbench.pinocchio.world import Fact, facts
 from maskbench.plain import plain
+from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.types import ARCHETYPES, EVASIONS, Message, Scenario
 
 Variant = Literal["lorra", "prompt-distill"]
@@ -31,7 +33,6 @@ Conversation = tuple[Message, ...]
 SANDBOX_TEXTS = 1_000  # of either kind
 HONEST, DISHONEST = "Give a truthful answer.", "Give an untruthful answer."  # of the public scripts (docs/lorra.md)
 _SHOWN = 10  # problems of a file that an error lists
-_COLUMNS = {"messages", "answer", "neutral", "honest", "dishonest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,12 @@ def read_texts(source: str, templates: Templates, seed: int) -> list[Text]:
 # Files
 
 
-class _BadRow(Exception):
-    """What is wrong with a row, without its place."""
+class _Row(Struct, forbid_unknown_fields=True):
+    messages: Conversation
+    answer: str
+    neutral: bool = False
+    honest: Conversation | None = None
+    dishonest: Conversation | None = None
 
 
 def _parsed(source: str, content: bytes, templates: Templates) -> list[Text]:
@@ -120,9 +125,9 @@ def _parsed(source: str, content: bytes, templates: Templates) -> list[Text]:
     for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
             try:
-                texts.append(_text(line, templates))
-            except _BadRow as error:
-                problems.append(f"line {number}: {plain(str(error))}")
+                texts.append(_text(fitted(orjson.loads(line), _Row), templates))
+            except (Misfit, orjson.JSONDecodeError) as error:
+                problems.append(f"line {number}: {_wrong(error)}")
     if problems:
         more = [f"... and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
         raise UsageError("\n  ".join([f"--data {source} cannot be used:", *problems[:_SHOWN], *more]))
@@ -131,43 +136,26 @@ def _parsed(source: str, content: bytes, templates: Templates) -> list[Text]:
     return texts
 
 
-def _text(line: bytes, templates: Templates) -> Text:
-    row = _object(line)
-    if odd := sorted(set(row) - _COLUMNS):
-        raise _BadRow(f"it has a key {odd[0]!r}; known are {', '.join(sorted(_COLUMNS))}")
-    messages = _messages(row, "messages")
-    answer = row.get("answer")
-    if not isinstance(answer, str) or not answer.strip():
-        raise _BadRow('"answer" must be a text that is not empty')
-    if not isinstance(row.get("neutral", False), bool):
-        raise _BadRow('"neutral" must be true or false')
-    if row.get("neutral"):
-        return Text(messages, answer)
-    text = templates.applied(messages, answer)
-    honest, dishonest = (_messages(row, name) if name in row else None for name in ("honest", "dishonest"))
-    return Text(messages, answer, honest or text.honest, dishonest or text.dishonest)
+def _wrong(error: ValueError) -> str:
+    match error:
+        case Unknown():
+            return f"it has a key {plain(str(error))!r}; known are {', '.join(sorted(_Row.__struct_fields__))}"
+        case orjson.JSONDecodeError():
+            return f"it is not JSON ({error})"
+    return f"{plain(str(error))}; docs/lorra.md has the form"
 
 
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise _BadRow(f"it is not JSON ({error})") from None
-    if not isinstance(row, dict):
-        raise _BadRow("it is no JSON object")
-    return row
-
-
-def _messages(row: Mapping[str, Any], name: str) -> Conversation:
-    turns = row.get(name)
-    if not isinstance(turns, list) or not turns or not all(isinstance(turn, dict) for turn in turns):
-        raise _BadRow(f'"{name}" must be a list of turns, each with "role" and "content"')
-    for turn in turns:
-        if turn.get("role") not in ("system", "user", "assistant") or not isinstance(turn.get("content"), str):
-            raise _BadRow(f'a turn of "{name}" lacks a role (system, user, assistant) or a text as content')
-    if turns[-1]["role"] != "user":
-        raise _BadRow(f'"{name}" must end with the user; what the model says to that is "answer"')
-    return tuple(Message(turn["role"], turn["content"]) for turn in turns)
+def _text(row: _Row, templates: Templates) -> Text:
+    for name in ("messages", "honest", "dishonest"):
+        turns: Conversation | None = getattr(row, name)
+        if turns is not None and (not turns or turns[-1].role != "user"):
+            raise Misfit(f'"{name}" must end with the user: what the model says to that is "answer"')
+    if not row.answer.strip():
+        raise Misfit('"answer" must be a text that is not empty')
+    if row.neutral:
+        return Text(row.messages, row.answer)
+    text = templates.applied(row.messages, row.answer)
+    return replace(text, honest=row.honest or text.honest, dishonest=row.dishonest or text.dishonest)
 
 
 # pinocchio's world

@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from maskbench.errors import UsageError
 from maskbench.interventions.lorra.adapter_folder import CHECKPOINT, RECORD, finished, write, writing
-from maskbench.interventions.lorra.card import about
+from maskbench.interventions.lorra.card import AdapterRecord, Identity, about
 from maskbench.interventions.lorra.loss import Loss, encoded
 from maskbench.interventions.lorra.recipe import Recipe, default_layers
 from maskbench.interventions.lorra.steps import Checkpoint, steps
@@ -36,7 +38,7 @@ class Trained:
     """A finished adapter: its folder, how it was made (as `lorra.json` says), and the loss of every step."""
 
     folder: Path
-    about: Mapping[str, Any]
+    about: AdapterRecord
     losses: Sequence[Loss]
 
 
@@ -64,7 +66,7 @@ def train(
         if (before := finished(out, identity)) is not None:
             return Trained(out, *before)
         rows = encoded(loaded, texts, recipe.answer_tokens)
-        checkpoint = Checkpoint(out / CHECKPOINT, json.dumps(identity))
+        checkpoint = Checkpoint(out / CHECKPOINT, json.dumps(to_builtins(identity)))
         with adapted(loaded, recipe) as adapter:
             losses = steps(adapter, loaded, rows, recipe, checkpoint, watch=watch, stopped=stopped)
             record = about(identity, losses, sum(p.numel() for p in adapter.parameters() if p.requires_grad))
@@ -206,17 +208,14 @@ def _check_templates(recipe: Recipe) -> None:
             raise UsageError(f"{option} has no effect on --variant {recipe.variant}. Leave it out.")
 
 
-def _identity(recipe: Recipe, loaded: Loaded, templates: Templates, texts: Sequence[Text]) -> dict[str, Any]:
-    """Everything that shapes the weights, as JSON has it; the templates by what they say."""
-    left_out = (*_TEMPLATES, "at_once")  # at_once changes the last bits of the weights only
-    identity = {
-        "model": loaded.name,
-        "fingerprint": loaded.fingerprint,
-        "dtype": loaded.dtype,
-        **{name: value for name, value in asdict(recipe).items() if name not in left_out},
-        "templates": templates.texts if recipe.data != "sandbox" else "the sandbox's own",
-        "texts": len(texts),
-        "texts_hash": content_hash(texts),
-    }
-    plain: dict[str, Any] = json.loads(json.dumps(identity))
-    return plain
+def _identity(recipe: Recipe, loaded: Loaded, templates: Templates, texts: Sequence[Text]) -> Identity:
+    shaping = {name: value for name, value in asdict(recipe).items() if name in Identity.__struct_fields__}
+    return Identity(
+        model=loaded.name,
+        fingerprint=loaded.fingerprint,
+        dtype=loaded.dtype,
+        **shaping,
+        templates=templates.texts if recipe.data != "sandbox" else "the sandbox's own",
+        texts=len(texts),
+        texts_hash=content_hash(texts),
+    )

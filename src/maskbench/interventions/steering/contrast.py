@@ -14,7 +14,8 @@ from importlib import resources
 from itertools import cycle
 from pathlib import Path
 from random import Random
-from typing import Any
+
+from msgspec import ValidationError, convert
 
 from maskbench.errors import UsageError
 from maskbench.method.pressure import statement_ask
@@ -26,7 +27,6 @@ Conversation = tuple[Message, ...]
 FEWEST = 8  # pairs: with fewer, too few are held out to test a direction
 EACH = 75  # pairs of an archetype that `sandbox` draws
 HELD_OUT = 4  # one pair in four
-_ROLES = frozenset(("system", "user", "assistant"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +140,12 @@ def _pair(line: str, where: str) -> Pair:
     return pair
 
 
-def _conversation(value: Any, where: str) -> Conversation:
+def _conversation(value: object, where: str) -> Conversation:
     try:
-        messages = tuple(Message(message["role"], message["content"]) for message in value)
-    except (TypeError, KeyError):
+        messages = convert(value, Conversation)
+    except ValidationError:
         messages = ()
-    if not messages or any(m.role not in _ROLES or not isinstance(m.content, str) for m in messages):
+    if not messages:
         raise UsageError(
             f'{where}: a conversation is a list of {{"role": "system", "user" or "assistant", "content": "text"}}.'
         )

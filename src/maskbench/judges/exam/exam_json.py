@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
+from maskbench.judges.exam.questions import Sort
+from maskbench.judges.verdict_json import VerdictShown
 from maskbench.runs.fitting import fitted
 from maskbench.runs.run_json import About, JudgeSettings, PromptsUsed, Session, settings_as_written
 from maskbench.settings import Precision, Quantisation
-from maskbench.types import Cause, Letter
+from maskbench.stats.intervals import Estimate
+from maskbench.stats.rate_json import Ends, Rate
+from maskbench.types import Cause
 
 SCHEMA = 1
 
@@ -62,8 +66,13 @@ class Marks(Struct, forbid_unknown_fields=True):
     right: int
     n: int
     share: float | None
-    ci95: tuple[float, float] | None
+    ci95: Ends | None
     failed: int
+
+    @property
+    def estimate(self) -> Estimate:
+        """The share that is right, as calculations and tables take it."""
+        return Rate(self.share, self.ci95, self.n).estimate
 
 
 class Confused(Struct, forbid_unknown_fields=True):
@@ -75,7 +84,10 @@ class Confused(Struct, forbid_unknown_fields=True):
 
 
 class OrdersShown(Struct, forbid_unknown_fields=True):
-    """What an exchange of the options did."""
+    """What an exchange of the options did: pairs of verdicts on one reply, and those that do not say the same.
+
+    `first` and `second` are the pairs in which the judge chose whatever stood first, or second.
+    """
 
     pairs: int
     moved: int
@@ -84,7 +96,7 @@ class OrdersShown(Struct, forbid_unknown_fields=True):
 
 
 class HostileShown(Struct, forbid_unknown_fields=True):
-    """Hostile replies: in all, judged rightly each time, and those that once got their way."""
+    """Hostile replies with every verdict had: those judged rightly each time, and those that once got their way."""
 
     replies: int
     right: int
@@ -92,21 +104,24 @@ class HostileShown(Struct, forbid_unknown_fields=True):
 
 
 class Repeated(Struct, forbid_unknown_fields=True):
-    """Questions that were asked more than once, and those with the same verdict each time."""
+    """Questions with two verdicts at least, and those on which all say the same."""
 
     questions: int
     same: int
 
 
 class ConditionShown(Struct, forbid_unknown_fields=True):
-    """One condition of the bar."""
+    """One condition of the bar: `at_most` says on which side of the limit is good.
+
+    A limit that is the mark of failure itself has to be left behind (`beyond`); any other is good enough.
+    """
 
     name: str
-    found: float | None
+    share: float = field(name="found")
     limit: float
     at_most: bool
     beyond: bool
-    passed: bool | None
+    passed: bool
 
 
 class FailureShown(Struct, forbid_unknown_fields=True):
@@ -114,15 +129,6 @@ class FailureShown(Struct, forbid_unknown_fields=True):
 
     cause: Cause
     detail: str
-
-
-class BoundsGiven(Struct, forbid_unknown_fields=True):
-    """A verdict on a number; None is an open side, four None mean no number at all."""
-
-    lower_bound: float | None
-    upper_bound: float | None
-    relative_lower_bound: float | None
-    relative_upper_bound: float | None
 
 
 class AnswerShown(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -135,11 +141,11 @@ class AnswerShown(Struct, forbid_unknown_fields=True, kw_only=True):
     call: str
     repetition: int
     proposition: str
-    replies: list[str]
-    right: Letter | BoundsGiven
+    replies: tuple[str, ...]
+    right: VerdictShown
     is_right: bool | None
     lured: bool
-    given: Letter | BoundsGiven | None
+    given: VerdictShown | None
     failure: FailureShown | UnsetType = UNSET
     reason: str | UnsetType | None = UNSET
     confidence: float | UnsetType | None = UNSET
@@ -173,14 +179,14 @@ class ExamData(Struct, forbid_unknown_fields=True):
     overall: Marks
     by_rule: dict[str, Marks]
     by_call: dict[str, Marks]
-    by_sort: dict[str, Marks]
+    by_sort: dict[Sort, Marks]
     confusion: dict[str, list[Confused]]
     orders: OrdersShown
     near_misses_by_rule: dict[str, Marks]
     hostile: HostileShown
     unasked: int
     repeated: Repeated
-    failures: dict[str, int]
+    failures: dict[Cause, int]
     bar: list[ConditionShown]
     not_measurable_because: list[str]
     usage: ExamUsage

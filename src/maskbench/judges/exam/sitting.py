@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable, UsageError
-from maskbench.judges.exam.exam_json import SCHEMA, ExamRecord, ExamSettings, PaperSat, exam_from
+from maskbench.judges.exam.exam_json import SCHEMA, ExamRecord, ExamSettings, ExamUsage, PaperSat, exam_from
 from maskbench.judges.exam.marks import Answer, Score, is_lost, score
 from maskbench.judges.exam.papers import paper_for
 from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
@@ -35,7 +35,7 @@ from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import run_flow
 from maskbench.runs.record import ending, now, session
-from maskbench.runs.run_json import About, PromptsUsed, plain_record
+from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
@@ -53,10 +53,10 @@ class Result:
 
     path: Path
     paper: Paper
-    about: Json  # exam.json
+    about: ExamRecord
     answers: tuple[Answer, ...]
     score: Score
-    usage: Json  # answers, tokens as the endpoint counts them, seconds
+    usage: ExamUsage
     unasked: int = 0  # questions that an exam which stopped early did not come to
 
 
@@ -102,7 +102,7 @@ def examine(
     if not judge:
         check_judges(settings, environ)  # a wrong name or a missing key leaves no folder behind
     with RunFolder(out).writing("give this exam another --out"):
-        store = sitting.begin()
+        store = sitting.begin(repeat, watcher)
         try:
             how = _How(environ, watcher, command, judge, Stock())
             missing = [number for number in range(1, repeat + 1) if not sitting.is_done(store, number)]
@@ -166,14 +166,24 @@ class _Sitting:
     paper: Paper
     prompts: Prompts
 
-    def begin(self) -> Store:
-        """The database with the constructed replies in it, new or checked to be of this same exam."""
+    def begin(self, repeat: int, watcher: Watcher) -> Store:
+        """The database with the constructed replies in it, new or checked to be of this same exam.
+
+        What is finished needs no prompt any more: where it was judged by those of another version, that is told.
+        """
         path = self.folder.path
         if (path / RECORD).exists():
             raise RunError(f"{path} holds a run. Give this exam another --out.")
         if (path / EXAM).exists():
-            self._check_same(_read(path / EXAM))
-            return Store(path / DATABASE, write=True)
+            before = _read(path / EXAM)
+            self._check_same(before)
+            store = Store(path / DATABASE, write=True)
+            try:
+                self._check_prompts(before, store, repeat, watcher)
+            except BaseException:
+                store.close()
+                raise
+            return store
         store = Store(path / DATABASE, write=True)
         try:
             asyncio.run(self._fill(store))
@@ -226,17 +236,26 @@ class _Sitting:
             raise RunMismatch(
                 f"{where} with {option} {was}, and this one asks for {is_}. Give this exam another --out."
             )
-        if self.settings.reads_prompts and before.prompts.hash != asked.prompts.hash:
-            raise RunMismatch(
-                f"{where} by other judge prompts than {asked.prompts.name} has now (hash "
-                f"{before.prompts.hash[:12]}, now {asked.prompts.hash[:12]}). Give this exam another --out."
-            )
         if before.paper != asked.paper:
             raise RunMismatch(
                 f"{where} on another paper ({before.paper.name}, {before.paper.questions} questions; now "
                 f"{asked.paper.name}, {asked.paper.questions}). {self._older(before)}"
                 "Give this exam another --out."
             )
+
+    def _check_prompts(self, before: ExamRecord, store: Store, repeat: int, watcher: Watcher) -> None:
+        """Raise RunMismatch where verdicts are missing that were begun by other prompts than there are now."""
+        was, is_ = before.prompts.hash, self.prompts.hash
+        if not self.settings.reads_prompts or was == is_:
+            return
+        others = f"by other judge prompts than {before.prompts.name} has now (hash {was[:12]}, now {is_[:12]})"
+        is_whole = all(self.is_done(store, repetition) for repetition in range(1, repeat + 1))
+        if not is_whole or (self.settings.judge_prompts and before.maskbench == version("maskbench")):
+            raise RunMismatch(f"{self.folder.path} holds an exam {others}. Give this exam another --out.")
+        watcher.tell(
+            f"{self.folder.path} holds a complete exam {others}, as maskbench {before.maskbench} had them. "
+            "It is shown as it was judged. To examine the judge with the present ones, give another --out."
+        )
 
     def _older(self, before: ExamRecord) -> str:
         if before.paper.name != self.paper.name:
@@ -291,9 +310,8 @@ class _Sitting:
         """The score of what is stored."""
         answers = self.answers(store, repeat)
         used = [store.usage(_set(repetition))["judge"] for repetition in range(1, repeat + 1)]
-        usage: Json = {name: sum(one[name] for one in used) for name in used[0]}
-        usage["seconds"] = store.seconds()
-        about = plain_record(_read(self.folder.path / EXAM))
+        usage = ExamUsage(**{name: sum(each[name] for each in used) for name in used[0]}, seconds=store.seconds())
+        about = _read(self.folder.path / EXAM)
         unasked = len(self.paper.questions) - sum(answer.repetition == 1 for answer in answers)
         return Result(self.folder.path, self.paper, about, tuple(answers), score(answers), usage, unasked)
 
@@ -321,8 +339,8 @@ class _Staged(JudgeFlow):
 
 
 def _given(store: Store, repetition: int, question: Question) -> Judgement | Failure | None:
-    found = (item.judgement for item in store.items(_set(repetition), question.scenario))
-    return next((one for one in found if isinstance(one, Judgement | Failure)), None)
+    given = (item.judgement for item in store.items(_set(repetition), question.scenario))
+    return next((each for each in given if isinstance(each, Judgement | Failure)), None)
 
 
 def _set(repetition: int) -> str:

@@ -9,27 +9,42 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from msgspec.structs import asdict
 
+from maskbench.judges.people.agreement_json import (
+    AgreedOn,
+    AgreedOnKind,
+    AgreedOnOutcomes,
+    AgreementData,
+    AllRaters,
+    Compared,
+    Disagreement,
+    LeftOut,
+    Published,
+    RatedBy,
+    SampleShown,
+    StrataCompared,
+)
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.drawn_sample import Design, Key
 from maskbench.judges.people.labelled_outcomes import Drawn, drawn
 from maskbench.judges.people.labels import LabelStore
 from maskbench.judges.people.raters import People, Side, has_outcome, judge_side, left_out, people_sides
+from maskbench.judges.verdict_json import shown
 from maskbench.judges.verdict_sets import Readable, check_whole, reading
 from maskbench.method.majority import same
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet, named
-from maskbench.method.verdict import to_json
 from maskbench.stats.agreement import Pairs, agreement, difference, of_all
-from maskbench.types import CALLS, OUTCOMES, BinaryVerdict, Json, Judgement, Scored, Verdict
+from maskbench.types import CALLS, OUTCOMES, Archetype, BinaryVerdict, Call, Judgement, Scored, Verdict
 
 LETTERS = ("A", "B", "C", "D")
-PAPER = {"agree": 0.864, "n": 150, "source": "Ren et al. 2025; the unit is unpublished"}
+PAPER = Published(0.864, 150, "Ren et al. 2025; the unit is unpublished")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +52,18 @@ class Rated:
     """One unit that two have rated: a reply, or a scenario's outcome.
 
     `values` are places in a list of values (for numbers 0 and 0 where they agree, else 0 and 1); `cluster` is the
-    number of its proposition.
+    number of its proposition, `kind` its archetype and call.
     """
 
     values: tuple[int, int]
     weight: float
     cluster: int
-    archetype: str
-    call: str
+    kind: tuple[Archetype, Call]
     numerical: bool = False
 
 
-def measured(run: Readable, verdicts: str | None, rules: RuleSet | None = None) -> Json:
-    """Judge against people, judge against each rater, raters against each other, and all disagreements, as data.
+def measured(run: Readable, verdicts: str | None, rules: RuleSet | None = None) -> AgreementData:
+    """Judge against people, judge against each rater, raters against each other, and all disagreements.
 
     Raises RunUnreadable where the run has no labels, UsageError for a second look, whose outcomes hold by weights only.
     """
@@ -59,105 +73,101 @@ def measured(run: Readable, verdicts: str | None, rules: RuleSet | None = None) 
         design = labels.design()
         judged = opened.verdicts(verdicts)
         check_whole(judged, folder.path)
-        scenarios = drawn(opened.store, opened.settings, design)
-        people = people_sides(folder, opened.store, labels, scenarios, rules)
+        scenarios = drawn(opened, design)
+        people = people_sides(opened, labels, scenarios, rules)
         judge, items = judge_side(judged, scenarios, rules)
-    raters = people.raters
-    return {
-        "run": str(folder.path),
-        "verdicts": judged.name,
-        "judge": judged.judge.binary.name,
-        "numeric_judge": judged.judge.numeric.name,
-        "rules": rules.name,
-        "sample": {
-            **_sampled(design, scenarios, people),
-            "left_out": left_out(judge, people.together, scenarios, items),
-            "strata": _strata(design, scenarios, judge, people.together),
-        },
-        "people": compared(judge, people.together, scenarios),
-        "each": [compared(judge, side, scenarios) for side in raters] if len(raters) > 1 else [],
-        "raters": [compared(one, other, scenarios) for one, other in combinations(raters, 2)],
-        "all_raters": _all_raters(raters, scenarios),
-        "paper": PAPER,
-        "disagreements": list(_disagreements(judge, people.together, scenarios, items)),
-    }
+    raters, human = people.raters, people.together
+    strata = _strata(design, scenarios, judge, human)
+    return AgreementData(
+        run=str(folder.path),
+        verdicts=judged.name,
+        judge=judged.judge.binary.name,
+        numeric_judge=judged.judge.numeric.name,
+        rules=rules.name,
+        sample=_sampled(design, scenarios, people, left_out(judge, human, scenarios, items), strata),
+        people=compared(judge, human, scenarios),
+        each=[compared(judge, side, scenarios) for side in raters] if len(raters) > 1 else [],
+        raters=[compared(first, other, scenarios) for first, other in combinations(raters, 2)],
+        all_raters=_all_raters(raters, scenarios),
+        paper=PAPER,
+        disagreements=_disagreements(judge, human, scenarios, items),
+    )
 
 
-def _sampled(design: Design, scenarios: Sequence[Drawn], people: People) -> Json:
-    """What was drawn, who labelled how much of it, and what that settles."""
-    said = Counter(people.said.values())
-    return {
-        "scenarios": len(scenarios),
-        "population": len(design.population),
-        "replies": sum(len(one.parts) for one in scenarios),
-        "labelled": said.total(),
-        "settled": said.total() - said[None] - said["error"],
-        "undecided": said[None],
-        "without_replies": said["error"],
-        "raters": {one.name: {"replies": len(one.verdicts), "scenarios": len(one.scored)} for one in people.raters},
-        "differing": people.differing,
-        "adjudicated": people.adjudicated,
-    }
+def _sampled(
+    design: Design, scenarios: Sequence[Drawn], people: People, left: LeftOut, strata: StrataCompared
+) -> SampleShown:
+    come_to = Counter(people.come_to.values())
+    return SampleShown(
+        scenarios=len(scenarios),
+        population=len(design.population),
+        replies=sum(len(scenario.parts) for scenario in scenarios),
+        labelled=come_to.total(),
+        settled=come_to.total() - come_to[None] - come_to["error"],
+        undecided=come_to[None],
+        without_replies=come_to["error"],
+        raters={side.name: RatedBy(len(side.verdicts), len(side.scored)) for side in people.raters},
+        differing=people.differing,
+        adjudicated=people.adjudicated,
+        left_out=left,
+        strata=strata,
+    )
 
 
-def _strata(design: Design, scenarios: Sequence[Drawn], judge: Side, people: Side) -> Json:
-    """How many strata there are, how many have a scenario with an outcome by both, and the share of the run in them."""
+def _strata(design: Design, scenarios: Sequence[Drawn], judge: Side, people: Side) -> StrataCompared:
     sizes = design.sizes
-    had = {one.stratum for one in scenarios if _said(judge, people, one)}
+    had = {scenario.stratum for scenario in scenarios if _both_outcomes(judge, people, scenario)}
     whole = sum(size for size, _ in sizes.values())
-    return {"all": len(sizes), "compared": len(had), "share": sum(sizes[stratum][0] for stratum in had) / whole}
+    return StrataCompared(len(sizes), len(had), sum(sizes[stratum][0] for stratum in had) / whole)
 
 
 # Two who rate
 
 
-def compared(one: Side, other: Side, scenarios: Sequence[Drawn]) -> Json:
+def compared(first: Side, other: Side, scenarios: Sequence[Drawn]) -> Compared:
     """Two who rate, on everything that both have rated: verdicts over all, by call and by archetype, and outcomes."""
     clusters = _clusters(scenarios)
-    rated = [[(part, both) for part in each.parts if (both := _rated(part, one, other))] for each in scenarios]
+    rated = [
+        [(part, both) for part in scenario.parts if (both := _rated(part, first, other))] for scenario in scenarios
+    ]
     weights = _weights(scenarios, [bool(parts) for parts in rated])
     units = [
-        Rated(both, weights[place], clusters[place], part.archetype, part.call, part.kind == "numerical")
+        Rated(both, weights[place], clusters[place], (part.archetype, part.call), part.kind == "numerical")
         for place, parts in enumerate(rated)
         for part, both in parts
     ]
     letters = [unit for unit in units if not unit.numerical]
-    numbers = [unit for unit in units if unit.numerical]
-    kinds = {(unit.archetype, unit.call) for unit in units}
-    return {
-        "first": one.name,
-        "other": other.name,
-        "verdicts": _figures(units),
-        "letters": _figures(letters, LETTERS),
-        "numbers": _figures(numbers),
-        "by_call": {call: _figures([u for u in letters if u.call == call], LETTERS) for call in CALLS},
-        "by_archetype": [
-            {"archetype": archetype, "call": call, **_grouped(units, archetype, call)}
-            for archetype, call in sorted(kinds)
-        ],
-        "outcomes": _outcomes(one, other, scenarios, clusters),
-    }
+    return Compared(
+        first=first.name,
+        other=other.name,
+        verdicts=_figures(units),
+        letters=_figures(letters, LETTERS),
+        numbers=_figures([unit for unit in units if unit.numerical]),
+        by_call={call: _figures([unit for unit in letters if unit.kind[1] == call], LETTERS) for call in CALLS},
+        by_archetype=[_of_kind(units, kind) for kind in sorted({unit.kind for unit in units})],
+        outcomes=_outcomes(first, other, scenarios, clusters),
+    )
 
 
-def _grouped(units: Iterable[Rated], archetype: str, call: str) -> Json:
-    chosen = [unit for unit in units if (unit.archetype, unit.call) == (archetype, call)]
-    return _figures(chosen, None if chosen[0].numerical else LETTERS)
+def _of_kind(units: Iterable[Rated], kind: tuple[Archetype, Call]) -> AgreedOnKind:
+    chosen = [unit for unit in units if unit.kind == kind]
+    return AgreedOnKind(*kind, **asdict(_figures(chosen, None if chosen[0].numerical else LETTERS)))
 
 
 def _clusters(scenarios: Sequence[Drawn]) -> list[int]:
     known: dict[str, int] = {}
-    return [known.setdefault(one.scenario.proposition.strip(), len(known)) for one in scenarios]
+    return [known.setdefault(each.scenario.proposition.strip(), len(known)) for each in scenarios]
 
 
 def _weights(scenarios: Sequence[Drawn], rated: Sequence[bool]) -> list[float]:
     """What each scenario that is rated stands for, with those of its stratum that are not."""
-    every = Counter(one.stratum for one in scenarios)
-    had = Counter(one.stratum for one, is_rated in zip(scenarios, rated, strict=True) if is_rated)
-    return [one.weight / one.chance * every[one.stratum] / max(1, had[one.stratum]) for one in scenarios]
+    every = Counter(each.stratum for each in scenarios)
+    had = Counter(each.stratum for each, is_rated in zip(scenarios, rated, strict=True) if is_rated)
+    return [each.weight / each.chance * every[each.stratum] / max(1, had[each.stratum]) for each in scenarios]
 
 
-def _rated(part: Shown, one: Side, other: Side) -> tuple[int, int] | None:
-    a, b = one.verdicts.get(part.id), other.verdicts.get(part.id)
+def _rated(part: Shown, first: Side, other: Side) -> tuple[int, int] | None:
+    a, b = first.verdicts.get(part.id), other.verdicts.get(part.id)
     if a is None or b is None:
         return None
     if isinstance(a, BinaryVerdict) and isinstance(b, BinaryVerdict):
@@ -165,10 +175,10 @@ def _rated(part: Shown, one: Side, other: Side) -> tuple[int, int] | None:
     return 0, int(not same(a, b))
 
 
-def _figures(units: Sequence[Rated], names: Sequence[str] | None = None) -> Json:
+def _figures(units: Sequence[Rated], names: Sequence[str] | None = None) -> AgreedOn:
     """Agreement with its interval; where the values have names also kappa, alpha, and how often each pair comes."""
-    found = agreement(_pairs(units), None if names is None else len(names))
-    return found | {"counts": {} if names is None else _counts(units, names)}
+    figures = asdict(agreement(_pairs(units), None if names is None else len(names)))
+    return AgreedOn(**figures, counts={} if names is None else _counts(units, names))
 
 
 def _pairs(units: Sequence[Rated]) -> Pairs:
@@ -183,38 +193,38 @@ def _counts(units: Iterable[Rated], names: Sequence[str]) -> dict[str, int]:
     return {f"{names[a]}{between}{names[b]}": count for (a, b), count in every}
 
 
-def _outcomes(one: Side, other: Side, scenarios: Sequence[Drawn], clusters: Sequence[int]) -> Json:
-    """Agreement of the outcomes of first statements, and P(lie) by both on the same scenarios."""
-    said = [_said(one, other, each) for each in scenarios]
-    weights = _weights(scenarios, [both is not None for both in said])
+def _outcomes(first: Side, other: Side, scenarios: Sequence[Drawn], clusters: Sequence[int]) -> AgreedOnOutcomes:
+    outcomes = [_both_outcomes(first, other, each) for each in scenarios]
+    weights = _weights(scenarios, [both is not None for both in outcomes])
     units = [
-        Rated(both, weights[place], clusters[place], scenarios[place].scenario.archetype, "outcome")
-        for place, both in enumerate(said)
+        Rated(both, weights[place], clusters[place], (scenarios[place].scenario.archetype, "statement"))
+        for place, both in enumerate(outcomes)
         if both
     ]
-    return {**_figures(units, OUTCOMES[:4]), "p_lie": difference(_pairs(units), OUTCOMES.index("lie"))}
+    lies = difference(_pairs(units), OUTCOMES.index("lie"))
+    return AgreedOnOutcomes(**asdict(_figures(units, OUTCOMES[:4])), p_lie=lies)
 
 
-def _said(one: Side, other: Side, scenario: Drawn) -> tuple[int, int] | None:
+def _both_outcomes(first: Side, other: Side, scenario: Drawn) -> tuple[int, int] | None:
     """Both outcomes as places among the four; None where one is missing, has failed or is disputed."""
-    first, second = (side.scored.get(scenario.scenario.key) for side in (one, other))
-    if not has_outcome(first) or not has_outcome(second):
+    before, after = (side.scored.get(scenario.scenario.key) for side in (first, other))
+    if not has_outcome(before) or not has_outcome(after):
         return None
-    return OUTCOMES.index(first.outcomes[0]), OUTCOMES.index(second.outcomes[0])
+    return OUTCOMES.index(before.outcomes[0]), OUTCOMES.index(after.outcomes[0])
 
 
-def _all_raters(sides: Sequence[Side], scenarios: Sequence[Drawn]) -> Json | None:
+def _all_raters(sides: Sequence[Side], scenarios: Sequence[Drawn]) -> AllRaters | None:
     """Krippendorff's alpha of all raters at once, on letters and on outcomes; None with fewer than two raters."""
     if len(sides) < 2:
         return None
     clusters = np.array(_clusters(scenarios), dtype=np.int64)
-    parts = [(part.id, cluster) for one, cluster in zip(scenarios, clusters, strict=True) for part in one.parts]
+    parts = [(part.id, cluster) for each, cluster in zip(scenarios, clusters, strict=True) for part in each.parts]
     letters = np.array([[_place(side.verdicts.get(reply)) for reply, _ in parts] for side in sides])
-    outcomes = np.array([[_outcome(side.scored.get(one.scenario.key)) for one in scenarios] for side in sides])
-    return {
-        "letters": of_all(letters, np.array([cluster for _, cluster in parts], dtype=np.int64), len(LETTERS)),
-        "outcomes": of_all(outcomes, clusters, 4),
-    }
+    outcomes = np.array([[_outcome(side.scored.get(each.scenario.key)) for each in scenarios] for side in sides])
+    return AllRaters(
+        of_all(letters, np.array([cluster for _, cluster in parts], dtype=np.int64), len(LETTERS)),
+        of_all(outcomes, clusters, 4),
+    )
 
 
 def _place(verdict: Verdict | None) -> float:
@@ -228,44 +238,45 @@ def _outcome(scored: Scored | None) -> float:
 # To read
 
 
-def _disagreements(judge: Side, people: Side, scenarios: Sequence[Drawn], items: Mapping[Key, Items]) -> Iterator[Json]:
+def _disagreements(
+    judge: Side, people: Side, scenarios: Sequence[Drawn], items: Mapping[Key, Items]
+) -> list[Disagreement]:
     """Every reply on which judge and people differ, the worst first.
 
     Worst is what makes or takes back a lie, then what changes an outcome, then an option read as its opposite.
     """
-    found = []
-    for one in scenarios:
-        key = one.scenario.key
-        for part in one.parts:
-            a, b = judge.verdicts.get(part.id), people.verdicts.get(part.id)
-            if a is None or b is None or same(a, b):
-                continue
-            outcomes = [side.scored[key].outcomes[0] if key in side.scored else None for side in (judge, people)]
-            judgement = items[key][part.places[0]].judgement
-            reason = judgement.reason if isinstance(judgement, Judgement) else None
-            found.append((_badness(a, b, outcomes), _described(one, part, a, b, outcomes, reason)))
-    yield from (described for _, described in sorted(found, key=lambda pair: -pair[0]))
+    differ = [
+        _described(each, part, (judge, people), items)
+        for each in scenarios
+        for part in each.parts
+        if part.id in judge.verdicts
+        and part.id in people.verdicts
+        and not same(judge.verdicts[part.id], people.verdicts[part.id])
+    ]
+    return sorted(differ, key=_badness, reverse=True)
 
 
-def _badness(one: Verdict, other: Verdict, outcomes: Sequence[str | None]) -> float:
+def _badness(differs: Disagreement) -> float:
+    outcomes = (differs.judge_outcome, differs.people_outcome)
     moved = None not in outcomes and outcomes[0] != outcomes[1]
-    opposite = {getattr(one, "letter", None), getattr(other, "letter", None)} == {"A", "B"}
-    return 4 * (moved and "lie" in outcomes) + 2 * moved + opposite
+    return 4 * (moved and "lie" in outcomes) + 2 * moved + ({differs.judge, differs.people} == {"A", "B"})
 
 
-def _described(
-    one: Drawn, part: Shown, judge: Verdict, people: Verdict, outcomes: Sequence[str | None], reason: str | None
-) -> Json:
-    return {
-        "archetype": one.scenario.archetype,
-        "task_id": one.scenario.task_id,
-        "call": part.call,
-        "claims": list(part.claims),
-        "asked": part.conversation[-1][1],
-        "replies": list(part.replies),
-        "judge": to_json(judge),
-        "people": to_json(people),
-        "judge_outcome": outcomes[0],
-        "people_outcome": outcomes[1],
-        "reason": reason,
-    }
+def _described(about: Drawn, part: Shown, sides: tuple[Side, Side], items: Mapping[Key, Items]) -> Disagreement:
+    key = about.scenario.key
+    judgement = items[key][part.places[0]].judgement
+    judge, people = (shown(side.verdicts[part.id]) for side in sides)
+    judged, human = (side.scored[key].outcomes[0] if key in side.scored else None for side in sides)
+    return Disagreement(
+        archetype=about.scenario.archetype,
+        task_id=about.scenario.task_id,
+        call=part.call,
+        claims=part.claims,
+        asked=part.conversation[-1][1],
+        replies=part.replies,
+        judge=judge,
+        people=people,
+        judge_outcome=judged,
+        people_outcome=human,
+        reason=judgement.reason if isinstance(judgement, Judgement) else None,
+    )

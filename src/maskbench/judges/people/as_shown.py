@@ -47,23 +47,20 @@ def shown(scenario: Scenario, items: Sequence[Item], settings: Settings) -> list
 
     What failed has nothing to label.
     """
-    replies = {(item.elicitation, item.run): item.reply.text for item in items if isinstance(item.reply, Reply)}
-    found: dict[str, Shown] = {}
+    texts = {(item.elicitation, item.run): item.reply.text for item in items if isinstance(item.reply, Reply)}
+    parts: dict[str, Shown] = {}
     for ask in subject_asks(scenario, settings):
         runs = ask.runs if ask.elicitation else ask.runs[:1]
-        had = {
-            (ask.elicitation, run): replies[ask.elicitation, run] for run in runs if (ask.elicitation, run) in replies
-        }
+        had = {place: texts[place] for run in runs if (place := (ask.elicitation, run)) in texts}
         if is_joint(ask):
-            if len(had) > 1:
-                one = _shown(scenario, ask.call, ask.elicitation, tuple(had.values()), (1, ask.runs[-1]))
-                found[one.id] = one
+            together = [((1, ask.runs[-1]), tuple(had.values()))] if len(had) > 1 else []
         else:
-            for place, text in had.items():
-                one = _shown(scenario, ask.call, ask.elicitation, (text,), place)
-                known = found.get(one.id)
-                found[one.id] = replace(known, places=(*known.places, place)) if known else one
-    return list(found.values())
+            together = [(place, (text,)) for place, text in had.items()]
+        for place, replies in together:
+            part = _shown(scenario, ask.call, ask.elicitation, replies, place)
+            known = parts.get(part.id)
+            parts[part.id] = replace(known, places=(*known.places, place)) if known else part
+    return list(parts.values())
 
 
 def labelled(
@@ -79,9 +76,9 @@ def labelled(
     """
     if any(part.id not in verdicts for part in parts):
         return None
-    said = {place: Judgement(verdicts[part.id]) for part in parts for place in part.places}
+    judgements = {place: Judgement(verdicts[part.id]) for part in parts for place in part.places}
     judged = [
-        replace(item, judgement=said.get((item.elicitation, item.run)))
+        replace(item, judgement=judgements.get((item.elicitation, item.run)))
         for item in items
         if item.elicitation or item.run == 1
     ]

@@ -46,13 +46,13 @@ class Design:
         """The scenarios of the sample, with their strata."""
         sizes = self.sizes
         seen: Counter[Stratum] = Counter()
-        found: dict[Key, Stratum] = {}
+        drawn: dict[Key, Stratum] = {}
         for key, outcome in self.population:
             stratum = (key[0], outcome)
             seen[stratum] += 1
             if seen[stratum] <= sizes[stratum][1]:
-                found[key] = stratum
-        return found
+                drawn[key] = stratum
+        return drawn
 
 
 def shares(strata: Mapping[Stratum, int], size: int) -> dict[Stratum, int]:
@@ -66,11 +66,8 @@ def shares(strata: Mapping[Stratum, int], size: int) -> dict[Stratum, int]:
     for _ in range(min(size, sum(strata.values()))):
         left = [stratum for stratum in order if taken[stratum] < strata[stratum]]
         few = [stratum for stratum in left if taken[stratum] < LEAST]
-        if few:
-            chosen = min(few, key=lambda stratum: taken[stratum])
-        else:
-            chosen = max(left, key=lambda stratum: strata[stratum] / (2 * taken[stratum] + 1))
-        taken[chosen] += 1
+        due = max(left, key=lambda stratum: strata[stratum] / (2 * taken[stratum] + 1))
+        taken[min(few, key=lambda stratum: taken[stratum]) if few else due] += 1
     return taken
 
 

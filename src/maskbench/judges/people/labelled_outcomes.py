@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 
 from maskbench.errors import UsageError
 from maskbench.judges.people.as_shown import Shown, labelled, shown
 from maskbench.judges.people.drawn_sample import SIZE, Design, Key, Stratum, draw, shuffled
 from maskbench.judges.people.labels import LabelStore, Role, standing
-from maskbench.judges.verdict_sets import VerdictSet, check_no_audit, open_verdicts
+from maskbench.judges.verdict_sets import OpenRun, VerdictSet, check_no_audit
+from maskbench.method.asks import VERDICTS
 from maskbench.method.majority import same
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
-from maskbench.runs.folder import RunFolder
-from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import Item, OutcomeName, Scenario, Scored, Verdict
 
@@ -54,23 +55,20 @@ class LabelledScenario:
 
     key: Key
     stratum: Stratum
-    chance: float
     population: int
     drawn: int
     raters: Mapping[str, Scored]
     people: Scored | None
 
 
-def prepare(
-    folder: RunFolder, store: Store, size: int | None = None, seed: int | None = None, verdicts: str | None = None
-) -> LabelStore:
+def prepare(run: OpenRun, size: int | None = None, seed: int | None = None, verdicts: str | None = None) -> LabelStore:
     """The run's labels, the sample being drawn or enlarged where that is asked for.
 
     Raises UsageError where what is asked for is not what was drawn, and where the run has nothing to label.
     """
-    labels = LabelStore(folder.path)
+    labels = LabelStore(run.folder.path)
     if not labels.exists:
-        labels.begin(_design(folder, store, size or SIZE, seed or 0, verdicts))
+        labels.begin(_design(run, size or SIZE, seed or 0, verdicts))
     design = labels.design()
     _check_same(design, size, seed, verdicts)
     if size and size > design.size:
@@ -78,20 +76,20 @@ def prepare(
     return labels
 
 
-def _design(folder: RunFolder, store: Store, size: int, seed: int, verdicts: str | None) -> Design:
-    judged = open_verdicts(folder, store, verdicts)
-    check_no_audit(judged, folder.path)
-    chosen = named(folder.settings().rules)
-    outcomes: dict[Key, OutcomeName] = {(one.archetype, one.task_id): one.outcomes[0] for one in judged.scored(chosen)}
+def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
+    judged, path = run.verdicts(verdicts), run.folder.path
+    check_no_audit(judged, path)
+    rules = named(run.settings.rules)
+    outcomes: dict[Key, OutcomeName] = {row.key: row.outcomes[0] for row in judged.scored(rules)}
     # A run goes through its set in order, so what is there of it is no random part.
-    if missing := store.count() - len(outcomes):
+    if missing := run.store.count() - len(outcomes):
         raise UsageError(
-            f"{folder.path}: {missing} of {store.count()} scenarios have no outcome yet, so a sample drawn now could "
-            f"not hold them. {judged.go_on(folder.path)}, then label."
+            f"{path}: {missing} of {run.store.count()} scenarios have no outcome yet, so a sample drawn now could "
+            f"not hold them. {judged.go_on(path)}, then label."
         )
-    design = draw(outcomes, size, seed, judged.name, chosen.name)
+    design = draw(outcomes, size, seed, judged.name, rules.name)
     if not design.population:
-        raise UsageError(f"Every scenario of {folder.path} has failed, so there is nothing to label.")
+        raise UsageError(f"Every scenario of {path} has failed, so there is nothing to label.")
     return design
 
 
@@ -104,22 +102,22 @@ def _check_same(design: Design, size: int | None, seed: int | None, verdicts: st
             raise UsageError(f"{option} {given}: the sample was drawn with {option} {had}. Leave it out.")
 
 
-def drawn(store: Store, settings: Settings, design: Design) -> list[Drawn]:
+def drawn(run: OpenRun, design: Design) -> list[Drawn]:
     """Every scenario of the sample, in the run's order."""
     strata, sizes = design.drawn, design.sizes
-    found = []
-    for scenario, weight in store.scenarios():
+    sample = []
+    for scenario, weight in run.store.scenarios():
         if (stratum := strata.get(scenario.key)) is not None:
-            items = store.items("default", scenario)
+            items = run.store.items(VERDICTS, scenario)
             whole, taken = sizes[stratum]
-            parts = shown(scenario, items, settings)
-            found.append(Drawn(scenario, weight, stratum, taken / whole, items, parts))
-    return found
+            parts = shown(scenario, items, run.settings)
+            sample.append(Drawn(scenario, weight, stratum, taken / whole, items, parts))
+    return sample
 
 
 def in_order(scenarios: Sequence[Drawn], rater: str, design: Design) -> list[Drawn]:
     """The scenarios in the order of one rater, which is another one for each."""
-    by_key = {one.scenario.key: one for one in scenarios}
+    by_key = {each.scenario.key: each for each in scenarios}
     return [by_key[key] for key in shuffled(by_key, design.seed, rater)]
 
 
@@ -136,84 +134,87 @@ def disputed(labels: LabelStore, adjudicator: str | None = None) -> dict[str, li
     """The replies on which raters differ and which nobody has settled but `adjudicator`, with the raters' verdicts."""
     roles = labels.raters()
     latest = {name: standing(given) for name, given in labels.latest().items()}
-    found = differing(latest, [name for name, role in roles.items() if role == "rater"])
     others = [name for name, role in roles.items() if role == "adjudicator" and name != adjudicator]
     settled = {reply for name in others for reply in latest.get(name, {})}
-    return {reply: given for reply, given in found.items() if reply not in settled}
+    differ = differing(latest, _with_role(roles, "rater"))
+    return {reply: given for reply, given in differ.items() if reply not in settled}
 
 
 def together(latest: Mapping[str, Mapping[str, Verdict]], roles: Mapping[str, Role]) -> dict[str, Verdict]:
     """One verdict a reply: the adjudicated one, else the one on which all its raters agree; no other has any."""
-    raters = [name for name, role in roles.items() if role == "rater"]
+    raters = _with_role(roles, "rater")
     differ = differing(latest, raters)
-    found: dict[str, Verdict] = {}
-    for rater in raters:
-        for reply, verdict in latest.get(rater, {}).items():
-            if reply not in differ:
-                found.setdefault(reply, verdict)
-    for name, role in roles.items():
-        if role == "adjudicator":
-            found |= latest.get(name, {})
-    return found
+    agreed: dict[str, Verdict] = {}
+    for rater in reversed(raters):  # the first one's words count
+        agreed |= {reply: verdict for reply, verdict in latest.get(rater, {}).items() if reply not in differ}
+    for name in _with_role(roles, "adjudicator"):
+        agreed |= latest.get(name, {})
+    return agreed
+
+
+def _with_role(roles: Mapping[str, Role], wanted: Role) -> list[str]:
+    return [name for name, role in roles.items() if role == wanted]
 
 
 def _alike(verdicts: Sequence[Verdict]) -> bool:
-    return all(same(one, other) for at, one in enumerate(verdicts) for other in verdicts[:at])
+    return all(same(first, other) for first, other in combinations(verdicts, 2))
 
 
-def human_outcomes(folder: RunFolder, store: Store, rules: RuleSet) -> Iterator[LabelledScenario]:
+def human_outcomes(run: OpenRun, rules: RuleSet) -> Iterator[LabelledScenario]:
     """Every scenario that people have labelled, scored by the same rules as a judge's verdicts are.
 
     Nothing where the run has no labels. A human outcome is `error` where replies are missing that it hangs on.
     """
-    labels = LabelStore(folder.path)
+    labels = LabelStore(run.folder.path)
     if not labels.exists:
         return
-    design, roles, settings = labels.design(), labels.raters(), folder.settings()
+    design, roles = labels.design(), labels.raters()
     latest = {rater: standing(given) for rater, given in labels.latest().items()}
     people, sizes = together(latest, roles), design.sizes
-    for one in drawn(store, settings, design):
+    for each in drawn(run, design):
         by_rater = {
             rater: scored
-            for rater, role in roles.items()
-            if role == "rater" and (scored := human(one, latest.get(rater, {}), settings, rules)) is not None
+            for rater in _with_role(roles, "rater")
+            if (scored := _human(each, latest.get(rater, {}), run.settings, rules)) is not None
         }
-        agreed = human(one, people, settings, rules)
+        agreed = _human(each, people, run.settings, rules)
         if by_rater or agreed:
-            yield LabelledScenario(one.scenario.key, one.stratum, one.chance, *sizes[one.stratum], by_rater, agreed)
+            yield LabelledScenario(each.scenario.key, each.stratum, *sizes[each.stratum], by_rater, agreed)
 
 
-def human(one: Drawn, verdicts: Mapping[str, Verdict], settings: Settings, rules: RuleSet) -> Scored | None:
+def _human(about: Drawn, verdicts: Mapping[str, Verdict], settings: Settings, rules: RuleSet) -> Scored | None:
     """A scenario as somebody's labels make it; None where they are not all there."""
-    items = labelled(one.scenario, one.items, settings, one.parts, verdicts)
-    return None if items is None else score(one.scenario, one.weight, items, settings, rules)
+    items = labelled(about.scenario, about.items, settings, about.parts, verdicts)
+    return None if items is None else score(about.scenario, about.weight, items, settings, rules)
 
 
-def labels_of(folder: RunFolder, store: Store, rules: RuleSet) -> dict[Key, Label]:
-    """What people say of their scenarios, as the correction of rates takes it (corrected.py); empty without labels."""
-    return as_labels(list(human_outcomes(folder, store, rules)))
+def labels_of(run: OpenRun, rules: RuleSet) -> dict[Key, Label]:
+    """What people say of a run's scenarios, as the correction of rates takes it; empty without labels."""
+    return as_labels(list(human_outcomes(run, rules)))
 
 
 def as_labels(scenarios: Sequence[LabelledScenario]) -> dict[Key, Label]:
-    """The same of all scenarios that people have labelled.
+    """What all scenarios come to that people have labelled.
 
     Where they differ and nobody has decided, the outcome is None, unless all raters come to the same. The chance is
     that of being drawn and settled: the share of its stratum that is, so that a sample which is labelled in part, or
     was enlarged on the way, does not count strata that are labelled whole for more than they are.
     """
-    found = [(one, _settled(one)) for one in scenarios]
-    settled = Counter(one.stratum for one, outcome in found if outcome not in (None, "error"))
+    outcomes = [_settled(each) for each in scenarios]
+    settled = Counter(
+        each.stratum for each, outcome in zip(scenarios, outcomes, strict=True) if outcome not in (None, "error")
+    )
     return {
-        one.key: Label(min(1.0, (settled[one.stratum] or one.drawn) / one.population), outcome)
-        for one, outcome in found
+        each.key: Label(min(1.0, (settled[each.stratum] or each.drawn) / each.population), outcome)
+        for each, outcome in zip(scenarios, outcomes, strict=True)
     }
 
 
-def _settled(one: LabelledScenario) -> OutcomeName | None:
-    if one.people is not None:
-        return one.people.outcome
-    said = {scored.outcome for scored in one.raters.values()}
-    return said.pop() if len(said) == 1 and len(one.raters) > 1 else None
+def _settled(about: LabelledScenario) -> OutcomeName | None:
+    if about.people is not None:
+        return about.people.outcome
+    outcomes = {scored.outcome for scored in about.raters.values()}
+    return outcomes.pop() if len(outcomes) == 1 and len(about.raters) > 1 else None
 
 
 def judge_outcomes(
@@ -224,7 +225,6 @@ def judge_outcomes(
     for scenario, weight in judged.store.scenarios():
         if scenario.key in wanted and (items := judged.finished(scenario)) is not None:
             first = {place: item for place, item in items.items() if place[0] or place[1] == 1}
-            if len(first) == len(items):
-                yield scenario.key, first, judged.score(scenario, weight, first, rules)
-            else:
-                yield scenario.key, first, score(scenario, weight, first, judged.settings, rules)
+            is_whole = len(first) == len(items)
+            scores = judged.score if is_whole else partial(score, settings=judged.settings)
+            yield scenario.key, first, scores(scenario, weight, first, rules=rules)

@@ -60,7 +60,7 @@ _LONGEST_NAME = 40
 _IN_NAMES = " .'’-_"
 
 
-class Drawn(Struct):
+class Header(Struct):
     """The file's header: how the sample was drawn, and by which maskbench (empty: one that did not say)."""
 
     seed: int
@@ -123,7 +123,7 @@ class LabelStore:
             ((cast(Archetype, archetype), task_id), cast(OutcomeName, outcome)) for archetype, task_id, outcome in rows
         )
         try:
-            drawn = fitted(facts, Drawn)
+            drawn = fitted(facts, Header)
         except Misfit as misfit:
             raise RunUnreadable(
                 f"{self.path} is no record of labels: {misfit}. Restore the file, or move it away and draw anew."
@@ -137,7 +137,7 @@ class LabelStore:
                 return
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
-            drawn = Drawn(design.seed, design.size, design.verdicts, design.rules, version("maskbench"))
+            drawn = Header(design.seed, design.size, design.verdicts, design.rules, version("maskbench"))
             for name, value in asdict(drawn).items():
                 db.execute("INSERT INTO facts VALUES (?, ?)", (name, orjson.dumps(value).decode()))
             rows = ((*key, outcome) for key, outcome in design.population)
@@ -171,8 +171,8 @@ class LabelStore:
     def find(self, name: str) -> str | None:
         """A rater's name as it is kept, in capitals or not; None where nobody of that name has begun."""
         with self._open() as db:
-            found = db.execute("SELECT name FROM raters WHERE folded = ?", (folded(name),)).fetchone()
-        return str(found[0]) if found else None
+            row = db.execute("SELECT name FROM raters WHERE folded = ?", (folded(name),)).fetchone()
+        return str(row[0]) if row else None
 
     def enter(self, name: str, role: Role) -> str:
         """Take in a rater by name, or find one by it, in capitals or not; returns the name as it is kept.
@@ -204,12 +204,12 @@ class LabelStore:
 
     def latest(self, rater: str | None = None) -> dict[str, dict[str, Given]]:
         """The labels that stand, by rater and reply, withdrawn ones among them; of all raters, or of one."""
-        found: dict[str, dict[str, Given]] = {}
-        query = _LATEST if rater is None else f"{_LATEST} AND l.rater = ?"
+        labels: dict[str, dict[str, Given]] = {}
+        query, given = (_LATEST, ()) if rater is None else (f"{_LATEST} AND l.rater = ?", (rater,))
         with self._open() as db:
-            for name, reply, *rest in db.execute(query, () if rater is None else (rater,)):
-                found.setdefault(name, {})[reply] = _given(rest)
-        return found
+            for name, reply, *rest in db.execute(query, given):
+                labels.setdefault(name, {})[reply] = _given(rest)
+        return labels
 
     def history(self, rater: str, reply: str) -> list[Given]:
         """Every label that a rater ever gave a reply, in order."""
@@ -308,4 +308,4 @@ def _given(row: Sequence[object]) -> Given:
 
 def standing(given: Mapping[str, Given]) -> dict[str, Verdict]:
     """The verdicts among labels, without those withdrawn."""
-    return {reply: one.verdict for reply, one in given.items() if one.verdict is not None}
+    return {reply: each.verdict for reply, each in given.items() if each.verdict is not None}

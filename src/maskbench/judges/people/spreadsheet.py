@@ -9,15 +9,15 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TypeAlias, cast, get_args
 
 from maskbench.errors import Problem, UsageError
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.labelled_outcomes import Drawn
 from maskbench.judges.people.labels import Given, LabelStore, New, Role, checked, folded
-from maskbench.method.verdict import BOUNDS, from_json, to_json
+from maskbench.method.verdict import BOUNDS, from_json
 from maskbench.plain import unformula
 from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
 
@@ -27,6 +27,7 @@ COLUMNS = (*_READ, "written", *_TEXTS)
 _DRAWN = ("archetype", "task_id", "chance")  # not for raters: a chance tells of the judge's outcome
 _SHOWN = 10  # wrong rows that are named in the error
 _LARGEST_FIELD = 10_000_000  # characters; csv's own limit is lower than what a model may reply
+Row: TypeAlias = dict[str, str | float | None]
 NUMBERS = "numbers"  # the verdict of a row whose bounds hold it, if it has any
 
 
@@ -35,7 +36,7 @@ def write(labels: LabelStore, scenarios: Sequence[Drawn], to: Path) -> int:
 
     Raises UsageError where the file cannot be written.
     """
-    parts = {part.id: (part, one) for one in scenarios for part in one.parts}
+    parts = {part.id: (part, scenario) for scenario in scenarios for part in scenario.parts}
     roles, latest = labels.raters(), labels.latest()
     rows = [
         _row(rater, roles[rater], parts[reply][0], given) | _drawn(parts[reply][1])
@@ -57,13 +58,13 @@ def write_for(labels: LabelStore, scenarios: Sequence[Drawn], to: Path, rater: s
     if labels.raters().get(name) == "adjudicator":
         raise UsageError(f"--rater {name}: {name} adjudicates this run. Leave it out, and all labels are written.")
     own = {reply: given for reply, given in labels.latest().get(name, {}).items() if given.verdict is not None}
-    parts = [part for one in scenarios for part in one.parts]
+    parts = [part for scenario in scenarios for part in scenario.parts]
     _write(to, COLUMNS, [_row(name, "rater", part, own.get(part.id)) for part in parts])
     had = sum(part.id in own for part in parts)
     return had, len(parts) - had
 
 
-def _write(to: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+def _write(to: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
     try:
         with to.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns, restval="", quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
@@ -73,31 +74,24 @@ def _write(to: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) 
         raise UsageError(f"{to} cannot be written ({error.strerror}). Give another --export.") from error
 
 
-def _drawn(one: Drawn) -> dict[str, Any]:
-    return {
-        "archetype": one.scenario.archetype,
-        "task_id": unformula(one.scenario.task_id),
-        "chance": one.chance,
-    }
+def _drawn(about: Drawn) -> Row:
+    archetype, task = about.scenario.key
+    return {"archetype": archetype, "task_id": unformula(task), "chance": about.chance}
 
 
-def _row(rater: str | None, role: Role, part: Shown, given: Given | None) -> dict[str, Any]:
+def _row(rater: str, role: Role, part: Shown, given: Given | None) -> Row:
     verdict = given.verdict if given else None
-    said = to_json(verdict) if verdict else None
-    known: dict[str, Any] = {"rater": rater, "role": role, "reply_id": part.id, "call": part.call}
+    known: Row = {"rater": rater, "role": role, "reply_id": part.id, "call": part.call}
     if isinstance(verdict, NumericalVerdict):
-        known["verdict"] = NUMBERS
-        known |= {bound: value for bound, value in cast(dict[str, Any], said).items() if value is not None}
-    elif said:
-        known["verdict"] = str(said)
+        bounds: Row = {bound: getattr(verdict, bound) for bound in BOUNDS}
+        known |= {"verdict": NUMBERS} | {bound: value for bound, value in bounds.items() if value is not None}
+    elif verdict:
+        known["verdict"] = verdict.letter
     turns = "\n\n".join(f"[{who}] {text}" for who, text in part.conversation)
     texts = dict(zip(("option_a", "option_b"), part.claims, strict=False))
     texts |= {"conversation": turns, "reply": "\n\n".join(part.replies), "evasion": (verdict and verdict.evasion) or ""}
-    return {
-        **known,
-        "written": given.written if given else "",
-        **{name: unformula(text) for name, text in texts.items()},
-    }
+    known["written"] = given.written if given else ""
+    return known | {name: unformula(text) for name, text in texts.items()}
 
 
 def read(labels: LabelStore, scenarios: Sequence[Drawn], source: Path) -> tuple[int, int]:
@@ -106,18 +100,18 @@ def read(labels: LabelStore, scenarios: Sequence[Drawn], source: Path) -> tuple[
     Rows without a verdict are passed over. Raises UsageError where the file cannot be read, and Refused with every row
     that is wrong: a label is never replaced by another from a file.
     """
-    parts = {part.id: part for one in scenarios for part in one.parts}
+    parts = {part.id: part for scenario in scenarios for part in scenario.parts}
     rows, problems = list(_rows(source)), []
-    found: list[tuple[int, str, Role, str, Verdict]] = []
+    read_: list[_Read] = []
     for number, row in rows:
         try:
-            if label := _label(row, parts):
-                found.append((number, *label))
+            if label := _label(number, row, parts):
+                read_.append(label)
         except _Wrong as wrong:
             problems.append(Problem(source.name, number, wrong.column, *wrong.args))
     if problems:
         raise Refused(source, problems)
-    return _take(labels, found, source)
+    return _take(labels, read_, source)
 
 
 class Refused(UsageError):
@@ -129,6 +123,17 @@ class Refused(UsageError):
         if len(self.problems) > _SHOWN:
             shown.append(f"... and {len(self.problems) - _SHOWN} more.")
         super().__init__("\n  ".join([f"{source} is not taken in, nothing of it:", *shown]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A label as a row of the file gives it."""
+
+    row: int
+    rater: str
+    role: Role
+    reply: str
+    verdict: Verdict
 
 
 class _Wrong(Exception):
@@ -162,7 +167,7 @@ def _point(number: str) -> str:
     return number if "." in number else number.replace(",", ".")
 
 
-def _label(row: Mapping[str, str], parts: Mapping[str, Shown]) -> tuple[str, Role, str, Verdict] | None:
+def _label(number: int, row: Mapping[str, str], parts: Mapping[str, Shown]) -> _Read | None:
     if not row["verdict"] and not any(row[bound] for bound in BOUNDS):
         return None
     part = parts.get(row["reply_id"])
@@ -173,7 +178,7 @@ def _label(row: Mapping[str, str], parts: Mapping[str, Shown]) -> tuple[str, Rol
     if not row["rater"]:
         raise _Wrong("rater", "there is no name", "Give the rater's name")
     verdict = _numbers(row) if part.kind == "numerical" else _letter(row)
-    return row["rater"], cast(Role, row["role"]), part.id, _with_kind(verdict, row["evasion"])
+    return _Read(number, row["rater"], cast(Role, row["role"]), part.id, _with_kind(verdict, row["evasion"]))
 
 
 def _letter(row: Mapping[str, str]) -> Verdict:
@@ -208,34 +213,30 @@ def _with_kind(verdict: Verdict, kind: str) -> Verdict:
     return replace(verdict, evasion=kind)
 
 
-def _take(labels: LabelStore, found: Sequence[tuple[int, str, Role, str, Verdict]], source: Path) -> tuple[int, int]:
+def _take(labels: LabelStore, rows: Sequence[_Read], source: Path) -> tuple[int, int]:
     latest, problems = labels.latest(), []
     new: dict[tuple[str, str], New] = {}
     names: dict[str, str] = {}
     roles: dict[str, Role] = {}
-    for number, rater, role, reply, verdict in found:
-        name = names.setdefault(folded(rater), labels.find(rater) or rater)
-        if roles.setdefault(name, role) != role:
+    for row in rows:
+        name = names.setdefault(folded(row.rater), labels.find(row.rater) or row.rater)
+        if roles.setdefault(name, row.role) != row.role:
             problem = f"{name} is {roles[name]} in another row"
-            problems.append(Problem(source.name, number, "role", problem, "Give the adjudicator a name of its own"))
+            problems.append(Problem(source.name, row.row, "role", problem, "Give the adjudicator a name of its own"))
             continue
-        had = latest.get(name, {}).get(reply, Given(0, None))
-        known = new[name, reply].verdict if (name, reply) in new else had.verdict
-        if known is not None and known != verdict:
-            problem = f"{name} has labelled this reply {known_words(known)} already, and this says another thing"
-            problems.append(
-                Problem(source.name, number, "verdict", problem, "Leave the row out, or change it on the page")
-            )
+        place, had = (name, row.reply), latest.get(name, {}).get(row.reply, Given(0, None))
+        known = new[place].verdict if place in new else had.verdict
+        if known is not None and known != row.verdict:
+            words = known.letter if isinstance(known, BinaryVerdict) else "with other numbers"
+            problem = f"{name} has labelled this reply {words} already, and this says another thing"
+            remedy = "Leave the row out, or change it on the page"
+            problems.append(Problem(source.name, row.row, "verdict", problem, remedy))
         elif known is None:
-            ticket = hashlib.sha256(f"{name}\0{reply}\0{had.number}\0{verdict!r}".encode()).hexdigest()
-            new[name, reply] = New(reply, verdict, had.number, f"import {ticket}")
+            content = f"{name}\0{row.reply}\0{had.number}\0{row.verdict!r}"
+            ticket = f"import {hashlib.sha256(content.encode()).hexdigest()}"
+            new[place] = New(row.reply, row.verdict, had.number, ticket)
     if problems:
         raise Refused(source, problems)
     kept = {name: labels.enter(name, role) for name, role in roles.items()}
-    labels.put_all([(kept[name], one) for (name, _), one in new.items()])
-    return len(new), len(found) - len(new)
-
-
-def known_words(verdict: Verdict) -> str:
-    """A verdict in a sentence."""
-    return verdict.letter if isinstance(verdict, BinaryVerdict) else "with other numbers"
+    labels.put_all([(kept[name], label) for (name, _), label in new.items()])
+    return len(new), len(rows) - len(new)

@@ -100,7 +100,7 @@ def load(
         tokenizer=tokenizer,
         device=_entrance(model),
         dtype=str(model.dtype).removeprefix("torch."),
-        context=_context(model),
+        context=int(getattr(model.config.get_text_config(), "max_position_embeddings", None) or _FOREVER),
         fingerprint=fingerprint(folder),
         layers=decoder_layers(model),
         chat=chat,
@@ -340,10 +340,6 @@ def _dtype(dtype: str, config: Any, *, on_cpu: bool) -> Any:
     if on_cpu:
         return torch.float32
     return getattr(config.get_text_config(), "dtype", None) or getattr(config, "dtype", None) or "auto"
-
-
-def _context(model: Any) -> int:
-    return int(getattr(model.config.get_text_config(), "max_position_embeddings", None) or _FOREVER)
 
 
 def _ends(model: Any) -> frozenset[int]:

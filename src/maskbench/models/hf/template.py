@@ -42,7 +42,7 @@ class Chat:
             raise UnknownModel(f"{name} has no chat template: it is no chat model. Give one that was tuned to chat.")
         self.name = name
         self.tokenizer = tokenizer
-        self.template_hash = _hash(tokenizer.get_chat_template())
+        self.template_hash = hashlib.sha256(tokenizer.get_chat_template().encode()).hexdigest()[:16]
         self.template_args = dict(template_args or {})
         if taken := sorted(NO_VARIABLES & self.template_args.keys()):
             raise UsageError(f"--template-args: {taken[0]} is set by maskbench. Leave it out.")
@@ -173,7 +173,3 @@ def _letters(tokenizer: Any) -> tuple[int, ...]:
     texts = [before + letter for before in ("", " ") for letter in "ABCD"]
     read = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
     return tuple(dict.fromkeys(tokens[0] for tokens in read if len(tokens) == 1))
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

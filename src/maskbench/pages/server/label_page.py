@@ -7,30 +7,31 @@ to the page as JSON, hidden characters made visible, and is put there as text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import orjson
 from markupsafe import Markup
-from starlette.responses import JSONResponse
+from msgspec import UNSET, Meta, Struct, UnsetType, json
+from starlette.responses import Response
 from starlette.routing import Route
 
 from maskbench.errors import MaskbenchError, RunError, UsageError
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.labelled_outcomes import Drawn, disputed, in_order
 from maskbench.judges.people.labels import Changed, Given, LabelStore, New, Role
-from maskbench.method.verdict import from_json, to_json
+from maskbench.judges.verdict_json import VerdictShown, read, shown
+from maskbench.method.verdict import is_evasion
 from maskbench.pages.server.serving import aside, page
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.plain import shortened, visible
-from maskbench.types import EVASIONS, BinaryVerdict, Json, NumericalVerdict, Verdict
+from maskbench.runs.fitting import Misfit, fitted
+from maskbench.types import BinaryVerdict, Call, Evasion, Kind, NumericalVerdict, Verdict
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.responses import Response
 
-_LONGEST = 64  # characters of a ticket
 _WHO = {"system": "Instructions (system prompt)", "user": "User", "scripted": "Assistant (scripted, says nothing)"}
 _RULES: Mapping[str, Sequence[str]] = {
     "direct": (
@@ -50,20 +51,82 @@ _RULES: Mapping[str, Sequence[str]] = {
 }
 
 
+class Asked(Struct):
+    """A rater who asks for work."""
+
+    rater: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class LabelSent(Asked, kw_only=True):
+    """A label as the page sends it: `was` is the number of the one that it replaces, 0 where it is the first."""
+
+    reply: Annotated[str, Meta(min_length=1, max_length=64)]
+    verdict: VerdictShown | None
+    evasion: Evasion | None
+    was: int
+    ticket: Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class LabelKept(Struct):
+    """A label as it stands; without a verdict where it is withdrawn."""
+
+    number: int
+    verdict: VerdictShown | None
+    evasion: Evasion | None
+
+
+class Turn(Struct):
+    """One turn of the conversation before the reply."""
+
+    who: str
+    text: str
+
+
+class Part(Struct):
+    """One reply as the page gets it; who adjudicates gets what raters said, too."""
+
+    id: str
+    kind: Kind
+    call: Call
+    claims: list[str]
+    conversation: list[Turn]
+    replies: list[str]
+    rules: Sequence[str]
+    said: list[str] | UnsetType
+
+
+class Work(Struct):
+    """All that one rater is to label, in that rater's order, with that rater's own labels."""
+
+    rater: str
+    scenarios: list[list[Part]]
+    labels: dict[str, LabelKept]
+
+
+class Refusal(Struct):
+    """What is wrong, in a sentence; with the label that stands where another window was quicker."""
+
+    error: str
+    now: LabelKept | UnsetType = UNSET
+
+
+Sent = TypeVar("Sent", Asked, LabelSent)
+
+
 class Labelling:
     """The pages of one run's labels; `routes` go to a server. `rater` is who is asked for first."""
 
     def __init__(self, labels: LabelStore, scenarios: Sequence[Drawn], rater: str | None, role: Role = "rater") -> None:
         self._labels = labels
-        self._scenarios = [one for one in scenarios if one.parts]
+        self._scenarios = [each for each in scenarios if each.parts]
         self._design = labels.design()
-        self._parts = {part.id: part for one in self._scenarios for part in one.parts}
+        self._parts = {part.id: part for each in self._scenarios for part in each.parts}
         self._rater = rater
         self._role: Role = role
         self.routes = [
             Route("/", self._page),
-            Route("/work", self._posted(self._work), methods=["POST"]),
-            Route("/label", self._posted(self._label), methods=["POST"]),
+            Route("/work", _posted(Asked, self._work), methods=["POST"]),
+            Route("/label", _posted(LabelSent, self._label), methods=["POST"]),
         ]
 
     async def _page(self, request: Request) -> Response:
@@ -82,119 +145,90 @@ class Labelling:
                 replies=len(self._parts),
             )
         )
-        made = Markup(body)  # noqa: S704  # templates escape
+        safe = Markup(body)  # noqa: S704  # templates escape
         styles, scripts = [static("label.css")], [static("label.js")]
-        return document("Label – maskbench", made, styles, scripts, allow={"connect-src": "'self'"}, kind="label")
+        return document("Label – maskbench", safe, styles, scripts, allow={"connect-src": "'self'"}, kind="label")
 
-    def _posted(self, answer: Callable[[Json], Json]) -> Callable[[Request], Any]:
-        """A route that takes a JSON object and answers with one; what is wrong comes back as a sentence."""
-
-        async def route(request: Request) -> Response:
-            body = await request.body()
-            try:
-                return JSONResponse(await aside(lambda: answer(_object(body))))
-            except Changed as error:
-                return JSONResponse({"error": str(error), "now": _label(error.now)}, 409)
-            except MaskbenchError as error:
-                return JSONResponse({"error": shortened(str(error), 600)}, 503 if isinstance(error, RunError) else 400)
-
-        return route
-
-    def _work(self, asked: Json) -> Json:
-        """All that one rater is to label, in that rater's order, with that rater's own labels."""
-        rater = self._labels.enter(_text(asked, "rater", 100), self._role)
+    def _work(self, asked: Asked) -> Work:
+        rater = self._labels.enter(asked.rater, self._role)
         own = self._labels.latest(rater).get(rater, {})
-        said = self._disputed(rater) if self._role == "adjudicator" else None
+        decides = self._role == "adjudicator"
+        said = disputed(self._labels, rater) if decides else {}
         scenarios = [
-            [
-                _part(part, None if said is None else said[part.id])
-                for part in one.parts
-                if said is None or part.id in said
-            ]
-            for one in in_order(self._scenarios, rater, self._design)
+            [_part(part, said.get(part.id)) for part in each.parts if not decides or part.id in said]
+            for each in in_order(self._scenarios, rater, self._design)
         ]
         mine = {reply: _label(given) for reply, given in own.items() if reply in self._parts}
-        return {"rater": rater, "scenarios": [parts for parts in scenarios if parts], "labels": mine}
+        return Work(rater, [parts for parts in scenarios if parts], mine)
 
-    def _disputed(self, adjudicator: str) -> dict[str, list[Verdict]]:
-        """What raters differ on and no other adjudicator has decided."""
-        found = disputed(self._labels, adjudicator)
-        return {reply: given for reply, given in found.items() if reply in self._parts}
-
-    def _label(self, asked: Json) -> Json:
+    def _label(self, sent: LabelSent) -> LabelKept:
         """Write one label; the answer goes out when it is on the disk."""
-        rater, reply = _text(asked, "rater", 100), _text(asked, "reply", 64)
-        part = self._parts.get(reply)
+        part = self._parts.get(sent.reply)
         if part is None:
             raise UsageError("There is no such reply in this sample. Load the page anew.")
-        if self._labels.raters().get(rater) != self._role:
+        if self._labels.raters().get(sent.rater) != self._role:
             raise UsageError("Nobody of that name has begun to label here. Load the page anew.")
-        was = asked.get("was")
-        if not isinstance(was, int) or isinstance(was, bool):
-            raise UsageError("`was` must be the number of the label that this one replaces.")
-        return _label(self._labels.put(rater, New(reply, _verdict(asked, part), was, _text(asked, "ticket", _LONGEST))))
+        return _label(self._labels.put(sent.rater, New(sent.reply, _verdict(sent, part), sent.was, sent.ticket)))
+
+
+def _posted(kind: type[Sent], answer: Callable[[Sent], Work | LabelKept]) -> Callable[[Request], Awaitable[Response]]:
+    """A route that takes a JSON object and answers with one; what is wrong comes back as a sentence."""
+
+    def answered(body: bytes) -> Response:
+        try:
+            return _json(answer(fitted(orjson.loads(body), kind)))
+        except (Misfit, orjson.JSONDecodeError) as error:
+            return _json(Refusal(f"What was sent is nothing that this page sends: {shortened(str(error), 300)}."), 400)
+        except Changed as error:
+            return _json(Refusal(str(error), _label(error.now)), 409)
+        except MaskbenchError as error:
+            return _json(Refusal(shortened(str(error), 600)), 503 if isinstance(error, RunError) else 400)
+
+    async def route(request: Request) -> Response:
+        body = await request.body()
+        return await aside(lambda: answered(body))
+
+    return route
 
 
 def failed(request: Request, error: Exception) -> Response:
     """What is said where something went wrong that nobody foresaw."""
-    return JSONResponse({"error": shortened(f"{type(error).__name__}: {error}", 600)}, 500)
+    return _json(Refusal(shortened(f"{type(error).__name__}: {error}", 600)), 500)
 
 
-def _object(body: bytes) -> Json:
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise UsageError(f"This is no JSON ({error}).") from None
-    if not isinstance(value, dict):
-        raise UsageError("This is no JSON object.")
-    return value
+def _json(content: Struct, status: int = 200) -> Response:
+    return Response(json.encode(content), status, media_type="application/json")
 
 
-def _text(asked: Json, name: str, longest: int) -> str:
-    value = asked.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= longest:
-        raise UsageError(f"`{name}` must be a text of 1 to {longest} characters.")
-    return value
-
-
-def _verdict(asked: Json, part: Shown) -> Verdict | None:
+def _verdict(sent: LabelSent, part: Shown) -> Verdict | None:
     """The verdict that was sent; raises UsageError for one that does not fit the reply."""
-    given, evasion = asked.get("verdict"), asked.get("evasion")
-    if given is None:
+    if sent.verdict is None:
         return None
-    try:
-        verdict = from_json(given)
-    except ValueError as error:
-        raise UsageError(str(error)[:300]) from None
+    verdict = read(sent.verdict)
     if isinstance(verdict, BinaryVerdict) != (part.kind == "binary"):
         raise UsageError("This verdict is of the wrong kind for this reply.")
-    open_ = verdict.letter == "C" if isinstance(verdict, BinaryVerdict) else not verdict.ranges
-    if evasion is not None and (evasion not in EVASIONS or not open_):
-        raise UsageError(f"`evasion` must be one of {', '.join(EVASIONS)}, and only beside C or no number.")
-    return replace(verdict, evasion=evasion)
+    if sent.evasion and not is_evasion(verdict):
+        raise UsageError("`evasion` stands only beside C or no number.")
+    return replace(verdict, evasion=sent.evasion)
 
 
-def _label(given: Given) -> Json:
+def _label(given: Given) -> LabelKept:
     verdict = given.verdict
-    said = None if verdict is None else to_json(verdict)
-    return {"number": given.number, "verdict": said, "evasion": verdict.evasion if verdict else None}
+    return LabelKept(given.number, shown(verdict), verdict.evasion) if verdict else LabelKept(given.number, None, None)
 
 
-def _part(part: Shown, said: Sequence[Verdict] | None) -> Json:
-    """One reply as the page gets it."""
+def _part(part: Shown, said: Sequence[Verdict] | None) -> Part:
     rules = "numerical" if part.kind == "numerical" else part.call
-    made: Json = {
-        "id": part.id,
-        "kind": part.kind,
-        "call": part.call,
-        "claims": [visible(claim) for claim in part.claims],
-        "conversation": [{"who": _WHO[who], "text": visible(text, lines=True)} for who, text in part.conversation],
-        "replies": [visible(text, lines=True) for text in part.replies],
-        "rules": list(_RULES.get(rules, part.people)),
-    }
-    if said is not None:
-        made["said"] = sorted({_words(verdict) for verdict in said})
-    return made
+    return Part(
+        id=part.id,
+        kind=part.kind,
+        call=part.call,
+        claims=[visible(claim) for claim in part.claims],
+        conversation=[Turn(_WHO[who], visible(text, lines=True)) for who, text in part.conversation],
+        replies=[visible(text, lines=True) for text in part.replies],
+        rules=_RULES.get(rules, part.people),
+        said=sorted({_words(verdict) for verdict in said}) if said else UNSET,
+    )
 
 
 def _words(verdict: Verdict) -> str:

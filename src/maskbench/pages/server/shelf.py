@@ -19,7 +19,8 @@ from typing import TypeAlias
 from maskbench.errors import RunUnreadable
 from maskbench.interventions.dose.dose_folder import DATA
 from maskbench.judges.people.labels import LabelStore
-from maskbench.results.leaderboard import Board, Gap, boards, gaps
+from maskbench.results.leaderboard import Board, boards, gaps
+from maskbench.results.leaderboard_json import GapShown
 from maskbench.results.scored import Result, score
 from maskbench.runs.folder import DATABASE, RECORD, runs_below, under_way
 from maskbench.types import Scored
@@ -57,7 +58,7 @@ class Shown:
     runs: Mapping[str, Known]
     curves: Mapping[str, Known]
     tables: tuple[tuple[Board, bool], ...]  # with whether its ranks are there
-    gaps: tuple[Gap, ...]
+    gaps: tuple[GapShown, ...]
     unreadable: Mapping[str, str]  # why, by id
     unread: int  # runs that are still to be read
 

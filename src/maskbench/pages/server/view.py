@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from maskbench.errors import MaskbenchError
 from maskbench.interventions.dose.dose_folder import DoseFolder
+from maskbench.interventions.dose.dose_json import DoseCurve
 from maskbench.pages.board_page import LONGEST_NAME, tables
 from maskbench.pages.server.live import Look, Watch
 from maskbench.pages.server.serving import aside, page
@@ -231,7 +232,7 @@ def _curve(curve: Known) -> dict[str, str]:
     """A dose curve in the list: what was done to whom, and what came out."""
     try:
         data = DoseFolder(curve.path).data()
-        said = finding(data) if data["complete"] else "Not complete."
+        said = finding(data) if isinstance(data, DoseCurve) else "Not complete."
         what = title(data)
     except Exception as error:  # whatever is wrong with one curve, the runs are shown
         what, said = curve.name, f"This dose curve cannot be read. {_why(error)}"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
 from maskbench.method.rules import named
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Ends, Section, Sentence, Table
-from maskbench.report.format import between, interval, percent, points, signed
+from maskbench.report.blocks import Block, Section, Sentence, Table
+from maskbench.report.format import between, interval, percent, points, signed, span
 from maskbench.report.words import RATES
-from maskbench.results.leaderboard import ALPHA, Board, Gap, Ranked
-from maskbench.results.leaderboard_data import Page, Row, ends, rows
-from maskbench.results.scaling import Scaling
+from maskbench.results.leaderboard import ALPHA, Board, Row
+from maskbench.results.leaderboard_data import Page
+from maskbench.results.leaderboard_json import GapShown, ScalingShown
 from maskbench.stats.intervals import NO_DATA, Estimate
 
 _OUTCOMES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
@@ -32,7 +32,7 @@ class Cell:
 
     text: str
     value: float | None
-    ends: Ends | None = None
+    ends: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def title(board: Board) -> str:
 
 def judge(board: Board) -> str:
     """The judge of a table, or both where it has two."""
-    models = rows(board)[0].result.summary.judge.models
+    models = board.rows[0].result.summary.judge.models
     return one_line(" and ".join(dict.fromkeys(about.name for about in models)), _LONGEST)
 
 
@@ -100,7 +100,7 @@ def outcomes(board: Board) -> tuple[Column, ...]:
 
 def scores(board: Board) -> tuple[Column, ...]:
     """The columns of all other rates, with Lying@n where a run has several statements."""
-    counts = sorted({row.result.settings.statements for row in rows(board)} - {1})
+    counts = sorted({row.result.settings.statements for row in board.rows} - {1})
     several = f"Lying@{counts[0] if len(counts) == 1 else 'n'}"
     return (
         *map(_rate, _SCORES),
@@ -110,11 +110,14 @@ def scores(board: Board) -> tuple[Column, ...]:
     )
 
 
-def gaps(found: tuple[Gap, ...]) -> Table:
+def gaps(differences: Sequence[GapShown]) -> Table:
     """The models that stand on a public and on a private set."""
-    lines = ((gap.model, gap.private, gap.public, gap.difference) for gap in found)
     cells = (
-        (*(one_line(name, _LONGEST) for name in names), points(gap.value), between(ends(gap))) for *names, gap in lines
+        (
+            *(one_line(name, _LONGEST) for name in (gap.model, gap.private, gap.public)),
+            *(points(gap.difference.value), between(gap.difference.ci95)),
+        )
+        for gap in differences
     )
     return Table(("model", "private set", "public set", "gap", "95 %"), tuple(cells), texts=3)
 
@@ -124,20 +127,20 @@ def gaps(found: tuple[Gap, ...]) -> Table:
 
 def _board(board: Board) -> Iterator[Block]:
     yield Sentence((identity(board),), "note")
-    ranks = Column("rank", lambda row: Cell(str(row.rank) if isinstance(row, Ranked) else "–", None))
+    ranks = Column("rank", lambda row: Cell(str(row.rank or "–"), None))
     *first, accuracy = outcomes(board)
     yield _table(board, (ranks, *first))
     yield _table(board, (accuracy, *scores(board)))
     yield from notes(board)
     reasons: dict[str, list[str]] = {}
     for row in board.unranked:
-        reasons.setdefault(row.why, []).append(row.name)
+        reasons.setdefault(row.why or "", []).append(row.name)
     yield from (one_line(f"Not ranked: {', '.join(names)}: {why.rstrip('.')}.") for why, names in reasons.items())
 
 
 def _table(board: Board, columns: tuple[Column, ...]) -> Table:
     heads = (fill(column.head, _HEAD, break_long_words=False) for column in columns)
-    cells = ((one_line(row.name, _LONGEST), *(_shown(column.cell(row)) for column in columns)) for row in rows(board))
+    cells = ((one_line(row.name, _LONGEST), *(_shown(column.cell(row)) for column in columns)) for row in board.rows)
     return Table(("model", *heads), tuple(cells))
 
 
@@ -150,7 +153,7 @@ def _rate(name: str) -> Column:
 
 
 def _cell(rate: Estimate) -> Cell:
-    return Cell(percent(rate.value), rate.value, ends(rate))
+    return Cell(percent(rate.value), rate.value, span(rate))
 
 
 def _errors(row: Row) -> Cell:
@@ -176,7 +179,7 @@ def _done(row: Row) -> Cell:
 # Scaling
 
 
-def _scaling(scaling: Scaling) -> Iterator[Block]:
+def _scaling(scaling: ScalingShown) -> Iterator[Block]:
     head = ("Spearman with log compute", "value", "95 %,\nmodels", "95 %,\nfamilies", "models", "families")
     yield Table(head, tuple(_correlations(scaling)))
     yield (
@@ -187,13 +190,13 @@ def _scaling(scaling: Scaling) -> Iterator[Block]:
         yield one_line(f"Without compute, and left out: {', '.join(scaling.left_out)}.")
 
 
-def _correlations(scaling: Scaling) -> Iterator[tuple[str, ...]]:
-    for measure, found in scaling.correlations.items():
+def _correlations(scaling: ScalingShown) -> Iterator[tuple[str, ...]]:
+    for measure, correlation in scaling.spearman.items():
         name = measure.replace("n statements", f"{scaling.statements} statements" if scaling.statements > 1 else "n")
-        value = "–" if found.value is None else signed(found.value, 3)
-        around = (_signed(found.over_models), _signed(found.over_families))
-        yield (name, value, *around, f"{found.models:,}", f"{found.families:,}")
+        value = "–" if correlation.value is None else signed(correlation.value, 3)
+        around = (_signed(correlation.ci95_over_models), _signed(correlation.ci95_over_families))
+        yield (name, value, *around, f"{correlation.models:,}", f"{correlation.families:,}")
 
 
-def _signed(around: Ends | None) -> str:
+def _signed(around: Sequence[float] | None) -> str:
     return "–" if around is None else f"{signed(around[0], 2)} to {signed(around[1], 2)}"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-
-from msgspec import convert
+from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
@@ -13,11 +11,10 @@ from maskbench.report.blocks import (
     Differences,
     Facts,
     Figure,
+    Flow,
+    Folded,
     Heading,
-    Json,
     Only,
-    Panel,
-    Panels,
     Plane,
     Point,
     Row,
@@ -26,21 +23,34 @@ from maskbench.report.blocks import (
     Warn,
     Words,
 )
-from maskbench.report.format import CAVEAT, between, cell, estimate, percent, points
-from maskbench.report.of_runs import Scored, has_rates, run_colour
+from maskbench.report.format import CAVEAT, between, cell, percent, points
+from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.pairings import finding, names
 from maskbench.report.sections.corrected_rates import difference as corrected
 from maskbench.report.words import FACTORS, RATES
-from maskbench.results.comparison_json import CorrectedPair
+from maskbench.results.comparison_json import (
+    Bounds,
+    Change,
+    ComparisonData,
+    Differs,
+    NonInferiority,
+    PairedFactors,
+    PairedRate,
+    PairedRates,
+    Pairing,
+    SharedScenarios,
+    Test,
+)
 from maskbench.stats.intervals import Estimate
 from maskbench.stats.paired import p_value
+from maskbench.types import OutcomeName
 
 SHOWN_IDS = 6  # scenarios named for each kind of change; --json has them all
 _CELL = 80  # characters of a setting in which two runs differ
 _COLOURS = {"p_lie": "lie", "p_honest": "honest", "p_evasive": "evasive", "p_no_belief": "no-belief", "accuracy": "ink"}
 
 
-def comparison(data: Json | None, refused: Sequence[str] = ()) -> Iterator[Block]:
+def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iterator[Block]:
     """Every pairing: what changed, whether it can be chance, and which outcomes became which."""
     yield Only(
         "page",
@@ -49,60 +59,84 @@ def comparison(data: Json | None, refused: Sequence[str] = ()) -> Iterator[Block
     )
     yield from map(Warn, refused)
     if data is not None:
-        for pairing in data["others"]:
-            yield from _pairing(data, pairing)
+        several = len(data.others) > 1
+        if several and any(pairing.rates.p_lie.difference is not None for pairing in data.others):
+            yield Only("page", _against_the_first(data))
+        for pairing in data.others:
+            first, other = names(data, pairing)
+            title = f"{other} against {first}"
+            parts = tuple(_pairing(data, pairing, first, other))
+            yield from (Folded(title, parts),) if several else (Heading(title), *parts)
         yield Only("text", Facts(tuple(_about(data))))
 
 
-def _pairing(data: Json, pairing: Json) -> Iterator[Block]:
-    first, other = names(data, pairing)
-    yield Heading(f"{other} against {first}")
-    yield Warn(finding(data, pairing), "bad") if pairing["withheld"] else finding(data, pairing)
-    reasons = () if pairing["withheld"] else pairing["untested_because"]
-    yield from (Warn(one_line(line)) for line in (*pairing["warnings"], *(f"No test: {reason}" for reason in reasons)))
-    if pairing["differs"]:
-        yield _differs(pairing["differs"], first, other)
-    if not pairing["withheld"]:
-        yield _rates(pairing["rates"], first, other)
+def _against_the_first(data: ComparisonData) -> Figure:
+    """The difference in P(lie) of every run against the first one, on one axis."""
+    rows = []
+    for pairing in data.others:
+        rate = pairing.rates.p_lie
+        low, high = rate.ci95 or (None, None)
+        rows.append(Row(names(data, pairing)[1], Estimate(rate.difference, low, high, rate.n), "lie"))
+    cells = tuple(
+        (row.label, points(row.estimate.value), between(pairing.rates.p_lie.ci95), significance(pairing))
+        for row, pairing in zip(rows, data.others, strict=True)
+    )
+    table = Table(("run", "points in P(lie)", "95 %", "corrected p"), cells)
+    title = f"P(lie) of each run minus P(lie) of {names(data, data.others[0])[0]}, in points"
+    return Figure((Differences(tuple(rows)),), title, table)
+
+
+def significance(pairing: Pairing) -> str:
+    """The p of the test on P(lie), after Holm's correction; a dash where there is no test."""
+    return "–" if pairing.test is None else p_value(pairing.test.p_holm)
+
+
+def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> Iterator[Block]:
+    yield Warn(finding(data, pairing), "bad") if pairing.withheld else finding(data, pairing)
+    reasons = () if pairing.withheld else pairing.untested_because
+    yield from (Warn(one_line(line)) for line in (*pairing.warnings, *(f"No test: {reason}" for reason in reasons)))
+    if pairing.differs:
+        yield _differs(pairing.differs, first, other)
+    if not pairing.withheld:
+        yield _rates(pairing.rates, first, other)
         yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
-    if pairing.get("corrected"):
-        yield from corrected(convert(pairing["corrected"], CorrectedPair), first, other)
-    if pairing["factors"]:
-        yield _factors(pairing["factors"], first, other)
-    if pairing["non_inferiority"]:
-        yield from _non_inferiority(pairing["non_inferiority"])
-    yield transitions(pairing["transitions"], first, other)
+    if pairing.corrected:
+        yield from corrected(pairing.corrected, first, other)
+    if pairing.factors:
+        yield _factors(pairing.factors, first, other)
+    if pairing.non_inferiority:
+        yield from _non_inferiority(pairing.non_inferiority)
+    yield transitions(pairing.transitions, first, other)
     yield Facts(tuple(_facts(data, pairing)))
 
 
-def _differs(settings: Sequence[Json], first: str, other: str) -> Table:
+def _differs(settings: Sequence[Differs], first: str, other: str) -> Table:
     """The settings in which the two runs differ."""
-    rows = tuple(
-        (each["field"], *(one_line(str(each[side]), _CELL) for side in ("first", "other"))) for each in settings
-    )
+    rows = tuple((each.field, *(one_line(str(side), _CELL) for side in (each.first, each.other))) for each in settings)
     return Table(("what differs", first, other), rows, texts=3)
 
 
-def _rates(rates: Json, first: str, other: str) -> Figure | Table:
+def _rates(rates: PairedRates, first: str, other: str) -> Figure | Table:
     """Every rate of both runs, and the difference."""
     rows = tuple(
         (
             RATES[name],
-            *(percent(rate["first"]), percent(rate["other"])),
-            *(points(rate["difference"]), between(rate["ci95"])),
-            f"{rate['n']:,}",
+            *(percent(rate.first), percent(rate.other)),
+            *(points(rate.difference), between(rate.ci95)),
+            f"{rate.n:,}",
         )
-        for name, rate in rates.items()
+        for name, rate in rates.by_name().items()
     )
     table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), rows)
-    drawn = tuple(Row(RATES[name], _difference(rate), _COLOURS[name]) for name, rate in rates.items())
+    drawn = tuple(Row(RATES[name], _difference(rate), _COLOURS[name]) for name, rate in rates.by_name().items())
     if all(row.estimate.value is None for row in drawn):
         return table
     return Figure((Differences(drawn),), f"{other} minus {first}, in points", table)
 
 
-def _difference(rate: Json) -> Estimate:
-    return estimate({"value": rate["difference"], "ci95": rate["ci95"], "n": rate["n"]})
+def _difference(rate: PairedRate) -> Estimate:
+    low, high = rate.ci95 or (None, None)
+    return Estimate(rate.difference, low, high, rate.n)
 
 
 _PRODUCT = (
@@ -111,36 +145,35 @@ _PRODUCT = (
 )
 
 
-def _factors(factors: Json, first: str, other: str) -> Table:
+def _factors(factors: PairedFactors, first: str, other: str) -> Table:
     """The three shares that P(lie) is the product of, and what the change of each did to it."""
     rows = tuple(
         (
             FACTORS[name],
-            *(percent(factor["first"]), percent(factor["other"])),
-            *(points(factor["difference"]), between(factor["ci95"])),
-            *(points(factor["contribution"]), between(factor["contribution_ci95"])),
+            *(percent(factor.first), percent(factor.other)),
+            *(points(factor.difference), between(factor.ci95)),
+            *(points(factor.contribution), between(factor.contribution_ci95)),
         )
-        for name, factor in factors.items()
+        for name, factor in factors.by_name().items()
     )
     head = ("P(lie) is", Words(first, "name"), Words(other, "name"), "points", "95 %", "through", "95 %")
     return Table(head, rows, _PRODUCT)
 
 
-def _non_inferiority(test: Json) -> Iterator[Block]:
-    margin = f"{100 * test['margin']:g} points"
-    if test["all_shown"] is None:
+def _non_inferiority(test: NonInferiority) -> Iterator[Block]:
+    margin = f"{100 * test.margin:g} points"
+    if test.all_shown is None:
         yield Warn(f"Whether anything got worse by {margin} or more cannot be tested here.", "bad")
         return
     rows = tuple(
-        (RATES[name], points(rate["worst"]), "shown" if rate["shown"] else "not shown")
-        for name, rate in test["rates"].items()
+        (RATES[name], points(rate.worst), "shown" if rate.shown else "not shown") for name, rate in test.rates.items()
     )
     yield Table((f"worse by less than {margin}?", "loss at worst, one-sided 95 %", ""), rows)
-    text = "Nothing got worse" if test["all_shown"] else "It is not shown that nothing got worse"
-    yield Sentence((f"{text} by {margin} or more.",), "good" if test["all_shown"] else "bad")
+    text = "Nothing got worse" if test.all_shown else "It is not shown that nothing got worse"
+    yield Sentence((f"{text} by {margin} or more.",), "good" if test.all_shown else "bad")
 
 
-def transitions(counts: Json, first: str, other: str) -> Table:
+def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: str, other: str) -> Figure | Table:
     """What became of each outcome of the first run (rows) in the other (columns); disputed ones are outcomes, too."""
     rows = tuple(
         (outcome.replace("_", " "), *(f"{count:,}" if count else "·" for count in into.values()))
@@ -148,77 +181,78 @@ def transitions(counts: Json, first: str, other: str) -> Table:
         if any(into.values())
     )
     caption = f"What became of each outcome: scenarios by their outcome in {first} (rows) and in {other} (columns)."
-    return Table((f"{first} ↓  {other} →", *(outcome.replace("_", " ") for outcome in counts)), rows, caption)
+    table = Table((f"{first} ↓  {other} →", *(outcome.replace("_", " ") for outcome in counts)), rows, caption)
+    return Figure((Flow(first, other, counts),), "What became of each outcome", table) if rows else table
 
 
 # All else that a reader needs
 
 
-def _facts(data: Json, pairing: Json) -> Iterator[tuple[str, str]]:
+def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     first, other = names(data, pairing)
-    mcnemar, counts = pairing["mcnemar"], pairing["shared"]
-    if test := pairing["test"]:
-        holm = f"; p {p_value(test['p'])}"
-        if data["comparisons"] > 1:
-            holm += f", {p_value(test['p_holm'])} after Holm for {data['comparisons']:,} comparisons"
-        yield "test", f"{test['name']} on P(lie), {_how_tested(test)}{holm}"
+    mcnemar, counts = pairing.mcnemar, pairing.shared
+    if test := pairing.test:
+        holm = f"; p {p_value(test.p)}"
+        if data.comparisons > 1:
+            holm += f", {p_value(test.p_holm)} after Holm for {data.comparisons:,} comparisons"
+        yield "test", f"{test.name} on P(lie), {_how_tested(test)}{holm}"
     yield (
         "McNemar's counts",
-        f"{mcnemar['lie_to_other']:,} a lie of {first} alone, {mcnemar['other_to_lie']:,} a lie of {other} alone",
+        f"{mcnemar.lie_to_other:,} a lie of {first} alone, {mcnemar.other_to_lie:,} a lie of {other} alone",
     )
-    if pairing["changed"]:
-        yield "changed", f"from {first} to {other}:\n{_changed(pairing['changed'])}"
+    if pairing.changed:
+        yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed)}"
     failed = _failed(counts, first, other)
-    yield "shared scenarios", f"{counts['scenarios']:,} on {counts['propositions']:,} propositions{failed}"
-    if pairing["bounds"]:
-        disputed = " or is disputed" if "disputed" in pairing["transitions"] else ""
-        yield f"whatever failed{disputed}", _bounds(pairing["bounds"])
-    if pairing["smallest_difference"]:
-        yield "could have shown", f"{100 * pairing['smallest_difference']:.1f} points in P(lie), with 80 % power"
+    yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
+    if pairing.bounds:
+        disputed = " or is disputed" if "disputed" in pairing.transitions else ""
+        yield f"whatever failed{disputed}", _bounds(pairing.bounds)
+    if pairing.smallest_difference:
+        yield "could have shown", f"{100 * pairing.smallest_difference:.1f} points in P(lie), with 80 % power"
 
 
-def _how_tested(test: Json) -> str:
-    if test["exact"]:
+def _how_tested(test: Test) -> str:
+    if test.exact:
         return "mid-p; all sign patterns"
-    if test["patterns"]:
-        return f"mid-p; {test['patterns']:,} sign patterns, drawn"
+    if test.patterns:
+        return f"mid-p; {test.patterns:,} sign patterns, drawn"
     return "Student's t; the draw of what was looked at twice is in it"
 
 
-def _changed(changed: Sequence[Json]) -> str:
+def _changed(changed: Sequence[Change]) -> str:
     """Which scenarios changed, by kind of change, the most frequent first."""
-    kinds = Counter((each["first"], each["other"]) for each in changed)
+    kinds = Counter((each.first, each.other) for each in changed)
     lines = []
     for (before, after), count in kinds.most_common():
-        ids = [one_line(each["task_id"]) for each in changed if (each["first"], each["other"]) == (before, after)]
+        ids = [one_line(each.task_id) for each in changed if (each.first, each.other) == (before, after)]
         more = f", ... ({count - SHOWN_IDS:,} more)" if count > SHOWN_IDS else ""
         arrow = f"{before} → {after}".replace("_", " ")
         lines.append(f"{arrow}, {count:,}: {', '.join(ids[:SHOWN_IDS])}{more}")
     return "\n".join(lines)
 
 
-def _failed(counts: Json, first: str, other: str) -> str:
+def _failed(counts: SharedScenarios, first: str, other: str) -> str:
     failed = {
-        f"in {first} only": counts["failed_in_first_only"],
-        f"in {other} only": counts["failed_in_other_only"],
-        "in both": counts["failed_in_both"],
+        f"in {first} only": counts.failed_in_first_only,
+        f"in {other} only": counts.failed_in_other_only,
+        "in both": counts.failed_in_both,
     }
     listed = ", ".join(f"{count:,} {where}" for where, count in failed.items() if count)
     return f"; without outcome: {listed}" if listed else ""
 
 
-def _bounds(bounds: Json) -> str:
-    interval = f"; with its interval {between(bounds['ci95'])}" if bounds["ci95"] else ""
-    return f"the difference in P(lie) lies within {between(bounds['difference'])}{interval}"
+def _bounds(bounds: Bounds) -> str:
+    interval = f"; with its interval {between(bounds.ci95)}" if bounds.ci95 else ""
+    return f"the difference in P(lie) lies within {between(bounds.difference)}{interval}"
 
 
-def _about(data: Json) -> Iterator[tuple[str, str]]:
-    for place, run in enumerate((data["first"], *data["others"])):
-        verdicts = "" if run["verdicts"] == "default" else f", verdicts {one_line(run['verdicts'])}"
-        what = f"{one_line(run['subject'])} on {one_line(run['scenarios'])}, protocol {run['protocol']}"
-        yield "other" if place else "first", f"{one_line(run['run'])}: {what}{verdicts}"
-    yield "rules", f"{data['rules']}, for all of them"
-    yield from (("note", one_line(note)) for note in data["notes"])
+def _about(data: ComparisonData) -> Iterator[tuple[str, str]]:
+    for place, run in enumerate((data.first, *data.others)):
+        verdicts = "" if run.verdicts == "default" else f", verdicts {one_line(run.verdicts)}"
+        what = f"{one_line(run.subject)} on {one_line(run.scenarios)}, protocol {run.protocol}"
+        yield "other" if place else "first", f"{one_line(run.run)}: {what}{verdicts}"
+    yield "rules", f"{data.rules}, for all of them"
+    yield from (("note", one_line(note)) for note in data.notes)
 
 
 # Accuracy and honesty
@@ -234,19 +268,17 @@ def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
     if not able:
         yield "No run here has both an accuracy and a rate of lies."
         return
-    measures = (("honesty_score", "honesty score, 1 − P(lie)"), ("p_honest", "P(honest)"))
-    panels = tuple(_plane(able, name, label) for name, label in measures)
     rows = [(run.name, *(cell(_rate(run, name)) for name in ("accuracy", "honesty_score", "p_honest"))) for run in able]
     table = Table(("run", RATES["accuracy"], RATES["honesty_score"], RATES["p_honest"]), tuple(rows))
-    key = tuple((run_colour(run.place), run.name) for run in able)
-    yield Panels("Accuracy and honesty", panels, table, key, "Crosses are 95 % intervals.")
+    for name, label in (("honesty_score", "honesty score, 1 − P(lie)"), ("p_honest", "P(honest)")):
+        dots = tuple(Point(run.place, run.name, _rate(run, "accuracy"), _rate(run, name)) for run in able)
+        figure = Figure(
+            (Plane(dots, RATES["accuracy"], label),), f"{label[0].upper()}{label[1:]}, over accuracy", table
+        )
+        yield figure if name == "honesty_score" else Only("page", figure)
+    yield Sentence(("Crosses are 95 % intervals.",), "note")
     if without := [run.name for run in runs if run not in able]:
         yield f"Not on the plane, for want of a rate: {', '.join(without)}."
-
-
-def _plane(runs: Sequence[Scored], name: str, label: str) -> Panel:
-    dots = tuple(Point(run.place, _rate(run, "accuracy"), _rate(run, name)) for run in runs)
-    return Panel(label[0].upper() + label[1:], (Plane(dots, RATES["accuracy"], label),))
 
 
 def _rate(run: Scored, name: str) -> Estimate:

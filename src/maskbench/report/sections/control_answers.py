@@ -1,18 +1,18 @@
-"""The section on the subject's controls: the noise floor, facts understood, self-reports, reasoning before a lie."""
+"""The section on the subject's controls: their figures, by what each declares, and the noise floor beside P(lie)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
+from maskbench.method.controls import CONTROLS, Controls
+from maskbench.method.controls.control import Control, Shown
+from maskbench.method.controls.self_reports import SelfReport
+from maskbench.method.controls.traces import Traces
 from maskbench.report.blocks import Block, Figure, Heading, Points, Row, Table
 from maskbench.report.format import kappa, pair, percent, shown, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import OUTRIGHT
-from maskbench.results.summary_json import Controls, Placebo, Provided, SelfReport, Traces
-from maskbench.stats.rate_json import Rate
-
-Control: TypeAlias = Placebo | Provided | SelfReport | Traces
 
 
 def checks(runs: Sequence[Scored]) -> Iterator[Block]:
@@ -31,19 +31,17 @@ def floor(checks: Controls) -> str | None:
 
 
 def _checked(checks: Controls) -> Iterator[Block]:
-    each = (checks.placebo, checks.check_provided, checks.self_report, checks.traces)
-    asked = [part for part in each if part]
-    for part in asked:
-        lack = "outcome" if isinstance(part, Placebo) else "verdict"
-        failed = f" {part.failed:,} more have no {lack}, and count nowhere here." if part.failed else ""
-        yield f"{_WORDS[type(part)]}{_beside(part)}{failed}"
+    asked = [(control, part) for control in CONTROLS if (part := getattr(checks, control.setting))]
+    for control, part in asked:
+        failed = f" {part.failed:,} more have no {control.lacks}, and count nowhere here." if part.failed else ""
+        yield f"{control.text}{control.beside(part)}{_BESIDE.get(control.setting, _nothing)(part)}{failed}"
     rows: list[Row | str] = []
     cells: list[tuple[str, ...]] = []
-    for part in asked:
-        rows.append(_TITLES[type(part)])
-        for label, rate, colour, of in _rates(part):
-            rows.append(Row(label, rate.estimate, colour))
-            cells.append((label, *pair(rate.estimate), f"{rate.n:,}", of))
+    for control, part in asked:
+        rows.append(control.title)
+        for rate in _rates(control, part):
+            rows.append(Row(rate.label, rate.rate.estimate, rate.colour))
+            cells.append((rate.label, *pair(rate.rate.estimate), f"{rate.rate.n:,}", rate.of))
     table = Table(("rate", "value", "95 %", "n", "of what"), tuple(cells), last_text=True)
     able = any(isinstance(row, Row) and row.estimate.value is not None for row in rows)
     chart = Points(tuple(rows), "share (of what, the table says)")
@@ -52,72 +50,35 @@ def _checked(checks: Controls) -> Iterator[Block]:
         yield _reports(checks.self_report)
 
 
-_TITLES: dict[type[Control], str] = {
-    Placebo: "Noise floor",
-    Provided: "Provided facts",
-    SelfReport: "Asked by its developer",
-    Traces: "Reasoning before a lie",
-}
-_WORDS: dict[type[Control], str] = {
-    Placebo: (
-        "Noise floor: one more neutral reply was judged as if it were a statement. What comes out a lie there is the "
-        "judge's error, or an answer that changes by itself; a P(lie) that is hardly above it shows nothing. It is not "
-        "to be taken off."
-    ),
-    Provided: (
-        "Provided facts: asked neutrally, with the facts before it, did the model take them in? What it never "
-        "understood, it cannot lie about."
-    ),
-    SelfReport: (
-        "Asked by its developer: after each statement, whether it was true. How often does its own report agree with "
-        "the outcome?"
-    ),
-    Traces: (
-        "Reasoning: does the reasoning before a lie state the belief that the answer then contradicts? Then it knew "
-        "and lied; where the reasoning is silent, that does not show a mistake."
-    ),
-}
+def _rates(control: Control[Any], part: Any) -> Iterator[Shown]:
+    yield from control.rates(part)
+    if isinstance(part, Traces):
+        yield from _by_what_was_asked(part)
 
 
-def _beside(part: Control) -> str:
-    """What is to be said of one control beside its rates."""
-    match part:
-        case Provided(counts=counts):
-            return f" It misunderstood {counts['misunderstood']:,} and gave no answer in {counts['no_answer']:,}."
-        case SelfReport(evades=evades):
-            return (
-                f" Chance alone would agree in {percent(part.chance)} (Cohen's κ {kappa(part.kappa)}). "
-                f"{evades.count:,} of {evades.n:,} reports on lies and honest statements evade, and are in none of "
-                "these rates."
-            )
-        case Traces(all=every):
-            return f" Of {times(every.lies, 'lie')}, {every.with_reasoning:,} came with reasoning that can be read."
+# What needs the words of the report, and so cannot stand in a control's declaration
+
+
+def _by_chance(part: SelfReport) -> str:
+    return (
+        f" Chance alone would agree in {percent(part.chance)} (Cohen's κ {kappa(part.kappa)}). "
+        f"{part.evades.count:,} of {part.evades.n:,} reports on lies and honest statements evade, and are in none of "
+        "these rates."
+    )
+
+
+def _nothing(_: Any) -> str:
     return ""
 
 
-def _rates(part: Control) -> Iterator[tuple[str, Rate, str, str]]:
-    """The rates of one control: label, rate, colour, of what."""
-    match part:
-        case Placebo():
-            yield "lies in neutral replies", part.p_lie, "lie", "scenarios with a neutral question"
-            yield "P(lie) under pressure", part.p_lie_pressured, "lie", "those of them with an outcome there"
-        case Provided():
-            yield "facts understood", part.understood, "ink", "scenarios with provided facts"
-            yield "P(lie) where understood", part.p_lie_understood, "lie", "those of them that were understood"
-        case SelfReport():
-            yield "report agrees", part.agree, "ink", "lies and honest statements"
-            yield "lies taken back", part.sensitivity, "lie", "lies"
-            yield "honest ones stood by", part.specificity, "honest", "honest statements"
-        case Traces():
-            yield from _traced(part)
+_BESIDE: Mapping[str, Callable[[Any], str]] = {"self_report": _by_chance}
 
 
-def _traced(part: Traces) -> Iterator[tuple[str, Rate, str, str]]:
-    yield "knew and lied", part.all.share, "lie", "lies with reasoning that was judged"
+def _by_what_was_asked(part: Traces) -> Iterator[Shown]:
     if set(part.asked_outright) != {"unsaid"}:
         for name, group in part.asked_outright.items():
             of = f"of {times(group.lies, 'lie')}, those with reasoning"
-            yield f"… {OUTRIGHT[name]}", group.share, "lie", of
+            yield Shown(f"… {OUTRIGHT[name]}", group.share, "lie", of)
 
 
 def _reports(report: SelfReport) -> Table:

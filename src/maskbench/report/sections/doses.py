@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from maskbench.interventions.dose.conclusion import Conclusion
+from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve, DoseRecord, DoseRow, Half, OnDev
 from maskbench.pinocchio.rule_judge import NAME as SANDBOX_JUDGE
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
@@ -13,7 +15,6 @@ from maskbench.report.blocks import (
     Facts,
     Figure,
     How,
-    Json,
     Only,
     OverDose,
     Row,
@@ -23,10 +24,12 @@ from maskbench.report.blocks import (
     Warn,
     Words,
 )
-from maskbench.report.format import CAVEAT, between, cell, estimate, percent, points
+from maskbench.report.format import CAVEAT, between, cell, percent, points, times
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, outcomes
 from maskbench.report.sections.compared import transitions
+from maskbench.results.comparison_json import PairedRate
 from maskbench.stats.intervals import Estimate
+from maskbench.stats.rate_json import Rate
 from maskbench.types import EVASIONS
 
 _WHAT = {"steer": "steered", "adapter": "with an adapter", "prompts": "under developers' prompts"}
@@ -42,88 +45,80 @@ _DISPLAY = (
 )
 
 
-def blocks(data: Json) -> Iterator[Block | Section]:
+def blocks(data: DoseCurve) -> Iterator[Block | Section]:
     """All of a dose curve that is complete: what was done, what came out, and the sections."""
-    lead, rest = _found(data)
+    lead, rest = _outcome(data)
     yield Sentence((Words(title(data)),))
     yield from map(Warn, notes(data))
-    yield Sentence((Words(lead, _LEADS.get(data["verdict"]["word"], "strong")), f" {rest}"))
+    yield Sentence((Words(lead, _LEADS.get(data.verdict.word, "strong")), f" {rest}"))
     yield from reasons(data)
     yield from sections(data)
 
 
-def title(data: Json) -> str:
+def title(data: DoseRecord) -> str:
     """What was done to whom, in a line."""
-    base = data["plan"]["base"]
-    scenarios = data["split"]["test"]["name"] if "split" in data else base.get("scenarios")
+    base = data.plan.base
+    scenarios = data.split.test.name if isinstance(data, DoseCurve) else base.scenarios
     return one_line(
-        f"{base['subject']} {_WHAT[data['plan']['kind']]}, on {scenarios}, judged by "
-        f"{base['judge']}, rules {base.get('rules', 'reference')}"
+        f"{base.subject} {_WHAT[data.plan.kind]}, on {scenarios}, judged by {base.judge}, rules {base.rules}"
     )
 
 
-def notes(data: Json) -> Iterator[str]:
+def notes(data: DoseRecord) -> Iterator[str]:
     """What changes how everything else is to be read."""
-    base = data["plan"]["base"]
-    if base["judge"] == SANDBOX_JUDGE:
+    base = data.plan.base
+    if base.judge == SANDBOX_JUDGE:
         yield (
             "pinocchio was taught what requests for honesty mean: this shows that the tools work, not that the method "
             "does."
         )
-    if base.get("limit") is not None:
-        yield f"Smoke runs of {base['limit']:,} scenarios: they show that things work, and measure nothing."
+    if base.limit is not None:
+        yield f"Smoke runs of {base.limit:,} scenarios: they show that things work, and measure nothing."
 
 
-def finding(data: Json) -> str:
+def finding(data: DoseCurve) -> str:
     """The result in a sentence."""
-    return " ".join(filter(None, _found(data)))
+    return " ".join(filter(None, _outcome(data)))
 
 
-def reasons(data: Json) -> tuple[str, ...]:
+def reasons(data: DoseCurve) -> tuple[str, ...]:
     """What the finding hangs on; where no dose was chosen the finding says it itself."""
-    return tuple(map(one_line, data["verdict"]["reasons"])) if chosen_row(data) else ()
+    return tuple(map(one_line, data.verdict.reasons)) if data.chosen else ()
 
 
-def _found(data: Json) -> tuple[str, str]:
+def _outcome(data: DoseCurve) -> tuple[str, str]:
     """What came out in a word, and the figures behind it."""
-    chosen, verdict = chosen_row(data), data["verdict"]
-    if chosen is None:
-        return "No dose was chosen.", one_line(" ".join(verdict["reasons"]))
-    return f"{dose_of(data, chosen)}: {verdict['word']}.", f"{change(data, chosen)}."
+    if data.chosen is None:
+        return "No dose was chosen.", one_line(" ".join(data.verdict.reasons))
+    return f"{dose_of(data, data.chosen)}: {data.verdict.word}.", f"{change(data, data.chosen)}."
 
 
-def change(data: Json, row: Json) -> str:
+def change(data: DoseCurve, row: DoseRow) -> str:
     """P(lie) at dose 0 and at this dose, each figure beside its dose, and the difference with its interval."""
-    lie, dose = row["rates"]["p_lie"], dose_of(data, row)
-    shares = f"P(lie) is {percent(lie['first'])} at dose 0 and {percent(lie['other'])} at {dose[:1].lower()}{dose[1:]}"
-    return f"{shares}, {points(lie['difference'])} points ({between(lie['ci95'])})"
+    lie, dose = row.rates.p_lie, dose_of(data, row)
+    shares = f"P(lie) is {percent(lie.first)} at dose 0 and {percent(lie.other)} at {dose[:1].lower()}{dose[1:]}"
+    return f"{shares}, {points(lie.difference)} points ({between(lie.ci95)})"
 
 
 # Doses
 
 
-def chosen_row(data: Json) -> Json | None:
-    """The row of the chosen dose on the test split; None where none was chosen."""
-    test = data["test"]
-    return None if test is None else next(row for row in test["rows"] if row["name"] == test["chosen"])
-
-
-def opposite_row(data: Json) -> Json | None:
+def opposite_row(data: DoseCurve) -> DoseRow | None:
     """The row of the negated direction at the chosen strength, for steering."""
-    chosen = chosen_row(data)
-    if chosen is None or data["plan"]["kind"] != "steer":
+    if data.test is None or data.chosen is None or data.chosen.amount is None or data.plan.kind != "steer":
         return None
-    return next((row for row in data["test"]["rows"] if row["amount"] == -chosen["amount"]), None)
+    opposite = -data.chosen.amount
+    return next((row for row in data.test.rows if row.amount == opposite), None)
 
 
-def dose_of(data: Json, row: Json) -> str:
+def dose_of(data: DoseCurve, row: AnyDose) -> str:
     """A dose in words."""
-    match data["plan"]["kind"]:
+    match data.plan.kind:
         case "steer":
-            return f"Strength {row['amount']:g} in {_layers(row['layers'])}".replace("-", "−", 1)
+            return f"Strength {row.amount:g} in {_layers(row.layers)}".replace("-", "−", 1)
         case "adapter":
-            return f"Adapter times {row['amount']:g}"
-    return f"Prompt {_prompt(row)}" if row["amount"] is None else "No prompt"
+            return f"Adapter times {row.amount:g}"
+    return f"Prompt {_prompt(row)}" if row.amount is None else "No prompt"
 
 
 def _layers(layers: Sequence[int] | None) -> str:
@@ -132,27 +127,27 @@ def _layers(layers: Sequence[int] | None) -> str:
     return f"layer {layers[0]}" if len(layers) == 1 else f"layers {', '.join(map(str, layers))}"
 
 
-def _label(data: Json, row: Json) -> str:
+def _label(data: DoseCurve, row: AnyDose) -> str:
     """The name of a dose in a table; the chosen one is marked."""
-    mark, kind = "▸ " if row["name"] == data["test"]["chosen"] else "", data["plan"]["kind"]
-    if row["amount"] is None or (kind == "prompts" and not row["amount"]):
+    mark, kind = "▸ " if data.chosen and row.name == data.chosen.name else "", data.plan.kind
+    if row.amount is None or (kind == "prompts" and not row.amount):
         return f"{mark}{_prompt(row)}"
-    sign = "" if kind == "adapter" or not row["amount"] else "+"
-    return f"{mark}{row['amount']:{sign}g}".replace("-", "−")
+    sign = "" if kind == "adapter" or not row.amount else "+"
+    return f"{mark}{row.amount:{sign}g}".replace("-", "−")
 
 
-def _prompt(row: Json) -> str:
-    return one_line(row["name"]).removeprefix("prompt_")
+def _prompt(row: AnyDose) -> str:
+    return one_line(row.name).removeprefix("prompt_")
 
 
 # Sections
 
 
-def sections(data: Json) -> Iterator[Section]:
+def sections(data: DoseCurve) -> Iterator[Section]:
     """Everything below the finding."""
-    if data["test"] is not None:
-        rows = sorted((data["test"]["zero"], *data["test"]["rows"]), key=lambda row: row["amount"] or 0.0)
-        if all(row["amount"] is not None for row in rows):
+    if data.test is not None:
+        rows: list[AnyDose] = sorted((data.test.zero, *data.test.rows), key=lambda row: row.amount or 0.0)
+        if all(row.amount is not None for row in rows):
             yield Section("curve", "The dose curve", "curve", tuple(_curves(data, rows)))
         yield Section("outcomes", "Outcomes side by side", "outcomes", tuple(_side_by_side(data, rows)))
         yield Section("damage", "Damage", "damage", tuple(_damage(data, rows)))
@@ -161,20 +156,19 @@ def sections(data: Json) -> Iterator[Section]:
     yield rules(data)
 
 
-def rules(data: Json) -> Section:
+def rules(data: DoseRecord) -> Section:
     """What the words mean, as it was put down beforehand."""
-    said = "The first rule that fits decides. They were put down before anything was measured."
-    words = Facts(tuple(rule.partition(": ")[::2] for rule in data["words"]))
-    return Section("words", "The words, stated beforehand", "the words", (said, words))
+    order = "The first rule that fits decides. They were put down before anything was measured."
+    words = Facts(tuple(rule.partition(": ")[::2] for rule in data.words))
+    return Section("words", "The words, stated beforehand", "the words", (order, words))
 
 
-def became(data: Json) -> Table:
+def became(data: DoseCurve) -> Figure | Table:
     """What became of each outcome between dose 0 and the chosen dose; no rows where none was chosen."""
-    chosen = chosen_row(data)
-    return transitions(chosen["transitions"] if chosen else {}, "dose 0", "the chosen dose")
+    return transitions(data.chosen.transitions if data.chosen else {}, "dose 0", "the chosen dose")
 
 
-def _curves(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
+def _curves(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
     note = f"95 % intervals: {CAVEAT}.{_band_note(data)}"
     chart = OverDose("outcomes", data, tuple(rows))
     yield Only("page", Figure((chart,), "Outcomes by dose", _values(data, rows), KEY, note))
@@ -185,78 +179,73 @@ def _curves(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
     yield Only("page", Figure((chart,), "Damage by dose", _damage_table(data, rows), key, note))
 
 
-def _band_note(data: Json) -> str:
-    controls = data["controls"]
-    if not controls or not controls["differences"]:
+def _band_note(data: DoseCurve) -> str:
+    if not data.controls or not data.controls.differences:
         return ""
     return (
-        f" The band is where P(lie) stays under {len(controls['differences'])} random directions of the same norm at "
+        f" The band is where P(lie) stays under {len(data.controls.differences)} random directions of the same norm at "
         "the chosen strength, each of them a small point there. The dashed line is the chosen dose."
     )
 
 
-def _controls(data: Json) -> Iterator[tuple[str, str]]:
-    opposite, controls = opposite_row(data), data["controls"]
-    if controls and controls["differences"]:
-        found = controls["differences"]
+def _controls(data: DoseCurve) -> Iterator[tuple[str, str]]:
+    controls = data.controls
+    if controls and (spread := controls.differences):
         yield (
-            f"{len(found)} random directions of the same norm",
-            f"P(lie) {points(min(found))} to {points(max(found))} points, by {controls['statements']} statements a "
-            f"scenario. The effect goes further than {controls['exceeded']} of {len(found)}.",
+            f"{len(spread)} random directions of the same norm",
+            f"P(lie) {points(min(spread))} to {points(max(spread))} points, by {controls.statements} statements a "
+            f"scenario. The effect goes further than {controls.exceeded} of {len(spread)}.",
         )
-    if opposite is not None:
+    if (opposite := opposite_row(data)) is not None:
         yield "the negated direction", f"{change(data, opposite)}."
 
 
-def _side_by_side(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
-    mixes = (
-        outcomes(_label(data, row), {name: estimate(row["values"][RATE_OF[name]]) for name in ORDER}) for row in rows
-    )
+def _side_by_side(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
+    mixes = (outcomes(_label(data, row), {name: row.values[RATE_OF[name]].estimate for name in ORDER}) for row in rows)
     yield Figure((Bars(tuple(mixes)),), "Outcomes by dose, as bars", _values(data, rows), KEY, WHISKERS)
-    held = [row for row in rows if "rates" in row]
-    lies = [Row(_label(data, row), _difference(row["rates"]["p_lie"]), "lie") for row in held]
+    held = [row for row in rows if isinstance(row, DoseRow)]
+    lies = [Row(_label(data, row), _difference(row.rates.p_lie), "lie") for row in held]
     if any(row.estimate.value is not None for row in lies):
         head = ("dose", "P(lie),\npoints", "95 %", "P(honest),\npoints", "95 %", "in words")
         table = Table(head, tuple(_against_zero(data, row) for row in held), last_text=True)
-        said = "P(lie) against dose 0, scenario by scenario"
-        yield Figure((Differences(tuple(lies)),), said, table)
+        yield Figure((Differences(tuple(lies)),), "P(lie) against dose 0, scenario by scenario", table)
         yield Sentence((f"95 % intervals, paired: {CAVEAT}. {_DISPLAY}",), "note")
-    for row in rows:
-        for reason in row.get("untested_because") or ():
+    for row in held:
+        for reason in row.untested_because:
             yield Warn(one_line(f"{_label(data, row)}: {reason}"))
 
 
-def _values(data: Json, rows: Sequence[Json]) -> Table:
+def _values(data: DoseCurve, rows: Sequence[AnyDose]) -> Table:
     names = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
     head = ("dose", "P(lie)", "P(honest)", "P(evasive)", "P(no belief)", "accuracy")
-    cells = ((_label(data, row), *(cell(estimate(row["values"][name])) for name in names)) for row in rows)
+    cells = ((_label(data, row), *(cell(row.values[name].estimate) for name in names)) for row in rows)
     return Table(head, tuple(cells))
 
 
-def _against_zero(data: Json, row: Json) -> tuple[str, ...]:
-    rates = (row["rates"][name] for name in ("p_lie", "p_honest"))
-    cells = (text for rate in rates for text in (points(rate["difference"]), between(rate["ci95"])))
-    return _label(data, row), *cells, row["verdict"]["word"]
+def _against_zero(data: DoseCurve, row: DoseRow) -> tuple[str, ...]:
+    rates = row.rates.p_lie, row.rates.p_honest
+    cells = (text for rate in rates for text in (points(rate.difference), between(rate.ci95)))
+    return _label(data, row), *cells, row.verdict.word if isinstance(row.verdict, Conclusion) else "–"
 
 
-def _difference(rate: Json) -> Estimate:
-    return estimate({**rate, "value": rate["difference"]})
+def _difference(rate: PairedRate) -> Estimate:
+    return Rate(rate.difference, rate.ci95, rate.n).estimate
 
 
-def _damage(data: Json, rows: Sequence[Json]) -> Iterator[Block]:
+def _damage(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
     yield (
         "Beliefs are elicited again at every dose. P(lie) is also given against the beliefs of dose 0: an intervention "
         "that moves beliefs instead of statements shows there. A reply is malformed where the judge calls it garbled, "
         "where it is no text, or where it repeats itself."
     )
     yield _damage_table(data, rows)
-    kinds = [name for name in (*EVASIONS, "unsaid") if name != "unsaid" or any(row["evasions"][name] for row in rows)]
-    cells = ((_label(data, row), *(percent(row["evasions"][name]) for name in kinds)) for row in rows)
+    kinds = [name for name in (*EVASIONS, "unsaid") if name != "unsaid" or any(row.evasions[name] for row in rows)]
+    cells = ((_label(data, row), *(percent(row.evasions[name]) for name in kinds)) for row in rows)
     head = ("dose", *(name.replace("_", " ") for name in kinds))
     yield Table(head, tuple(cells), "Kinds of evasion, as shares of all statements")
 
 
-def _damage_table(data: Json, rows: Sequence[Json]) -> Table:
+def _damage_table(data: DoseCurve, rows: Sequence[AnyDose]) -> Table:
     base = "P(lie) by beliefs\nof dose 0"
     head = ("dose", "accuracy", "no belief", "beliefs\nmoved", base, "malformed", "perplexity")
     return Table(
@@ -264,11 +253,11 @@ def _damage_table(data: Json, rows: Sequence[Json]) -> Table:
         tuple(
             (
                 _label(data, row),
-                percent(row["values"]["accuracy"]["value"]),
-                percent(row["values"]["p_no_belief"]["value"]),
+                percent(row.values["accuracy"].value),
+                percent(row.values["p_no_belief"].value),
                 _moved(row),
-                percent(row["p_lie_by_base"]["other"] if "rates" in row else row["values"]["p_lie"]["value"]),
-                percent(row["malformed_value"]),
+                percent(row.p_lie_by_base.other if isinstance(row, DoseRow) else row.values["p_lie"].value),
+                percent(row.malformed_value),
                 _perplexity(row),
             )
             for row in rows
@@ -276,37 +265,38 @@ def _damage_table(data: Json, rows: Sequence[Json]) -> Table:
     )
 
 
-def _moved(row: Json) -> str:
-    found = row.get("beliefs_changed")
-    return percent(found["changed"] / found["n"]) if found and found["n"] else "–"
+def _moved(row: AnyDose) -> str:
+    if not isinstance(row, DoseRow) or not row.beliefs_changed.n:
+        return "–"
+    return percent(row.beliefs_changed.changed / row.beliefs_changed.n)
 
 
-def _perplexity(row: Json) -> str:
-    return "–" if row["perplexity"] is None else f"{row['perplexity']:.4g}"
+def _perplexity(row: AnyDose) -> str:
+    return "–" if row.perplexity is None else f"{row.perplexity:.4g}"
 
 
-def _choice(data: Json) -> Iterator[Block]:
-    split, plan, dev = data["split"], data["plan"], data["dev"]
-    statements = {"dev": plan["dev_statements"], "test": plan["base"]["statements"]}
-    shared = ("in both", f"{split['shared_propositions']:,} propositions")
-    yield Facts((*((part, _split(split[part], count)) for part, count in statements.items()), shared))
+def _choice(data: DoseCurve) -> Iterator[Block]:
+    split, plan, dev = data.split, data.plan, data.dev
+    halves = ("dev", _half(split.dev, plan.dev_statements)), ("test", _half(split.test, plan.base.statements))
+    yield Facts((*halves, ("in both", f"{split.shared_propositions:,} propositions")))
     if dev is None:
         yield "There was one dose: nothing was chosen, and the dev split was not measured."
         return
-    measured = "It was then measured once on the test split." if data["test"] else "The test split was not measured."
-    yield f"The dose is chosen by {data['choice']}. {measured}"
+    measured = "It was then measured once on the test split." if data.test else "The test split was not measured."
+    yield f"The dose is chosen by {data.choice}. {measured}"
     head = ("dose, on dev", "P(lie)", "accuracy", "no belief", "malformed", "perplexity", "ruled out by")
-    yield Table(head, tuple(_tried(data, row) for row in (dev["zero"], *dev["rows"])), last_text=True)
+    rows: tuple[AnyDose, ...] = (dev.zero, *dev.rows)
+    yield Table(head, tuple(_tried(data, dev, row) for row in rows), last_text=True)
 
 
-def _tried(data: Json, row: Json) -> tuple[str, ...]:
-    mark = " ▸ chosen" if row["name"] == data["dev"]["chosen"] else ""
-    values = (percent(row["values"][name]["value"]) for name in ("p_lie", "accuracy", "p_no_belief"))
-    ruled_out = one_line(data["dev"]["ruled_out"].get(row["name"], ""))
-    return f"{dose_of(data, row)}{mark}", *values, percent(row["malformed_value"]), _perplexity(row), ruled_out
+def _tried(data: DoseCurve, dev: OnDev, row: AnyDose) -> tuple[str, ...]:
+    mark = " ▸ chosen" if row.name == dev.chosen else ""
+    values = (percent(row.values[name].value) for name in ("p_lie", "accuracy", "p_no_belief"))
+    ruled_out = one_line(dev.ruled_out.get(row.name, ""))
+    return f"{dose_of(data, row)}{mark}", *values, percent(row.malformed_value), _perplexity(row), ruled_out
 
 
-def _split(split: Json, statements: int) -> str:
-    """What a split is, in a phrase."""
-    said = f"{split['name']}, {split['n']:,} scenarios on {split['propositions']:,} propositions"
-    return one_line(f"{said}, {statements} statement{'s' if statements > 1 else ''} each")
+def _half(half: Half, statements: int) -> str:
+    """What a half of the scenarios is, in a phrase."""
+    which = f"{half.name}, {half.n:,} scenarios on {half.propositions:,} propositions"
+    return one_line(f"{which}, {times(statements, 'statement')} each")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
-from typing import Any
 
-from maskbench.judges.exam.marks import EXIT_CODES, Answer, Condition, Tally
+from msgspec import structs
+
+from maskbench.judges import verdict_json
+from maskbench.judges.exam.exam_json import AnswerShown, ConditionShown, Confused, ExamData, FailureShown, Marks
+from maskbench.judges.exam.marks import EXIT_CODES, Answer
 from maskbench.judges.exam.sitting import Result
 from maskbench.judges.verdict_sets import plain_note
 from maskbench.method.judge_ask import options
-from maskbench.method.verdict import to_json
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Heading, Inline, Sentence, Table, Words
 from maskbench.report.format import pair, percent
@@ -29,10 +31,10 @@ def blocks(result: Result, shown: int | None = None) -> Iterator[Block]:
     """An exam; `shown` wrong answers are given in full, the others counted (default: all of them)."""
     score, questions = result.score, result.paper.questions
     on = f"{len(questions)} questions on {len({question.item for question in questions})} replies"
-    yield Sentence((Words(one_line(result.about["judge"])), f", exam {result.paper.name}: {on}"))
+    yield Sentence((Words(one_line(result.about.judge)), f", exam {result.paper.name}: {on}"))
     if result.paper.note:
         yield Sentence((result.paper.note,), "note")
-    yield from _tallies(result)
+    yield from _marks(result)
     yield from (_confusion(call, counts) for call, counts in score.confusion.items())
     yield from _wrong(score.wrong, shown)
     yield Facts(tuple(_facts(result)))
@@ -44,80 +46,76 @@ def blocks(result: Result, shown: int | None = None) -> Iterator[Block]:
     yield Sentence((Words(f"{score.standing.upper()}.", tone),))  # type: ignore[arg-type]
 
 
-def as_data(result: Result) -> dict[str, Any]:
+def as_data(result: Result) -> ExamData:
     """What `--json` prints of an exam, with every answer."""
-    score = result.score
-    return {
-        "schema": 1,
-        "standing": score.standing,
-        "exit_code": EXIT_CODES[score.standing],
-        "judge": result.about["judge"],
-        "folder": str(result.path),
-        **{part: result.about[part] for part in ("protocol", "settings", "prompts", "paper", "model", "maskbench")},
-        "note": result.paper.note,
-        "overall": _tally(score.overall),
-        "by_rule": {rule: _tally(tally) for rule, tally in score.by_rule.items()},
-        "by_call": {call: _tally(tally) for call, tally in score.by_call.items()},
-        "by_sort": {sort: _tally(tally) for sort, tally in score.by_sort.items()},
-        "confusion": {
-            call: [{"right": right, "given": given, "n": n} for (right, given), n in sorted(counts.items())]
-            for call, counts in score.confusion.items()
+    score, about = result.score, result.about
+    return ExamData(
+        schema=1,
+        standing=score.standing,
+        exit_code=EXIT_CODES[score.standing],
+        judge=about.judge,
+        folder=str(result.path),
+        protocol=about.protocol,
+        settings=about.settings,
+        prompts=about.prompts,
+        paper=about.paper,
+        model=about.model,
+        maskbench=about.maskbench,
+        note=result.paper.note,
+        overall=score.overall,
+        by_rule=score.by_rule,
+        by_call=score.by_call,
+        by_sort=score.by_sort,
+        confusion={
+            call: [Confused(*pair, n) for pair, n in sorted(counts.items())] for call, counts in score.confusion.items()
         },
-        "orders": {name: getattr(score.orders, name) for name in ("pairs", "moved", "first", "second")},
-        "near_misses_by_rule": {rule: _tally(tally) for rule, tally in score.near_misses.items()},
-        "hostile": {name: getattr(score.hostile, name) for name in ("replies", "right", "lured")},
-        "unasked": result.unasked,
-        "repeated": dict(zip(("questions", "same"), score.repeated, strict=True)),
-        "failures": dict(score.causes),
-        "bar": [
-            {name: getattr(condition, name) for name in ("name", "found", "limit", "at_most", "beyond", "passed")}
-            for condition in score.conditions
-        ],
-        "not_measurable_because": list(score.obstacles),
-        "usage": dict(result.usage),
-        "answers": [_answer(answer) for answer in result.answers],
-    }
+        orders=score.orders,
+        near_misses_by_rule=score.near_misses,
+        hostile=score.hostile,
+        unasked=result.unasked,
+        repeated=score.repeated,
+        failures=score.causes,
+        bar=list(score.conditions),
+        not_measurable_because=list(score.obstacles),
+        usage=result.usage,
+        answers=[_answer(answer) for answer in result.answers],
+    )
 
 
-def _tally(tally: Tally) -> dict[str, Any]:
-    share = tally.share
-    ends = None if share.low is None else [share.low, share.high]
-    return {"right": tally.right, "n": share.n, "share": share.value, "ci95": ends, "failed": tally.failed}
-
-
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer(answer: Answer) -> AnswerShown:
     question, given = answer.question, answer.given
-    known: dict[str, Any] = {
-        "item": question.item,
-        "rule": question.rule,
-        "sort": question.sort,
-        "swapped": question.swapped,
-        "call": question.call,
-        "repetition": answer.repetition,
-        "proposition": question.scenario.proposition,
-        "replies": list(question.replies),
-        "right": to_json(question.right),
-        "is_right": answer.right,
-        "lured": answer.lured,
-    }
+    shown = AnswerShown(
+        item=question.item,
+        rule=question.rule,
+        sort=question.sort,
+        swapped=question.swapped,
+        call=question.call,
+        repetition=answer.repetition,
+        proposition=question.scenario.proposition,
+        replies=question.replies,
+        right=verdict_json.shown(question.right),
+        is_right=answer.right,
+        lured=answer.lured,
+        given=None,
+    )
     if isinstance(given, Failure):
-        return {**known, "given": None, "failure": {"cause": given.cause, "detail": given.detail}}
-    return {**known, "given": to_json(given.verdict), "reason": given.reason, "confidence": given.confidence}
+        return structs.replace(shown, failure=FailureShown(given.cause, given.detail))
+    verdict = verdict_json.shown(given.verdict)
+    return structs.replace(shown, given=verdict, reason=given.reason, confidence=given.confidence)
 
 
-def _tallies(result: Result) -> Iterator[Table]:
+def _marks(result: Result) -> Iterator[Table]:
     """Right verdicts by rule, then by kind of call and sort of reply."""
     score = result.score
     rules = {rule: score.by_rule[rule] for rule in result.paper.rules if rule in score.by_rule}
     yield Table(("rule (a screen)", *_TALLY), _counted({**rules, "all": score.overall}))
-    sorts = {_SORTS[sort]: tally for sort, tally in score.by_sort.items()} if len(score.by_sort) > 1 else {}
+    sorts = {_SORTS[sort]: marks for sort, marks in score.by_sort.items()} if len(score.by_sort) > 1 else {}
     yield Table(("kind", *_TALLY), (*_counted(score.by_call), *_counted(sorts)))
 
 
-def _counted(tallies: Mapping[str, Tally]) -> tuple[tuple[str, ...], ...]:
+def _counted(by: Mapping[str, Marks]) -> tuple[tuple[str, ...], ...]:
     return tuple(
-        (name, str(tally.right), str(tally.share.n), *pair(tally.share), str(tally.failed))
-        for name, tally in tallies.items()
+        (name, str(marks.right), str(marks.n), *pair(marks.estimate), str(marks.failed)) for name, marks in by.items()
     )
 
 
@@ -181,19 +179,18 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
             f"{orders.moved} of {orders.pairs} replies got another verdict once the options were exchanged "
             f"({orders.first} times whatever stood first, {orders.second} times whatever stood second).",
         )
-    questions, same = score.repeated
-    if questions:
-        yield "repeated", f"the same verdict every time on {same} of {questions} questions."
+    if (repeated := score.repeated).questions:
+        yield "repeated", f"the same verdict every time on {repeated.same} of {repeated.questions} questions."
     if score.overall.failed:
         causes = ", ".join(f"{cause(name)} {count}" for name, count in sorted(score.causes.items()))
         yield "failures", f"{score.overall.failed}, neither right nor wrong ({causes}). exam.log has them."
-    if result.about.get("plain_line"):
-        yield "reasons", one_line(plain_note(result.about["judge"]))
-    tokens = f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
-    reasoning = f" ({usage['reasoning_tokens']:,} of them reasoning)" if usage["reasoning_tokens"] else ""
-    yield "cost", f"{usage['answers']:,} answers, {tokens}{reasoning}, {usage['seconds']:,.1f} s."
+    if result.about.plain_line:
+        yield "reasons", one_line(plain_note(result.about.judge))
+    reasoning = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
+    tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{reasoning}"
+    yield "cost", f"{usage.answers:,} answers, {tokens}, {usage.seconds:,.1f} s."
 
 
-def _condition(condition: Condition) -> tuple[Inline, ...]:
+def _condition(condition: ConditionShown) -> tuple[Inline, ...]:
     sign = "≤" if condition.at_most else ">" if condition.beyond else "≥"
-    return condition.name, percent(condition.found), f"{sign} {percent(condition.limit)}", passed(condition.passed)
+    return condition.name, percent(condition.share), f"{sign} {percent(condition.limit)}", passed(condition.passed)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Inline, Sentence, Table, Words
 from maskbench.report.format import percent, points
-from maskbench.results.gate import EXIT_CODES, Check, Condition, Limits
+from maskbench.results.gate import Check
+from maskbench.results.gate_json import Condition
 from maskbench.results.scored import Result
 
 
@@ -23,25 +23,6 @@ def blocks(result: Result, checked: Check) -> Iterator[Block]:
     yield from map(one_line, checked.obstacles)
     tone = {"passed": "good", "failed": "bad"}.get(checked.verdict, "strong")
     yield Sentence((Words(f"{checked.verdict.upper()}{_why(checked)}", tone),))  # type: ignore[arg-type]
-
-
-def as_data(result: Result, checked: Check, limits: Limits) -> dict[str, Any]:
-    """What `--json` prints of a check."""
-    return {
-        "schema": 1,
-        "verdict": checked.verdict,
-        "exit_code": EXIT_CODES[checked.verdict],
-        "run": str(result.path),
-        "subject": result.model,
-        "protocol": result.summary.protocol,
-        "rules": result.rules,
-        "limits": {name: getattr(limits, name) for name in Limits.__slots__},
-        "conditions": [
-            {name: getattr(condition, name) for name in (*Condition.__slots__, "passed")}
-            for condition in checked.conditions
-        ],
-        "not_measurable_because": list(checked.obstacles),
-    }
 
 
 def passed(holds: bool) -> Words:
@@ -64,12 +45,12 @@ def _why(checked: Check) -> str:
 
 def _failure(condition: Condition) -> str:
     """What is wrong, and whether more scenarios could mend it."""
-    found, limit = _share(condition, condition.measured), _share(condition, condition.limit)
+    measured, limit = _share(condition, condition.measured), _share(condition, condition.limit)
     unit = " points" if condition.difference else ""
-    said = f"{condition.name} is {found}{unit}, not {condition.relation} {limit}"
+    text = f"{condition.name} is {measured}{unit}, not {condition.relation} {limit}"
     if not condition.difference and condition.estimate is not None and condition.holds(condition.estimate):
-        return f"{said} (the estimate itself would do: more scenarios could show it)"
-    return said
+        return f"{text} (the estimate itself would do: more scenarios could show it)"
+    return text
 
 
 def _share(condition: Condition, share: float) -> str:

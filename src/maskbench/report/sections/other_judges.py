@@ -21,7 +21,7 @@ from maskbench.report.blocks import (
     Warn,
     Words,
 )
-from maskbench.report.format import between, cell, estimate, interval, kappa, pair, percent, points, shown, times
+from maskbench.report.format import between, cell, interval, kappa, pair, percent, points, shown, times
 from maskbench.report.of_runs import Scored, named, unit
 from maskbench.report.runs_shown import Run
 from maskbench.stats.intervals import Estimate
@@ -79,7 +79,7 @@ def several(held: JudgesShown, axis: str) -> Iterator[Block]:
     )
     ensemble = held.ensemble
     every = _every(held)
-    rows = tuple(Row(one_line(each.name, 30), estimate(each.p_lie), "lie", reach=_reach(each)) for each in every)
+    rows = tuple(Row(one_line(each.name, 30), each.p_lie.estimate, "lie", reach=_reach(each)) for each in every)
     cells = tuple(
         (row.label, _judge(each), *pair(row.estimate), f"{each.n:,}") for row, each in zip(rows, every, strict=True)
     )
@@ -141,7 +141,7 @@ def _counts(every: Sequence[SetShown]) -> Table:
 
 
 def _majority(ensemble: SetShown) -> str:
-    lie, count = shown(estimate(ensemble.p_lie)), len(_members(ensemble))
+    lie, count = shown(ensemble.p_lie.estimate), len(_members(ensemble))
     who = "both judges" if count == 2 else f"the majority of {count:,}"
     text = f"By {who}, verdict by verdict, P(lie) is {lie}."
     disputed = ensemble.counts.get("disputed", 0)
@@ -160,7 +160,7 @@ def _pairs(pairs: Sequence[PairShown]) -> Iterator[Table]:
         first, other = one_line(two.first, 30), one_line(two.other, 30)
         lie, outcomes = two.p_lie, two.outcomes
         change = (points(lie.difference), between(lie.ci95)) if lie else ("–", "–")
-        share = cell(estimate(Rate(outcomes.agree, outcomes.ci95, outcomes.n)))
+        share = cell(Rate(outcomes.agree, outcomes.ci95, outcomes.n).estimate)
         moved.append((f"{other} − {first}", *change, share, kappa(outcomes.kappa), f"{outcomes.n:,}"))
         alike.append((f"{other} and {first}", *(_alike(part) for part in two.verdicts.values())))
     caption = "What the choice of judge does to P(lie), in points and paired, and how many outcomes are alike."
@@ -183,7 +183,7 @@ def _second(look: SecondShown, lie: Estimate, axis: str) -> Iterator[Block]:
         "A second judge looked at every scenario that the first was unsure of, and at a random share of the others. "
         "The rates here weigh what it changed by how scenarios were chosen."
     )
-    rows = (Row("first judge alone", estimate(look.p_lie_first), "lie"), Row("with the second look", lie, "lie"))
+    rows = (Row("first judge alone", look.p_lie_first.estimate, "lie"), Row("with the second look", lie, "lie"))
     cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
     table = Table(("P(lie)", "value", "95 %", "n"), cells)
     able = any(row.estimate.value is not None for row in rows)

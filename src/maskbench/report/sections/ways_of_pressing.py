@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.method.archetypes import in_order
-from maskbench.report.blocks import Bars, Block, Chart, Only, Panel, Panels, Points, Row, Table, Warn
+from maskbench.report.blocks import Bars, Block, Chart, Figure, Only, Panel, Panels, Points, Row, Table, Warn
 from maskbench.report.format import cell
-from maskbench.report.of_runs import Scored, named, unit
+from maskbench.report.of_runs import Scored, named, run_colour, unit
 from maskbench.report.outcome_bars import KEY, NAMES, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.words import archetype as titled
 from maskbench.report.words import pressing
@@ -34,11 +34,45 @@ def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
     else:
         mixed = "A model can withstand one way of pressing and give in to another; the overall figure is their mixture."
         yield Only("page", mixed)
+    if len(names) > 1 and len(runs) <= _MOST_RUNS and (sorted_rows := _by_lies(runs, names)):
+        heads = [run.name for run in runs] if len(runs) > 1 else ["P(lie)"]
+        table = Table(("archetype", *heads), _lies(runs, names))
+        yield Only("page", Figure((Points(sorted_rows, f"P(lie), share of {unit(runs)}"),), _SORTED, table))
     panels = tuple(_panel(runs, name) for name in names)
     note = WHISKERS if len(runs) > 1 else ""
     yield Panels("Archetypes side by side", panels, _shares(runs, names), KEY, note)
     yield Only("text", _counts(runs, names))
     yield from (Only("text", Warn(text)) for text in _withheld(runs, names))
+
+
+_MOST_RUNS = 4  # with a line each under every archetype; more would be a wall of lines
+_SORTED = "Where it lies most: P(lie) by archetype, the highest first"
+
+
+def _sorted(runs: Sequence[Scored], names: Sequence[str]) -> list[str]:
+    """The archetypes from the most lies to the least, by the mean over the runs that have a rate."""
+    lies = {name: [part.metrics.p_lie.value for _, part in _parts(runs, name)] for name in names}
+    known = {name: [value for value in values if value is not None] for name, values in lies.items()}
+    return sorted((name for name in names if known[name]), key=lambda name: -sum(known[name]) / len(known[name]))
+
+
+def _by_lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[Row | str, ...]:
+    """P(lie) under each archetype, a line a run; under headings where there are several."""
+    rows: list[Row | str] = []
+    for name in _sorted(runs, names):
+        rates = [(run, part.metrics.p_lie.estimate) for run, part in _parts(runs, name)]
+        if len(runs) == 1:
+            rows.append(Row(_title(runs, name), rates[0][1], "lie"))
+        else:
+            rows += [_title(runs, name), *(Row(run.name, rate, run_colour(run.place)) for run, rate in rates)]
+    return tuple(rows)
+
+
+def _lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (_title(runs, name), *(cell(part.metrics.p_lie.estimate) for _, part in _parts(runs, name)))
+        for name in _sorted(runs, names)
+    )
 
 
 def _all(runs: Sequence[Scored]) -> list[str]:

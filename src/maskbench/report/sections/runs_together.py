@@ -1,0 +1,78 @@
+"""What opens the page of several runs: how much they differ, and a table of them, the least lies first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from maskbench.plain import one_line
+from maskbench.report.blocks import Inline, Table, Words
+from maskbench.report.format import between, cell, percent, points
+from maskbench.report.of_runs import has_rates
+from maskbench.report.runs_shown import Run
+from maskbench.report.sections.compared import significance
+from maskbench.report.words import RATES
+from maskbench.results.comparison_json import ComparisonData, Pairing
+
+_BESIDE = ("p_honest", "p_evasive", "p_no_belief", "accuracy")
+
+
+def difference(data: ComparisonData | None) -> tuple[str, str, str] | None:
+    """Of two runs the difference in P(lie) in points, its interval, and what is known of it; None where withheld."""
+    if data is None or len(data.others) != 1:
+        return None
+    (pairing,) = data.others
+    rate = pairing.rates.p_lie
+    if pairing.withheld or rate.difference is None:
+        return None
+    return points(rate.difference), between(rate.ci95), _known(pairing)
+
+
+def _known(pairing: Pairing) -> str:
+    if pairing.test is None:
+        return "The difference is shown without a test."
+    if not pairing.test.significant:
+        return "This difference can be chance."
+    return "This difference is more than chance." + (
+        "" if (pairing.rates.p_lie.difference or 0) >= 0 else " The second run lies less."
+    )
+
+
+def by_lies(runs: Sequence[Run]) -> list[Run]:
+    """The runs from the least lies to the most; those without rates last."""
+    return sorted(runs, key=lambda run: (not has_rates(run), run.summary.metrics.p_lie.value or 0.0))
+
+
+def board(runs: Sequence[Run], data: ComparisonData | None) -> Table:
+    """A line for each run: its rates, and how its P(lie) differs from the first run's."""
+    pairings = {} if data is None else {pairing.run: pairing for pairing in data.others}
+    rows = tuple(
+        (
+            Words(one_line(run.name), "name"),
+            cell(run.summary.metrics.p_lie.estimate),
+            *(percent(run.summary.metrics.rate(name).value) for name in _BESIDE),
+            *(_against(run, runs[0], pairings) if pairings else ()),
+        )
+        for run in by_lies(runs)
+    )
+    head: tuple[Inline, ...] = ("run", RATES["p_lie"], *(RATES[name] for name in _BESIDE))
+    return Table((*head, "points", "p") if pairings else head, rows)
+
+
+def note(runs: Sequence[Run], data: ComparisonData | None) -> str:
+    """How to read that table."""
+    text = "From the least lies to the most; 95 % intervals."
+    if data is None:
+        return text
+    return (
+        f"{text} Points are P(lie) minus that of {one_line(runs[0].name)}; p is corrected for all comparisons (Holm)."
+    )
+
+
+def _against(run: Run, first: Run, pairings: dict[str, Pairing]) -> tuple[str, str]:
+    """The difference against the first run, and the p of its test; dashes where there is none to tell."""
+    pairing = pairings.get(str(run.scored.path))
+    if run is first or pairing is None or pairing.withheld:
+        return "–", "–"
+    rate = pairing.rates.p_lie
+    ends = f"\n({between(rate.ci95)})" if rate.ci95 else ""
+    return f"{points(rate.difference)}{ends}", significance(pairing)

@@ -1,0 +1,80 @@
+"""pages/planes.py and pages/flow_chart.py: thirty names on a plane without a collision, and bands as high as counts."""
+
+import random
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+
+from maskbench.pages.drawing import LETTER
+from maskbench.pages.flow_chart import flow
+from maskbench.pages.planes import plane
+from maskbench.report.blocks import Flow, Point
+from maskbench.stats.intervals import NO_DATA, Estimate
+from maskbench.types import OutcomeName
+
+COUNTS: dict[OutcomeName, dict[OutcomeName, int]] = {
+    "lie": {"lie": 20, "honest": 60, "evasive": 15, "no_belief": 0, "error": 5},
+    "honest": {"lie": 0, "honest": 100, "evasive": 0, "no_belief": 0, "error": 0},
+}
+
+
+def svgs(markup: str) -> list[ElementTree.Element]:
+    """The drawings of a chart."""
+    return list(ElementTree.fromstring(f"<all>{markup}</all>"))  # noqa: S314  # ours
+
+
+def named(svg: ElementTree.Element, names: list[str]) -> dict[str, tuple[float, float]]:
+    """Where each of these names begins; a name that was cut is found by its end or its beginning."""
+    places = {}
+    for text in svg.iter("text"):
+        shown = (text.text or "").strip("…")
+        for name in names:
+            if shown and (name.endswith(shown) or name.startswith(shown)) and "model" in name and len(shown) > 3:
+                x, y = (float(part) for part in text.attrib["transform"][10:-1].replace(",", " ").split())
+                places[name] = (x, y)
+    return places
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_thirty_names_do_not_collide(seed: int) -> None:
+    """Thirty runs close together all have their names, and no two of them overlap."""
+    draw = random.Random(seed)
+    names = [f"model-{number:02d}-{'x' * draw.randrange(12)}{number:02d}" for number in range(30)]
+    rates = [(draw.uniform(0.6, 0.9), draw.uniform(0.4, 0.6)) for _ in names]
+    dots = [
+        Point(place, name, Estimate(a, a - 0.05, a + 0.05, 200), Estimate(b, b - 0.05, b + 0.05, 200))
+        for place, (name, (a, b)) in enumerate(zip(names, rates, strict=True))
+    ]
+    for svg in svgs(plane(dots, "accuracy", "honesty")):
+        places = named(svg, names)
+        assert len(places) == 30
+        for (left, one_y), (right, other_y) in combinations(places.values(), 2):
+            assert abs(one_y - other_y) >= 12 or abs(left - right) >= 3 * LETTER
+
+
+def test_a_name_stands_beside_its_marker_where_there_is_room() -> None:
+    """Two runs far apart need no list: each name is within a few pixels of its point, on the sheet."""
+    far = Estimate(0.2, 0.1, 0.3, 50), Estimate(0.9, 0.8, 0.95, 50)
+    dots = [Point(0, "model-a", far[0], far[0]), Point(1, "model-b", far[1], far[1]), Point(2, "none", NO_DATA, far[0])]
+    wide, narrow = svgs(plane(dots, "accuracy", "honesty"))
+    for svg in (wide, narrow):
+        assert set(named(svg, ["model-a", "model-b"])) == {"model-a", "model-b"}
+        assert not [text for text in svg.iter("text") if text.text == "none"]
+
+
+def test_a_flow_names_every_outcome_with_its_count() -> None:
+    """Both sides say how many scenarios have which outcome; the label says every move, and a zero is no band."""
+    wide, narrow = svgs(flow(Flow("first", "other", COUNTS)))
+    for svg in (wide, narrow):
+        texts = {text.text for text in svg.iter("text")}
+        assert {"lie 100", "honest 100", "honest 160", "evasive 15", "error 5", "lie 20", "first", "other"} == texts
+        label = svg.attrib["aria-label"]
+        assert "60 from lie to honest" in label
+        assert "0 from" not in label.replace("100 from", "").replace("60 from", "").replace("20 from", "")
+
+
+def test_a_flow_without_scenarios_is_empty() -> None:
+    """No scenario in common makes a chart without bands and no error."""
+    for svg in svgs(flow(Flow("first", "other", {}))):
+        assert [text.text for text in svg.iter("text")] == ["first", "other"]

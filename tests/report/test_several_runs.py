@@ -1,0 +1,72 @@
+"""What only a page of several runs has (sections/runs_together.py), and lies by length and time of a statement."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maskbench.report.against_first import compared
+from maskbench.report.blocks import Figure, Points, Row
+from maskbench.report.runs_shown import runs as read
+from maskbench.report.sections.length_and_time import length_and_time
+from maskbench.report.sections.runs_together import board, by_lies, difference, note
+from maskbench.results.scored import score
+from measured_runs import run
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three runs on one set, the second of which lies least and the third most."""
+    place = tmp_path_factory.mktemp("several")
+    return [run(place / f"run{lie}", f"sim/lie=0.{lie}", seed=lie) for lie in (4, 1, 8)]
+
+
+def test_two_runs_open_with_their_difference(measured: list[Path]) -> None:
+    """The difference is the second run's P(lie) minus the first's, in points, and says whether it can be chance."""
+    with read(measured[:2], None, None) as shown:
+        top = difference(compared(shown).data)
+    lies = [score(path).summary.metrics.p_lie.value or 0.0 for path in measured[:2]]
+    assert top is not None
+    assert top[0] == f"{100 * (lies[1] - lies[0]):+.1f}".replace("-", "−")
+    assert top[2] == "This difference is more than chance. The second run lies less."
+
+
+def test_three_runs_open_with_a_table(measured: list[Path]) -> None:
+    """The least lies stand first; every other run has its difference against the first one given, with its p."""
+    with read(measured, None, None) as shown:
+        found = compared(shown).data
+        assert difference(found) is None
+        order = [each.scored.path for each in by_lies(shown)]
+        table = board(shown, found)
+        assert "minus that of 1 sim/lie=0.4" in note(shown, found)
+    assert order == [measured[1], measured[0], measured[2]]
+    assert table.head[-2:] == ("points", "p")
+    points = [str(row[-2]) for row in table.rows]
+    assert points[0].startswith("−")
+    assert points[1] == "–"
+    assert points[2].startswith("+")
+
+
+def test_the_parts_by_length_are_quarters_of_the_statements(measured: list[Path]) -> None:
+    """Four parts hold every statement once, and their lies add up to those of the run."""
+    with read(measured[:1], None, None) as shown:
+        (each,) = shown
+        lies = sum(scored.outcomes[0] == "lie" for scored in each.statements.scored)
+        lengths = np.asarray(each.statements.letters)
+        blocks = list(length_and_time(shown))
+    assert len(lengths) == len(each.statements.scored)
+    figure = next(block for block in blocks if isinstance(block, Figure))
+    assert "length" in figure.title
+    (chart,) = figure.charts
+    assert isinstance(chart, Points)
+    rows = [row for row in chart.rows if isinstance(row, Row)]
+    assert len(rows) == 4
+    assert sum(row.estimate.n for row in rows) == len(lengths)
+    counted = sum(round((row.estimate.value or 0) * row.estimate.n) for row in rows)
+    assert counted == lies
+
+
+def test_a_small_run_has_no_parts(tmp_path: Path) -> None:
+    """Fewer than forty statements make no quarters, and the section is left out."""
+    with read([run(tmp_path / "run", "sim/lie=0.4", limit=12)], None, None) as shown:
+        assert list(length_and_time(shown)) == []
