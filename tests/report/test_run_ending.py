@@ -1,5 +1,6 @@
 """How a run ends on a terminal: in 25 lines, with every figure that a reader needs, and in the page's colours."""
 
+import colorsys
 import io
 import re
 from pathlib import Path
@@ -80,19 +81,25 @@ def test_the_parts_of_a_bar_are_as_long_as_their_shares(summary: Summary) -> Non
 
 
 def test_colours_are_those_of_the_page() -> None:
-    """An outcome has the colour on a terminal that the page's light theme has for it."""
+    """An outcome has the colour that the page has for it; honesty has its hue, lighter for dark terminals."""
     css = PAGE.read_text(encoding="utf-8").partition("prefers-color-scheme")[0]
     of_page = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", css))
-    named = {"lie": "lie", "honest": "honest", "error": "error"}
-    named |= {"evasive": "evasive-line", "no_belief": "no-belief-line"}
+    named = {"lie": "lie", "error": "error", "evasive": "evasive-line", "no_belief": "no-belief-line"}
     assert {how: _STYLES[how] for how in named} == {how: of_page[name] for how, name in named.items()}
+    assert hue(_STYLES["honest"]) == pytest.approx(hue(of_page["honest"]), abs=0.02)
+
+
+def hue(colour: str) -> float:
+    """The hue of a colour in hexadecimal digits, as a share of the circle."""
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return colorsys.rgb_to_hls(red, green, blue)[0]
 
 
 def test_bars_can_be_read_without_colours(summary: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe and NO_COLOR get a shade for each outcome, a coloured terminal full blocks."""
     assert set("█▒░▓") <= set(drawn(summary))
     coloured = drawn(summary, force_terminal=True, color_system="truecolor")
-    assert "38;2;189;69;0" in coloured
+    assert "38;2;200;76;0" in coloured
     assert not set("▒░▓") & set(coloured)
     monkeypatch.setenv("NO_COLOR", "1")
     plain = drawn(summary, force_terminal=True, color_system="truecolor")

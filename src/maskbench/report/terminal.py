@@ -37,9 +37,9 @@ _STYLES = {
     "strong": "bold",
     "good": "bold green",
     "bad": "bold red",
-    # As in page.css for lines and figures on light paper, which can be read on a dark terminal, too.
+    # As in page.css for lines and figures on light paper, as far as a dark terminal shows them: honesty is lighter.
     "honest": "#0072b2",
-    "lie": "#bd4500",
+    "lie": "#c84c00",
     "evasive": "#b98500",
     "no_belief": "#847f75",
     "error": "#7a4a78",
