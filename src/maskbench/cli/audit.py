@@ -32,20 +32,27 @@ def audit(
     run: Run,
     /,
     *,
-    swap: Annotated[bool, flag("Show the judge the options exchanged: does it favour a place?")] = False,
-    repeat: Annotated[bool, flag("Ask the same once more, at the judge's temperature: is it sure?")] = False,
+    swap: Annotated[
+        bool, flag("The judge sees the options exchanged, which shows whether it favours a place.")
+    ] = False,
+    repeat: Annotated[
+        bool, flag("The judge is asked the same once more, at its temperature, which shows whether it is sure.")
+    ] = False,
     sample: Annotated[
         int | None,
         option(
-            "N", "Only so many scenarios, drawn by --seed, with all their replies.", limits=(1, None), default="all"
+            "N",
+            "The audit takes N scenarios, drawn by --seed, with all their replies.",
+            limits=(1, None),
+            default="all",
         ),
     ] = None,
-    seed: Annotated[int | None, option("N", "Draws the sample.", limits=(0, None), default="0")] = None,
+    seed: Annotated[int | None, option("N", "N seeds the sample.", limits=(0, None), default="0")] = None,
     verdicts: Annotated[
-        str | None, option("NAME", "The verdict set whose judge is audited.", default="the run's own")
+        str | None, option("NAME", "The judge of this verdict set is audited.", default="the run's own")
     ] = None,
     rules: RulesOfRun = None,
-    json: Annotated[bool, flag("Print what was found as JSON.")] = False,
+    json: Annotated[bool, flag("The audits are printed as JSON.")] = False,
     dry_run: DryRun = False,
     **given: Any,
 ) -> None:

@@ -46,19 +46,23 @@ _SAID = {
 
 
 class _Second(TypedDict, total=False):
-    verdicts: Annotated[str, option("NAME", "The first judge's verdict set.", default="the run's own", group=_SECOND)]
-    second_share: Annotated[float, option("X", "The share of the others that is drawn.", default="0.1", group=_SECOND)]
+    verdicts: Annotated[
+        str, option("NAME", "The first judge is that of this verdict set.", default="the run's own", group=_SECOND)
+    ]
+    second_share: Annotated[
+        float, option("X", "This share of the other scenarios is drawn.", default="0.1", group=_SECOND)
+    ]
     second_below: Annotated[
         float,
         option(
             "X",
-            "The probability below which a verdict is unsure, where the first judge gave one; C, D and unreadable ones "
+            "A verdict below this probability is unsure, where the first judge gave one. C, D and unreadable verdicts "
             "always are.",
             default="0.9",
             group=_SECOND,
         ),
     ]
-    second_seed: Annotated[int, option("N", "Draws the share.", limits=(0, None), default="0", group=_SECOND)]
+    second_seed: Annotated[int, option("N", "N seeds the share.", limits=(0, None), default="0", group=_SECOND)]
 
 
 @in_short(
@@ -75,7 +79,7 @@ def judge(
         str | None,
         option(
             "MODEL",
-            "The model that judges every reply: SERVICE/NAME, or what else `maskbench run --judge` takes.",
+            "This model judges every reply. It is SERVICE/NAME, or what else `maskbench run --judge` takes.",
             default="none; the set's, where --name goes on with one",
         ),
     ] = None,
@@ -83,17 +87,17 @@ def judge(
         str | None,
         option(
             "NAME",
-            "What to call these verdicts; a set of that name goes on where it stopped.",
+            "The new verdicts get this name. A set of that name goes on where it stopped.",
             default="the judge's name",
         ),
     ] = None,
-    list_: Annotated[bool, flag("List the run's verdict sets, and judge nothing.", name="--list")] = False,
+    list_: Annotated[bool, flag("The run's verdict sets are listed, and nothing is judged.", name="--list")] = False,
     second: Annotated[
         str | None,
         option(
             "MODEL",
-            "In place of --judge: a stronger model that judges only scenarios with a verdict that the first judge was "
-            "unsure of, and a random share of the others; rates are weighted by that.",
+            "This stronger model, in place of --judge, judges only scenarios with a verdict that the first judge was "
+            "unsure of, and a random share of the others. Rates are weighted by that.",
             default="none",
             group=_SECOND,
         ),

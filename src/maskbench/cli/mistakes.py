@@ -42,10 +42,9 @@ def sentence(error: CycloptsError) -> str:
         case UnusedCliTokensError():
             text = f"What is {shlex.join(error.unused_tokens or ())} for? Nothing takes it."
         case MissingArgumentError(argument=Argument(name=name, parameter=parameter)) if name.startswith("-"):
-            text = f"{name} is missing. Add {name} {parameter.metavar}: {parameter.help}"
+            text = f"{name} is missing. Add {name} {parameter.metavar}. {parameter.help}"
         case MissingArgumentError(argument=Argument(name=name, parameter=parameter)):
-            about = str(parameter.help)
-            text = f"{name} is missing: {about[:1].lower()}{about[1:]}"
+            text = f"{name} is missing. {parameter.help}"
         case RepeatArgumentError(token=token):
             text = f"{token.keyword} stands there more than once. Give it once."
         case UnknownOptionError(token=token):

@@ -103,8 +103,7 @@ class Display(RunLog):
         first.add_column(no_wrap=True)
         first.add_column(ratio=1)
         first.add_column(no_wrap=True)
-        colours = {"complete_style": _COLOUR, "finished_style": _COLOUR}
-        bar = ProgressBar(total=self._expected, completed=self._settled, **colours)
+        bar = ProgressBar(self._expected, self._settled, complete_style=_COLOUR, finished_style=_COLOUR)
         first.add_row(Text(plain(shortened(self._phase(), _NAME))), bar, Text(done))
         return Group(first, Text(rest))
 

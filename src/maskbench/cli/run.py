@@ -48,12 +48,17 @@ class Printed:
     """What a run prints."""
 
     full: Annotated[
-        bool, flag("Print the whole result, as `maskbench score` does, and not 25 lines of it.", group=_PRINTED)
+        bool,
+        flag("The whole result is printed, as `maskbench score` prints it, and not 25 lines of it.", group=_PRINTED),
     ] = False
     json: Annotated[
-        bool, flag("Print the result as JSON, as it stands in summary.json; with --dry-run the plan.", group=_PRINTED)
+        bool,
+        flag(
+            "The result is printed as JSON, as it stands in summary.json. With --dry-run that is the plan.",
+            group=_PRINTED,
+        ),
     ] = False
-    quiet: Annotated[bool, flag("Print nothing on stderr but errors.", group=_PRINTED)] = False
+    quiet: Annotated[bool, flag("Nothing is printed on stderr but errors.", group=_PRINTED)] = False
 
 
 class _Manner(NamedTuple):
@@ -75,10 +80,10 @@ def run(
         str | None,
         option(
             "MODEL",
-            "The subject: SERVICE/NAME (openai/gpt-4o, openrouter/..., vllm/...), openai-api/SERVICE/NAME, "
-            "hf/NAME_OR_PATH (a transformers model in this process), scripted/FILE.json, "
-            "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Left out, the run in --out "
-            "goes on as it began.",
+            "This model is the subject: SERVICE/NAME (openai/gpt-4o, openrouter/..., vllm/...), "
+            "openai-api/SERVICE/NAME, hf/NAME_OR_PATH (a transformers model in this process), scripted/FILE.json, "
+            "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Where you leave it out, the "
+            "run in --out goes on as it began.",
             default="pinocchio",
         ),
     ] = None,
@@ -86,16 +91,22 @@ def run(
     *,
     out: Annotated[
         Path | None,
-        option("DIR", "The run's folder; a run that is there goes on.", default="runs/<time>-<subject>-<hash>"),
+        option(
+            "DIR",
+            "The run is kept in this folder. A run that is there goes on.",
+            default="runs/<time>-<subject>-<hash>",
+        ),
     ] = None,
     fresh: Annotated[
-        bool, flag("Ask everything anew, as for a new checkpoint under the same name; the run in --out is moved aside.")
+        bool,
+        flag("Everything is asked anew, as for a new checkpoint under the same name. The run in --out is moved aside."),
     ] = False,
     adapters: Annotated[
         str | None,
         option(
             "PATTERN",
-            "Adapters, as in 'DIR/step_*': a run each in a folder of --out, compared with the first at the end.",
+            "Each of these adapters, as in 'DIR/step_*', gets a run in a folder of --out. At the end they are "
+            "compared with the first.",
             default="none",
             group=LOCAL,
         ),
