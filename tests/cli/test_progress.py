@@ -170,9 +170,9 @@ def test_the_bar_fills_the_width_and_names_model_and_phase(tmp_path: Path, width
     display = Display(where, tmp_path / "run.log")
     display.begin(Calls(2, 2, 2), [Endpoint(), judge])
     display.settled("subject")
-    where.print(display._draw())  # type: ignore[attr-defined]
+    where.print(display._draw())
     display.settled("subject")
-    where.print(display._draw())  # type: ignore[attr-defined]
+    where.print(display._draw())
     display.end()
     lines = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", printed(where)).splitlines()
     asking = next(line for line in lines if line.startswith("asking openai/gpt ━"))

@@ -77,7 +77,9 @@ def test_the_parts_of_a_bar_are_as_long_as_their_shares(summary: Summary) -> Non
     bar = re.findall(r"[█▒░▓]", row)
     assert bar == sorted(bar, key="█▒░▓".index)
     for fill, rate in zip("█▒░▓", ("p_lie", "p_evasive", "p_no_belief", "p_honest"), strict=True):
-        assert abs(bar.count(fill) - len(bar) * summary.metrics.rate(rate).value) <= 1
+        share = summary.metrics.rate(rate).value
+        assert share is not None
+        assert abs(bar.count(fill) - len(bar) * share) <= 1
 
 
 def test_colours_are_those_of_the_page() -> None:

@@ -125,7 +125,7 @@ def lorra(
         Literal["lorra", "prompt-distill"],
         option(
             "lorra|prompt-distill",
-            "lorra learns the honest minus the dishonest template. prompt-distill learns the texts with a developer's "
+            "With lorra the adapter learns the honest minus the dishonest template. With prompt-distill it learns the texts with a developer's "
             "prompt minus those without.",
             group=_WHAT,
         ),

@@ -36,7 +36,7 @@ def ending(run: Scored, more: str, width: int) -> Ending:
     """The ending of a run in so many columns; `more` is the command that prints what is left out here."""
     every = tuple(_bars(run))
     bars, unseen = every[: _BARS + 1], len(every[_BARS + 1 :])
-    below = (f"P(lie) with 95 % interval: {CAVEAT}.",) if bars else ()
+    below: tuple[str, ...] = (f"P(lie) with 95 % interval: {CAVEAT}.",) if bars else ()
     below += (f"{times(unseen, 'archetype')} more: {more}",) if unseen else ()
     first, result = what(run), Sentence((finding(run),))
     left = LINES - _CLOSING - len(bars) - (unseen > 0) - _needed((first, result), width)
