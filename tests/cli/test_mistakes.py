@@ -30,7 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("run models/mine", "To run a model of this machine, put hf/ before its folder: hf/models/mine."),
         ("run mine.gguf", "A GGUF file is read by a server: `llama-server -m mine.gguf`, and then llama-cpp/NAME"),
         ("run gpt-4o", "The service is missing. Did you mean openai/gpt-4o?"),
-        ("run meta-llama/Llama-3", "Did you mean hf/meta-llama/Llama-3 or openrouter/meta-llama/Llama-3"),
+        ("run meta-llama/Llama-3", "or vllm/meta-llama/Llama-3 or hf/meta-llama/Llama-3?"),
         ("run opnai/gpt-4o", "Did you mean openai/gpt-4o?"),
         (
             "run openai/gpt-4o --judge sim-judge --scenarios starter",

@@ -125,8 +125,8 @@ def lorra(
         Literal["lorra", "prompt-distill"],
         option(
             "lorra|prompt-distill",
-            "With lorra the adapter learns the honest minus the dishonest template. With prompt-distill it learns the texts with a developer's "
-            "prompt minus those without.",
+            "With lorra the adapter learns the honest minus the dishonest template. With prompt-distill it learns the "
+            "texts with a developer's prompt minus those without.",
             group=_WHAT,
         ),
     ] = "lorra",

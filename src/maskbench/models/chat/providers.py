@@ -164,7 +164,7 @@ def _path(name: str) -> str:
     path = Path(name)
     if path.suffix == ".gguf":
         return f"A GGUF file is read by a server: `llama-server -m {path}`, and then llama-cpp/NAME is the model."
-    if path.is_dir() or name.startswith((".", "/", "~")):
+    if (name and path.is_dir()) or name.startswith((".", "/", "~")):
         return f"To run a model of this machine, put hf/ before its folder: hf/{name}."
     return ""
 
@@ -177,7 +177,7 @@ def _meant(service: str, model: str) -> str:
     if close := get_close_matches(service.lower(), [*SERVICES, ANY, *NO_ENDPOINT], 1, 0.75):
         return f"Did you mean {'/'.join(filter(None, (close[0], model)))}?"
     if model:
-        names = " or ".join(f"{each}/{service}/{model}" for each in ("hf", "openrouter", "vllm"))
+        names = " or ".join(f"{each}/{service}/{model}" for each in ("openrouter", "vllm", "hf"))
         return f"The service is missing, or hf/ for a model in this process. Did you mean {names}?"
     return ""
 
