@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: run test test-fast test-real mutants schemas clean
+.PHONY: run test test-fast test-real mutants schemas docs clean
 
 run: .venv/installed
 	$(BIN)/maskbench run
@@ -33,6 +33,10 @@ mutants: .venv/installed-mutants
 schemas: .venv/installed-dev
 	$(BIN)/python benchmarks/schemas.py
 
+# The site from docs/ into build/site, in half a minute and without network. A warning or a link to nowhere ends it.
+docs: .venv/installed-docs
+	$(BIN)/python benchmarks/docs_site.py
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[report]'
@@ -40,6 +44,10 @@ schemas: .venv/installed-dev
 
 .venv/installed-dev: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+.venv/installed-docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
 .venv/installed-real: .venv/installed-dev

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from maskbench.judges.exam.questions import Question, exchanged
+from maskbench.judges.audit_kinds import verdict_exchanged
+from maskbench.judges.exam.questions import Question
 from maskbench.method.judge_ask import options, pivot
 from maskbench.types import BinaryVerdict, Letter, NumericalVerdict, Range, Verdict
 
@@ -98,7 +99,7 @@ def letter(value: Letter) -> Reading:
 def other(question: Question) -> Verdict:
     """The opposite of the right option; the first one where neither is right."""
     if question.right in (BinaryVerdict("A"), BinaryVerdict("B")):
-        return exchanged(question.right)
+        return verdict_exchanged(question.right)
     return BinaryVerdict("A")
 
 
@@ -110,7 +111,7 @@ def knows(question: Question) -> Verdict:
 
 def wished(question: Question) -> Verdict:
     """What the pressure asks for: in the exam's scenarios the falsehood."""
-    return exchanged(knows(question))
+    return verdict_exchanged(knows(question))
 
 
 def affirmed(question: Question) -> Verdict:

@@ -14,7 +14,9 @@ import msgspec
 import orjson
 
 from maskbench.interventions.dose.dose_json import DoseRecord
+from maskbench.judges.audit_json import AuditData
 from maskbench.judges.exam.exam_json import ExamData, ExamRecord
+from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
@@ -35,6 +37,8 @@ TYPES: dict[str, type] = {
     "plan": PlanData,
     "exam": ExamRecord,
     "exam-result": ExamData,
+    "audit": AuditData,
+    "agreement": AgreementData,
     "dose": DoseRecord,
 }
 

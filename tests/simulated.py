@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from maskbench.judges.judges_json import JudgeShown
+from maskbench.judges.judges_json import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts
 from maskbench.method.outcomes import finished, score
@@ -13,7 +13,7 @@ from maskbench.method.rules import named
 from maskbench.method.verdict import read
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.summary import Background, summarise
-from maskbench.results.summary_json import JudgeUsage, SubjectUsage, Summary, Usage
+from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import fitted
 from maskbench.runs.run_json import About, TakenScenarios
 from maskbench.settings import Settings

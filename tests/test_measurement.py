@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec import to_builtins
 from rich.console import Console
 
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, give, refuse, sometimes
@@ -73,7 +74,7 @@ def exported(out: Path) -> list[Json]:
     settings = folder.settings()
     store = folder.store()
     try:
-        return [row for _, row in rows(VerdictSet("default", store, settings), named(settings.rules))]
+        return [to_builtins(row) for _, row in rows(VerdictSet("default", store, settings), named(settings.rules))]
     finally:
         store.close()
 

@@ -39,8 +39,14 @@ def test_workflows_run_what_make_has() -> None:
         for path in (ROOT / ".github" / "workflows").glob("*.yml")
         for found in re.findall(r"run: make ([\w-]+)", path.read_text("utf-8"))
     ]
-    assert set(run) == {"test", "test-real", "mutants"}
+    assert set(run) == {"test", "test-real", "mutants", "docs"}
     assert set(run) <= set(targets())
+
+
+def test_the_site_is_built_wherever_the_tests_run() -> None:
+    """Hosted CI has a job for it, and the checks of a bare machine build it, too: a broken link is found at once."""
+    assert "make docs" in str(workflow("ci")["jobs"]["docs"]["steps"])
+    assert "\nmake docs\n" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
 def test_no_workflow_may_write_more_than_it_must() -> None:

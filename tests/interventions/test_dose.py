@@ -384,12 +384,14 @@ def test_a_finished_curve_of_which_a_call_failed_is_gone_on_with(tmp_path: Path)
 
 
 def test_a_curve_that_was_moved_goes_on_with_its_runs(tmp_path: Path) -> None:
-    """Its splits lie elsewhere and hold the same scenarios: runs that were there are kept, what is missing is made."""
-    first = tmp_path / "first"
-    data = measured(plan(), first)
+    """Its splits lie elsewhere and hold the same scenarios: runs are kept, what is missing is made without the set."""
+    file = DoseFolder(tmp_path / "set").scenarios("all", load("starter@1"))
+    wanted, first = plan(base=settings("sim", scenarios=str(file), limit=12, statements=2)), tmp_path / "first"
+    data = measured(wanted, first)
     moved = first.rename(tmp_path / "moved")
     shutil.rmtree(moved / "test")
-    DoseFolder(moved).write(begun(plan(), words=data.words))
+    file.unlink()
+    DoseFolder(moved).write(begun(wanted, words=data.words))
     again = measured(None, moved)
     assert again.split.dev.scenarios == str(moved / "scenarios" / "dev.jsonl")
     assert again.verdict == data.verdict

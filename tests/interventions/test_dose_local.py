@@ -92,6 +92,14 @@ def test_the_page_of_a_curve_can_be_read_by_anybody(chromium: Chromium, curve: P
             assert tab.page.get_by_role("heading", name="The dose curve").count() == 1
 
 
+def test_every_chart_of_a_curve_is_a_file_with_its_values(curve: Path, tmp_path: Path) -> None:
+    """The curves over the dose among them: a row a dose and share."""
+    render(curve, tmp_path / "figures")
+    rows = "".join(file.read_text() for file in (tmp_path / "figures").glob("*.csv"))
+    for words in ("dose −1,lie,", "dose 0,lie,", "dose 1,no belief,", "dose 1,malformed,"):
+        assert words.replace("−", "-") in rows
+
+
 def test_a_layer_that_is_not_there_is_refused_before_anything_is_measured(vectors: Path, tmp_path: Path) -> None:
     """As are vectors of another model."""
     with pytest.raises(UsageError, match="layer 7"):

@@ -51,7 +51,7 @@ def joined(told: str) -> str:
 
 
 def turned(verdicts: dict[str, Verdict], every: int) -> dict[str, Verdict]:
-    """The same with every so many letters another one."""
+    """These verdicts with every so many letters another one."""
     other = {"A": BinaryVerdict("B"), "B": BinaryVerdict("C"), "C": BinaryVerdict("A"), "D": BinaryVerdict("A")}
     return {
         reply: other[verdict.letter] if isinstance(verdict, BinaryVerdict) and at % every == 0 else verdict

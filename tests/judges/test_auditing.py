@@ -18,11 +18,13 @@ from maskbench.judges.audit_kinds import exchanged
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit, audits, forecast
 from maskbench.judges.judge_again import judge
-from maskbench.judges.people.labelled_outcomes import prepare
+from maskbench.judges.people.against_judge import measured
+from maskbench.judges.people.labelled_outcomes import drawn, labels_of, prepare
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import listed, reading
 from maskbench.measurement import measure
 from maskbench.method.judge_ask import options
+from maskbench.method.rules import named
 from maskbench.models.families import kinship
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.report.sections.audits import blocks
@@ -384,6 +386,20 @@ def test_what_is_printed_fits_80_columns(tmp_path: Path) -> None:
             lines = text(list(blocks(opened, seen)), 80).splitlines()
         assert max(map(len, lines)) <= 80
         assert any(line.startswith("Doubling down ") for line in lines)
+
+
+def test_an_open_run_is_not_read_again(tmp_path: Path) -> None:
+    """What a page says of an audit and of people's labels comes from the record that was read once."""
+    path = run(tmp_path / "run", limit=6)
+    audited(path, "swap")
+    with reading(path) as opened:
+        (path / "run.json").unlink()
+        (plan,) = audits(opened)
+        assert "Known facts" in text(list(blocks(opened, figures(opened, plan))), 80)
+        labels = prepare(opened, 4)
+        assert len(drawn(opened, labels.design())) == 4
+        assert labels_of(opened, named("reference")) == {}
+        assert measured(opened, None).sample.scenarios == 4
 
 
 def test_the_command(tmp_path: Path) -> None:

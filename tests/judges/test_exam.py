@@ -22,10 +22,11 @@ import pytest
 
 from flows import command
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
+from maskbench.judges.audit_kinds import verdict_exchanged
 from maskbench.judges.exam.exam_json import Repeated
 from maskbench.judges.exam.marks import Answer, Score, condition, is_right, score
 from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
-from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, exchanged, scenarios, short, written
+from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, scenarios, short, written
 from maskbench.judges.exam.sitting import Result, exam_settings, examine, forecast
 from maskbench.method.asks import is_joint
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options
@@ -131,7 +132,7 @@ def test_a_named_letter_stays_where_an_option_moves() -> None:
         if question.swapped and question.lure:
             before = BY_ID[question.item].lure
             assert before is not None
-            assert question.lure == (before if question.named else exchanged(before))
+            assert question.lure == (before if question.named else verdict_exchanged(before))
 
 
 def test_hostile_replies_are_of_all_sorts() -> None:
@@ -150,7 +151,7 @@ def test_options_stand_in_both_orders() -> None:
         if question.swapped:
             given = BY_ID[question.item]
             assert options(question.scenario.proposition) == options(given.scenario.proposition)[::-1]
-            assert question.right == exchanged(given.right)
+            assert question.right == verdict_exchanged(given.right)
             assert question.replies == given.replies
     truths = Counter(question.scenario.truth for question in PAPER.questions if question.scenario.kind == "binary")
     assert truths["A"] == truths["B"]

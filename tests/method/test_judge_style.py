@@ -65,7 +65,7 @@ def asked(prompts: Prompts, archetype: str = "known_facts", call: str = "stateme
     about = scenario(archetype)
     if archetype == "statistics" and call == "direct":
         return ask_about_beliefs(about, ["It is 3.", "It is 4."], prompts)
-    return ask_about(about, call, {"statement": 0, "direct": 1}[call], 1, "Well.", prompts)  # type: ignore[arg-type]
+    return ask_about(about, call, {"statement": 0, "direct": 1}[call], 1, "Well.", prompts)
 
 
 @pytest.mark.parametrize("archetype", ["known_facts", "disinformation", "continuations", "statistics"])

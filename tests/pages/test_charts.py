@@ -12,7 +12,7 @@ from maskbench.pages.charts import NARROW, WIDE, bars, differences, points
 from maskbench.pages.drawing import COLOURS
 from maskbench.pages.planes import curve, plane
 from maskbench.pages.shell import static
-from maskbench.report.blocks import Line, Mix, Part, Point, Row
+from maskbench.report.blocks import Line, Mix, Part, Plane, Point, Row
 from maskbench.report.format import cell, shown
 from maskbench.report.outcome_bars import outcomes
 from maskbench.stats.intervals import NO_DATA, Estimate
@@ -57,7 +57,7 @@ def every_chart() -> list[Markup]:
         points([HOSTILE, Row(HOSTILE, RATE, "lie", 0.3, (0.1, 0.7)), Row("none", NO_DATA)]),
         points([Row("lie", RATE)], panel=True),
         curve([Line(HOSTILE, 0, {1: RATE, 2: RATE}, {2: (0.1, 0.7)}), Line("b", 1, {1: RATE, 2: NO_DATA}, {})]),
-        plane([Point(0, HOSTILE, RATE, RATE), Point(1, "b", NO_DATA, RATE)], "accuracy", HOSTILE),
+        plane(Plane((Point(0, HOSTILE, RATE, RATE), Point(1, "b", NO_DATA, RATE)), "accuracy", HOSTILE)),
         differences([Row(HOSTILE, Estimate(-0.4, -0.5, -0.3, 50))]),
     ]
 
@@ -146,7 +146,7 @@ def test_curve_and_plane_have_axes_to_the_end() -> None:
     """Lying@k and the plane show rates from 0 to 100 %, whatever they are."""
     for chart in (
         curve([Line("", 0, {1: RATE, 2: RATE}, {})]),
-        plane([Point(0, "a", RATE, RATE)], "accuracy", "honesty"),
+        plane(Plane((Point(0, "a", RATE, RATE),), "accuracy", "honesty")),
     ):
         for svg in drawn(chart):
             assert {"0 %", "25 %", "50 %", "75 %", "100 %"} <= set(texts(svg))

@@ -9,7 +9,7 @@ import pytest
 from maskbench.pages.drawing import LETTER
 from maskbench.pages.flow_chart import flow
 from maskbench.pages.planes import plane
-from maskbench.report.blocks import Flow, Point
+from maskbench.report.blocks import Flow, Plane, Point
 from maskbench.stats.intervals import NO_DATA, Estimate
 from maskbench.types import OutcomeName
 
@@ -46,7 +46,7 @@ def test_thirty_names_do_not_collide(seed: int) -> None:
         Point(place, name, Estimate(a, a - 0.05, a + 0.05, 200), Estimate(b, b - 0.05, b + 0.05, 200))
         for place, (name, (a, b)) in enumerate(zip(names, rates, strict=True))
     ]
-    for svg in svgs(plane(dots, "accuracy", "honesty")):
+    for svg in svgs(plane(Plane(tuple(dots), "accuracy", "honesty"))):
         places = named(svg, names)
         assert len(places) == 30
         for (left, one_y), (right, other_y) in combinations(places.values(), 2):
@@ -57,7 +57,7 @@ def test_a_name_stands_beside_its_marker_where_there_is_room() -> None:
     """Two runs far apart need no list: each name is within a few pixels of its point, on the sheet."""
     far = Estimate(0.2, 0.1, 0.3, 50), Estimate(0.9, 0.8, 0.95, 50)
     dots = [Point(0, "model-a", far[0], far[0]), Point(1, "model-b", far[1], far[1]), Point(2, "none", NO_DATA, far[0])]
-    wide, narrow = svgs(plane(dots, "accuracy", "honesty"))
+    wide, narrow = svgs(plane(Plane(tuple(dots), "accuracy", "honesty")))
     for svg in (wide, narrow):
         assert set(named(svg, ["model-a", "model-b"])) == {"model-a", "model-b"}
         assert not [text for text in svg.iter("text") if text.text == "none"]
@@ -78,3 +78,14 @@ def test_a_flow_without_scenarios_is_empty() -> None:
     """No scenario in common makes a chart without bands and no error."""
     for svg in svgs(flow(Flow("first", "other", {}))):
         assert [text.text for text in svg.iter("text")] == ["first", "other"]
+
+
+def test_compute_stands_on_powers_of_ten() -> None:
+    """Logarithms across are labelled as powers from the whole one below the least to that above the most."""
+    rate = Estimate(0.5, 0.4, 0.6, 100)
+    flops = (23.4, 25.1)
+    dots = tuple(Point(place, f"model-{place}", Estimate(at, None, None, 0), rate) for place, at in enumerate(flops))
+    for svg in svgs(plane(Plane(dots, "training compute, FLOP", "honesty", powers=True))):
+        texts = [text.text for text in svg.iter("text")]
+        assert [text for text in texts if text and text.startswith("1e")] == ["1e23", "1e24", "1e25", "1e26"]
+        assert "training compute, FLOP 2.5e+23" in svg.attrib["aria-label"]

@@ -17,6 +17,7 @@ from rich.console import Console
 from maskbench.judges.judge_again import judge
 from maskbench.pages.page import render
 from maskbench.report.against_first import compared
+from maskbench.report.blocks import Figure
 from maskbench.report.format import percent, times
 from maskbench.report.notebook import ShownComparison
 from maskbench.report.pairings import both, finding
@@ -122,13 +123,15 @@ def test_terminal_and_page_have_one_table_of_what_became_of_what(pair: tuple[Pat
     """Disputed outcomes are rows and columns in both, and every shared scenario is counted in both."""
     data = compare(*pair, verdicts="majority").data
     counts = pairing_of(data).transitions
-    rows = transitions(counts, LIAR, HONEST).rows
+    figure = transitions(counts, LIAR, HONEST)
+    assert isinstance(figure, Figure)
+    rows = figure.table.rows
     shared = pairing_of(data).shared.scenarios
     assert sum(counts["disputed"].values()) > 0
     assert sum(int(str(cell)) for row in rows for cell in row[1:] if cell != "·") == shared == 60
     with read(pair, None, "majority") as shown:
         found = compared(shown)
-    assert transitions(counts, LIAR, HONEST) in list(comparison(found.data))
+    assert figure in list(comparison(found.data))
     text = as_text(data)
     for row in rows:
         assert re.search(rf"^{row[0]} +{' +'.join(re.escape(str(cell)) for cell in row[1:])}$", text, re.M)

@@ -45,8 +45,7 @@ def test_same_as_export(tmp_path: Path) -> None:
     asked = settings("sim/fail=0.05", statements=2)
     store = RunFolder(tmp_path / "run").store()
     exported = {
-        (row["archetype"], row["task_id"]): row
-        for _, row in rows(VerdictSet("default", store, asked), named("reference"))
+        (row.archetype, row.task_id): row for _, row in rows(VerdictSet("default", store, asked), named("reference"))
     }
     store.close()
     replies = {
@@ -57,11 +56,11 @@ def test_same_as_export(tmp_path: Path) -> None:
     assert failed.height > 0
     assert failed["text"].null_count() == failed.height
     for key, row in exported.items():
-        for sample in (*row["beliefs"], *row["statements"]):
-            assert replies[(*key, sample["elicitation"], sample["run"])] == sample["response"]
+        for sample in (*row.beliefs, *row.statements):
+            assert replies[(*key, sample.elicitation, sample.run)] == sample.response
     outcomes = made.outcomes.group_by("archetype", "task_id", maintain_order=True).agg("outcome")
     assert {(row[0], row[1]): row[2] for row in outcomes.iter_rows()} == {
-        key: row["outcomes"] for key, row in exported.items()
+        key: row.outcomes for key, row in exported.items()
     }
 
 

@@ -28,6 +28,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_json import About
 from maskbench.stats.intervals import NO_DATA, Estimate
 from measured_runs import change, edit, real, result, run
+from there import there
 
 
 def models(tmp_path: Path, lies: tuple[float, ...], **options: Any) -> list[Result]:
@@ -65,7 +66,7 @@ def test_same_test_as_compare(tmp_path: Path) -> None:
     for one, other in itertools.combinations(runs, 2):
         (pairing,) = compare(runs[one], runs[other]).data.others
         (board,) = boards([result(runs[one], "lab/one"), result(runs[other], "lab/other")])
-        assert (board.ranked[-1].rank == 2) == pairing.test.significant
+        assert (board.ranked[-1].rank == 2) == there(pairing.test).significant
 
 
 def test_many_models_can_be_told_apart(tmp_path: Path) -> None:
@@ -273,7 +274,7 @@ def test_json(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (table,) = data["tables"]
     assert [row["rank"] for row in table["ranked"]] == [1, 2, 3]
     assert table["ranked"][1]["lies_significantly_less"] == ["openai/gpt-9"]
-    assert table["ranked"][0]["metrics"] == orjson.loads(orjson.dumps(score(page / "0").summary.metrics))
+    assert table["ranked"][0]["metrics"] == orjson.loads(orjson.dumps(score(page / "0").summary.as_dict()["metrics"]))
     assert [row["model"] for row in table["not_ranked"]] == ["sim"]
     assert data["public_private_gaps"] == []
 

@@ -22,6 +22,8 @@ from maskbench.method.rules import RULES
 from maskbench.models.scripted import Script
 from maskbench.results.frames import load
 from maskbench.results.outcome_rows import columns, flat, rows
+from maskbench.results.row_json import OutcomeRow
+from maskbench.runs.fitting import fitted
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure, Range, Reply, Scenario
 from measured_runs import run as measured
@@ -200,7 +202,7 @@ def test_why_there_is_no_belief(tmp_path: Path) -> None:
 
 
 def test_other_rules(tmp_path: Path) -> None:
-    """The same verdicts under other rules."""
+    """Verdicts stay as they are under other rules."""
 
     def judge(ask: Ask, run: int) -> str:
         return letter("C" if ask.elicitation == 2 else "A")
@@ -242,7 +244,9 @@ def test_csv_neutralises_formulas(tmp_path: Path) -> None:
 def test_raw_csv_is_the_data(tmp_path: Path) -> None:
     """With --raw a CSV reader gets back every value of the rows, line breaks and quotes included."""
     folder = hostile_run(tmp_path / "run")
-    flattened = [{name: as_text(value) for name, value in flat(row).items()} for row in exported(folder)]
+    flattened = [
+        {name: as_text(value) for name, value in flat(fitted(row, OutcomeRow)).items()} for row in exported(folder)
+    ]
     assert table(folder, raw=True) == flattened
     assert [row["statement_run1_response"] for row in flattened] == HOSTILE
 
@@ -275,7 +279,7 @@ def test_parquet_is_the_data(tmp_path: Path) -> None:
     folder, to = hostile_run(tmp_path / "run"), tmp_path / "rows.parquet"
     write(folder, None, "parquet", to)
     frame = polars.read_parquet(to)
-    wanted = [dict.fromkeys(columns(settings())) | flat(row) for row in exported(folder)]
+    wanted = [dict.fromkeys(columns(settings())) | flat(fitted(row, OutcomeRow)) for row in exported(folder)]
     assert frame.to_dicts() == wanted
     assert frame.schema["weight"] == polars.Float64
     assert frame.schema["statement_run1_truncated"] == polars.Boolean

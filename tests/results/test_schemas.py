@@ -12,14 +12,17 @@ import jsonschema
 import msgspec
 import orjson
 import pytest
+from test_labels import by_judge, give, sampled
 
 from maskbench.cli import main
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_json import DoseCurve, DoseRecord, Plan, dose_from, plain_dose
+from maskbench.judges.audit_json import AuditData
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.exam.exam_json import ExamData, ExamRecord, exam_from
 from maskbench.judges.judge_again import judge
+from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.judges.second_look import Look
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.gate_json import CheckData
@@ -32,6 +35,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_json import Record, record_from
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
+from maskbench.types import BinaryVerdict
 from measured_runs import run, settings
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
@@ -184,6 +188,19 @@ def test_an_exam_is_of_its_types(tmp_path: Path, said: Said) -> None:
     shown = orjson.loads(said("exam", "sim-judge/accuracy=0.8,unreadable=0.02", "--out", tmp_path / "exam", "--json"))
     plain = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
     assert held(shown, ExamData).judge == held(plain, ExamRecord).judge == exam_from(plain).judge
+
+
+def test_audits_and_agreement_are_of_their_types(runs: Path, said: Said) -> None:
+    """`audit --json` lists AuditData, and `agreement --json` holds the fields of AgreementData and no other."""
+    (plain,) = orjson.loads(said("audit", runs / "rich", "--json"))
+    assert held(plain, AuditData).by["all"].first_both == plain["by"]["all"]["first_both"]
+    labels, scenarios = sampled(RunFolder(runs / "plain"), 12)
+    verdicts = by_judge(RunFolder(runs / "plain"), scenarios)
+    give(labels, "Anna", verdicts)
+    give(labels, "Ben", verdicts | {next(iter(verdicts)): BinaryVerdict("D")})
+    plain = orjson.loads(said("agreement", runs / "plain", "--json"))
+    assert held(plain, AgreementData).sample.differing == 1
+    assert plain["disagreements"] == []  # where raters differ, people have no verdict yet
 
 
 def test_a_dose_curve_is_of_its_type(tmp_path: Path) -> None:

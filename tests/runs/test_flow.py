@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from flows import (
     Counter,
@@ -419,7 +420,9 @@ def outcomes(path: Path, **options: Any) -> list[dict[str, Any]]:
     """Every scenario that is done, as it is exported."""
     store = Store(path)
     try:
-        return [row for _, row in rows(VerdictSet("default", store, settings(**options)), named("reference"))]
+        return [
+            to_builtins(row) for _, row in rows(VerdictSet("default", store, settings(**options)), named("reference"))
+        ]
     finally:
         store.close()
 

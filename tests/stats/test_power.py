@@ -144,10 +144,10 @@ def test_more_statements_never_take_more_scenarios() -> None:
 def test_a_plan_without_runs_says_that_all_is_assumed() -> None:
     """Every source is marked, and the table has the promised rows."""
     made = plan(0.03)
-    assert set(made["sources"].values()) == {"assumed"}
-    assert [row["statements"] for row in made["table"]] == [1, 2, 3, 5, 10]
-    assert made["table"][0]["paired"] == 2580
-    assert made["table"][0]["unpaired"] == 3969
+    assert set(made.sources.values()) == {"assumed"}
+    assert [row.statements for row in made.table] == [1, 2, 3, 5, 10]
+    assert made.table[0].paired == 2580
+    assert made.table[0].unpaired == 3969
 
 
 def test_a_plan_is_measured_on_runs(tmp_path: Path) -> None:
@@ -155,10 +155,10 @@ def test_a_plan_is_measured_on_runs(tmp_path: Path) -> None:
     one = run(tmp_path / "one", "sim/lie=0.4,spread=0.5", statements=3)
     two = run(tmp_path / "two", "sim/lie=0.3,spread=0.5", statements=3, seed=1)
     made = plan(0.05, [one, two])
-    assert made["runs"] == [str(one), str(two)]
-    assert made["scenarios"] == 96
-    assert made["sources"]["statement"] == made["sources"]["alike"] == "measured"
-    assert made["table"][0]["paired"] > made["table"][-1]["paired"] > 100
+    assert made.runs == [str(one), str(two)]
+    assert made.scenarios == 96
+    assert made.sources["statement"] == made.sources["alike"] == "measured"
+    assert made.table[0].paired > made.table[-1].paired > 100
 
 
 def test_a_run_with_an_intervention_is_no_repeat_of_its_baseline(tmp_path: Path) -> None:

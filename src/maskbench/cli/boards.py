@@ -201,17 +201,17 @@ def _read_compute(path: Path) -> dict[str, Compute]:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"--compute {path} cannot be read ({error}). Give a CSV file in UTF-8.") from error
-    by_model: dict[str, Compute] = {}
+    known: dict[str, Compute] = {}
     for number, row in enumerate(rows, 1):
         cells = {str(name).strip().lower(): value.strip() for name, value in row.items() if isinstance(value, str)}
         if not cells.get("model") or "flop" not in cells:
             raise UsageError(f"--compute {path}, row {number}: it needs a model and a flop. Head the columns so.")
         model = cells["model"].lower()
-        if model in by_model:
+        if model in known:
             raise UsageError(f"--compute {path}, row {number}, column model: {model} is there already. Keep one row.")
         flop = _flop(cells["flop"], f"--compute {path}, row {number}, column flop")
-        by_model[model] = Compute(flop, cells.get("family") or family_of(model))
-    return by_model
+        known[model] = Compute(flop, cells.get("family") or family_of(model))
+    return known
 
 
 def _flop(text: str, where: str) -> float:

@@ -11,27 +11,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, TypeAlias
 
 import orjson
+from msgspec import to_builtins
 
 from maskbench.errors import UsageError
 from maskbench.interop.published_csv import write_published
 from maskbench.judges.verdict_sets import Readable, SecondLook, reading
 from maskbench.method.rules import named
 from maskbench.plain import escaped, plain, unformula
-from maskbench.results.outcome_rows import SECOND, Row, columns, flat, rows
+from maskbench.results.outcome_rows import SECOND, columns, flat, rows
+from maskbench.results.row_json import OutcomeRow
 from maskbench.settings import Settings
 from maskbench.types import Scenario
 
+Pairs: TypeAlias = Iterable[tuple[Scenario, OutcomeRow]]
+Safe: TypeAlias = Callable[[str], str]  # what text goes through on its way into a cell
 
-def write_jsonl(lines: Iterable[Row], file: IO[bytes]) -> None:
+
+def write_jsonl(lines: Iterable[OutcomeRow], file: IO[bytes]) -> None:
     """One JSON object a line, UTF-8."""
     for row in lines:
-        file.write(escaped(orjson.dumps(row).decode()).encode() + b"\n")
+        file.write(escaped(orjson.dumps(to_builtins(row)).decode()).encode() + b"\n")
 
 
-def write_csv(lines: Iterable[Row], file: IO[str], names: list[str], safe: Callable[[str], str] = unformula) -> None:
+def write_csv(lines: Iterable[OutcomeRow], file: IO[str], names: list[str], safe: Safe = unformula) -> None:
     """The flat form as CSV, every text through `safe`; as it is, a spreadsheet could take some for formulas."""
     # All text in quotes: a carriage return in a bare cell would end the row for readers.
     writer = csv.DictWriter(file, names, restval="", lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
@@ -40,7 +45,7 @@ def write_csv(lines: Iterable[Row], file: IO[str], names: list[str], safe: Calla
         writer.writerow({name: safe(value) if isinstance(value, str) else value for name, value in row.items()})
 
 
-def write_parquet(lines: Iterable[Row], file: IO[bytes], names: list[str]) -> None:
+def write_parquet(lines: Iterable[OutcomeRow], file: IO[bytes], names: list[str]) -> None:
     """The flat form as Parquet, every column typed: numbers, `truncated` a boolean, the rest text."""
     import polars
 
@@ -84,8 +89,8 @@ def write(
         with reading(run) as opened:
             judged = opened.verdicts(verdicts)
             names = columns(judged.settings, second=isinstance(judged, SecondLook))
-            made = _counted(rows(judged, named(rules or opened.settings.rules)), written)
-            _write(made, judged.settings, names, form, to, raw)
+            counted = _counted(rows(judged, named(rules or opened.settings.rules)), written)
+            _write(counted, judged.settings, names, form, to, raw)
             return Written(sum(judged.wanted().values()) - written["rows"], judged.go_on(opened.folder.path))
     except BrokenPipeError:
         raise  # whoever reads our stdout has seen enough
@@ -94,14 +99,19 @@ def write(
         raise UsageError(f"{place} cannot be written ({error.strerror}). Try another --to.") from error
 
 
-def _counted(pairs: Iterable[tuple[Scenario, Row]], written: Counter[str]) -> Iterator[tuple[Scenario, Row]]:
+def _counted(pairs: Pairs, written: Counter[str]) -> Iterator[tuple[Scenario, OutcomeRow]]:
     for pair in pairs:
         written["rows"] += 1
         yield pair
 
 
 def _write(
-    pairs: Iterable[tuple[Scenario, Row]], settings: Settings, names: list[str], form: Form, to: Path | None, raw: bool
+    pairs: Iterable[tuple[Scenario, OutcomeRow]],
+    settings: Settings,
+    names: list[str],
+    form: Form,
+    to: Path | None,
+    raw: bool,
 ) -> None:
     lines = (row for _, row in pairs)
     match form:
@@ -126,9 +136,9 @@ def _place(to: Path | None, form: Form) -> Path:
     return to
 
 
-def _safe(raw: bool, on_terminal: bool) -> Callable[[str], str]:
+def _safe(raw: bool, on_terminal: bool) -> Safe:
     """What text goes through on its way into a CSV cell."""
-    shown: Callable[[str], str] = partial(plain, lines=True) if on_terminal else str
+    shown: Safe = partial(plain, lines=True) if on_terminal else str
     return shown if raw else lambda text: unformula(shown(text))
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import astuple
+
+from maskbench.judges.verdict_json import BoundsGiven, VerdictShown
 from maskbench.method.archetypes import of
-from maskbench.results.outcome_rows import Row
+from maskbench.results.row_json import OutcomeRow, Sample
 from maskbench.settings import Settings
 from maskbench.types import Accuracy, Archetype, Definition, OutcomeName, Range, Scenario
 
@@ -43,7 +46,7 @@ _ACCURACY: dict[Accuracy, int | str] = {
 
 
 def write_published(
-    pairs: Iterable[tuple[Scenario, Row]], settings: Settings, folder: Path, safe: Callable[[str], str]
+    pairs: Iterable[tuple[Scenario, OutcomeRow]], settings: Settings, folder: Path, safe: Callable[[str], str]
 ) -> None:
     """Write scenarios with their export rows into `folder`, made where it is missing.
 
@@ -83,7 +86,7 @@ def _sample_columns(elicitation: int, run: int) -> tuple[str, str, str]:
     return f"generation({asked})_run{run}", f"eval({asked})_run{run}", f"eval({asked})_run{run}_extracted"
 
 
-def _cells(scenario: Scenario, row: Row, safe: Callable[[str], str]) -> dict[str, Any]:
+def _cells(scenario: Scenario, row: OutcomeRow, safe: Callable[[str], str]) -> dict[str, Any]:
     truth = str(list(scenario.truth.bounds)) if isinstance(scenario.truth, Range) else scenario.truth
     own = (scenario.task_id, scenario.system_prompt, scenario.user_prompt, scenario.kind, scenario.proposition)
     sentence = scenario.extra.get("ground_truth", "")
@@ -96,38 +99,35 @@ def _cells(scenario: Scenario, row: Row, safe: Callable[[str], str]) -> dict[str
     if scenario.first_turn:
         cells |= zip(_TURNS, map(safe, scenario.first_turn), strict=True)
     for sample, judged in _judged(scenario, row):
-        texts = (safe(sample["response"] or ""), safe(judged["judge_reason"] or ""), _verdict(judged["verdict"]))
-        cells |= zip(_sample_columns(sample["elicitation"], sample["run"]), texts, strict=True)
-    if len(row["outcomes"]) == 10:
-        cells["eval_honesty_10"] = _HONESTY[row["outcome"]]
+        texts = (safe(sample.response or ""), safe(judged.judge_reason or ""), _verdict(judged.verdict))
+        cells |= zip(_sample_columns(sample.elicitation, sample.run), texts, strict=True)
+    if len(row.outcomes) == 10:
+        cells["eval_honesty_10"] = _HONESTY[row.outcome]
     return cells | {
         "ground_truth_extracted": truth,
         "eval_belief": _belief(scenario, row),
-        "eval_honesty_1": _HONESTY[row["outcomes"][0]],
-        "eval_accuracy": _ACCURACY[row["accuracy"]],
+        "eval_honesty_1": _HONESTY[row.outcomes[0]],
+        "eval_accuracy": _ACCURACY[row.accuracy],
     }
 
 
-def _judged(scenario: Scenario, row: Row) -> Iterator[tuple[Row, Row]]:
+def _judged(scenario: Scenario, row: OutcomeRow) -> Iterator[tuple[Sample, Sample]]:
     """Every sample with the one that holds its verdict: the last belief reply's is on all of a numerical scenario's."""
-    joint = row["beliefs"][-1] if scenario.kind == "numerical" and row["beliefs"] else None
-    yield from ((sample, sample) for sample in row["statements"])
-    yield from ((sample, joint or sample) for sample in row["beliefs"])
+    joint = row.beliefs[-1] if scenario.kind == "numerical" and row.beliefs else None
+    yield from ((sample, sample) for sample in row.statements)
+    yield from ((sample, joint or sample) for sample in row.beliefs)
 
 
-def _verdict(verdict: str | Mapping[str, float | None] | None) -> str:
+def _verdict(verdict: VerdictShown | None) -> str:
     """A letter as it is, four bounds as a tuple, nothing for a verdict that could not be had."""
-    if verdict is None or isinstance(verdict, str):
-        return verdict or ""
-    return str(_floats(verdict.values()))
+    return str(_floats(astuple(verdict))) if isinstance(verdict, BoundsGiven) else verdict or ""
 
 
-def _belief(scenario: Scenario, row: Row) -> str:
+def _belief(scenario: Scenario, row: OutcomeRow) -> str:
     """The option, or a list of ranges; where there is no belief, the published code's sign for that."""
-    belief, numerical = row["belief"], scenario.kind == "numerical"
-    if belief is None:
-        return ("[(None, None)]" if numerical else "C") if row["no_belief_reason"] else ""
-    return str([_floats(range_) for range_ in belief]) if numerical else str(belief)
+    if row.belief is None:
+        return ("[(None, None)]" if scenario.kind == "numerical" else "C") if row.no_belief_reason else ""
+    return str([_floats(range_) for range_ in row.belief]) if isinstance(row.belief, list) else row.belief
 
 
 def _floats(bounds: Iterable[float | None]) -> tuple[float | None, ...]:

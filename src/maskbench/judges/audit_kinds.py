@@ -44,7 +44,8 @@ def _swapped(scenario: Scenario) -> Scenario | None:
     return exchanged(scenario) if scenario.kind == "binary" else None
 
 
-def _swapped_back(verdict: Verdict) -> Verdict:
+def verdict_exchanged(verdict: Verdict) -> Verdict:
+    """The verdict that says the same once the options have changed places."""
     return replace(verdict, letter=_OTHER[verdict.letter]) if isinstance(verdict, BinaryVerdict) else verdict
 
 
@@ -66,7 +67,7 @@ KINDS: Mapping[str, AuditKind] = {
         "The options exchanged",
         "with the options exchanged",
         _swapped,
-        _swapped_back,
+        verdict_exchanged,
         only="those that have options",
         flips=True,
     ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -15,7 +16,7 @@ from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, choose, is_unsure
-from maskbench.judges.verdict_sets import Ensemble, SecondLook, check_name, check_no_audit, open_verdicts
+from maskbench.judges.verdict_sets import Ensemble, OpenRun, SecondLook, check_name, check_no_audit, open_verdicts
 from maskbench.method.asks import Calls, judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.hf.opening import check_options
@@ -60,37 +61,27 @@ def judge(
     is_new = name not in folder.read().sets
     if is_new and not judges:
         check_judges(settings, environ)  # a wrong name or a missing key leaves no empty set behind
-    with folder.writing("judge a copy of the folder"):
-        store = folder.store(write=True)
-        try:
-            job = Job(folder, store, settings, name, prompts)
-            job.begin(look)
-            job.carry_out(environ, watcher, command, judges)
-        finally:
-            store.close()
+    with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
+        job = Job(folder, store, settings, name, prompts)
+        job.begin(look)
+        job.carry_out(environ, watcher, command, judges)
 
 
 def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
-    known = name in folder.read().sets
-    store = folder.store()
-    try:
-        chosen = _choose(folder, store, look) if look and not known else store.chosen(name)
+    is_new = name not in folder.read().sets
+    with closing(folder.store()) as store:
+        chosen = _choose(folder, store, look) if look and is_new else store.chosen(name)
         return Job(folder, store, settings, name, prompts).left(chosen)
-    finally:
-        store.close()
 
 
 def has_confidence(folder: RunFolder, look: Look) -> bool:
     """Whether any verdict of the first judge of a second look came with a probability."""
-    store = folder.store()
-    try:
-        first = open_verdicts(folder, store, look.first)
-        items = (item for scenario, _ in store.scenarios() for item in first.items(scenario))
+    with OpenRun(folder) as run:
+        first = run.verdicts(look.first)
+        items = (item for scenario, _ in run.store.scenarios() for item in first.items(scenario))
         return any(isinstance(item.judgement, Judgement) and item.judgement.confidence is not None for item in items)
-    finally:
-        store.close()
 
 
 def default_name(settings: Settings, look: Look | None = None) -> str:

@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.stats.rate_json import Ends, Rate
-from maskbench.types import OutcomeName
+from maskbench.types import Cause, OutcomeName, Stage
 
 
 class Member(Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,3 +127,45 @@ class JudgesShown(Struct, forbid_unknown_fields=True):
     pairs: list[PairShown]
     alike: list[list[str]]
     ensemble: SetShown | None
+
+
+class LastEnd(Struct, forbid_unknown_fields=True):
+    """How the last session ended, and the command that goes on."""
+
+    started: str
+    at: str | None
+    how: str
+    why: str | None
+    go_on: str
+
+
+class JudgeUsage(Struct, forbid_unknown_fields=True):
+    """Answers and tokens of the judge, as the endpoint counts them."""
+
+    answers: int
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+
+
+class SubjectUsage(JudgeUsage, forbid_unknown_fields=True):
+    """Answers and tokens of the subject; at least so many tokens where its server counts one of several samples."""
+
+    at_least: bool
+
+
+class Usage(Struct, forbid_unknown_fields=True):
+    """What it took."""
+
+    subject: SubjectUsage
+    judge: JudgeUsage
+    seconds: float
+
+
+class CommonestFailure(Struct, forbid_unknown_fields=True):
+    """What failed most often in the same words."""
+
+    stage: Stage
+    cause: Cause
+    detail: str
+    count: int

@@ -23,7 +23,15 @@ from msgspec import structs
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
-from maskbench.judges.judges_json import JudgeShown, Member
+from maskbench.judges.judges_json import (
+    CommonestFailure,
+    JudgeShown,
+    JudgeUsage,
+    LastEnd,
+    Member,
+    SubjectUsage,
+    Usage,
+)
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
 from maskbench.method.majority import majority
@@ -32,10 +40,10 @@ from maskbench.method.rules import RuleSet
 from maskbench.runs.endings import last_end
 from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.run_json import About, Judged, PromptsUsed, Record, judged_settings
+from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
-from maskbench.types import Archetype, Failure, Item, Json, Judgement, Scenario, Scored
+from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
 
 MAJORITY = "majority"
 MOST = 15  # verdict sets in an ensemble
@@ -72,7 +80,7 @@ class VerdictSet:
         return self.store.items(self.name, scenario)
 
     def finished(self, scenario: Scenario) -> Items | None:
-        """The same by elicitation and run, where everything is answered and judged or has failed; else None."""
+        """Its samples by elicitation and run, where everything is answered and judged or has failed; else None."""
         return finished(scenario, self.items(scenario), self.settings)
 
     def score(self, scenario: Scenario, weight: float, items: Items, rules: RuleSet) -> Scored:
@@ -110,13 +118,11 @@ class VerdictSet:
         line = self.command(path)
         return f"Take the verdict set up again with `{line}` (and first the run, where it has not come to its end)"
 
-    def ended(self, folder: RunFolder) -> Json | None:
+    def ended(self, run: OpenRun) -> LastEnd | None:
         """How the last session of it ended, with the command that goes on; None where nobody can know."""
-        record = folder.read()
-        about = record if self.name == VERDICTS else record.sets.get(self.name)
-        if about is None:
-            return None
-        return last_end(about.sessions, self.command(folder.path), under_way=under_way(folder.path))
+        about, path = run.record if self.name == VERDICTS else run.record.sets.get(self.name), run.folder.path
+        ended = last_end(about.sessions, self.command(path), under_way=under_way(path)) if about else None
+        return LastEnd(**ended) if ended else None
 
     def command(self, path: Path) -> str:
         """The command that takes it to its end."""
@@ -140,14 +146,19 @@ class VerdictSet:
         """Which of the judges write their line without the code of the request, and what that costs."""
         return [plain_note(name) for name in self.store.names(PLAIN) if name in self.judges]
 
-    def usage(self) -> Json:
-        """Calls and tokens of the subject and of this set's judge, and the seconds that they took."""
-        fact = "seconds" if self.name == VERDICTS else f"seconds {self.name}"
-        return {**self.store.usage(self.name), "seconds": self.store.seconds(fact)}
+    def usage(self, *, at_least: bool = False) -> Usage:
+        """Calls and tokens of the subject and of this set's judge, and the seconds that they took.
 
-    def commonest_failure(self) -> Json | None:
+        `at_least` says that the subject's server counts one of several samples.
+        """
+        usage, fact = self.store.usage(self.name), "seconds" if self.name == VERDICTS else f"seconds {self.name}"
+        subject = SubjectUsage(**usage["subject"], at_least=at_least)
+        return Usage(subject, JudgeUsage(**usage["judge"]), self.store.seconds(fact))
+
+    def commonest_failure(self) -> CommonestFailure | None:
         """What failed most often in the same words, of the subject's replies and of this set's verdicts."""
-        return self.store.commonest_failure(self.name)
+        failure = self.store.commonest_failure(self.name)
+        return CommonestFailure(**failure) if failure else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +172,7 @@ class Ensemble(VerdictSet):
         return [_together(samples) for samples in zip(*self._by_set(scenario), strict=True)]
 
     def go_on(self, path: Path) -> str:
-        """The same for several sets."""
+        """What a user is told to do where verdicts are missing, without the full stop."""
         names_ = ", ".join(member.name for member in self.members)
         return f"Take the run and its verdict sets ({names_}) to their end"
 
@@ -180,16 +191,16 @@ class Ensemble(VerdictSet):
     def _by_set(self, scenario: Scenario) -> list[list[tuple[str, Item]]]:
         return [[(member.name, item) for item in member.items(scenario)] for member in self.members]
 
-    def usage(self) -> Json:
+    def usage(self, *, at_least: bool = False) -> Usage:
         """Calls and tokens of the subject, and of all judges together."""
-        usages = [member.usage() for member in self.members]
-        judge = {part: sum(usage["judge"][part] for usage in usages) for part in usages[0]["judge"]}
-        return {**usages[0], "judge": judge, "seconds": sum(usage["seconds"] for usage in usages)}
+        usages = [member.usage(at_least=at_least) for member in self.members]
+        judge = JudgeUsage(*map(sum, zip(*(structs.astuple(usage.judge) for usage in usages), strict=True)))
+        return Usage(usages[0].subject, judge, sum(usage.seconds for usage in usages))
 
-    def commonest_failure(self) -> Json | None:
-        """The same over all members."""
+    def commonest_failure(self) -> CommonestFailure | None:
+        """What failed most often in the same words in any of its members."""
         failed = [failure for member in self.members if (failure := member.commonest_failure())]
-        return max(failed, key=lambda failure: failure["count"], default=None)
+        return max(failed, key=lambda failure: failure.count, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,8 +249,8 @@ class AuditSet(VerdictSet):
 
     def wanted(self) -> dict[Archetype, int]:
         """How many scenarios of each archetype the audit is about."""
-        about_it = (one.archetype for one, _ in self.store.scenarios() if self.audit.wants(one, self.chosen))
-        return dict(Counter(about_it))
+        scenarios = (scenario for scenario, _ in self.store.scenarios())
+        return dict(Counter(each.archetype for each in scenarios if self.audit.wants(each, self.chosen)))
 
     def part(self) -> str:
         """Which of the run's scenarios they are."""
@@ -256,7 +267,7 @@ class AuditSet(VerdictSet):
         return shlex.join(self.audit.command(path))
 
     def go_on(self, path: Path) -> str:
-        """The same as a sentence."""
+        """What a user is told to do where verdicts are missing, without the full stop."""
         return f"Take the audit up again with `{self.command(path)}`"
 
 
@@ -307,12 +318,15 @@ class OpenRun:
         """
         chosen = name or VERDICTS
         if chosen not in self._sets:
-            self._sets[chosen] = _ensemble(self, chosen) if chosen.partition(":")[0] == MAJORITY else _one(self, chosen)
+            self._sets[chosen] = (
+                _ensemble(self, chosen) if chosen.partition(":")[0] == MAJORITY else _stored(self, chosen)
+            )
         return self._sets[chosen]
 
     def whole(self) -> list[str]:
         """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another."""
-        return whole(self.record, self.store)
+        partial = {name for name, entry in self.record.sets.items() if entry.second or entry.audit}
+        return [name for name in names(self.record, self.store) if name not in partial]
 
 
 Readable: TypeAlias = str | PathLike[str] | RunFolder | OpenRun
@@ -333,39 +347,28 @@ def open_verdicts(folder: RunFolder, store: Store, name: str | None = None) -> V
     return OpenRun(folder, store).verdicts(name)
 
 
-def _one(run: OpenRun, name: str) -> VerdictSet:
-    """A verdict set that is stored under its name."""
+def _stored(run: OpenRun, name: str) -> VerdictSet:
     known = names(run.record, run.store)
     if name not in known:
-        raise _unknown(run.folder, name, known)
-    about = run.record.sets.get(name)
-    plain = _plain(run, name, about)
-    if about and about.second:
-        return _second(run, plain, about.second)
-    return _audit(plain, Audit(**structs.asdict(about.audit))) if about and about.audit else plain
-
-
-def _plain(run: OpenRun, name: str, about: Judged | None) -> VerdictSet:
-    answered, source = run.store.answered_by(name), about or run.record
-    settings = judged_settings(run.settings, about) if about else run.settings
-    models = source.models
-    binary, numeric = About(models.binary | answered["binary"]), About(models.numeric | answered["numeric"])
-    judges = tuple(dict.fromkeys((settings.judge, settings.numeric_judge)))
-    judge = JudgeShown(binary, numeric, source.prompts)
-    return VerdictSet(name, run.store, settings, source.protocol, judge, judges)
-
-
-def _audit(plain: VerdictSet, audit: Audit) -> AuditSet:
-    return AuditSet(
-        plain.name,
-        plain.store,
-        plain.settings,
-        plain.protocol,
-        plain.judge,
-        plain.judges,
-        audit=audit,
-        chosen=plain.store.chosen(plain.name),
+        path = run.folder.path
+        raise UnknownVerdicts(
+            f"{path} has no verdict set {name!r}. It has {', '.join(known)}. "
+            f"To have it judged once more: maskbench judge {path} --judge MODEL --name {name}"
+        )
+    about, answered = run.record.sets.get(name), run.store.answered_by(name)
+    source, settings = about or run.record, judged_settings(run.settings, about) if about else run.settings
+    binary, numeric = (
+        About(model | answered[role])
+        for role, model in (("binary", source.models.binary), ("numeric", source.models.numeric))
     )
+    judges = tuple(dict.fromkeys((settings.judge, settings.numeric_judge)))
+    parts = (name, run.store, settings, source.protocol, JudgeShown(binary, numeric, source.prompts), judges)
+    match about:
+        case Judged(second=Look() as look):
+            return _second(run, VerdictSet(*parts), look)
+        case Judged(audit=Audited() as audited):
+            return AuditSet(*parts, audit=Audit(**structs.asdict(audited)), chosen=run.store.chosen(name))
+    return VerdictSet(*parts)
 
 
 def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:
@@ -530,16 +533,3 @@ def check_no_audit(verdicts: VerdictSet, path: Path) -> None:
             f"{path}: {verdicts.name} is an audit, which asks the judge of {verdicts.audit.of} again. Give that "
             f"judge's own verdicts: --verdicts {verdicts.audit.of}."
         )
-
-
-def whole(record: Record, store: Store) -> list[str]:
-    """The names of those verdict sets that are about every scenario, by a judge who is no auditor of another set."""
-    partial = {name for name, entry in record.sets.items() if entry.second or entry.audit}
-    return [name for name in names(record, store) if name not in partial]
-
-
-def _unknown(folder: RunFolder, name: str, known: list[str]) -> UnknownVerdicts:
-    return UnknownVerdicts(
-        f"{folder.path} has no verdict set {name!r}. It has {', '.join(known)}. "
-        f"To have it judged once more: maskbench judge {folder.path} --judge MODEL --name {name}"
-    )

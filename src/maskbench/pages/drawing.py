@@ -90,13 +90,11 @@ class Sheet:
 
     def bars(self, rows: Iterable[tuple[Span, Span, str]], **mark: Any) -> None:
         """Filled rectangles: from and to on x, from and to on y, colour."""
-        found = [{"x": x[0], "x2": x[1], "y": y[0], "y2": y[1], "colour": colour} for x, y, colour in rows]
-        self._add(found, "rect", {**_ENDS, "color": _COLOUR}, **mark)
+        self._add(_spans(rows), "rect", {**_ENDS, "color": _COLOUR}, **mark)
 
     def rules(self, rows: Iterable[tuple[Span, Span, str]], width: float = 1, **mark: Any) -> None:
         """Straight lines: from and to on x, from and to on y, colour."""
-        found = [{"x": x[0], "x2": x[1], "y": y[0], "y2": y[1], "colour": colour} for x, y, colour in rows]
-        self._add(found, "rule", {**_ENDS, "color": _COLOUR}, strokeWidth=width, **mark)
+        self._add(_spans(rows), "rule", {**_ENDS, "color": _COLOUR}, strokeWidth=width, **mark)
 
     def slants(self, rows: Iterable[tuple[Span, Span, str]], **mark: Any) -> None:
         """Thin straight lines from a point to a point: x and y of each, colour."""
@@ -107,9 +105,9 @@ class Sheet:
 
     def dots(self, rows: Iterable[tuple[float, float, str]], size: float = 90, **mark: Any) -> None:
         """Filled points with a thin edge of paper: x, y, colour."""
-        found = [{"x": x, "y": y, "colour": colour} for x, y, colour in rows]
+        dots = [{"x": x, "y": y, "colour": colour} for x, y, colour in rows]
         filled = {"filled": True, "size": size, "stroke": "paper", "strokeWidth": 1.5, "opacity": 1}
-        self._add(found, "point", {"fill": _COLOUR}, **filled | mark)
+        self._add(dots, "point", {"fill": _COLOUR}, **filled | mark)
 
     def line(self, points: Iterable[Span], colour: str, **mark: Any) -> None:
         """A line through points."""
@@ -122,9 +120,9 @@ class Sheet:
 
     def texts(self, rows: Iterable[tuple[float, float, str, str]], align: str = "left", **mark: Any) -> None:
         """Lines of text around their middle: x, y, text, colour."""
-        found = [{"x": x, "y": y, "text": visible(text), "colour": colour} for x, y, text, colour in rows]
-        made = {"align": align, "baseline": "middle", "fontSize": SIZE, "limit": 0} | mark
-        self._add(found, "text", {"text": {"field": "text", "type": "nominal"}, "color": _COLOUR}, **made)
+        texts = [{"x": x, "y": y, "text": visible(text), "colour": colour} for x, y, text, colour in rows]
+        look = {"align": align, "baseline": "middle", "fontSize": SIZE, "limit": 0} | mark
+        self._add(texts, "text", {"text": {"field": "text", "type": "nominal"}, "color": _COLOUR}, **look)
 
     def svg(self, label: str, variant: str) -> Markup:
         """The sheet as SVG, to be read out as `label`; `variant` is its class: wide, narrow, or single for both."""
@@ -152,9 +150,13 @@ class Sheet:
             alike["data"]["values"] += rows
         elif rows:
             places = {"x": _position(self.x), "y": _position(self.y)}
-            found = {name: {"field": name, "type": "quantitative", **places[name]} for name in ("x", "y")}
-            layer = {"data": {"values": [*rows]}, "mark": {"type": kind, **mark}, "encoding": {**found, **encoding}}
+            scaled = {name: {"field": name, "type": "quantitative", **places[name]} for name in ("x", "y")}
+            layer = {"data": {"values": [*rows]}, "mark": {"type": kind, **mark}, "encoding": {**scaled, **encoding}}
             self._layers.append(layer)
+
+
+def _spans(rows: Iterable[tuple[Span, Span, str]]) -> list[Json]:
+    return [{"x": x[0], "x2": x[1], "y": y[0], "y2": y[1], "colour": colour} for x, y, colour in rows]
 
 
 _ENDS: Json = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
@@ -192,7 +194,7 @@ def _position(scale: Scale) -> Json:
 def _cleaned(svg: str, label: str, variant: str) -> Markup:
     """The SVG without anything that a page has already, or that could collide in it: names, ids, roles, fonts."""
     root = ElementTree.fromstring(svg)  # noqa: S314  # vl-convert wrote it a moment ago
-    made = ElementTree.Element(
+    clean = ElementTree.Element(
         "svg",
         {
             "class": f"chart {variant}",
@@ -203,8 +205,8 @@ def _cleaned(svg: str, label: str, variant: str) -> Markup:
             "aria-label": label,
         },
     )
-    made.extend(_plain(root))
-    return Markup(ElementTree.tostring(made, "unicode"))  # noqa: S704  # as a tree it was escaped whole
+    clean.extend(_plain(root))
+    return Markup(ElementTree.tostring(clean, "unicode"))  # noqa: S704  # as a tree it was escaped whole
 
 
 def _plain(parent: ElementTree.Element) -> Iterator[ElementTree.Element]:
@@ -218,10 +220,10 @@ def _plain(parent: ElementTree.Element) -> Iterator[ElementTree.Element]:
         if tag == "g" and not kept.keys() - {"fill"}:
             yield from inner
             continue
-        made = ElementTree.Element(tag, kept)
-        made.text = child.text
-        made.extend(inner)
-        yield made
+        element = ElementTree.Element(tag, kept)
+        element.text = child.text
+        element.extend(inner)
+        yield element
 
 
 def _is_nothing(tag: str, element: ElementTree.Element) -> bool:

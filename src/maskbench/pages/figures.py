@@ -29,7 +29,7 @@ def _draw(chart: Chart, *, panel: bool) -> Markup:
         case Curve():
             return curve(chart.lines)
         case Plane():
-            return plane(chart.points, chart.across, chart.up)
+            return plane(chart)
         case Flow():
             return flow(chart)
         case OverDose():

@@ -44,7 +44,7 @@ def render(
     run, UsageError for an unknown rule or verdict set, for one run given twice, and where a figure cannot be written.
     """
     with read(runs, rules, verdicts) as shown:
-        found = compared(shown) if len(shown) > 1 else None
+        against = compared(shown) if len(shown) > 1 else None
         explored = explorer(
             [run.opened for run in shown],
             rules=shown[0].result.rules,
@@ -52,7 +52,7 @@ def render(
             include_text=include_text,
             names=[run.name for run in shown],
         )
-        before, after = _sections(shown, found, include_text)
+        before, after = _sections(shown, against, include_text)
         if figures is not None:
             outcomes = Section("outcomes", "Outcomes", "outcomes", (headline.outcomes(shown),))
             figure_files.write([outcomes, *before, *after], figures)
@@ -60,7 +60,7 @@ def render(
             environment()
             .get_template("report.jinja")
             .render(
-                **_top(shown, found),
+                **_top(shown, against),
                 sections=before,
                 details=after,
                 example=_example(shown[0], include_text),
@@ -75,10 +75,10 @@ def render(
     return document(title, Markup(body), styles, scripts, allow=allow, kind="report")  # noqa: S704  # ours, escaped
 
 
-def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
+def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
     """What stands above the sections: the finding, the outcome bar, a table of three runs or more, the protocol."""
     able = any(map(has_rates, runs))
-    data = found.data if found else None
+    data = against.data if against else None
     return {
         "question": masthead.question(runs),
         "method": masthead.method(runs),
@@ -87,7 +87,7 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
         "beside": headline.beside(runs[0]),
         "of": unit(runs),
         "each": [headline.finding(run) for run in runs],
-        "findings": found.findings if found else (),
+        "findings": against.findings if against else (),
         "board": runs_together.board(runs, data) if len(runs) > 2 else None,
         "board_note": runs_together.note(runs, data),
         "told": tuple(headline.told(runs)),
@@ -98,18 +98,18 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
     }
 
 
-def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -> tuple[list[Section], list[Section]]:
+def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool) -> tuple[list[Section], list[Section]]:
     """Every section of the report but the explorer and the limits, as they stand before the explorer and after it.
 
     Of several runs one wants first how they differ, then each of their scenarios, and the rest last.
     """
     rest = [*_looked_closer(runs, include_text), of_one_run.on_cost(runs)]
     by_anchor = {section.anchor: section for section in of_one_run.on_rates(runs)}
-    if found is None:
+    if against is None:
         return [*by_anchor.values(), *rest], []
     archetypes = by_anchor.pop("archetypes")
     first = [
-        Section("comparison", "How they differ", "comparison", tuple(comparison(found.data, found.refused))),
+        Section("comparison", "How they differ", "comparison", tuple(comparison(against.data, against.refused))),
         Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
         archetypes,
     ]
@@ -132,24 +132,25 @@ def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
 
 def _example(run: Run, include_text: bool) -> dict[str, str] | None:
     """A scenario of the run as an example, where its texts may stand on the page and there is a plain one."""
-    found = run.example
-    if found is None or not (include_text or embeddable(run.result.settings)):
+    example = run.example
+    if example is None or not (include_text or embeddable(run.result.settings)):
         return None
-    belief, statement = (found.items[key].reply for key in ((1, 1), (0, 1)))
+    belief, statement = (example.items[key].reply for key in ((1, 1), (0, 1)))
     if not isinstance(belief, Reply) or not isinstance(statement, Reply):
         return None
-    one, other = options(found.scenario.proposition)
+    first, other = options(example.scenario.proposition)
     texts = {
-        "question": found.scenario.questions[0] or "",
+        "question": example.scenario.questions[0] or "",
         "belief": belief.text,
-        "system": found.scenario.system_prompt,
-        "user": found.scenario.user_prompt,
+        "system": example.scenario.system_prompt,
+        "user": example.scenario.user_prompt,
         "statement": statement.text,
-        "a": one,
+        "a": first,
         "b": other,
     }
     shown = {name: _cut(text) for name, text in texts.items()}
-    return {**shown, "outcome": found.scored.outcomes[0], "story": story(found.scenario, found.items, found.scored)}
+    scenario, items, scored = example.scenario, example.items, example.scored
+    return {**shown, "outcome": scored.outcomes[0], "story": story(scenario, items, scored)}
 
 
 def _cut(text: str) -> str:

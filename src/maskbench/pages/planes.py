@@ -6,12 +6,13 @@ A run keeps its colour and its shape from one chart to the next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import floor
 
 from markupsafe import Markup
 
 from maskbench.pages.charts import both, fitting, run_mark
 from maskbench.pages.drawing import LETTER, PERCENT, QUARTERS, SIZE, Scale, Sheet
-from maskbench.report.blocks import Line, Point
+from maskbench.report.blocks import Line, Plane, Point
 from maskbench.report.format import shown, span
 
 # A curve
@@ -66,21 +67,29 @@ Place = tuple[float, float]  # of a marker, pixels from the left and from above
 Box = tuple[float, float, float, float]  # of a name: left, top, right, bottom
 
 
-def plane(dots: Sequence[Point], across: str, up: str) -> Markup:
-    """Runs as named points with both intervals, both axes from 0 to 100 %; no name lies over another."""
-    label = "; ".join(f"{dot.label}: {across} {shown(dot.across)}, {up} {shown(dot.up)}" for dot in dots)
-    return both(lambda width, variant: _plane(dots, (across, up), width, f"{up} over {across}. {label}", variant))
+def plane(chart: Plane) -> Markup:
+    """Runs as named points with both intervals, rates on axes from 0 to 100 %; no name lies over another."""
+    label = "; ".join(
+        f"{dot.label}: {chart.across} {_across(chart, dot)}, {chart.up} {shown(dot.up)}" for dot in chart.points
+    )
+    title = f"{chart.up} over {chart.across}. {label}"
+    return both(lambda width, variant: _plane(chart, width, title, variant))
 
 
-def _plane(dots: Sequence[Point], axes: tuple[str, str], width: float, label: str, variant: str) -> Markup:
+def _across(chart: Plane, dot: Point) -> str:
+    value = dot.across.value
+    return f"{10**value:.1e}" if chart.powers and value is not None else shown(dot.across)
+
+
+def _plane(chart: Plane, width: float, label: str, variant: str) -> Markup:
     """Names stand beside their markers as long as each finds a free place there, else all in a list on the right."""
-    able = [dot for dot in dots if dot.across.value is not None and dot.up.value is not None]
-    sheet = _squared(axes, width, 12.0, 420.0)
+    able = [dot for dot in chart.points if dot.across.value is not None and dot.up.value is not None]
+    sheet = _squared(chart, width, 12.0, 420.0)
     names = [fitting(dot.label, 0.45 * sheet.width) for dot in able]
     boxes = _beside_markers([_pixels(sheet, dot) for dot in able], names, sheet)
     if boxes is None:
         gutter = min(0.34 * width, max(LETTER * len(name) for name in names) + 24)
-        sheet = _squared(axes, width, gutter, max(420.0, _LINE * (len(able) + 1)))
+        sheet = _squared(chart, width, gutter, max(420.0, _LINE * (len(able) + 1)))
         names = [_ending(dot.label, gutter - 24) for dot in able]
         boxes = _in_a_list([_pixels(sheet, dot) for dot in able], names, sheet)
     for dot in able:
@@ -90,12 +99,17 @@ def _plane(dots: Sequence[Point], axes: tuple[str, str], width: float, label: st
     return sheet.svg(label, variant)
 
 
-def _squared(axes: tuple[str, str], width: float, right: float, height: float) -> Sheet:
-    """A sheet with a rate from 0 to 100 % on either axis, and room on the right."""
+def _squared(chart: Plane, width: float, right: float, height: float) -> Sheet:
+    """A sheet with a rate from 0 to 100 % on either axis, or powers of ten across, and room on the right."""
     left = 58.0
-    ticks = QUARTERS if width - left - right > 250 else QUARTERS[::2]
-    x = Scale((0, 1), (0, width - left - right), ticks, PERCENT, axes[0])
-    y = Scale((0, 1), (height, 0), QUARTERS, PERCENT, axes[1])
+    room = (0, width - left - right)
+    if chart.powers:
+        values = [dot.across.value for dot in chart.points if dot.across.value is not None] or [0.0]
+        low, high = floor(min(values)), floor(max(values)) + 1
+        x = Scale((low, high), room, tuple(map(float, range(low, high + 1))), "'1e' + datum.value", chart.across)
+    else:
+        x = Scale((0, 1), room, QUARTERS if room[1] > 250 else QUARTERS[::2], PERCENT, chart.across)
+    y = Scale((0, 1), (height, 0), QUARTERS, PERCENT, chart.up)
     return Sheet(width - left, height, x, y, left=left, above=12, below=40)
 
 
@@ -110,10 +124,11 @@ def _crossed(sheet: Sheet, dot: Point) -> None:
 
 
 def _pixels(sheet: Sheet, dot: Point) -> Place:
-    across, up = dot.across.value or 0.0, dot.up.value or 0.0
-    start, end = sheet.x.pixels
+    """Where a run's marker stands."""
+    (low, high), (start, end) = sheet.x.domain, sheet.x.pixels
     bottom, top = sheet.y.pixels
-    return start + across * (end - start), bottom + up * (top - bottom)
+    along = ((dot.across.value or 0.0) - low) / (high - low)
+    return start + along * (end - start), bottom + (dot.up.value or 0.0) * (top - bottom)
 
 
 def _beside_markers(points: Sequence[Place], names: Sequence[str], sheet: Sheet) -> list[Box] | None:

@@ -78,21 +78,21 @@ def policy(styles: Sequence[str], scripts: Sequence[str], allow: Mapping[str, st
 @lru_cache
 def environment() -> Environment:
     """Templates of this package: everything is escaped, nothing may be missing, `visible` shows hidden characters."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("maskbench", "pages/templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["visible"] = visible
-    made.filters["joined"] = joined
-    made.filters["words"] = words
-    made.filters["interval"] = interval
-    made.filters["drawn"] = _drawn
-    made.filters["values"] = _values
-    made.filters["seen"] = seen
-    return made
+    templates.filters["visible"] = visible
+    templates.filters["joined"] = joined
+    templates.filters["words"] = words
+    templates.filters["interval"] = interval
+    templates.filters["drawn"] = _drawn
+    templates.filters["values"] = _values
+    templates.filters["seen"] = seen
+    return templates
 
 
 def words(text: Inline, letters: int | None = None) -> str:
@@ -126,8 +126,8 @@ def joined(text: str) -> str:
 
 
 def _hashes(texts: Sequence[str]) -> str:
-    found = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
-    return " ".join(f"'sha256-{digest}'" for digest in found) or "'none'"
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
 def _contained(text: str) -> str:

@@ -190,11 +190,12 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Runs between two rates, each of which has an axis with a name."""
+    """Runs between two rates, each of which has an axis with a name; or across powers of ten, given as logarithms."""
 
     points: tuple[Point, ...]
     across: str
     up: str
+    powers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

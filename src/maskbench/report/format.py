@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from maskbench.stats.intervals import Estimate
-from maskbench.stats.rate_json import Rate
-
-Json = Mapping[str, Any]
 
 CAVEAT = "sampling error only; the judge's error is not in it"
 
@@ -43,15 +39,6 @@ def between(ends: Sequence[float | None] | None) -> str:
 def kappa(value: float | None) -> str:
     """Cohen's kappa as people write it; a dash where there is none."""
     return "–" if value is None else f"{value:.2f}".replace("-", "−")
-
-
-def estimate(rate: Rate | Json) -> Estimate:
-    """A rate as the results have it, or as JSON has it."""
-    value, ends, n = (
-        (rate.value, rate.ci95, rate.n) if isinstance(rate, Rate) else (rate["value"], rate["ci95"], rate["n"])
-    )
-    low, high = ends or (None, None)
-    return Estimate(value, low, high, n)
 
 
 def span(rate: Estimate) -> tuple[float, float] | None:

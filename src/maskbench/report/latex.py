@@ -52,7 +52,7 @@ def render(blocks: Sequence[Block | Section]) -> str:
 
 def shown(text: str) -> str:
     """The text as LaTeX sets it letter by letter, on one line: no command, no comment, no option."""
-    return _ESCAPES.sub(lambda found: _SIGNS[found[0]], plain(text))
+    return _ESCAPES.sub(lambda sign: _SIGNS[sign[0]], plain(text))
 
 
 def _parts(block: Block | Section) -> Iterator[str]:

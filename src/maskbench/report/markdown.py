@@ -27,7 +27,7 @@ def table(
 
 def shown(text: str) -> str:
     """The text as it is, on one line: no markup, no HTML, no link, and nobody mentioned."""
-    return re.sub(r"@(?=\w)|(?<=\bwww)(?=\.)", lambda found: f"{found[0]}<!-- -->", literal(text))
+    return re.sub(r"@(?=\w)|(?<=\bwww)(?=\.)", lambda sign: f"{sign[0]}<!-- -->", literal(text))
 
 
 def _parts(block: Block | Section) -> Iterator[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import fields
+from functools import wraps
 from html import escape
-from os import PathLike
-from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from maskbench.plain import plain
 from maskbench.report.format import interval, percent, span
@@ -17,9 +17,11 @@ from maskbench.report.sections.compared import comparison as blocks
 from maskbench.report.sections.headline import finding
 from maskbench.report.terminal import text
 from maskbench.results import comparison, scored
-from maskbench.results.comparison import Comparison, Labels
+from maskbench.results.comparison import Comparison
 from maskbench.results.scored import Result
-from maskbench.runs.folder import RunFolder
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "accuracy")
 
@@ -65,28 +67,16 @@ class ShownComparison(Comparison):
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def score(
-    run: str | Path | RunFolder, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True
-) -> ShownResult:
-    """Score a run from its stored verdicts, under its own rule set and verdict set or others; asks no model.
+def _showing(kind: Callable[..., T], read: Callable[P, Result | Comparison]) -> Callable[P, T]:
+    """The function `read`, whose results are of the kind that shows itself."""
 
-    `run` is a run's folder; `judges` says whether its verdict sets are to be held against each other. Raises
-    RunUnreadable where it holds no run, UsageError for an unknown rule set or verdict set.
-    """
-    read = scored.score(run, rules, verdicts, judges=judges)
-    return ShownResult(**{field.name: getattr(read, field.name) for field in fields(read)})
+    @wraps(read)
+    def shown(*args: P.args, **options: P.kwargs) -> T:
+        plainly = read(*args, **options)
+        return kind(**{field.name: getattr(plainly, field.name) for field in fields(plainly)})
+
+    return shown
 
 
-def compare(
-    first: str | PathLike[str],
-    *others: str | PathLike[str],
-    rules: str | None = None,
-    non_inferiority: float | None = None,
-    verdicts: str | Sequence[str] | None = None,
-    labels: Sequence[Labels | None] | None = None,
-) -> ShownComparison:
-    """Compare every other run with the first one on the scenarios that the two share, as results.comparison does."""
-    compared = comparison.compare(
-        first, *others, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts, labels=labels
-    )
-    return ShownComparison(compared.data)
+score = _showing(ShownResult, scored.score)
+compare = _showing(ShownComparison, comparison.compare)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from math import nan
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Done, OpenRun, reading
@@ -22,7 +22,7 @@ from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, ScoredRun, read, result_of
 from maskbench.results.summary_json import Summary
-from maskbench.runs.run_json import is_copy, plain_record
+from maskbench.runs.run_json import is_copy
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.types import BinaryVerdict, Item, Judgement, Reply, Scenario, Scored
 
@@ -80,11 +80,6 @@ class Run:
     example: Example | None
 
     @property
-    def record(self) -> Mapping[str, Any]:
-        """What run.json says."""
-        return plain_record(self.scored.record)
-
-    @property
     def summary(self) -> Summary:
         """What summary.json says under the page's rules."""
         return self.result.summary
@@ -119,8 +114,8 @@ def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> It
 
 def share(run: Run, held: Held) -> Estimate:
     """The share of beliefs held so among those that were asked for and are not open."""
-    every = [(one, name) for name in HELD if name != "open" for one in run.held[name]]
-    table = tabulate(one for one, _ in every)[0]
+    every = [(row, name) for name in HELD if name != "open" for row in run.held[name]]
+    table = tabulate(row for row, _ in every)[0]
     return ratio([float(name == held) for _, name in every], [1.0] * len(every), table.weights, table.clusters)
 
 

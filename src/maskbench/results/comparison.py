@@ -46,7 +46,7 @@ from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
 from maskbench.stats.paired import LEVEL, holm
-from maskbench.types import OUTCOMES, Json, OutcomeName, Scored
+from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 ALIKE = "as-the-first"  # of the verdict set that is proposed
 _SHARED = "equal verdicts shared"
@@ -257,30 +257,30 @@ def _corrected(both: Shared, weights: Columns, labels: tuple[Labels, Labels], un
 
 def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Differs]:
     """Field by field, whatever makes these two runs different measurements."""
-    one, two = _measured(first), _measured(other)
-    for name in {**one, **two}:
+    ours, theirs = _measured(first), _measured(other)
+    for name in {**ours, **theirs}:
         asked = (first.complete and other.complete) or not name.endswith(_ANSWERED_AS)
-        if one.get(name) != two.get(name) and (asked or (one[name] and two[name])):
-            yield Differs(name, one.get(name), two.get(name))
-    if first.protocol != other.protocol and one == two:
+        if ours.get(name) != theirs.get(name) and (asked or (ours[name] and theirs[name])):
+            yield Differs(name, ours.get(name), theirs.get(name))
+    if first.protocol != other.protocol and ours == theirs:
         versions = [arm.record.maskbench for arm in (first, other)]
         yield Differs("maskbench version", *versions)
 
 
-def _measured(arm: ScoredRun) -> Json:
+def _measured(arm: ScoredRun) -> dict[str, object]:
     """Everything that is in the protocol id, and the models that answered for the judges."""
-    settings = asdict(arm.settings)
-    kept = {"judge": settings["judge"], "numeric judge": settings["numeric_judge"], "beliefs": settings["beliefs"]}
-    for whose, name in (("", "sampling"), ("judge ", "judge_sampling")):
-        kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in settings[name].items()}
+    ours = arm.settings
+    kept: dict[str, object] = {"judge": ours.judge, "numeric judge": ours.numeric_judge, "beliefs": ours.beliefs}
+    for whose, sampling in (("", ours.sampling), ("judge ", ours.judge_sampling)):
+        kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in asdict(sampling).items()}
     kept |= {
-        "judge style": arm.settings.judge_style,
+        "judge style": ours.judge_style,
         "judge prompts": f"{arm.judge.prompts.version or 'unversioned'} ({arm.judge.prompts.hash[:12]})",
-        "equal verdicts shared": arm.settings.shares_verdicts,
-        "on truncation": arm.settings.on_truncation,
-        "filtered": arm.settings.filtered,
-        "template args": arm.settings.template_args,
-        "extra body": arm.settings.extra_body,
+        "equal verdicts shared": ours.shares_verdicts,
+        "on truncation": ours.on_truncation,
+        "filtered": ours.filtered,
+        "template args": ours.template_args,
+        "extra body": ours.extra_body,
     }
     for kind, model in (("binary", arm.judge.binary), ("numeric", arm.judge.numeric)):
         kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])
@@ -293,15 +293,12 @@ def _measured(arm: ScoredRun) -> Json:
 
 def _other_measures(differs: Sequence[Differs], first: ScoredRun, other: ScoredRun) -> Iterator[str]:
     if differs or first.protocol != other.protocol:
+        fields = ", ".join(each.field for each in differs)
+        by = f" (they differ in {fields})" if fields else ""
         yield (
-            f"The two are different measurements{_by(differs)}, so the difference may be theirs and not the subjects'. "
+            f"The two are different measurements{by}, so the difference may be theirs and not the subjects'. "
             f"{judge_alike(differs, first, other)}"
         )
-
-
-def _by(differs: Sequence[Differs]) -> str:
-    fields = [each.field for each in differs]
-    return f" (they differ in {', '.join(fields)})" if fields else ""
 
 
 def _errors(arm: ScoredRun, table: Table) -> Iterator[str]:
@@ -349,7 +346,7 @@ def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]
             f"{', '.join(f'{archetype} {task_id}' for archetype, task_id in both.changed_text[:5])}"
             f"{', ...' if len(both.changed_text) > 5 else ''}."
         )
-    ratios = [two.weight / one.weight for one, two in zip(both.first, both.other, strict=True)]
+    ratios = [theirs.weight / ours.weight for ours, theirs in zip(both.first, both.other, strict=True)]
     if max(ratios) > min(ratios) * (1 + 1e-9):
         fewer = other if len(other.scored) < len(first.scored) else first
         yield f"The samples weigh their scenarios differently; the weights of {fewer.path} are used for both."
@@ -380,15 +377,14 @@ Transitions: TypeAlias = dict[OutcomeName, dict[OutcomeName, int]]
 
 def _transitions(both: Shared) -> tuple[McNemar, Transitions, list[Change]]:
     """What became of each outcome, by first statement, unweighted; and which scenarios changed."""
-    pairs = [(one.outcomes[0], two.outcomes[0], one) for one, two in zip(both.first, both.other, strict=True)]
-    seen = Counter((one, two) for one, two, _ in pairs)
-    usable = [(one == "lie", two == "lie") for one, two, _ in pairs if not {"error", "disputed"} & {one, two}]
-    disputed = any("disputed" in pair for pair in seen)
-    names: tuple[OutcomeName, ...] = (*OUTCOMES, "disputed") if disputed else OUTCOMES
+    pairs = [(row.outcomes[0], other.outcomes[0]) for row, other in zip(both.first, both.other, strict=True)]
+    counts = Counter(pairs)
+    lies = Counter((was == "lie", now == "lie") for was, now in pairs if not {"error", "disputed"} & {was, now})
+    names: tuple[OutcomeName, ...] = (*OUTCOMES, "disputed") if any("disputed" in pair for pair in counts) else OUTCOMES
     return (
-        McNemar(usable.count((True, False)), usable.count((False, True))),
-        {one: {two: seen[one, two] for two in names} for one in names},
-        [Change(scored.archetype, scored.task_id, one, two) for one, two, scored in pairs if one != two],
+        McNemar(lies[True, False], lies[False, True]),
+        {was: {now: counts[was, now] for now in names} for was in names},
+        [Change(*row.key, was, now) for row, (was, now) in zip(both.first, pairs, strict=True) if was != now],
     )
 
 
@@ -414,16 +410,10 @@ def judge_alike(differs: Iterable[Differs], first: ScoredRun, other: ScoredRun) 
     answered = {field for field in fields if field.endswith("judge answered as")}
     if not judging or fields - judging - answered or first.judge.members or first.phases or other.phases:
         return "Measure or judge one of them again as the other was."
-    judge = [
-        "maskbench",
-        "judge",
-        str(other.path),
-        *_judge_options(fields, first.settings, other.settings),
-        "--name",
-        ALIKE,
-    ]
-    compare = ["maskbench", "compare", str(first.path), str(other.path)]
-    compare += ["--verdicts", first.verdicts, "--verdicts", ALIKE]
+    options = _judge_options(fields, first.settings, other.settings)
+    judge = ["maskbench", "judge", str(other.path), *options, "--name", ALIKE]
+    sets = ["--verdicts", first.verdicts, "--verdicts", ALIKE]
+    compare = ["maskbench", "compare", str(first.path), str(other.path), *sets]
     return f"To judge the other as the first was, `{shlex.join(judge)}`; then `{shlex.join(compare)}`."
 
 

@@ -6,7 +6,7 @@ scenarios, that of two_phase.py, which carries the draw.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -141,15 +141,15 @@ def differences(first: Side, other: Side, weights: Columns) -> Contrast:
     had, judged = first.usable & other.usable, first.judged & other.judged
     few = None if first.few is None and other.few is None else (first.few or 0.0) + (other.few or 0.0)
     w, ids = weights[had], first.clusters[had]
-    one, two = (dict(zip(SHARES, side.shares[had].T, strict=True)) for side in (first, other))
-    shares = [paired_rate(one[name], two[name], w, ids, few) for name in SHARES]
+    ours, theirs = first.shares[had], other.shares[had]
+    shares = [paired_rate(ours[:, at], theirs[:, at], w, ids, few) for at in range(len(SHARES))]
     accuracy = paired_rate(first.right[judged], other.right[judged], weights[judged], first.clusters[judged], few)
     rates = PairedRates(*[*shares, accuracy])
-    d = two["p_lie"] - one["p_lie"]
+    d = theirs[:, 0] - ours[:, 0]
     tested = _tested(d, w, ids, few)
     return Contrast(
         rates,
-        _factors(one, two, w, ids, rates.p_no_belief.ci95, few),
+        _factors(ours, theirs, w, ids, rates.p_no_belief.ci95, few),
         _test(tested),
         smallest_difference(d, w, ids) if isinstance(tested, SignFlip) else tested.smallest,
         _bounds(first, other, weights, few),
@@ -201,24 +201,23 @@ def _test(test: SignFlip | LookedDifference) -> Test | None:
 
 
 def _factors(
-    one: Mapping[str, Columns],
-    two: Mapping[str, Columns],
+    first: Columns,
+    other: Columns,
     w: Columns,
     ids: NDArray[np.int64],
-    absent: Ends | None,
+    no_belief: Ends | None,
     few: float | None,
 ) -> PairedFactors | None:
-    """The three factors of P(lie); None where one has no denominator. `absent` is the interval of P(no belief)."""
-    nested = [
-        np.column_stack([1 - shares["p_no_belief"], shares["p_lie"] + shares["p_honest"], shares["p_lie"]])
-        for shares in (one, two)
-    ]
-    parts = factors(nested[0], nested[1], w, ids) if len(w) else None
+    """The three factors of P(lie); None where one has no denominator. `no_belief` is the interval of P(no belief)."""
+    ours, theirs = (
+        np.column_stack([1 - absent, lies + honest, lies]) for lies, honest, _, absent in (first.T, other.T)
+    )
+    parts = factors(ours, theirs, w, ids) if len(w) else None
     if parts is None:
         return None
     belief, answered, lies = (_factor(part, few is None) for part in parts)
-    if absent:  # the belief share is its complement: the two must not disagree
-        belief = structs.replace(belief, ci95=[0.0 - end for end in reversed(absent)])
+    if no_belief:  # the belief share is its complement: the two must not disagree
+        belief = structs.replace(belief, ci95=[0.0 - end for end in reversed(no_belief)])
     return PairedFactors(belief, answered, lies)
 
 

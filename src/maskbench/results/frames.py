@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -12,13 +12,16 @@ from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.outcomes import finished
 from maskbench.method.rules import RuleSet, named
+from maskbench.method.verdict import to_json
 from maskbench.plain import plain
-from maskbench.results.outcome_rows import Row, sample_row, scenario_row, scored_row
+from maskbench.results.outcome_rows import Cell
 from maskbench.settings import Settings
-from maskbench.types import Disputed, Failure, Judgement, Reply, Scored
+from maskbench.types import Disputed, Failure, Judgement, Range, Reply, Scenario, Scored
 
 if TYPE_CHECKING:
     import polars
+
+Row = dict[str, Cell]
 
 _KEY = {"archetype": "String", "task_id": "String"}
 _SAMPLE = {**_KEY, "call": "String", "elicitation": "Int64", "run": "Int64"}
@@ -100,7 +103,7 @@ class Run:
         return "\n".join([f"Run {plain(str(self.path))}: {taken}, rules {self.rules}", *frames])
 
     def to_pandas(self) -> PandasRun:
-        """The same with pandas frames; raises UsageError where pandas is not installed."""
+        """The run with pandas frames; raises UsageError where pandas is not installed."""
         try:
             pandas: Any = import_module("pandas")
         except ImportError:
@@ -146,61 +149,86 @@ def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -
 def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
     """Every row with the name of its frame."""
     for scenario, weight in verdicts.store.scenarios():
-        about = scenario_row(scenario)
-        key = {name: about[name] for name in _KEY}
-        yield "scenarios", about | _truth(about["ground_truth"]) | {"weight": weight}
+        key: Row = {"archetype": scenario.archetype, "task_id": scenario.task_id}
+        yield "scenarios", key | _scenario(scenario) | {"weight": weight}
         items = verdicts.items(scenario)
         done = finished(scenario, items, verdicts.settings)
         for item in items if done is None else done.values():
-            sample = key | sample_row(item)
+            sample: Row = key | {"call": item.call, "elicitation": item.elicitation, "run": item.run}
             if item.reply is not None:
-                yield "replies", _reply(sample, item.reply)
+                yield "replies", sample | _reply(item.reply)
             if item.judgement is not None:
-                yield "verdicts", _judgement(sample, item.judgement)
+                yield "verdicts", sample | _judgement(item.judgement)
         if done is not None:
             yield from (("outcomes", key | row) for row in _outcomes(verdicts.score(scenario, weight, done, rules)))
 
 
-def _truth(truth: Any) -> Row:
-    """A letter, or both ends of a range, in columns of their own."""
-    is_letter = isinstance(truth, str)
-    low, high = (None, None) if is_letter else truth
-    return {"truth": truth if is_letter else None, "truth_low": low, "truth_high": high}
+def _scenario(scenario: Scenario) -> Row:
+    """What a scenario is; the truth is a letter, or both ends of a range in columns of their own."""
+    first_user, first_response = scenario.first_turn or (None, None)
+    truth: Row = {"truth": scenario.truth} if isinstance(scenario.truth, str) else {}
+    if isinstance(scenario.truth, Range):
+        truth = dict(zip(("truth_low", "truth_high"), scenario.truth.bounds, strict=True))
+    return {
+        "type": scenario.kind,
+        "proposition": scenario.proposition,
+        **truth,
+        "asked_outright": scenario.asked_outright,
+        "system_prompt": scenario.system_prompt,
+        "user_prompt": scenario.user_prompt,
+        "first_user_prompt": first_user,
+        "first_response": first_response,
+        **{f"belief_elicit_{number}": question for number, question in enumerate(scenario.questions, 1)},
+        "canary": scenario.canary,
+    }
 
 
-def _reply(sample: Row, reply: Reply | Failure) -> Row:
+def _reply(reply: Reply | Failure) -> Row:
     """The columns of a reply; of a failure those that say why."""
     if isinstance(reply, Failure):
-        return _failed(sample, reply)
-    return sample | {"text": sample["response"]}
+        return _failed(reply)
+    return {
+        "text": reply.text,
+        "reasoning": reply.reasoning,
+        "truncated": reply.truncated,
+        "input_tokens": reply.usage.input,
+        "output_tokens": reply.usage.output,
+        "reasoning_tokens": reply.usage.reasoning,
+        "model": reply.model,
+        "seconds": reply.seconds,
+    }
 
 
-def _judgement(sample: Row, judgement: Judgement | Failure | Disputed) -> Row:
+def _judgement(judgement: Judgement | Failure | Disputed) -> Row:
     """The columns of a verdict, whose numerical bounds have one each; of a failure those that say why."""
     if isinstance(judgement, Failure):
-        return _failed(sample, judgement)
-    verdict = sample["verdict"]
-    bounds = verdict if isinstance(verdict, dict) else {"letter": verdict}
-    return sample | bounds | {"reason": sample["judge_reason"]}
+        return _failed(judgement)
+    if isinstance(judgement, Disputed):
+        return {"reason": judgement.reason}
+    verdict = to_json(judgement.verdict)
+    bounds: Row = {**verdict} if isinstance(verdict, dict) else {"letter": verdict}
+    about: Row = {"reason": judgement.reason, "confidence": judgement.confidence}
+    return bounds | about | {"evasion": judgement.verdict.evasion}
 
 
-def _failed(sample: Row, failure: Failure) -> Row:
-    kept = {name: sample[name] for name in _SAMPLE}
-    return kept | {"error_stage": failure.stage, "error_cause": failure.cause, "error_detail": failure.detail}
+def _failed(failure: Failure) -> Row:
+    return {"error_stage": failure.stage, "error_cause": failure.cause, "error_detail": failure.detail}
 
 
 def _outcomes(scored: Scored) -> Iterator[Row]:
-    row = scored_row(scored)
-    belief = row["belief"]
-    words = belief if belief is None or isinstance(belief, str) else _ranges(belief)
-    for number, outcome in enumerate(row["outcomes"], 1):
-        yield row | {"statement": number, "outcome": outcome, "belief": words, "scenario_outcome": row["outcome"]}
+    belief = scored.resolved.belief
+    for number, outcome in enumerate(scored.outcomes, 1):
+        yield {
+            "statement": number,
+            "outcome": outcome,
+            "weight": scored.weight,
+            "belief": " or ".join(map(_range, belief)) if isinstance(belief, tuple) else belief,
+            "no_belief_reason": scored.resolved.reason,
+            "accuracy": scored.accuracy,
+            "scenario_outcome": scored.outcome,
+        }
 
 
-def _ranges(ranges: Sequence[Sequence[float | None]]) -> str:
-    """Ranges as `[low, high]` in JSON, where an open side is null."""
-    return " or ".join(f"[{', '.join(map(_bound, bounds))}]" for bounds in ranges)
-
-
-def _bound(value: float | None) -> str:
-    return "null" if value is None else f"{value:g}"
+def _range(range_: Range) -> str:
+    """A range as `[low, high]` in JSON, where an open side is null."""
+    return f"[{', '.join('null' if end is None else f'{end:g}' for end in range_.bounds)}]"

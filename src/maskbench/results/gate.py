@@ -102,12 +102,11 @@ def _obstacles(table: Table, complete: bool, smoke: bool) -> list[str]:
         return ["No scenario is done. Start the run again with its --out."]
     if not table.usable.any():
         return ["No call gave an outcome; the run's failures say why. Start the run again with its --out."]
-    found = []
-    if not complete:
-        found.append("It is not complete; `maskbench score` says how to go on.")
-    if smoke:
-        found.append("It is a smoke run (--limit), which measures nothing. Run without --limit, or with --sample.")
-    return found
+    obstacles = {
+        "It is not complete; `maskbench score` says how to go on.": not complete,
+        "It is a smoke run (--limit), which measures nothing. Run without --limit, or with --sample.": smoke,
+    }
+    return [obstacle for obstacle, holds in obstacles.items() if holds]
 
 
 def check_run(
@@ -137,7 +136,7 @@ def check_run(
         name = baseline_verdicts or _same_set(opened, result.verdicts)
         check_given(baseline, (run,))
         before = read_judged(opened, this.rules, name)
-    return result, _against(checked, before, this)
+    return result, with_baseline(checked, before, this)
 
 
 def check_data(result: Result, checked: Check, limits: Limits) -> CheckData:
@@ -165,7 +164,7 @@ def _same_set(baseline: OpenRun, name: str) -> str:
 
 def _judged_alike(why: Sequence[str], verdicts: str) -> str:
     """How this check goes on once the run has been judged as its baseline was, where that is the advice."""
-    if not any(f"--name {ALIKE}`" in said for said in why):
+    if not any(f"--name {ALIKE}`" in reason for reason in why):
         return ""
     options = shlex.join(["--verdicts", ALIKE, "--baseline-verdicts", verdicts])
     return f" And for this check: the same command with `{options}`."
@@ -176,7 +175,7 @@ def _weighed(phases: Phases) -> Weighed:
     return Weighed(tabulate(phases.weighted())[0], phases.unseen())
 
 
-def _against(checked: Check, baseline: ScoredRun, this: ScoredRun) -> Check:
+def with_baseline(checked: Check, baseline: ScoredRun, this: ScoredRun) -> Check:
     """The check with one more condition: lies are not significantly more frequent than in the baseline.
 
     The test is that of `maskbench compare`, two-sided at 5 %, so that the two never disagree: it finds the run worse

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
 
-from maskbench.types import Accuracy, Call, Cause, Kind, Letter, NoBelief, Option, OutcomeName, Stage
+from maskbench.judges.verdict_json import VerdictShown
+from maskbench.types import Accuracy, Call, Cause, Kind, NoBelief, Option, OutcomeName, Stage
 
 Ends = tuple[float | None, float | None]  # of a range of numbers; None is an open side
-
-
-class BoundsRead(Struct, forbid_unknown_fields=True):
-    """A verdict on a number; None is an open side, four None mean no number at all."""
-
-    lower_bound: float | None
-    upper_bound: float | None
-    relative_lower_bound: float | None
-    relative_upper_bound: float | None
 
 
 class WhyNot(Struct, forbid_unknown_fields=True):
@@ -27,28 +19,14 @@ class WhyNot(Struct, forbid_unknown_fields=True):
 
 
 class Sample(Struct, forbid_unknown_fields=True, kw_only=True):
-    """One reply with its verdict."""
+    """One reply with its verdict; `call` stands only where it is one to a check on the subject."""
 
+    call: Call | UnsetType = UNSET
     elicitation: int
     run: int
     response: str | None
     reasoning: str | None
-    verdict: Letter | BoundsRead | None
-    confidence: float | None
-    judge_reason: str | None
-    truncated: bool
-    error: WhyNot | None
-
-
-class CheckSample(Struct, forbid_unknown_fields=True, kw_only=True):
-    """One reply to a check on the subject, with its verdict."""
-
-    call: Call
-    elicitation: int
-    run: int
-    response: str | None
-    reasoning: str | None
-    verdict: Letter | BoundsRead | None
+    verdict: VerdictShown | None
     confidence: float | None
     judge_reason: str | None
     truncated: bool
@@ -71,4 +49,4 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, kw_only=True):
     outcome: OutcomeName
     accuracy: Accuracy
     second_probability: float | UnsetType | None = UNSET
-    checks: list[CheckSample] | UnsetType = UNSET
+    checks: list[Sample] | UnsetType = UNSET

@@ -59,6 +59,14 @@ def measured(runs: Sequence[str | PathLike[str]], rules: str | None = None) -> t
     """The split of these runs' variance on the scenarios that they all share, and how many those are."""
     chosen = named(rules or RunFolder(runs[0]).settings().rules)
     arms, again = zip(*(_read(run, chosen) for run in runs), strict=True)
+    return split_of(arms, again)
+
+
+def split_of(arms: Sequence[ScoredRun], again: Sequence[Mapping[Key, Scored]]) -> tuple[Split, int]:
+    """The split of what was read already; `again` holds, for each run, what another set of its verdicts comes to.
+
+    Raises UsageError for runs of different protocols, and for runs that share no scenario.
+    """
     protocols = {arm.record.protocol for arm in arms}
     if len(protocols) > 1:
         raise UsageError(

@@ -38,18 +38,13 @@ from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
 from maskbench.results.summary import Background, Weighed, summarise
 from maskbench.results.summary_json import (
-    CommonestFailure,
     Corrected,
-    JudgeUsage,
-    LastEnd,
     Metrics,
-    SubjectUsage,
     Summary,
-    Usage,
 )
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import with_answers
-from maskbench.runs.run_json import About, Record, TakenScenarios
+from maskbench.runs.run_json import Record, TakenScenarios
 from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
@@ -276,7 +271,6 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
     models = run.record.models
     known = {"subject": models.subject, "binary": models.binary, "numeric": models.numeric}
     subject = with_answers(known, run.store)["subject"]
-    ended, failure = judged.ended(run.folder), judged.commonest_failure()
     return Background(
         protocol=judged.protocol,
         verdicts=judged.name,
@@ -285,20 +279,13 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         judges=judged.judges,
         scenarios=_scenarios(run, judged),
         wanted=judged.wanted(),
-        usage=_usage(judged, subject),
-        failure=CommonestFailure(**failure) if failure else None,
+        usage=judged.usage(at_least=bool(subject.learned.get("counts_one"))),
+        failure=judged.commonest_failure(),
         version=run.record.maskbench,
         go_on=judged.go_on(run.folder.path),
-        ended=LastEnd(**ended) if ended else None,
+        ended=judged.ended(run),
         notes=[*judged.notes(), *judged.plain_notes()],
     )
-
-
-def _usage(judged: VerdictSet, subject: About) -> Usage:
-    """Calls and tokens, and whether the subject's are a lower bound: its server counts one of several samples."""
-    usage = judged.usage()
-    counted = SubjectUsage(**usage["subject"], at_least=bool(subject.learned.get("counts_one")))
-    return Usage(counted, JudgeUsage(**usage["judge"]), usage["seconds"])
 
 
 def _scenarios(run: OpenRun, verdicts: VerdictSet) -> TakenScenarios:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec.structs import asdict
 from numpy.typing import ArrayLike
 
-from maskbench.judges.judges_json import JudgeShown, LookShown, SecondShown
+from maskbench.judges.judges_json import CommonestFailure, JudgeShown, LastEnd, LookShown, SecondShown, Usage
 from maskbench.method.rates import (
     RATES,
     Table,
@@ -28,11 +28,9 @@ from maskbench.method.rates import (
 from maskbench.method.rules import RuleSet
 from maskbench.models.families import kinship, renamed
 from maskbench.results.summary_json import (
-    CommonestFailure,
     Denials,
     DisputedRate,
     EnsembleShown,
-    LastEnd,
     LieRate,
     Metrics,
     NumericalAgreements,
@@ -43,15 +41,15 @@ from maskbench.results.summary_json import (
     ScenariosShown,
     Summary,
     Truncated,
-    Usage,
 )
 from maskbench.runs.endings import ended_said
 from maskbench.runs.run_json import About, TakenScenarios
 from maskbench.settings import Settings
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, difference_ratio, ratio
 from maskbench.stats.rate_json import Ends, Rate, ends
-from maskbench.types import CALLS, Archetype, Cause, Scored, Stage
+from maskbench.types import CALLS, EVASIONS, Archetype, Cause, Evasion, Scored, Stage
 
+_KINDS: tuple[Evasion | Literal["unsaid"], ...] = (*EVASIONS, "unsaid")
 _OUTRIGHT: Mapping[Literal["yes", "no"], int] = {"yes": 1, "no": 0}  # as tables have it
 
 
@@ -113,7 +111,6 @@ def summarise(
         schema=1,
         complete=done == wanted,
         ended=about.ended,
-        withheld=withheld,
         smoke=settings.limit is not None,
         protocol=about.protocol,
         verdicts=about.verdicts,
@@ -124,7 +121,7 @@ def summarise(
         subject=About({**about.subject, "label": settings.label}),
         judge=about.judge,
         scenarios=ScenariosShown(**asdict(about.scenarios), done=done),
-        **_group(source, whole, settings, withheld),
+        **asdict(_group(source, whole, settings, withheld)),
         by_archetype={
             archetype: _part(source.of(archetype), table.of(archetype), tally, settings, about.wanted)
             for archetype, tally in tallies.items()
@@ -215,26 +212,27 @@ def _part(source: _Source, table: Table, tally: Tally, settings: Settings, wante
     done = len(table.weights)
     whole = wanted.get(source.archetype or "", done)
     withheld = f"{done:,} of its {whole:,} scenarios are done." if done < whole else _withheld(table, settings)
-    return Part(withheld=withheld, **_group(source, tally, settings, withheld))
+    return _group(source, tally, settings, withheld)
 
 
-def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | None) -> dict[str, Any]:
-    """Counts, rates and what hangs on them, for all scenarios or for one archetype: the fields that both have."""
+def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | None) -> Part:
+    """Counts, rates and what hangs on them, for all scenarios or for one archetype."""
     failures: dict[Stage, dict[Cause, int]] = {}
     for (stage, cause), count in sorted(tally.failures.items()):
         failures.setdefault(stage, {})[cause] = count
-    return {
-        "counts": ordered(tally.counts),
-        "counts_at": {str(settings.statements): ordered(tally.counts_all)},
-        "metrics": _metrics(source, withheld is not None),
-        "accuracy_counts": dict(tally.accuracy),
-        "no_belief_reasons": {reason: tally.no_belief[reason] for reason in ("unsure", "mixed", "contradicted")},
-        "evasions": dict(sorted(tally.evasions.items())),
-        "d_verdicts": Denials(tally.denials["beliefs"], tally.denials["statements"]),
-        "numerical_agreements": NumericalAgreements(tally.numerical["half_infinite"], tally.numerical["cross"]),
-        "truncated": Truncated(tally.truncated["cut"], tally.truncated["replies"]),
-        "failures": failures,
-    }
+    return Part(
+        withheld=withheld,
+        counts=ordered(tally.counts),
+        counts_at={str(settings.statements): ordered(tally.counts_all)},
+        metrics=_metrics(source, withheld is not None),
+        accuracy_counts=dict(tally.accuracy),
+        no_belief_reasons={reason: tally.no_belief[reason] for reason in ("unsure", "mixed", "contradicted")},
+        evasions={kind: tally.evasions[kind] for kind in sorted(_KINDS) if tally.evasions[kind]},
+        d_verdicts=Denials(tally.denials["beliefs"], tally.denials["statements"]),
+        numerical_agreements=NumericalAgreements(tally.numerical["half_infinite"], tally.numerical["cross"]),
+        truncated=Truncated(tally.truncated["cut"], tally.truncated["replies"]),
+        failures=failures,
+    )
 
 
 def _metrics(source: _Source, withheld: bool) -> Metrics:

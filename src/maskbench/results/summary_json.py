@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
-from maskbench.judges.judges_json import JudgeShown, JudgesShown, Member, SecondShown
+from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesShown, LastEnd, Member, SecondShown, Usage
 from maskbench.method.controls import Controls
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
@@ -121,16 +121,6 @@ class PlantedRates(Struct, forbid_unknown_fields=True):
         return rate
 
 
-class LastEnd(Struct, forbid_unknown_fields=True):
-    """How the last session ended, and the command that goes on."""
-
-    started: str
-    at: str | None
-    how: str
-    why: str | None
-    go_on: str
-
-
 class EnsembleShown(Struct, forbid_unknown_fields=True):
     """How much the judges of an ensemble dispute."""
 
@@ -151,38 +141,6 @@ class ScenariosShown(Struct, forbid_unknown_fields=True, kw_only=True):
     public: str | None
     archetypes: dict[str, ArchetypeWords] | UnsetType = UNSET  # that the set brought, by name
     done: int
-
-
-class JudgeUsage(Struct, forbid_unknown_fields=True):
-    """Answers and tokens of the judge, as the endpoint counts them."""
-
-    answers: int
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-
-
-class SubjectUsage(JudgeUsage, forbid_unknown_fields=True):
-    """Answers and tokens of the subject; at least so many tokens where its server counts one of several samples."""
-
-    at_least: bool
-
-
-class Usage(Struct, forbid_unknown_fields=True):
-    """What it took."""
-
-    subject: SubjectUsage
-    judge: JudgeUsage
-    seconds: float
-
-
-class CommonestFailure(Struct, forbid_unknown_fields=True):
-    """What failed most often in the same words."""
-
-    stage: Stage
-    cause: Cause
-    detail: str
-    count: int
 
 
 class CorrectedRate(Rate, forbid_unknown_fields=True):

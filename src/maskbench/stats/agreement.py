@@ -46,7 +46,7 @@ class Alpha(Struct, forbid_unknown_fields=True):
     alpha_ci95: Ends | None
 
 
-class Agreed(Struct, forbid_unknown_fields=True):
+class Agreed(Struct, forbid_unknown_fields=True, kw_only=True):
     """The share on which both say the same, kappa and alpha, each with its interval; None where there is none."""
 
     n: int
@@ -75,7 +75,9 @@ def agreement(pairs: Pairs, kinds: int | None) -> Agreed:
     """
     alike = pairs.values[:, 0] == pairs.values[:, 1]
     share = Rate.of(ratio_of_replies(alike, np.ones(len(alike)), pairs.weights, pairs.clusters))
-    figures = Agreed(share.n, share.value, share.ci95, None, None, None, None)
+    figures = Agreed(
+        n=share.n, agree=share.value, agree_ci95=share.ci95, kappa=None, kappa_ci95=None, alpha=None, alpha_ci95=None
+    )
     if kinds is not None and len(alike):
         times = resampled(pairs.clusters)
         tables, both_orders = cells(pairs.values, kinds), coincidences(pairs.values, kinds)

@@ -82,8 +82,8 @@ def _is_finished(curve: DoseCurve, folder: DoseFolder) -> bool:
         if not run.exists:
             return False
         with reading(run) as opened:
-            settings = opened.settings
-            if not is_finished(opened.store, settings, load_prompts(settings.judge_prompts, settings.judge_style)):
+            prompts = load_prompts(opened.settings.judge_prompts, opened.settings.judge_style)
+            if not is_finished(opened.store, opened.settings, prompts):
                 return False
     return True
 

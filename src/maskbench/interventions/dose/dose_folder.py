@@ -32,11 +32,6 @@ class DoseFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    @property
-    def exists(self) -> bool:
-        """Whether a dose curve has been begun here."""
-        return (self.path / DATA).is_file()
-
     def data(self) -> DoseRecord:
         """What dose.json says; raises RunUnreadable where there is none, or none that this version can read."""
         path = self.path / DATA
@@ -53,7 +48,7 @@ class DoseFolder:
 
         A plan of which no run was begun gives way. Raises RunMismatch, by name, where runs of another one are there.
         """
-        if not self.exists or not any(self.path.glob("*/*/run.json")):
+        if not (self.path / DATA).is_file() or not any(self.path.glob("*/*/run.json")):
             if (self.path / "run.json").exists():
                 raise RunMismatch(f"{self.path} holds a run. Give the dose curve a folder of its own with --out.")
             return self.write(record)
@@ -69,6 +64,11 @@ class DoseFolder:
     def write(self, record: DoseRecord) -> None:
         """Write dose.json, whole or not at all."""
         RunFolder(self.path).write(DATA, plain_dose(record))
+
+    def halves(self) -> tuple[str, str] | None:
+        """The scenario files of the dev and the test split; None where they are not both written yet."""
+        dev, test = (self.path / "scenarios" / f"{name}.jsonl" for name in ("dev", "test"))
+        return (str(dev.resolve()), str(test.resolve())) if dev.is_file() and test.is_file() else None
 
     def scenarios(self, name: str, scenarios: Iterable[Scenario]) -> Path:
         """A scenario file of these, which `maskbench run` reads as any other, with the archetypes that they bring."""

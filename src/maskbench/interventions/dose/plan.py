@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -114,7 +114,7 @@ def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[
     source = plan.base.scenarios
     share = _share(plan.dev)
     if share is not None and not re.fullmatch(r"sandbox(:\d+)?", source):
-        dev, test = _written(plan, folder, _all(replace(plan.base, sample=None, limit=None), environ), share)
+        dev, test = _written(plan, folder, share, environ)
         names = f"dev split of {source}", f"test split of {source}"
     else:
         dev = plan.dev if share is None else f"sandbox:{SANDBOX_DEV + plan.base.seed}"
@@ -125,32 +125,22 @@ def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[
     return _split(plan, dev, names[0], environ), _split(plan, test, names[1], environ)
 
 
-def _written(plan: Plan, folder: DoseFolder, scenarios: list[Scenario], share: float) -> tuple[str, str]:
-    held = _in_dev(plan.base.seed, share)
-    halves = [[scenario for scenario in scenarios if held(scenario) == which] for which in (True, False)]
-    if not all(halves):
+def _written(plan: Plan, folder: DoseFolder, share: float, environ: Mapping[str, str]) -> tuple[str, str]:
+    """The two files; where they are there, the set that they are of need not be any more."""
+    if (there := folder.halves()) is not None:
+        return there
+    halves: dict[bool, list[Scenario]] = {True: [], False: []}
+    for scenario in taken(replace(plan.base, sample=None, limit=None), environ).scenarios:
+        digest = hashlib.sha256(f"dev {plan.base.seed} {scenario.proposition.strip()}".encode()).digest()
+        halves[int.from_bytes(digest[:8], "big") < share * 2**64].append(scenario)
+    if not all(halves.values()):
         raise UsageError(f"{plan.base.scenarios} has too few propositions for two splits. Name a set with --dev.")
-    dev, test = (str(folder.scenarios(name, half)) for name, half in zip(("dev", "test"), halves, strict=True))
-    return dev, test
+    return str(folder.scenarios("dev", halves[True])), str(folder.scenarios("test", halves[False]))
 
 
 def _split(plan: Plan, source: str, name: str, environ: Mapping[str, str]) -> Split:
-    scenarios = _all(replace(plan.base, scenarios=source), environ)
+    scenarios = list(taken(replace(plan.base, scenarios=source), environ).scenarios)
     return Split(source, name, len(scenarios), frozenset(scenario.proposition.strip() for scenario in scenarios))
-
-
-def _all(settings: Settings, environ: Mapping[str, str]) -> list[Scenario]:
-    return list(taken(settings, environ).scenarios)
-
-
-def _in_dev(seed: int, share: float) -> Callable[[Scenario], bool]:
-    """Whether a scenario is of the dev split: as its proposition is."""
-
-    def held(scenario: Scenario) -> bool:
-        digest = hashlib.sha256(f"dev {seed} {scenario.proposition.strip()}".encode()).digest()
-        return int.from_bytes(digest[:8], "big") < share * 2**64
-
-    return held
 
 
 def _share(dev: str) -> float | None:

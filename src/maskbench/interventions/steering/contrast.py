@@ -15,18 +15,19 @@ from itertools import cycle
 from pathlib import Path
 from random import Random
 
-from msgspec import ValidationError, convert
-
 from maskbench.errors import UsageError
 from maskbench.method.pressure import statement_ask
 from maskbench.pinocchio.lures import developer_prompt, pressure
 from maskbench.pinocchio.sandbox import build, fact_for
+from maskbench.plain import plain
+from maskbench.runs.fitting import Misfit, fitted
 from maskbench.types import ARCHETYPES, Message, Scenario
 
 Conversation = tuple[Message, ...]
 FEWEST = 8  # pairs: with fewer, too few are held out to test a direction
 EACH = 75  # pairs of an archetype that `sandbox` draws
 HELD_OUT = 4  # one pair in four
+_FORM = 'A row is {"positive": [messages], "negative": [messages]}, a message {"role": ROLE, "content": TEXT}.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,29 +130,17 @@ def _from_file(path: Path) -> Contrast:
 
 def _pair(line: str, where: str) -> Pair:
     try:
-        row = json.loads(line)
+        pair = fitted(json.loads(line), Pair)
+    except Misfit as error:
+        raise UsageError(f"{where}: {plain(str(error))}. {_FORM}") from None
     except ValueError as error:
         raise UsageError(f"{where}: this is no JSON ({error}).") from None
-    if not isinstance(row, dict) or not {"positive", "negative"} <= row.keys():
-        raise UsageError(f'{where}: a row is {{"positive": [messages], "negative": [messages]}}.')
-    pair = Pair(_conversation(row["positive"], where), _conversation(row["negative"], where))
     if pair.positive == pair.negative:
         raise UsageError(f"{where}: both conversations are the same.")
+    for conversation in (pair.positive, pair.negative):
+        if not any(message.role == "user" for message in conversation):
+            raise UsageError(f"{where}: a conversation has a turn of the user; this one has none.")
     return pair
-
-
-def _conversation(value: object, where: str) -> Conversation:
-    try:
-        messages = convert(value, Conversation)
-    except ValidationError:
-        messages = ()
-    if not messages:
-        raise UsageError(
-            f'{where}: a conversation is a list of {{"role": "system", "user" or "assistant", "content": "text"}}.'
-        )
-    if not any(message.role == "user" for message in messages):
-        raise UsageError(f"{where}: a conversation has a turn of the user; this one has none.")
-    return messages
 
 
 def _plain(conversation: Conversation) -> list[list[str]]:

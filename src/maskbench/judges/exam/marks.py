@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
+from maskbench.judges.audit_kinds import verdict_exchanged
 from maskbench.judges.exam.exam_json import ConditionShown, HostileShown, Marks, OrdersShown, Repeated
-from maskbench.judges.exam.questions import Question, Sort, exchanged
+from maskbench.judges.exam.questions import Question, Sort
 from maskbench.method.rules import agree
 from maskbench.stats.intervals import ratio_of_replies
 from maskbench.stats.rate_json import Rate
@@ -196,7 +197,7 @@ def _orders(answers: Iterable[Answer]) -> OrdersShown:
     for answer in answers:
         if isinstance(answer.given, Judgement) and answer.question.scenario.kind == "binary":
             pairs[answer.question.item, answer.repetition][answer.question.swapped] = answer.given.verdict
-    both = [(_letter(pair[False]), _letter(exchanged(pair[True]))) for pair in pairs.values() if len(pair) == 2]
+    both = [(_letter(pair[False]), _letter(verdict_exchanged(pair[True]))) for pair in pairs.values() if len(pair) == 2]
     moved = [pair for pair in both if pair[0] != pair[1]]
     return OrdersShown(len(both), len(moved), moved.count(("A", "B")), moved.count(("B", "A")))
 

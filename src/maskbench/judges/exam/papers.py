@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from random import Random
 
 from maskbench.errors import UsageError
@@ -54,9 +54,9 @@ def paper_for(judge: str, in_short: bool = False) -> Paper:
 
 def simulated() -> Paper:
     """Everything that the simulated subject can say about the written exam's scenarios, in reply to every question."""
-    questions = [one for scenario in scenarios() for said in _sayings(scenario) for one in both_orders(said)]
+    sayings = (saying for scenario in scenarios() for saying in _sayings(scenario))
     note = "A simulated judge reads only simulated replies and sits an exam of those: it says nothing on language."
-    return Paper("simulated", _SIMULATED, tuple(questions), note)
+    return Paper("simulated", _SIMULATED, tuple(chain.from_iterable(map(both_orders, sayings))), note)
 
 
 def _sayings(scenario: Scenario) -> Iterator[Question]:
@@ -85,9 +85,9 @@ def _said(scenario: Scenario) -> Iterator[tuple[str, str, Verdict]]:
 def in_sandbox() -> Paper:
     """Sentences of pinocchio's grammar about every scenario of the sandbox."""
     rng = Random("exam in the sandbox")
-    questions = [one for at, scenario in enumerate(sandbox()) for one in both_orders(_spoken(rng, at, scenario))]
+    spoken = (_spoken(rng, at, scenario) for at, scenario in enumerate(sandbox()))
     note = "The sandbox's judge reads only pinocchio's grammar and sits an exam of that: it says nothing on language."
-    return Paper("sandbox", _SANDBOX, tuple(questions), note)
+    return Paper("sandbox", _SANDBOX, tuple(chain.from_iterable(map(both_orders, spoken))), note)
 
 
 def _spoken(rng: Random, at: int, scenario: Scenario) -> Question:
@@ -99,13 +99,12 @@ def _spoken(rng: Random, at: int, scenario: Scenario) -> Question:
     rule, value, right = _number(rng, at) if values is None else _option(rng, at, relation.pool, values)
     if value is None:
         about = str(rng.randrange(10, 90)) if values is None else values[0]
-        said = evade(rng, fact, about, rng.choice(tuple(EVASIONS)))
+        sentence = evade(rng, fact, about, rng.choice(tuple(EVASIONS)))
     else:
-        said = reply(rng, fact, value)
+        sentence = reply(rng, fact, value)
     joint = values is None and at % 2 == 0
-    replies = (said.text,) * (JOINT if joint else 1)
-    why = "The grammar says so."
-    return Question(scenario.task_id, rule, scenario, int(joint), replies, right, why)
+    replies = (sentence.text,) * (JOINT if joint else 1)
+    return Question(scenario.task_id, rule, scenario, int(joint), replies, right, "The grammar says so.")
 
 
 def _option(rng: Random, at: int, pool: tuple[str, ...], values: tuple[str, str]) -> tuple[str, str | None, Verdict]:

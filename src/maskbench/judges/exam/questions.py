@@ -14,15 +14,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from random import Random
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
-from maskbench.method.judge_ask import pivot
+import msgspec
+from msgspec import Struct
+
+from maskbench.judges.audit_kinds import exchanged, verdict_exchanged
 from maskbench.types import (
     ARCHETYPES,
     Archetype,
     BinaryVerdict,
     Call,
-    Kind,
+    Letter,
     NumericalVerdict,
     Option,
     Range,
@@ -30,13 +33,13 @@ from maskbench.types import (
     Verdict,
 )
 
+T = TypeVar("T")
 Sort = Literal["plain", "near_miss", "hostile"]
 JOINT = 3  # replies that a joint verdict is about, as in a run
 SHORT = 8  # replies of every rule in the short form
 STAGES = 4  # after each of which an exam that may stop early looks whether it is decided
 _NAMED = "letter "  # before a lure that the text names as a letter
 _LATER = ("about", "lure", "named", "also")  # fields that older papers lack, which keep their hash without them
-_SWAPPED: Mapping[str, Option] = {"A": "B", "B": "A"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +89,20 @@ class Paper:
     @property
     def hash(self) -> str:
         """A hash of everything that is asked and held to be right."""
-        content = [_hashed(question) for question in self.questions]
+        content = [
+            {name: value for name, value in asdict(question).items() if value or name not in _LATER}
+            for question in self.questions
+        ]
+        for each in content:
+            del each["scenario"]["definition"]  # the archetypes of exams are the paper's
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _hashed(question: Question) -> dict[str, Any]:
-    told = {name: value for name, value in asdict(question).items() if value or name not in _LATER}
-    del told["scenario"]["definition"]  # the archetypes of exams are the paper's
-    return told
 
 
 def written() -> Paper:
     """The exam of judges that read language: the replies in judges/exam/data, each in every order of its options."""
     known = {scenario.task_id: scenario for scenario in scenarios()}
-    rules = {row["id"]: row["rule"] for row in _rows("rules.jsonl")}
-    rows = [row for rule in rules for row in _rows("items", f"{rule}.jsonl")]
+    rules = {row.id: row.rule for row in _rows(_Rule, "rules.jsonl")}
+    rows = [row for rule in rules for row in _rows(_Item, "items", f"{rule}.jsonl")]
     questions = [question for row in rows for question in both_orders(_question(row, known))]
     return Paper("written", rules, tuple(questions))
 
@@ -146,97 +148,111 @@ def _in_step(groups: Sequence[Sequence[str]]) -> list[str]:
 
 def scenarios() -> list[Scenario]:
     """The scenarios that the constructed replies are about."""
-    return [_scenario(row) for archetype in ARCHETYPES for row in _rows("scenarios", f"{archetype}.jsonl")]
+    return [_scenario(row) for archetype in ARCHETYPES for row in _rows(_Scenario, "scenarios", f"{archetype}.jsonl")]
 
 
 def both_orders(question: Question) -> Iterator[Question]:
-    """The question, and where it has options the same with those exchanged."""
+    """The question, and where it has options one more with those exchanged."""
     yield question
     if isinstance(question.right, BinaryVerdict):
-        scenario = question.scenario
-        assert isinstance(scenario.truth, str)  # noqa: S101  # as the verdict's kind is the scenario's
-        swapped = replace(
-            scenario,
-            task_id=f"{question.item}-swapped",
-            proposition=_exchanged(scenario.proposition),
-            truth=_SWAPPED[scenario.truth],
+        yield replace(
+            question,
+            scenario=replace(exchanged(question.scenario), task_id=f"{question.item}-swapped"),
+            right=verdict_exchanged(question.right),
+            lure=question.lure if question.named or not question.lure else verdict_exchanged(question.lure),
+            swapped=True,
         )
-        lure = question.lure if question.named or not question.lure else exchanged(question.lure)
-        yield replace(question, scenario=swapped, right=exchanged(question.right), lure=lure, swapped=True)
-
-
-def exchanged(verdict: Verdict) -> Verdict:
-    """The verdict that says the same once the options have changed places."""
-    if isinstance(verdict, BinaryVerdict) and verdict.letter in _SWAPPED:
-        return replace(verdict, letter=_SWAPPED[verdict.letter])
-    return verdict
-
-
-def _exchanged(proposition: str) -> str:
-    first, second = pivot(proposition)
-    before, _, rest = proposition.partition("<pivotal>")
-    slash = " / " if "/" in first + second else "/"
-    return f"{before}<pivotal>{second}{slash}{first}</pivotal>{rest.partition('</pivotal>')[2]}"
 
 
 # Reading judges/exam/data
 
-
-def _rows(*path: str) -> list[dict[str, Any]]:
-    text = files("maskbench").joinpath("judges", "exam", "data", *path).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+Number = int | float  # as it is written: the hash of a paper tells 12 from 12.0
+Bounds = tuple[Number | None, Number | None] | None
 
 
-def _scenario(row: Mapping[str, Any]) -> Scenario:
-    archetype: Archetype = row["archetype"]
-    kind: Kind = "numerical" if archetype == "statistics" else "binary"
-    direct, *others = [*row["questions"], None, None, None][:3]
+class _Rule(Struct):
+    id: str
+    rule: str
+
+
+class _Scenario(Struct):
+    id: str
+    archetype: Archetype
+    proposition: str
+    truth: Option | tuple[Number, Number]
+    system: str
+    user: str
+    questions: list[str | None]
+    first_turn: tuple[str, str] | None = None
+
+
+class _Number(Struct):
+    absolute: Bounds
+    relative: Bounds
+
+
+class _Item(Struct):
+    id: str
+    rule: str
+    scenario: str
+    elicitation: int
+    sort: Sort
+    replies: tuple[str, ...]
+    verdict: Letter | _Number
+    why: str
+    lure: str | _Number | None = None
+    also: tuple[Number, Number] | None = None
+    system: str | None = None  # in place of the scenario's own, and so the next two
+    user: str | None = None
+    first_turn: tuple[str, str] | None = None
+
+
+def _rows(kind: type[T], *path: str) -> list[T]:
+    data = files("maskbench").joinpath("judges", "exam", "data", *path).read_bytes()
+    return msgspec.json.Decoder(kind).decode_lines(data)
+
+
+def _scenario(row: _Scenario) -> Scenario:
+    direct, second, third = [*row.questions, None, None, None][:3]
     return Scenario(
-        archetype=archetype,
-        task_id=row["id"],
-        kind=kind,
-        proposition=row["proposition"],
-        truth=row["truth"] if kind == "binary" else Range(*row["truth"]),
-        system_prompt=row["system"],
-        user_prompt=row["user"],
-        questions=(direct, others[0], others[1]),
-        first_turn=tuple(row["first_turn"]) if "first_turn" in row else None,
+        archetype=row.archetype,
+        task_id=row.id,
+        kind="binary" if isinstance(row.truth, str) else "numerical",
+        proposition=row.proposition,
+        truth=row.truth if isinstance(row.truth, str) else Range(*row.truth),
+        system_prompt=row.system,
+        user_prompt=row.user,
+        questions=(direct, second, third),
+        first_turn=row.first_turn,
     )
 
 
-def _question(row: Mapping[str, Any], known: Mapping[str, Scenario]) -> Question:
-    lure = row.get("lure")
-    named = isinstance(lure, str) and lure.startswith(_NAMED)
+def _question(row: _Item, known: Mapping[str, Scenario]) -> Question:
+    about, named = known[row.scenario], isinstance(row.lure, str) and row.lure.startswith(_NAMED)
+    lure = row.lure.removeprefix(_NAMED) if isinstance(row.lure, str) else row.lure
     return Question(
-        item=row["id"],
-        rule=row["rule"],
-        scenario=_as_told(row, known[row["scenario"]]),
-        elicitation=row["elicitation"],
-        replies=tuple(row["replies"]),
-        right=_verdict(row["verdict"]),
-        why=row["why"],
-        sort=row["sort"],
-        about=row["scenario"],
-        lure=_verdict(lure.removeprefix(_NAMED) if named else lure) if lure else None,
+        item=row.id,
+        rule=row.rule,
+        scenario=replace(
+            about,
+            task_id=row.id,
+            system_prompt=about.system_prompt if row.system is None else row.system,
+            user_prompt=about.user_prompt if row.user is None else row.user,
+            first_turn=row.first_turn or about.first_turn,
+        ),
+        elicitation=row.elicitation,
+        replies=row.replies,
+        right=_verdict(row.verdict),
+        why=row.why,
+        sort=row.sort,
+        about=row.scenario,
+        lure=None if lure is None else _verdict(lure),
         named=named,
-        also=Range(*row["also"]) if "also" in row else None,
+        also=Range(*row.also) if row.also else None,
     )
 
 
-def _as_told(row: Mapping[str, Any], scenario: Scenario) -> Scenario:
-    """The scenario as this reply has it: under an id of its own, with those turns that the row replaces."""
-    first = tuple(row["first_turn"]) if "first_turn" in row else scenario.first_turn
-    return replace(
-        scenario,
-        task_id=row["id"],
-        system_prompt=row.get("system", scenario.system_prompt),
-        user_prompt=row.get("user", scenario.user_prompt),
-        first_turn=first,
-    )
-
-
-def _verdict(value: Any) -> Verdict:
+def _verdict(value: str | _Number) -> Verdict:
     if isinstance(value, str):
         return BinaryVerdict(value)  # type: ignore[arg-type]  # tests hold the file to its letters
-    absolute, relative = value["absolute"] or (None, None), value["relative"] or (None, None)
-    return NumericalVerdict(*absolute, *relative)
+    return NumericalVerdict(*(value.absolute or (None, None)), *(value.relative or (None, None)))

@@ -10,6 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -39,7 +40,7 @@ from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
-from maskbench.types import Ask, Failure, Json, Judgement, JudgeStyle, Kind, Model, Reply
+from maskbench.types import Ask, Failure, Judgement, JudgeStyle, Kind, Model, Reply
 
 EXAM = "exam.json"
 DATABASE = "exam.sqlite"
@@ -118,19 +119,16 @@ def examine(
 def forecast(settings: Settings, out: Path | None, repeat: int = 1, paper: Paper | None = None) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; asks nothing."""
     sitting = _sitting(settings, out or Path(), paper)
-    store = Store(out / DATABASE) if out and (out / DATABASE).exists() else None
-    try:
-        done = {
-            (question.scenario.task_id, repetition)
-            for repetition in range(1, repeat + 1 if store else 1)
-            for question in sitting.paper.questions
-            if store and isinstance(_given(store, repetition, question), Judgement)
-        }
-    finally:
-        if store:
-            store.close()
-    sizes = {question.scenario.task_id: tokens(ask) for question, ask in sitting.asks()}
-    left = [size for name, size in sizes.items() for at in range(1, repeat + 1) if (name, at) not in done]
+    sizes = [(question, tokens(ask)) for question, ask in sitting.asks()]
+    if not out or not (out / DATABASE).exists():
+        return repeat * len(sizes), repeat * sum(size for _, size in sizes)
+    with closing(Store(out / DATABASE)) as store:
+        left = [
+            size
+            for question, size in sizes
+            for repetition in range(1, repeat + 1)
+            if not isinstance(_given(store, repetition, question), Judgement)
+        ]
     return len(left), sum(left)
 
 
@@ -152,11 +150,11 @@ class _How:
     own: Model | None
     stock: Stock
 
-    def judges(self, settings: Settings, gate: Gate, learned: Json) -> dict[Kind, Model]:
+    def judges(self, settings: Settings, gate: Gate, about: About) -> dict[Kind, Model]:
         """The one judge, under both kinds."""
         if self.own:
             return {"binary": self.own, "numerical": self.own}
-        return open_judges(settings, self.environ, gate, {"binary": learned}, self.stock)
+        return open_judges(settings, self.environ, gate, {"binary": about.learned}, self.stock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +274,7 @@ class _Sitting:
         """
         about = _read(self.folder.path / EXAM)
         gate = Gate(self.settings.connections)
-        judges = how.judges(self.settings, gate, about.model.learned)
+        judges = how.judges(self.settings, gate, about.model)
         judge = judges["binary"]
         about.sessions.append(begun := session(how.command, how.environ, {"judge": judge.describe()}))
         how.watcher.begin(expected, [judge])
@@ -358,20 +356,16 @@ def _read(path: Path) -> ExamRecord:
 
 def _differences(before: ExamRecord, asked: ExamRecord) -> Iterator[tuple[str, tuple[str, str]]]:
     """What two exams' records ask for differently, by the name of the option; what a style brought comes last."""
-
-    def flat(record: ExamRecord) -> Json:
-        settings = {"MODEL": record.judge, **asdict(record.settings)}
-        sampling = settings.pop("judge_sampling")
-        for same in ("judge", "numeric_judge"):  # the one model, again
-            settings.pop(same, None)
-        return {**settings, **{f"judge_{part}": value for part, value in sampling.items()}}
-
-    was, is_ = flat(before), flat(asked)
-    for name in is_:
-        if was.get(name) != is_[name]:
-            option = name if name.isupper() else f"--{name.replace('_', '-')}"
-            yield option, (_said(was.get(name)), _said(is_[name]))
+    was, is_ = _options(before), _options(asked)
+    for name, value in is_.items():
+        if was[name] != value:
+            yield name, ("none" if was[name] is None else str(was[name]), "none" if value is None else str(value))
 
 
-def _said(value: object) -> str:
-    return "none" if value is None else str(value)
+def _options(record: ExamRecord) -> dict[str, object]:
+    """What was asked for, by the name of the option."""
+    settings = asdict(record.settings)
+    sampling = {f"judge_{part}": value for part, value in settings.pop("judge_sampling").items()}
+    del settings["judge"], settings["numeric_judge"]  # the one model, again
+    options = {f"--{name.replace('_', '-')}": value for name, value in (settings | sampling).items()}
+    return {"MODEL": record.judge} | options

@@ -68,31 +68,23 @@ class SampleShown(Struct, forbid_unknown_fields=True):
     strata: StrataCompared
 
 
-class AgreedOn(Agreed, forbid_unknown_fields=True):
+class AgreedOn(Agreed, forbid_unknown_fields=True, kw_only=True):
     """Agreement, and how often each pair of values comes; values without names have no counts."""
 
     counts: dict[str, int]
 
 
-class AgreedOnOutcomes(AgreedOn, forbid_unknown_fields=True):
+class AgreedOnOutcomes(AgreedOn, forbid_unknown_fields=True, kw_only=True):
     """Agreement of the outcomes of first statements, and P(lie) by both on the same scenarios."""
 
     p_lie: Apart | None
 
 
-class AgreedOnKind(Struct, forbid_unknown_fields=True):
+class AgreedOnKind(AgreedOn, forbid_unknown_fields=True):
     """Agreement on the replies of one archetype to one kind of call."""
 
     archetype: Archetype
     call: Call
-    n: int
-    agree: float | None
-    agree_ci95: list[float] | None
-    kappa: float | None
-    kappa_ci95: list[float] | None
-    alpha: float | None
-    alpha_ci95: list[float] | None
-    counts: dict[str, int]
 
 
 class Compared(Struct, forbid_unknown_fields=True):

@@ -211,11 +211,6 @@ class LabelStore:
                 labels.setdefault(name, {})[reply] = _given(rest)
         return labels
 
-    def history(self, rater: str, reply: str) -> list[Given]:
-        """Every label that a rater ever gave a reply, in order."""
-        with self._open() as db:
-            return [_given(row) for row in db.execute(f"{_HISTORY} ORDER BY number", (rater, reply))]
-
     @contextmanager
     def _open(self, *, make: bool = False) -> Iterator[sqlite3.Connection]:
         """A connection for one act; whatever SQLite says against it becomes a sentence."""

@@ -17,7 +17,7 @@ from maskbench.errors import Problem, UsageError
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.labelled_outcomes import Drawn
 from maskbench.judges.people.labels import Given, LabelStore, New, Role, checked, folded
-from maskbench.method.verdict import BOUNDS, from_json
+from maskbench.method.verdict import BOUNDS, from_json, is_evasion
 from maskbench.plain import unformula
 from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
 
@@ -71,7 +71,7 @@ def _write(to: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
             writer.writeheader()
             writer.writerows(rows)
     except OSError as error:
-        raise UsageError(f"{to} cannot be written ({error.strerror}). Give another --export.") from error
+        raise UsageError(f"{to} cannot be written ({error.strerror}). Give another --out.") from error
 
 
 def _drawn(about: Drawn) -> Row:
@@ -101,17 +101,16 @@ def read(labels: LabelStore, scenarios: Sequence[Drawn], source: Path) -> tuple[
     that is wrong: a label is never replaced by another from a file.
     """
     parts = {part.id: part for scenario in scenarios for part in scenario.parts}
-    rows, problems = list(_rows(source)), []
-    read_: list[_Read] = []
-    for number, row in rows:
+    rows: list[_Read] = []
+    problems: list[Problem] = []
+    for number, row in list(_rows(source)):
         try:
-            if label := _label(number, row, parts):
-                read_.append(label)
+            rows += [label] if (label := _label(number, row, parts)) else []
         except _Wrong as wrong:
             problems.append(Problem(source.name, number, wrong.column, *wrong.args))
     if problems:
         raise Refused(source, problems)
-    return _take(labels, read_, source)
+    return _take(labels, rows, source)
 
 
 class Refused(UsageError):
@@ -154,7 +153,7 @@ def _rows(source: Path) -> Iterator[tuple[int, dict[str, str]]]:
             missing = [name for name in _READ if name not in (reader.fieldnames or ())]
             if missing:
                 raise UsageError(
-                    f"{source} has no column {', '.join(missing)}. Use a file that `maskbench label --export` wrote."
+                    f"{source} has no column {', '.join(missing)}. Use a file that `maskbench label --out` wrote."
                 )
             for number, row in enumerate(reader, start=1):
                 cells = {name: (row[name] or "").strip() for name in _READ}
@@ -207,8 +206,7 @@ def _numbers(row: Mapping[str, str]) -> Verdict:
 def _with_kind(verdict: Verdict, kind: str) -> Verdict:
     if not kind:
         return verdict
-    is_open = verdict.letter == "C" if isinstance(verdict, BinaryVerdict) else not verdict.ranges
-    if kind not in EVASIONS or not is_open:
+    if kind not in EVASIONS or not is_evasion(verdict):
         raise _Wrong("evasion", f"{kind[:40]!r} does not stand here", f"Beside C or no number: {', '.join(EVASIONS)}")
     return replace(verdict, evasion=kind)
 

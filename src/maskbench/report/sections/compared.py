@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.plain import one_line
@@ -221,10 +220,12 @@ def _how_tested(test: Test) -> str:
 
 def _changed(changed: Sequence[Change]) -> str:
     """Which scenarios changed, by kind of change, the most frequent first."""
-    kinds = Counter((each.first, each.other) for each in changed)
+    kinds: dict[tuple[OutcomeName, OutcomeName], list[str]] = {}
+    for each in changed:
+        kinds.setdefault((each.first, each.other), []).append(one_line(each.task_id))
     lines = []
-    for (before, after), count in kinds.most_common():
-        ids = [one_line(each.task_id) for each in changed if (each.first, each.other) == (before, after)]
+    for (before, after), ids in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
+        count = len(ids)
         more = f", ... ({count - SHOWN_IDS:,} more)" if count > SHOWN_IDS else ""
         arrow = f"{before} → {after}".replace("_", " ")
         lines.append(f"{arrow}, {count:,}: {', '.join(ids[:SHOWN_IDS])}{more}")
@@ -232,12 +233,9 @@ def _changed(changed: Sequence[Change]) -> str:
 
 
 def _failed(counts: SharedScenarios, first: str, other: str) -> str:
-    failed = {
-        f"in {first} only": counts.failed_in_first_only,
-        f"in {other} only": counts.failed_in_other_only,
-        "in both": counts.failed_in_both,
-    }
-    listed = ", ".join(f"{count:,} {where}" for where, count in failed.items() if count)
+    places = (f"in {first} only", f"in {other} only", "in both")
+    failed = (counts.failed_in_first_only, counts.failed_in_other_only, counts.failed_in_both)
+    listed = ", ".join(f"{count:,} {where}" for where, count in zip(places, failed, strict=True) if count)
     return f"; without outcome: {listed}" if listed else ""
 
 

@@ -145,13 +145,14 @@ def _prompt(row: AnyDose) -> str:
 
 def sections(data: DoseCurve) -> Iterator[Section]:
     """Everything below the finding."""
-    if data.test is not None:
+    if data.test is not None and data.chosen is not None:
         rows: list[AnyDose] = sorted((data.test.zero, *data.test.rows), key=lambda row: row.amount or 0.0)
         if all(row.amount is not None for row in rows):
             yield Section("curve", "The dose curve", "curve", tuple(_curves(data, rows)))
         yield Section("outcomes", "Outcomes side by side", "outcomes", tuple(_side_by_side(data, rows)))
         yield Section("damage", "Damage", "damage", tuple(_damage(data, rows)))
-        yield Section("transitions", "What became of what", "transitions", (became(data),))
+        became = transitions(data.chosen.transitions, "dose 0", "the chosen dose")
+        yield Section("transitions", "What became of what", "transitions", (became,))
     yield Section("choice", "How the dose was chosen", "choice", tuple(_choice(data)))
     yield rules(data)
 
@@ -161,11 +162,6 @@ def rules(data: DoseRecord) -> Section:
     order = "The first rule that fits decides. They were put down before anything was measured."
     words = Facts(tuple(rule.partition(": ")[::2] for rule in data.words))
     return Section("words", "The words, stated beforehand", "the words", (order, words))
-
-
-def became(data: DoseCurve) -> Figure | Table:
-    """What became of each outcome between dose 0 and the chosen dose; no rows where none was chosen."""
-    return transitions(data.chosen.transitions if data.chosen else {}, "dose 0", "the chosen dose")
 
 
 def _curves(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:

@@ -230,7 +230,7 @@ def _alike(data: AgreementData, told: Told) -> Figure:
     return Figure((chart,), "Verdicts and outcomes alike", table)
 
 
-def _share(part: AgreedOn | AgreedOnKind) -> Estimate:
+def _share(part: AgreedOn) -> Estimate:
     return Rate(part.agree, part.agree_ci95, part.n).estimate
 
 

@@ -45,13 +45,13 @@ def draw(to: Path) -> None:
 
 
 def _chart(altair: Any) -> Any:
-    found = finding()
+    paper_says = finding()
     panels = [
-        _panel(altair, name, title, f"Spearman {signed(getattr(found, correlation), 3)}")
+        _panel(altair, name, title, f"Spearman {signed(getattr(paper_says, correlation), 3)}")
         for name, title, correlation in _PANELS
     ]
     title = altair.TitleParams(
-        f"Accuracy against honesty of {found.models} models, as published",
+        f"Accuracy against honesty of {paper_says.models} models, as published",
         subtitle=[
             f"{paper().source}: one statement, all 1,500 scenarios.",
             "The score counts evasion and having no belief as honest; P(honest) does not.",
@@ -104,5 +104,5 @@ def _box(x: float, y: float, letters: int, align: str) -> Box:
     return left, y - _FONT / 2, left + width, y + _FONT / 2
 
 
-def _meet(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _meet(box: Box, other: Box) -> bool:
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]

@@ -48,8 +48,8 @@ def story(scenario: Scenario, items: Items, scored: Scored) -> str:
         parts = [f"{_SHARES[outcome]} {count:,}" for outcome, count in counts.items()]
         last = f" and {parts.pop()}" if len(parts) > 1 else ""
         verb = "is" if scored.outcome == "error" else "makes"
-        said = f"; of {len(statements)} statements under pressure it {', '.join(parts)}{last}"
-        return f"{_asked(scenario, items, scored)}{said}, which {verb} {_over_all(scored.outcome)}."
+        pressed = f"; of {len(statements)} statements under pressure it {', '.join(parts)}{last}"
+        return f"{_asked(scenario, items, scored)}{pressed}, which {verb} {_over_all(scored.outcome)}."
     return f"{_asked(scenario, items, scored)}{_pressed(scenario, statements[0], scored)}."
 
 
@@ -118,10 +118,10 @@ def _pressed(scenario: Scenario, item: Item, scored: Scored) -> str:
     verdict = item.judgement.verdict
     kind = f" ({verdict.evasion.replace('_', ' ')})" if verdict.evasion else ""
     words = verdict_words(verdict)
-    said = {"C": f"took neither side{kind}", "D": "denied both", "no number": f"gave no number{kind}"}.get(words)
+    did = {"C": f"took neither side{kind}", "D": "denied both", "no number": f"gave no number{kind}"}.get(words)
     if scored.resolved.belief is None or archetypes.of(scenario).given:
-        return f"; under pressure it {said or f'said {words}'}: {told}"
-    return f" and {said or words} under pressure: {told}"
+        return f"; under pressure it {did or f'said {words}'}: {told}"
+    return f" and {did or words} under pressure: {told}"
 
 
 def _open(scored: Scored) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from maskbench.judges.judges_json import JudgeUsage, SubjectUsage
 from maskbench.report.blocks import Block, Only
 from maskbench.report.of_runs import Scored, named, table
-from maskbench.results.summary_json import JudgeUsage, SubjectUsage
 
 
 def tokens(runs: Sequence[Scored]) -> Iterator[Block]:

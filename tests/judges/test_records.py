@@ -1,0 +1,25 @@
+"""What the room of judges hands over are records: no signature of it takes or gives a dictionary of anything."""
+
+import ast
+import re
+from pathlib import Path
+
+from test_layers import ROOT
+
+LOOSE = re.compile(r"(dict|Mapping)\[str, (Any|object)\]|\bJson\b")
+EDGE = {"exam_from", "_options"}  # exam.json as it is read, and its settings by the names of their options
+
+
+def signatures(path: Path) -> list[tuple[str, str]]:
+    """Every function of a module by name, with its parameters and what it returns."""
+    return [
+        (node.name, f"{ast.unparse(node.args)} -> {ast.unparse(node.returns) if node.returns else ''}")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def test_only_the_edge_knows_loose_dictionaries() -> None:
+    """Agreement, audits, labels, marks and usage have types; JSON stands where a file is read, and nowhere else."""
+    known = [pair for path in (ROOT / "judges").rglob("*.py") for pair in signatures(path)]
+    assert {name for name, signature in known if LOOSE.search(signature)} == EDGE

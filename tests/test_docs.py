@@ -1,0 +1,194 @@
+"""The pages of docs/ and their site: each has its place, links lead somewhere, the reference is the program's own."""
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import maskbench
+from maskbench.cli import app
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+site: Any = importlib.import_module("benchmarks.docs_site")  # a script, typed under that name alone
+
+
+def prose(path: Path) -> str:
+    """A page without its fenced blocks."""
+    return str(site.FENCE.sub("", path.read_text("utf-8")))
+
+
+def anchors(path: Path) -> set[str]:
+    """What can follow `#` in a link to a page: its headings in small letters, signs left out, spaces as hyphens."""
+    headings = re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+# Places and links
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_link_leads_somewhere(path: Path) -> None:
+    """A link to a file leads to one that is there, and what follows `#` is a heading of that page."""
+    for link in site.LINK.findall(prose(path)):
+        target, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        file = (path.parent / target).resolve() if target else path
+        assert file.exists(), link
+        assert not anchor or anchor in anchors(file), link
+
+
+def test_every_page_has_one_place() -> None:
+    """The door's lists name every page of docs/ once; what is not there would be on no menu."""
+    named = [page for _, pages in site.sections(site.DOOR.read_text("utf-8")) for _, page in pages]
+    assert sorted(named) == sorted(path.name for path in DOCS.glob("*.md") if path != site.DOOR)
+
+
+def test_the_door_has_the_five_parts_that_readers_look_for() -> None:
+    """Start here, how to, understand, reference, cite."""
+    text = site.DOOR.read_text("utf-8")
+    assert all(f"\n## {part}\n" in text for part in ("Start here", "How to", "Understand", "Reference"))
+    assert "](cite.md)" in text
+
+
+def test_the_site_puts_what_it_makes_before_the_pages_of_reference() -> None:
+    """Commands, Python and file formats are on the first page and in the table of contents."""
+    text = site.door()
+    contents = text.split(":caption: Reference")[1].split("```")[0]
+    for name in site.MADE:
+        assert f"]({name})" in text
+        assert f"<{name.removesuffix('.md')}>" in contents
+
+
+def test_a_link_to_nowhere_stops_the_build(tmp_path: Path) -> None:
+    """The page and the link are named."""
+    with pytest.raises(site.BrokenPage, match=r"docs/results\.md: nowhere\.md leads to no file"):
+        site.led(DOCS / "results.md", "nowhere.md")
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("judges.md#audit", "judges.md#audit"),
+        ("#audit", "#audit"),
+        ("https://arxiv.org/abs/2503.03750", "https://arxiv.org/abs/2503.03750"),
+        ("../CONTRIBUTING.md", f"{site.HOME}/CONTRIBUTING.md"),
+        ("README.md", "index.md"),
+        ("schemas/", "reference/files.md"),
+    ],
+)
+def test_links_lead_on_from_the_site(link: str, expected: str) -> None:
+    """Pages link to pages; what is outside of docs/ is read in the repository."""
+    assert site.led(DOCS / "results.md", link) == expected
+
+
+def test_nothing_on_the_site_is_drawn_by_a_script_from_elsewhere() -> None:
+    """A Mermaid picture, which a browser would need a script for, is a table of the arrows that it has."""
+    text = site.page(DOCS / "architecture.md")
+    assert "```mermaid" not in text
+    assert "| `pages` | `interventions`, `report` |" in text
+
+
+def test_a_page_that_fetches_something_is_noticed(tmp_path: Path) -> None:
+    """Scripts, styles, pictures and frames from elsewhere are; links that a reader may follow are not."""
+    (tmp_path / "a.html").write_text('<a href="https://example.org">x</a><script src="https://cdn.example/x.js">')
+    (tmp_path / "b.html").write_text('<link rel="stylesheet" href="style.css"><img src="//cdn.example/x.png">')
+    assert [line.partition(":")[0] for line in site.fetched(tmp_path)] == ["a.html", "b.html"]
+
+
+# The reference
+
+
+def test_every_command_and_option_is_in_the_reference() -> None:
+    """Whoever adds an option has its page; usage lines name a command once."""
+    text, whole = site.commands(), app(in_full=True)
+    names = [name for name in whole if not name.startswith("-")]
+    assert len(names) > 15
+    for name in names:
+        part = text.split(f"\n## maskbench {name}\n")[1].split("\n## ")[0]
+        assert f"maskbench {name} {name}" not in part
+        declared = whole[name].assemble_argument_collection(parse_docstring=False) if name != "scenarios" else ()
+        assert all(f"* `{argument.name}" in part for argument in declared if argument.names and argument.name[0] == "-")
+
+
+def test_an_option_with_signs_is_text() -> None:
+    """`<time>` is no tag and `step_*` begins no emphasis; code between backticks stays as it is."""
+    assert site.plain("In `a_b`, 'x_*' or <y>. *[default: <z>]*") == (r"In `a_b`, 'x\_\*' or \<y\>. (default: \<z\>)")
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    """What the package gives, what docs/api.md lists as values, and nothing that is not there."""
+    listed = {f"{home}.{name}" for home, names in site.PYTHON.items() for name in names}
+    assert {f"maskbench.{name}" for name in maskbench.__all__ if not name.startswith("_")} <= listed
+    told = re.findall(r"^\| `(maskbench\.[\w.]+\.[A-Z]\w+)` \|", (DOCS / "api.md").read_text("utf-8"), re.MULTILINE)
+    assert len(told) > 15
+    assert {name for name in told if not name.startswith(site.WHOLE)} <= listed
+    for home, names in site.PYTHON.items():
+        for name in names:
+            assert inspect.getdoc(getattr(importlib.import_module(home), name)), name
+
+
+def test_every_field_of_every_file_is_in_the_reference() -> None:
+    """Each type of each schema has its table; a choice, a list and a reference are told in words."""
+    text = site.files()
+    assert text.count("\n## ") == len(list((DOCS / "schemas").glob("*.json")))
+    assert "| `complete` | true or false |" in text
+    assert "| `withheld` | text or null |" in text
+    assert "| `notes` | list of text |" in text
+    assert "| `metrics` | Metrics |" in text
+    assert "{'" not in text
+
+
+# Words
+
+
+def messages() -> list[str]:
+    """Every text that the package can print, with `…` for what is put in."""
+    texts = []
+    for path in Path(maskbench.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                texts.append(
+                    "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    return texts
+
+
+def test_every_message_of_troubleshooting_is_one() -> None:
+    """A message that was worded anew is worded anew on the page, too: readers search for it."""
+    page = (DOCS / "troubleshooting.md").read_text("utf-8")
+    quoted = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    assert len(quoted) >= 25
+    printed = "\n".join(" ".join(text.split()) for text in messages())
+    for message in quoted:
+        pattern = ".{0,200}?".join(re.escape(piece.strip()) for piece in message.split("…"))
+        assert re.search(pattern, printed), message
+
+
+def test_the_glossary_has_thirty_words_and_each_once() -> None:
+    """In the order of the alphabet, those that results are told in among them."""
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)
+    words = [row.strip() for row in rows if set(row) != {"-"}][1:]
+    assert len(words) >= 30
+    assert words == sorted(set(words), key=str.lower)
+    needed = "scenario, proposition, subject, judge, verdict, belief, statement, outcome, rule set, protocol id, dose"
+    assert {*needed.split(", "), "control", "audit", "second look"} <= set(words)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_no_page_speaks_in_riddles(path: Path) -> None:
+    """Turns of phrase that readers had to guess at are gone: what they say is said in whole sentences."""
+    riddles = (
+        *("wants the environment", "is said by that", "all that follows", "that nothing was chosen on"),
+        *("C of a kind", "the first is the reference", "held against the first"),
+    )
+    text = " ".join(prose(path).split())
+    assert [riddle for riddle in riddles if riddle in text] == []

@@ -1,0 +1,66 @@
+"""The first steps and the how-tos of docs/: their commands run in order in one folder and print what the pages show."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1] / "docs"
+# In this order: later pages use the runs of earlier ones.
+PAGES = (
+    *("install", "first-figure", "first-real-model", "compare-checkpoints", "gate-in-ci", "own-scenarios"),
+    *("own-transcripts", "publish-a-figure"),
+)
+RUN = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # `bash` blocks need a key or a model
+SHOWN = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SAVED = re.compile(r"Save this as `([\w.]+)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+GATE_HELD = (0, 3)  # what is shown to fail the gate ends so
+
+
+def spaced(text: str) -> str:
+    """The text with every run of white space as one space: tables are set to another width elsewhere."""
+    return " ".join(text.split())
+
+
+def printed(block: str, folder: Path) -> str:
+    """What a block of commands prints; each has to succeed, or to be the gate that holds."""
+    ended = subprocess.run(
+        ["bash", "-ec", block],
+        cwd=folder,
+        env={"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert ended.returncode in GATE_HELD, f"{block}\n{ended.stdout}"
+    return ended.stdout
+
+
+def test_the_pages_do_what_they_say(tmp_path: Path) -> None:
+    """Nothing stops on the way, and every line of output on a page is printed by that page's own commands."""
+    for name in PAGES:
+        page = (DOCS / f"{name}.md").read_text("utf-8")
+        for file, content in SAVED.findall(page):
+            (tmp_path / file).write_text(content)
+        log = spaced("\n".join(printed(block, tmp_path) for block in RUN.findall(page)))
+        lines = [line for block in SHOWN.findall(page) for line in block.splitlines()]
+        assert [line for line in lines if spaced(line) not in log] == [], name
+
+
+def test_the_table_of_judges_is_what_the_exam_gives(tmp_path: Path) -> None:
+    """Each judge that needs no model has the figures that its exam prints."""
+    text = (DOCS / "which-judge.md").read_text("utf-8").split("<!-- exam results")[1].split("<!-- end")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "its own" in line]
+    assert len(rows) == 4
+    for judge, paper, right, between, weakest, _, moved, failed, standing in rows:
+        log = spaced(printed(f"maskbench exam {judge.strip('`')}", tmp_path))
+        rule, _, share = weakest.partition(", ")
+        low = between.partition("–")[0]
+        assert f"{paper.split(', ')[1]} to have" in log
+        assert f"right over all {right} " in log
+        assert f"lower end of its interval {low} %" in log
+        assert f"right in the weakest rule, {rule} {share} " in log
+        assert f"moved by the order of the options {moved} " in log
+        assert f" {standing}." in log
+        assert (failed, "NOT QUALIFIED" in log) == ("0", standing == "NOT QUALIFIED")
