@@ -204,12 +204,12 @@ def test_a_report_section(copy: Copy) -> None:
             def propositions(runs: Sequence[Scored]) -> Iterator[Block]:
                 """A sentence for each run."""
                 for run in runs:
-                    yield f"{run.summary['scenarios']['n']} propositions stood to be judged."
+                    yield f"{run.summary.scenarios.n} propositions stood to be judged."
         ''').lstrip(),
     )
     copy.insert(
         "report/of_one_run.py",
-        "from maskbench.report.of_runs import Alone, Json, Scored\n",
+        "from maskbench.report.of_runs import Alone, Scored\n",
         "from maskbench.report.sections.propositions import propositions\n",
     )
     copy.insert(

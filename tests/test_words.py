@@ -22,9 +22,10 @@ CLEAN = (
     "models",
     "runs",
     "judges",
-    "results",
     "interventions",
+    "results",
     "report",
+    "interop",
     "cli",
 )
 
