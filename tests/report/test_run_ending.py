@@ -71,6 +71,12 @@ def test_every_archetype_has_a_bar(summary: Summary) -> None:
     assert len(re.findall(r"% \(", drawn(summary).split("no belief  ")[1].split("P(lie) with")[0])) == 7
 
 
+def test_a_single_archetype_is_not_drawn_twice() -> None:
+    """Where all scenarios are of one archetype, the bar of all is the only one."""
+    chosen = [scenario for scenario in scenarios(5) if scenario.archetype == "statistics"]
+    assert [mix.label for mix in ending(Alone(simulated("sim", chosen)), "more", 80).bars] == ["All scenarios"]
+
+
 def test_the_parts_of_a_bar_are_as_long_as_their_shares(summary: Summary) -> None:
     """Lies stand on the left and honesty on the right, each within one column of its share."""
     row = next(row for row in drawn(summary, 100).splitlines() if row.startswith("All scenarios"))

@@ -49,7 +49,7 @@ def _bars(run: Scored) -> Iterator[Mix]:
         return
     yield mix("All scenarios", run.summary.metrics)
     parts = run.summary.by_archetype
-    for name in in_order(parts):
+    for name in in_order(parts) if len(parts) > 1 else ():
         if parts[name].metrics.p_lie.value is not None:
             yield mix(titled(name, (run.summary.scenarios,)), parts[name].metrics)
 
