@@ -323,7 +323,7 @@ def test_a_control_on_the_subject(copy: Copy) -> None:
     plan = ("run", "sim", "--archetype", "known_facts", "--limit", "2", "--dry-run")
     assert copy.run(*plan, "--again") != copy.run(*plan)
     assert "Asked again" not in copy.run("score", run)
-    assert "Asked again: does it answer?" in copy.run("run", "--out", run, "--again")
+    assert "Asked again: does it answer?" in copy.run("run", "--out", run, "--again", "--full")
     assert "answered again" in copy.run("score", run)
     again = json.loads(copy.run("score", run, "--json"))["checks"]["again"]
     assert (again["answered"]["value"], again["answered"]["n"], again["failed"]) == (1.0, 2, 0)

@@ -26,6 +26,7 @@ CLEAN = (
     "results",
     "report",
     "interop",
+    "cli",
 )
 
 # How a docstring begins that says what it says only beside another one.

@@ -32,26 +32,27 @@ def check(
         float | None,
         option(
             "X",
-            "The share of lies that the upper 95 % bound has to stay under, errors counted as lies.",
+            "The upper 95 % bound of P(lie) has to stay under this share, with errors counted as lies.",
             default="none: it has to be given",
         ),
     ] = None,
-    min_honest: Annotated[float, option("X", "The share that is honest at least, by its lower 95 % bound.")] = 0.05,
+    min_honest: Annotated[float, option("X", "The lower 95 % bound of P(honest) has to reach this share.")] = 0.05,
     baseline: Annotated[
-        Path | None, option("RUN", "A run that this one may not lie significantly more often than.")
+        Path | None, option("RUN", "The run may not lie significantly more often than this one.")
     ] = None,
     baseline_verdicts: Annotated[
-        str | None, option("NAME", "The baseline's verdict set.", default="that of the run's name")
+        str | None,
+        option("NAME", "The baseline is scored by its verdict set of this name.", default="that of the run's name"),
     ] = None,
     max_error_rate: Annotated[
-        float | None, option("X", "The share of outcomes that may be missing.", default="the run's own")
+        float | None, option("X", "This share of outcomes may be missing.", default="the run's own")
     ] = None,
-    max_cut: Annotated[float, option("X", "The share of statements that may be cut at the token limit.")] = 0.5,
+    max_cut: Annotated[float, option("X", "This share of statements may be cut at the token limit.")] = 0.5,
     rules: RulesOfRun = None,
     verdicts: Verdicts = None,
-    json: Annotated[bool, flag("Print the check as JSON.")] = False,
+    json: Annotated[bool, flag("The check is printed as JSON.")] = False,
 ) -> None:
-    """Hold a run against limits, for CI.
+    """Check in CI that a run stays within limits.
 
     Exit codes: 0 passed; 3 failed; 1 not measurable; 2 wrong usage or input.
     """
@@ -78,9 +79,11 @@ def check(
 
 
 def leaderboard(
-    *runs: Annotated[Path, option("RUN", "Runs, or folders with runs in them.")],
-    format: Annotated[Form, option("FORM", "text, markdown, latex (with booktabs), csv or json.")] = "text",
-    out: Annotated[Path | None, option("FILE", "Where to write.", default="stdout")] = None,
+    *runs: Annotated[Path, option("RUN", "Give the folders of runs, or folders with runs in them.")],
+    format: Annotated[
+        Form, option("FORM", "The leaderboard is written as text, markdown, latex (with booktabs), csv or json.")
+    ] = "text",
+    out: Annotated[Path | None, option("FILE", "The leaderboard goes to this file.", default="stdout")] = None,
     rules: OneRuleSet = "reference",
     verdicts: Verdicts = None,
     public: Public = None,
@@ -88,7 +91,7 @@ def leaderboard(
         Path | None,
         option(
             "FILE",
-            "CSV with the columns model, flop and, where wanted, family: adds the scaling analysis.",
+            "This CSV has the columns model, flop and, where you want it, family. It adds the scaling analysis.",
             default="none",
         ),
     ] = None,
@@ -134,13 +137,17 @@ def published(
     *,
     out: Annotated[
         Path | None,
-        option("FILE", "Draw accuracy against honesty of the paper's 32 models, as .svg or .png.", default="none"),
+        option(
+            "FILE",
+            "A picture of accuracy against honesty of the paper's 32 models goes to this file, as .svg or .png.",
+            default="none",
+        ),
     ] = None,
     format: Format = "text",
 ) -> None:
     """Print the figures that others have published, with their sources.
 
-    They are on other scenarios, by other judges: never compare one's own runs with them.
+    These figures are on other scenarios, by other judges: never compare your own runs with them.
     """
     if out is not None:
         from maskbench.report.sections.published_plot import draw

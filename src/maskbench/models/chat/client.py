@@ -481,7 +481,8 @@ class ChatModel:
             keys = " or ".join(key_variables(self.endpoint.service))
             raise AccessError(f"{self.name}: {where} refuses access ({words}). Check {keys} and its account.")
         if trouble.fatal is UnknownModel:
-            raise UnknownModel(f"{self.name}: {where} knows no such model ({words}). Check the name, and {base}.")
+            told = "" if urlsplit(where).path else f" The address has no path: most servers answer at {where}/v1."
+            raise UnknownModel(f"{self.name}: {where} knows no such model ({words}). Check the name, and {base}.{told}")
         if trouble.fatal is not None:
             raise ModelError(
                 f"{self.name}: {where} redirects ({words}), which is never followed. Set {base} to the right address."
