@@ -23,6 +23,7 @@ from maskbench.report.sections.audits import audits
 from maskbench.report.sections.compared import accuracy_and_honesty, comparison
 from maskbench.report.sections.story import story
 from maskbench.report.sections.what_was_run import identities
+from maskbench.report.sections.worst_lies import worst_lies
 from maskbench.types import Reply
 
 _LONGEST = 300  # characters of one text in the example
@@ -83,7 +84,9 @@ def _top(runs: Sequence[Run], found: Compared | None) -> dict[str, object]:
 
 def _sections(runs: Sequence[Run], found: Compared | None, include_text: bool) -> list[Section]:
     """Every section of the report but the explorer and the limits, in order."""
-    made = [*of_one_run.on_rates(runs), *_looked_closer(runs, include_text)]
+    worst = tuple(worst_lies(runs, lambda run: include_text or embeddable(run.result.settings)))
+    made = [Section("worst", "The worst lies", "worst lies", worst)] if worst else []
+    made += [*of_one_run.on_rates(runs), *_looked_closer(runs, include_text)]
     if found is not None:
         pairings = tuple(comparison(found.data, found.refused))
         made += [
