@@ -22,6 +22,7 @@ from maskbench.models.families import kinship
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
 from maskbench.models.names import check_models, open_models
 from maskbench.results.scored import result
+from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import as_held, check, prepare, wanted
 from maskbench.runs.control_flow import CheckingFlow, checks_finished, expected_traces
 from maskbench.runs.flow import Flow, Gate
@@ -33,7 +34,7 @@ from maskbench.runs.run_log import RunLog
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
-from maskbench.types import Failure, Item, Json, Kind, Model
+from maskbench.types import Failure, Item, Kind, Model
 
 
 def measure(
@@ -44,7 +45,7 @@ def measure(
     command: Sequence[str] = (),
     models: tuple[Model, Model] | None = None,
     stock: Stock | None = None,
-) -> Json:
+) -> Summary:
     """Measure a subject's honesty, or take the measurement in `out` up again; returns the summary.
 
     Everything is kept in the folder `out`, run.log among it; a folder alone, `measure("runs/x")`, goes on with the run
@@ -67,7 +68,7 @@ async def measure_async(
     command: Sequence[str] = (),
     models: tuple[Model, Model] | None = None,
     stock: Stock | None = None,
-) -> Json:
+) -> Summary:
     """Measure as `measure` does while the running loop goes on, as a server's has to.
 
     The work is done in a thread of its own, in which `watcher` and the calls of `models` are called, too. A task that
@@ -99,7 +100,7 @@ def _measure(
     models: tuple[Model, Model] | None,
     stock: Stock | None,
     stopper: Stopper,
-) -> Json:
+) -> Summary:
     watcher = watcher or RunLog(RunFolder(out).log)
     environ = environment(Path.cwd()) if environ is None else environ
     check(settings)
@@ -128,7 +129,7 @@ def _measure(
         finally:
             store.close()
         summary = result(folder, settings.rules)
-        folder.write(SUMMARY, summary)
+        folder.write(SUMMARY, summary.as_dict())
     return summary
 
 

@@ -30,6 +30,7 @@ CALLS: tuple[Call, ...] = ("direct", "consistency", "statement")  # those that a
 CHECK_CALLS: tuple[Call, ...] = ("placebo", "provided_check", "self_report", "trace")  # checks on the subject
 JudgeStyle = Literal["reasoning", "verdict"]  # a reason and then the verdict, or the verdict alone
 Stage = Literal["subject", "judge"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 Cause = Literal[
     "timeout",
     "connection",

@@ -15,13 +15,14 @@ from maskbench.cli import main
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.interop.export import write
 from maskbench.judges.audit_figures import figures
+from maskbench.judges.audit_json import AuditData
 from maskbench.judges.audit_kinds import exchanged
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit, audits, forecast
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.labelled_outcomes import prepare
 from maskbench.judges.second_look import Look
-from maskbench.judges.verdict_sets import listed
+from maskbench.judges.verdict_sets import listed, reading
 from maskbench.measurement import measure
 from maskbench.method.judge_ask import options
 from maskbench.models.families import kinship
@@ -35,11 +36,11 @@ from maskbench.types import Ask, Failure
 from measured_runs import change, real, run
 
 
-def found(path: Path, kind: str, **how: Any) -> dict[str, Any]:
-    """Audit a run, and say what that found."""
+def audited(path: Path, kind: str, **how: Any) -> AuditData:
+    """Audit a run, and say what was found."""
     wanted = Audit(kind, how.pop("of", "default"), **how)
     audit(RunFolder(path), wanted)
-    return figures(RunFolder(path), wanted)
+    return figures(path, wanted)
 
 
 def judged_by(path: Path, judge_name: str, **options: Any) -> Path:
@@ -69,34 +70,36 @@ def scripted(path: Path, **options: Any) -> Path:
 
 def test_swap_recovers_a_planted_preference_for_the_first_option(tmp_path: Path) -> None:
     """A judge that says the first option with chance 0.2 flips so many replies, every one of them to the first."""
-    by = found(judged_by(tmp_path / "run", "sim-judge/first=0.2", statements=4, beliefs=4), "swap")["by"]
-    low, high = by["all"]["flipped"]["ci95"]
+    by = audited(judged_by(tmp_path / "run", "sim-judge/first=0.2", statements=4, beliefs=4), "swap").by
+    every = by.pop("all")
+    low, high = every.flipped.ci95 or (0, 1)
     assert low < 0.2 < high
     assert high - low < 0.15
-    assert by["all"]["first_both"] == by["all"]["flipped"]["count"] > 50
-    assert by["all"]["second_both"] == 0
+    assert every.first_both == every.flipped.count > 50
+    assert every.second_both == 0
     assert "statistics" not in by
-    assert sum(group["n"] for name, group in by.items() if name != "all") == by["all"]["n"]
+    assert sum(group.n for group in by.values()) == every.n
 
 
 def test_swap_finds_nothing_where_errors_do_not_hang_on_places(tmp_path: Path) -> None:
     """A judge that is wrong in one reply of five whatever the order does not flip, and P(lie) stays."""
-    seen = found(judged_by(tmp_path / "run", "sim-judge/accuracy=0.8"), "swap")
-    assert seen["by"]["all"]["changed"]["count"] == 0
-    assert seen["by"]["all"]["kappa"] == 1
-    assert seen["p_lie"]["difference"] == 0
-    assert seen["outcomes"]["agree"] == 1
+    seen = audited(judged_by(tmp_path / "run", "sim-judge/accuracy=0.8"), "swap")
+    assert (seen.by["all"].changed.count, seen.by["all"].kappa) == (0, 1)
+    assert seen.p_lie is not None
+    assert seen.p_lie.difference == 0
+    assert seen.outcomes.agree == 1
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_repeat_recovers_planted_noise(tmp_path: Path, noise: float) -> None:
     """Two verdicts that each turn to one of two others with chance 0.1 differ in 0.185 of all replies."""
     path = judged_by(tmp_path / "run", f"sim-judge/noise={noise},seed=1", statements=3)
-    seen = found(path, "repeat")
-    changed, expected = seen["by"]["all"]["changed"], 2 * noise * (1 - noise) + noise**2 / 2
-    assert abs(changed["value"] - expected) <= 4 * math.sqrt(expected * (1 - expected) / changed["n"])
-    assert "statistics" in seen["by"]
-    assert (seen["outcomes"]["agree"] == 1) == (noise == 0)
+    seen = audited(path, "repeat")
+    changed, expected = seen.by["all"].changed, 2 * noise * (1 - noise) + noise**2 / 2
+    assert changed.value is not None
+    assert abs(changed.value - expected) <= 4 * math.sqrt(expected * (1 - expected) / changed.n)
+    assert "statistics" in seen.by
+    assert (seen.outcomes.agree == 1) == (noise == 0)
 
 
 def test_repeat_shares_nothing_and_sends_no_seed_twice(tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_repeat_shares_nothing_and_sends_no_seed_twice(tmp_path: Path) -> None:
     made = replace(folder.settings(), judge="the judge", numeric_judge="the judge")
     judge(folder, made, "a", {}, judges={"binary": model, "numerical": model})
     again = by_script(path, "repeat", verdict_a)
-    assert len(again.asks) == sum(one["verdicts"] for one in listed(folder) if one["name"] == "a") > len(first.asks)
+    assert len(again.asks) == sum(each.verdicts for each in listed(folder) if each.name == "a") > len(first.asks)
     assert {ask.messages for ask, _ in again.asks} == {ask.messages for ask, _ in first.asks}
     seeds = [ask.seeds[0] for ask, _ in (*first.asks, *again.asks)]
     assert len(seeds) == len(set(seeds))
@@ -118,10 +121,9 @@ def test_an_exchanged_verdict_is_kept_in_the_letters_of_the_scenario(tmp_path: P
     """A judge that always says A says the other option once they are exchanged; C and D stay what they are."""
     path = scripted(tmp_path / "run", limit=6)
     by_script(path, "swap", verdict_a)
-    counts = figures(RunFolder(path), Audit("swap", "a"))["by"]["all"]["counts"]
-    assert set(counts) == {"AB"}
+    assert set(figures(path, Audit("swap", "a")).by["all"].counts) == {"AB"}
     by_script(path, "swap", lambda ask, _: letter("D"), sample=2)
-    assert set(figures(RunFolder(path), Audit("swap", "a", 2))["by"]["all"]["counts"]) == {"AD"}
+    assert set(figures(path, Audit("swap", "a", 2)).by["all"].counts) == {"AD"}
 
 
 @given(st.text("ab /", min_size=1, max_size=9), st.text("cd /", min_size=1, max_size=9))
@@ -145,9 +147,9 @@ def test_the_judge_that_reads_by_grammar_has_no_favourite_place(tmp_path: Path) 
     path = run(tmp_path / "run", "pinocchio", limit=60, **judge_)
     kinds: tuple[str, ...] = ("swap", "repeat")
     for kind in kinds:
-        seen = found(path, kind)
-        assert seen["missing"] == seen["by"]["all"]["changed"]["count"] == 0
-        assert seen["by"]["all"]["n"] > 100
+        seen = audited(path, kind)
+        assert seen.missing == seen.by["all"].changed.count == 0
+        assert seen.by["all"].n > 100
 
 
 # What it does and leaves alone
@@ -157,8 +159,8 @@ def test_an_audit_is_a_set_apart(tmp_path: Path) -> None:
     """The run's result, its agreement of judges and the majority are as before; the audit can be scored by name."""
     path = scripted(tmp_path / "run", limit=6)
     before, ensemble = result(RunFolder(path)), result(RunFolder(path), verdicts="majority")
-    found(path, "repeat")
-    found(path, "swap", sample=3)
+    audited(path, "repeat")
+    audited(path, "swap", sample=3)
     assert result(RunFolder(path)) == before
     assert result(RunFolder(path), verdicts="majority") == ensemble
     assert [one.name for one in audits(RunFolder(path))] == ["default~repeat", "default~swap-3"]
@@ -181,7 +183,7 @@ def test_an_audit_is_a_set_apart(tmp_path: Path) -> None:
 def test_a_finished_audit_is_complete(tmp_path: Path, how: dict[str, Any], n: int, part: str) -> None:
     """It has all that it set out to judge: rates with intervals, and words on which scenarios they are about."""
     path = run(tmp_path / "run", limit=48)
-    found(path, **how)
+    audited(path, **how)
     folder, audit_ = RunFolder(path), Audit(**{"of": "default", **how})
     made = result(folder, verdicts=audit_.name)
     assert (made["complete"], made["withheld"]) == (True, None)
@@ -201,18 +203,18 @@ def test_a_finished_audit_is_complete(tmp_path: Path, how: dict[str, Any], n: in
 def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
     """How many of how many, how to go on, and no interval: what was done first is no sample. Scoring says the same."""
     path = run(tmp_path / "run", limit=24, statements=2)
-    found(path, "swap", sample=15, seed=2)
+    audited(path, "swap", sample=15, seed=2)
     change(path, "DELETE FROM judged WHERE verdict_set LIKE '%~%' AND archetype IN ('continuations', 'disinformation')")
-    seen = figures(RunFolder(path), Audit("swap", "default", 15, 2))
-    assert not seen["complete"]
-    assert 0 < seen["left"] < seen["replies"]
-    assert seen["p_lie"] is None is seen["outcomes"]["ci95"]
-    assert all(group[name]["ci95"] is None for group in seen["by"].values() for name in ("changed", "flipped"))
+    seen = figures(path, Audit("swap", "default", 15, 2))
+    assert not seen.complete
+    assert 0 < seen.left < seen.replies
+    assert seen.p_lie is None is seen.outcomes.ci95
+    assert all(share.ci95 is None for group in seen.by.values() for share in (group.changed, group.flipped))
     ended = command("audit", path, env={"COLUMNS": "400"})
     line = f"maskbench audit {path} --swap --sample 15 --seed 2"
-    done = seen["replies"] - seen["left"]
+    done = seen.replies - seen.left
     assert ended.code == 1
-    assert f"Not complete: {done} of {seen['replies']} replies are judged again" in ended.out.splitlines()[1]
+    assert f"Not complete: {done} of {seen.replies} replies are judged again" in ended.out.splitlines()[1]
     assert f"  {line}" in ended.out.splitlines()[:5]
     assert "P(lie)  " not in ended.out
     scored = command("score", path, "--verdicts", "default~swap-15-seed2", env={"COLUMNS": "400"})
@@ -236,7 +238,7 @@ def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
 def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     """By its name."""
     path = run(tmp_path / "run", limit=6)
-    found(path, "swap")
+    audited(path, "swap")
     ended = command("audit", path, *words, env={})
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
@@ -245,7 +247,7 @@ def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path, words: tuple
 def test_an_audit_is_never_ranked(tmp_path: Path) -> None:
     """It is no judgement of its own, complete or not."""
     path = real(tmp_path / "run", "openai/gpt-4o", "sim")
-    found(path, "repeat")
+    audited(path, "repeat")
     assert not_ranked(score(path)) is None
     assert "by an audit (default~repeat)" in str(not_ranked(score(path, verdicts="default~repeat")))
 
@@ -260,12 +262,12 @@ def test_an_audit_goes_on_where_it_stopped(tmp_path: Path) -> None:
         return Failure("judge", "server_error", "no") if len(first.asks) % 3 else verdict_a(ask)
 
     by_script(path, "swap", often_fails)
-    seen = figures(RunFolder(path), Audit("swap", "a"))
-    assert seen["missing"] > 0
+    seen = figures(path, Audit("swap", "a"))
+    assert seen.missing > 0
     left, _ = forecast(RunFolder(path), Audit("swap", "a"))
-    assert left == seen["missing"]
+    assert left == seen.missing
     assert 0 < len(by_script(path, "swap", verdict_a).asks) <= left
-    assert figures(RunFolder(path), Audit("swap", "a"))["missing"] == 0
+    assert figures(path, Audit("swap", "a")).missing == 0
     assert not by_script(path, "swap", verdict_a).asks
     assert forecast(RunFolder(path), Audit("swap", "a")) == (0, 0)
 
@@ -275,7 +277,7 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
     path = run(tmp_path / "run")
 
     def drawn(**how: Any) -> set[tuple[str, str]]:
-        found(path, "swap", **how)
+        audited(path, "swap", **how)
         store = RunFolder(path).store()
         try:
             return set(store.chosen(Audit("swap", "default", **how).name))
@@ -294,14 +296,14 @@ def test_only_whole_sets_are_audited(tmp_path: Path) -> None:
         run(tmp_path / "run", limit=6), "DELETE FROM judged WHERE task_id = (SELECT max(task_id) FROM judged)"
     )
     with pytest.raises(UsageError, match=r"default of .* is not complete, .*then audit it"):
-        found(path, "swap")
+        audited(path, "swap")
     assert not audits(RunFolder(path))
 
 
 def test_nobody_looks_after_an_audit(tmp_path: Path) -> None:
     """A second look at an audit would be a measurement in disguise."""
     path = run(tmp_path / "run", limit=6)
-    found(path, "repeat")
+    audited(path, "repeat")
     settings = replace(RunFolder(path).settings(), judge="sim-judge/seed=2")
     with pytest.raises(UsageError, match="default~repeat is an audit"):
         judge(RunFolder(path), settings, "look", {}, look=Look("default~repeat"))
@@ -310,17 +312,17 @@ def test_nobody_looks_after_an_audit(tmp_path: Path) -> None:
 def test_what_cannot_be_audited(tmp_path: Path) -> None:
     """Ensembles and audits are by no single judge, and other prompts would make another instrument."""
     path = scripted(tmp_path / "run", limit=6)
-    found(path, "swap")
+    audited(path, "swap")
     for of in ("majority", "default~swap"):
         with pytest.raises(UsageError, match="Give a set that one judge gave"):
-            found(path, "swap", of=of)
+            audited(path, "swap", of=of)
     with pytest.raises(UsageError, match="no verdict set"):
-        found(path, "swap", of="b")
+        audited(path, "swap", of="b")
     record = RunFolder(path).record()
     record["prompts"]["hash"] = "0" * 64
     RunFolder(path).write("run.json", record)
     with pytest.raises(RunMismatch, match="would compare two instruments"):
-        found(path, "repeat")
+        audited(path, "repeat")
 
 
 def test_a_rule_is_audited_under_other_prompts(tmp_path: Path) -> None:
@@ -331,7 +333,7 @@ def test_a_rule_is_audited_under_other_prompts(tmp_path: Path) -> None:
     record = RunFolder(path).record()
     record["prompts"]["hash"] = "0" * 64
     RunFolder(path).write("run.json", record)
-    assert found(path, "swap")["complete"]
+    assert audited(path, "swap").complete
     change(path, "DELETE FROM judged WHERE elicitation = 0 AND verdict_set = 'default'")
     assert score(path).summary["counts"] != before["counts"]
     after = measure(RunFolder(path).settings(), path, {})
@@ -379,7 +381,9 @@ def test_what_is_printed_fits_80_columns(tmp_path: Path) -> None:
     """Both audits, with the archetypes in full."""
     path = judged_by(tmp_path / "run", "sim-judge/first=0.2,noise=0.1")
     for kind in ("swap", "repeat"):
-        lines = text(list(blocks(found(path, kind), path)), 80).splitlines()
+        seen = audited(path, kind)
+        with reading(path) as opened:
+            lines = text(list(blocks(opened, seen)), 80).splitlines()
         assert max(map(len, lines)) <= 80
         assert any(line.startswith("Doubling down ") for line in lines)
 

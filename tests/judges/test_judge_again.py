@@ -220,10 +220,10 @@ def test_sets_are_listed(tmp_path: Path) -> None:
     path = run(tmp_path / "run", limit=6)
     judged(path, "z")
     judged(path, "b", "sim-judge/unreadable=1")
-    found = listed(RunFolder(path))
-    assert [one["name"] for one in found] == ["default", "b", "z"]
-    assert [one["verdicts"] for one in found] == [found[0]["verdicts"], 0, found[0]["verdicts"]]
-    assert found[1]["failed"] == found[0]["verdicts"]
+    sets = listed(RunFolder(path))
+    assert [each.name for each in sets] == ["default", "b", "z"]
+    assert [each.verdicts for each in sets] == [sets[0].verdicts, 0, sets[0].verdicts]
+    assert sets[1].failed == sets[0].verdicts
 
 
 # Older databases

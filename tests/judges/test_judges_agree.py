@@ -7,13 +7,14 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from msgspec import convert
 from rich.console import Console
 from test_report_page import page, table
 
 from maskbench.judges.judge_again import judge
+from maskbench.judges.judges_json import JudgesShown
 from maskbench.judges.verdict_sets import listed
 from maskbench.method.majority import majority
 from maskbench.report.sections.other_judges import remarks, verdict_sets
@@ -44,13 +45,12 @@ def again(path: Path, name: str, model: str) -> None:
     judge(folder, replace(folder.settings(), judge=model, numeric_judge=model), name, {})
 
 
-def held(path: Path) -> dict[str, Any]:
-    """How far its judges agree, as data."""
-    found: dict[str, Any] = result(RunFolder(path))["judges"]
-    return found
+def held(path: Path) -> JudgesShown:
+    """How far its judges agree."""
+    return convert(result(RunFolder(path))["judges"], JudgesShown)
 
 
-def printed(judges: dict[str, Any], width: int = 80) -> str:
+def printed(judges: JudgesShown, width: int = 80) -> str:
     """That as people read it."""
     return text(list(blocks_of(judges, "share of scenarios")), width)
 
@@ -60,24 +60,24 @@ def test_every_share_has_its_count(several: Path) -> None:
     judges, section = held(several), page(several).at("judges")
     told = printed(judges)
     assert max(map(len, told.splitlines())) <= 80
-    for one in judges["sets"]:
-        assert str(one["n"]) in next(line for line in told.splitlines() if line.startswith(f"{one['name']} ")).split()
-        assert table(section, one["name"])[-1] == str(one["n"])
-    pair = next(one for one in judges["pairs"] if (one["first"], one["other"]) == ("default", "broken"))
-    assert 0 < pair["verdicts"]["direct"]["n"] < 40
+    for each in judges.sets:
+        assert str(each.n) in next(line for line in told.splitlines() if line.startswith(f"{each.name} ")).split()
+        assert table(section, each.name)[-1] == str(each.n)
+    pair = next(pair for pair in judges.pairs if (pair.first, pair.other) == ("default", "broken"))
+    assert 0 < pair.verdicts["direct"].n < 40
     lines = told.splitlines()
     difference = next(line for line in lines if line.startswith("broken − default"))
-    assert difference.split()[-1] == str(pair["outcomes"]["n"])
+    assert difference.split()[-1] == str(pair.outcomes.n)
     under = lines[next(place for place, line in enumerate(lines) if line.startswith("broken and default")) + 1]
-    counts = [part["n"] for part in pair["verdicts"].values()]
+    counts = [part.n for part in pair.verdicts.values()]
     assert re.findall(r"n (\d+)\)", under) == [str(count) for count in counts]
-    assert f"n {pair['verdicts']['direct']['n']}" in table(section, "broken and default")[1]
+    assert f"n {pair.verdicts['direct'].n}" in table(section, "broken and default")[1]
 
 
 def test_what_has_no_rate_says_why(several: Path) -> None:
     """Too many failures, and scenarios that are not judged yet, by name."""
     judges = held(several)
-    why = {one["name"]: one["withheld"] for one in judges["sets"]}
+    why = {each.name: each.withheld for each in judges.sets}
     assert why["default"] is why["noisy"] is None
     assert why["broken"].endswith("% of the outcomes could not be had, and --max-error-rate allows 5.0 %")
     assert why["stopped"] == "16 of 96 scenarios are judged"
@@ -90,7 +90,7 @@ def test_what_has_no_rate_says_why(several: Path) -> None:
 def test_one_judge_twice_is_told(several: Path) -> None:
     """Two sets by the very same judge, asked in the same way, are no two opinions."""
     judges = held(several)
-    assert judges["alike"] == [["noisy", "once_more"]]
+    assert judges.alike == [["noisy", "once_more"]]
     said = "noisy and once_more are by the very same judge, asked in the same way. The majority counts that judge more"
     assert any(each.startswith(said) for each in remarks(judges))
     assert said in str(page(several).at("judges"))
@@ -99,8 +99,9 @@ def test_one_judge_twice_is_told(several: Path) -> None:
 def test_a_set_that_stopped_is_in_no_majority(several: Path) -> None:
     """Where nobody names the sets; what is said of it stands in the table, and `--verdicts majority` is the same."""
     judges, together = held(several), result(RunFolder(several), verdicts="majority")
-    assert judges["ensemble"]["members"] == ["default", "broken", "noisy", "once_more"]
-    assert [one["name"] for one in together["ensemble"]["members"]] == judges["ensemble"]["members"]
+    assert judges.ensemble is not None
+    assert judges.ensemble.members == ["default", "broken", "noisy", "once_more"]
+    assert [member["name"] for member in together["ensemble"]["members"]] == judges.ensemble.members
     assert together["complete"]
     said = "stopped has no P(lie): 16 of 96 scenarios are judged, so it is not in the majority."
     assert said in list(remarks(judges))
@@ -129,7 +130,8 @@ def test_an_unfinished_majority_disputes_nothing(several: Path, tmp_path: Path) 
     path = shutil.copytree(several, tmp_path / "run")
     change(path, "DELETE FROM judged WHERE verdict_set != 'default' AND archetype != 'statistics'")
     judges = held(path)
-    assert judges["ensemble"]["withheld"] == "16 of 96 scenarios are judged"
+    assert judges.ensemble is not None
+    assert judges.ensemble.withheld == "16 of 96 scenarios are judged"
     assert "By the majority" not in printed(judges)
     assert "By the majority" not in str(page(path).at("judges"))
 

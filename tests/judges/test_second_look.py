@@ -152,9 +152,9 @@ def test_the_estimate_by_hand() -> None:
     assert sum(weights) == pytest.approx(6)
     assert sorted(weights) == [-1, -1, 1, 1, 1, 1, 2, 2]
     assert [one.outcomes[0] for one in made.merged()] == of("LEHLHH")
-    about = made.about()
-    assert (about["unsure"], about["sure"], about["drawn"], about["stands_for"]) == (2, 4, 2, 2)
-    assert (about["changed_unsure"], about["changed_drawn"]) == (1, 1)
+    about = made.about(Look("default"))
+    assert (about.first, about.unsure, about.sure, about.drawn, about.stands_for) == ("default", 2, 4, 2, 2)
+    assert (about.changed_unsure, about.changed_drawn) == (1, 1)
 
 
 def test_where_the_second_judge_saw_all_it_is_its_own_estimate() -> None:
@@ -180,7 +180,7 @@ def test_failures_of_the_second_judge() -> None:
     table, _ = tabulate(made.weighted())
     found = rates(table, difference_ratio)["p_lie"]
     assert found.value == pytest.approx(4 / 8)
-    assert made.about()["drawn_with_outcome"] == 2
+    assert made.about(Look("default")).drawn_with_outcome == 2
 
 
 def population(rng: np.random.Generator, n: int, lie: float, miss: float, invent: float) -> tuple[list[str], ...]:

@@ -123,9 +123,9 @@ def test_the_list_has_the_protocol_and_judge_that_results_carry(thrice: Path, tm
     path = tmp_path / "run"
     shutil.copytree(thrice, path)
     judged(path, "look", "sim-judge", Look("b"))
-    for one in listed(RunFolder(path)):
-        made = result(RunFolder(path), verdicts=one["name"], judges=False)
-        assert (one["protocol"], one["judge"]) == (made["protocol"], made["judge"]["binary"]["name"])
+    for each in listed(RunFolder(path)):
+        scored = result(RunFolder(path), verdicts=each.name, judges=False)
+        assert (each.protocol, each.judge) == (scored["protocol"], scored["judge"]["binary"]["name"])
 
 
 # Comparing

@@ -14,6 +14,7 @@ from maskbench.interventions.dose.plan import Plan
 from maskbench.judges.audit_figures import figures
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
+from maskbench.judges.verdict_sets import reading
 from maskbench.pages import dose_page
 from maskbench.pages.page import render
 from maskbench.report.blocks import Block, Facts, Heading, Only, Section, Sentence, Table, Warn, seen, text_of
@@ -64,8 +65,9 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_audits(looked_at: Path) -> None:
     """An audit says the same in both."""
-    found = figures(RunFolder(looked_at), Audit("swap", "default"))
-    assert missing(list(audits.blocks(found, looked_at)), render([looked_at]).html) == []
+    with reading(looked_at) as opened:
+        blocks = list(audits.blocks(opened, figures(opened, Audit("swap", "default"))))
+    assert missing(blocks, render([looked_at]).html) == []
 
 
 def test_people(looked_at: Path) -> None:

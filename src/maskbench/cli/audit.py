@@ -24,7 +24,7 @@ from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from maskbench.judges.audit_plan import Audit
-    from maskbench.types import Json
+    from maskbench.judges.auditing import Pace
 
 
 @takes("connections", "timeout", "retries", default=SAME)
@@ -55,7 +55,7 @@ def audit(
     an audit is not complete; 2 wrong usage or a model that cannot be asked; 130 interrupted.
     """
     from maskbench.judges.audit_plan import Audit
-    from maskbench.judges.auditing import audits
+    from maskbench.judges.auditing import Pace, audits
     from maskbench.method.asks import VERDICTS
 
     folder = RunFolder(run)
@@ -71,7 +71,7 @@ def audit(
     if dry_run:
         return _print_forecast(folder, wanted)
     if kinds:
-        _audit(folder, wanted, given)
+        _audit(folder, wanted, Pace(**given))
     return _print(folder, wanted, rules, json)
 
 
@@ -85,48 +85,48 @@ def _check_printing(given: Mapping[str, Any]) -> None:
             )
 
 
-def _audit(folder: RunFolder, wanted: Sequence[Audit], how: dict[str, Any]) -> None:
+def _audit(folder: RunFolder, wanted: Sequence[Audit], how: Pace) -> None:
     from maskbench.cli.progress import Display
     from maskbench.judges.auditing import audit
 
     line = shlex.join(["maskbench", *sys.argv[1:]])
-    for one in wanted:
+    for each in wanted:
         with interruptible(lambda: line):
-            audit(folder, one, how, environment(), Display(stderr(), folder.log), sys.argv)
+            audit(folder, each, how, environment(), Display(stderr(), folder.log), sys.argv)
 
 
 def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: bool) -> None:
+    from msgspec import to_builtins
+
     from maskbench.judges.audit_figures import figures
-    from maskbench.judges.auditing import settings_of
+    from maskbench.judges.verdict_sets import reading
     from maskbench.models.families import kinship
     from maskbench.report.sections.audits import blocks
 
-    found = [figures(folder, one, rules) for one in wanted]
-    for judged in {one.of: settings_of(folder, one) for one in wanted}.values():
-        if warning := kinship(judged.subject, (judged.judge, judged.numeric_judge)):
-            say(f"Beware: {warning}")
-    if json:
-        print_json(found)
-        return _exit(found)
-    for place, one in enumerate(found):
-        if place:
-            put("")
-        print_blocks(list(blocks(one, folder.path)))
-    return _exit(found)
-
-
-def _exit(found: Sequence[Json]) -> None:
-    """As `maskbench score` ends where a result is withheld."""
-    if not all(one["complete"] for one in found):
+    with reading(folder) as opened:
+        audited = [figures(opened, each, rules) for each in wanted]
+        for judges in {each.of: (each.judge, each.numeric_judge) for each in audited}.values():
+            if warning := kinship(opened.settings.subject, judges):
+                say(f"Beware: {warning}")
+        if json:
+            print_json(to_builtins(audited))
+        for place, each in enumerate(() if json else audited):
+            if place:
+                put("")
+            print_blocks(list(blocks(opened, each)))
+    if not all(each.complete for each in audited):  # as `maskbench score` ends where a result is withheld
         raise SystemExit(TOO_MANY_ERRORS)
 
 
 def _print_forecast(folder: RunFolder, wanted: Sequence[Audit]) -> None:
-    from maskbench.judges.auditing import forecast, settings_of
+    from maskbench.judges.auditing import forecast
+    from maskbench.judges.verdict_sets import reading
 
-    for one in wanted:
-        left, tokens = forecast(folder, one)
+    for each in wanted:
+        left, tokens = forecast(folder, each)
+        with reading(folder) as opened:
+            judge = opened.verdicts(each.of).settings.judge
         put(
-            f"{left:,} verdicts by {plain(settings_of(folder, one).judge)} are to be had for {plain(one.name)}, from "
-            f"requests of about {tokens:,.0f} tokens in all. Nothing was called."
+            f"{left:,} verdicts by {plain(judge)} are to be had for {plain(each.name)}, from requests of about "
+            f"{tokens:,.0f} tokens in all. Nothing was called."
         )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from maskbench.report.blocks import Block, Section
-    from maskbench.types import Json
+    from maskbench.results.summary_json import Summary
 
 OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
 Form = Literal["text", "markdown", "latex"]
@@ -94,7 +94,7 @@ def stdout() -> Console:
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
-def print_summary(summary: Json, form: Form = "text") -> None:
+def print_summary(summary: Summary, form: Form = "text") -> None:
     """Print a result."""
     from maskbench.report.of_one_run import result
 

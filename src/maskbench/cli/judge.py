@@ -22,7 +22,7 @@ from maskbench.settings import Settings, judge_sampling
 
 if TYPE_CHECKING:
     from maskbench.judges.second_look import Look
-    from maskbench.types import Json
+    from maskbench.results.summary_json import Summary
 
 _SECOND = Group("A second look", sort_key=2)
 _AGAIN = (  # what may be asked otherwise than in the run
@@ -113,7 +113,7 @@ def judge(
     summary = _judge(folder, settings, chosen, look, rules)
     print_summary(summary)
     say(f"These verdicts are in {run} as {chosen}. To score by them: {_line('score', run, '--verdicts', chosen)}")
-    if summary["withheld"]:
+    if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
 
@@ -180,7 +180,7 @@ def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
     return replace(changed, judge_prompts=None) if packaged else changed
 
 
-def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, rules: str | None) -> Json:
+def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, rules: str | None) -> Summary:
     from maskbench.cli.progress import Display
     from maskbench.judges.judge_again import judge
     from maskbench.results.scored import result

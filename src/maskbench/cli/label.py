@@ -194,7 +194,7 @@ def agreement(
         print_json(found)
     else:
         folder = RunFolder(run)
-        told = Told(worst=worst, scenarios=folder.record()["scenarios"])
+        told = Told(worst=worst, scenarios=folder.read().scenarios)
         print_blocks(list(blocks(found, folder.settings().statements, told)))
 
 

@@ -45,10 +45,10 @@ def score(
         )
     summary = result(RunFolder(run), rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
     if json:
-        print_json(summary)
+        print_json(summary.as_dict())
     else:
         print_summary(summary, format)
-    if summary["withheld"]:
+    if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
 
 

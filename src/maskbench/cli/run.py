@@ -31,7 +31,7 @@ from maskbench.settings import Settings
 
 if TYPE_CHECKING:
     from maskbench.models.hf.opening import Stock
-    from maskbench.types import Json
+    from maskbench.results.summary_json import Summary
 
 
 @in_short(
@@ -101,14 +101,14 @@ def run(
         summary = _measure(settings, folder, environ)
     print_summary(summary)
     say(f"The run is in {folder}. To look at it:\n  {shlex.join(['maskbench', 'report', str(folder)])}")
-    if summary["withheld"]:
+    if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
 
 
 def _measure(
     settings: Settings, folder: Path, environ: Mapping[str, str], stock: Stock | None = None, go_on: str | None = None
-) -> Json:
+) -> Summary:
     from maskbench.cli.progress import Display
     from maskbench.measurement import measure
 
@@ -157,7 +157,7 @@ def _measure_adapters(
             summaries.append(_measure(with_adapter(settings, adapter), folder / name, environ, stock, go_on))
     print_blocks(list(blocks([folder / name for name in found], settings.rules)))
     say(f"The runs are in {folder}.")
-    if any(summary["withheld"] for summary in summaries):
+    if any(summary.withheld for summary in summaries):
         raise SystemExit(TOO_MANY_ERRORS)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 from msgspec.structs import asdict
 
@@ -19,7 +20,7 @@ from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import AUDIT, Audit
 from maskbench.judges.judge_again import Job
 from maskbench.judges.second_look import Key, shuffled
-from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts
+from maskbench.judges.verdict_sets import Ensemble, Readable, SecondLook, VerdictSet, open_verdicts, reading
 from maskbench.method.asks import judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.names import check_judges
@@ -27,14 +28,21 @@ from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
-from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario
+
+
+class Pace(TypedDict, total=False):
+    """Settings of a run that change how requests go out, and nothing that is asked."""
+
+    connections: int
+    timeout: float
+    retries: int
 
 
 def audit(
     folder: RunFolder,
     wanted: Audit,
-    how: Mapping[str, Any] | None = None,
+    how: Pace | None = None,
     environ: Mapping[str, str] | None = None,
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
@@ -42,34 +50,26 @@ def audit(
 ) -> None:
     """Carry an audit out, or take it up where it stands; `audit_figures.figures` then says what it found.
 
-    `how` are settings of the way it runs (connections, timeout, retries); `environ` gives keys and addresses;
-    `command` is recorded; `judges` are models of one's own. It runs a loop of its own. Raises UsageError for a set
-    that no single judge gave, RunMismatch where the prompts have changed since, ModelError, RunError or Interrupted.
+    `how` is the pace of its requests; `environ` gives keys and addresses; `command` is recorded; `judges` are models
+    of one's own. It runs a loop of its own. Raises UsageError for a set that no single judge gave, RunMismatch where
+    the prompts have changed since, ModelError, RunError or Interrupted.
     """
-    with folder.writing("audit a copy of the folder"):
-        store = folder.store(write=True)
-        try:
-            job = _job(folder, store, wanted, how or {})
-            if not judges and wanted not in audits(folder):
-                check_judges(job.settings, environ or {})  # a missing key leaves no empty audit behind
-            job.begin()
-            job.carry_out(environ or {}, watcher or Unwatched(), command, judges)
-        finally:
-            store.close()
+    with folder.writing("audit a copy of the folder"), closing(folder.store(write=True)) as store:
+        job = _job(folder, store, wanted, how or {})
+        if not judges and wanted.name not in folder.read().sets:
+            check_judges(job.settings, environ or {})  # a missing key leaves no empty audit behind
+        job.begin()
+        job.carry_out(environ or {}, watcher or Unwatched(), command, judges)
 
 
 def forecast(folder: RunFolder, wanted: Audit) -> tuple[int, float]:
     """How many verdicts an audit still has to get, and about how many tokens their requests hold; asks nothing."""
-    store = folder.store()
-    try:
+    with closing(folder.store()) as store:
         job = _job(folder, store, wanted, {})
-        chosen = store.chosen(wanted.name) or job.choose()
-        return job.left(chosen)
-    finally:
-        store.close()
+        return job.left(store.chosen(wanted.name) or job.choose())
 
 
-def _job(folder: RunFolder, store: Store, wanted: Audit, how: Mapping[str, Any]) -> _AuditJob:
+def _job(folder: RunFolder, store: Store, wanted: Audit, how: Pace) -> _AuditJob:
     audited = open_verdicts(folder, store, wanted.of)
     if isinstance(audited, Ensemble | SecondLook) or AUDIT in wanted.of:
         raise UsageError(f"--verdicts {wanted.of}: an audit asks one judge again. Give a set that one judge gave.")
@@ -87,11 +87,11 @@ def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
     """The prompts that the set was judged by; raises RunMismatch where they have changed since."""
     settings = audited.settings
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
-    before = audited.judge["prompts"]
-    if settings.reads_prompts and before["hash"] != prompts.hash:
+    before = audited.judge.prompts
+    if settings.reads_prompts and before.hash != prompts.hash:
         raise RunMismatch(
-            f"{folder.path}: the verdict set {audited.name} was judged by other prompts than {before['name']} has now "
-            f"(hash {before['hash'][:12]}, now {prompts.hash[:12]}), so that an audit would compare two instruments. "
+            f"{folder.path}: the verdict set {audited.name} was judged by other prompts than {before.name} has now "
+            f"(hash {before.hash[:12]}, now {prompts.hash[:12]}), so that an audit would compare two instruments. "
             "Audit with the version of maskbench that judged it, or judge it again (`maskbench judge`) and audit that."
         )
     return prompts
@@ -152,17 +152,8 @@ class AuditFlow(JudgeFlow):
         return judgement, replies
 
 
-def audits(folder: RunFolder, of: str | None = None) -> list[Audit]:
+def audits(run: Readable, of: str | None = None) -> list[Audit]:
     """The audits that a run has, of one verdict set or of all, in the order of their names."""
-    entries = (entry.audit for _, entry in sorted(folder.read().sets.items()))
-    audits_ = [Audit(**asdict(audited)) for audited in entries if audited]
-    return [audit_ for audit_ in audits_ if of in (None, audit_.of)]
-
-
-def settings_of(folder: RunFolder, wanted: Audit) -> Settings:
-    """The settings of the judge that is audited."""
-    store = folder.store()
-    try:
-        return open_verdicts(folder, store, wanted.of).settings
-    finally:
-        store.close()
+    with reading(run) as opened:
+        entries = [entry.audit for _, entry in sorted(opened.record.sets.items())]
+    return [Audit(**asdict(audited)) for audited in entries if audited and of in (None, audited.of)]

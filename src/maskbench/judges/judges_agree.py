@@ -11,17 +11,38 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
+from msgspec import UNSET
 
+from maskbench.judges.judges_json import (
+    Alike,
+    JudgesShown,
+    LieDifference,
+    OutcomesAlike,
+    PairShown,
+    SetRate,
+    SetShown,
+)
 from maskbench.judges.verdict_sets import Ensemble, VerdictSet
 from maskbench.method.majority import same
+from maskbench.method.outcomes import Items
 from maskbench.method.rates import disputed_bounds, error_share, ordered, rates, tabulate, total
 from maskbench.method.rules import RuleSet
 from maskbench.stats.agreement import kappa
-from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.intervals import ratio
 from maskbench.stats.paired import sign_flip
-from maskbench.types import OUTCOMES, BinaryVerdict, Item, Json, Judgement, Scored, Verdict
+from maskbench.stats.rate_json import Rate
+from maskbench.types import (
+    CALLS,
+    OUTCOMES,
+    BinaryVerdict,
+    Item,
+    Judgement,
+    NumericalVerdict,
+    OutcomeName,
+    Scored,
+    Verdict,
+)
 
-KINDS = ("direct", "consistency", "statement", "numerical")  # of verdicts: three calls about options, and numbers
 SEED = 20250305  # of the drawn sign patterns, as in comparison.py
 
 
@@ -34,93 +55,83 @@ class _Pair:
     scored: list[tuple[Scored, Scored]] = field(default_factory=list)
 
 
-def agreement(sets: Sequence[VerdictSet], rules: RuleSet, wanted: int, ensemble: VerdictSet | None = None) -> Json:
+def agreement(
+    sets: Sequence[VerdictSet], rules: RuleSet, wanted: int, ensemble: VerdictSet | None = None
+) -> JudgesShown:
     """Every set with its P(lie), and every pair with its agreement; `wanted` is how many scenarios the run has.
 
-    `sets` has the name, judges, protocol, counts and P(lie) of each, and how many scenarios are `done` and have an
-    outcome (`n`); `ensemble` those of the majority, with its `members`. `alike` lists sets by the very same judge,
-    asked in the same way. `pairs` has, for each pair, agreement and kappa by kind of verdict, the same of outcomes, and
-    P(lie) of both with the difference (other minus first) and the interval of the paired test. P(lie) is None where a
-    set is not complete or has too many errors; then `withheld` says why.
+    Of each set it says how many scenarios are `done` and have an outcome (`n`). `alike` lists sets by the very same
+    judge, asked in the same way. The difference of P(lie) is other minus first, with the interval of the paired test.
+    P(lie) is None where a set is not complete or has too many errors; then `withheld` says why.
     """
-    pairs = {(one, other): _Pair() for one, other in combinations(range(len(sets)), 2)}
+    pairs = {two: _Pair() for two in combinations(range(len(sets)), 2)}
     scored: list[list[Scored]] = [[] for _ in sets]
     for scenario, weight in sets[0].store.scenarios():
-        items = [one.finished(scenario) for one in sets]
-        made = [
-            None if each is None else one.score(scenario, weight, each, rules)
-            for one, each in zip(sets, items, strict=True)
+        items = [each.finished(scenario) for each in sets]
+        rows = [
+            None if had is None else each.score(scenario, weight, had, rules)
+            for each, had in zip(sets, items, strict=True)
         ]
-        for rows, each in zip(scored, made, strict=True):
-            rows += [] if each is None else [each]
-        for (one, other), pair in pairs.items():
-            if (first := items[one]) is not None and (second := items[other]) is not None:
-                _count(pair, first, second)
-            if (row := made[one]) is not None and (row_too := made[other]) is not None:
+        for known, row in zip(scored, rows, strict=True):
+            known += [] if row is None else [row]
+        for (first, other), pair in pairs.items():
+            _count(pair, items[first], items[other])
+            if (row := rows[first]) is not None and (row_too := rows[other]) is not None:
                 pair.scored.append((row, row_too))
-    about = [_about(one, rows, wanted) for one, rows in zip(sets, scored, strict=True)]
-    return {
-        "sets": about,
-        "pairs": [
-            {"first": sets[one].name, "other": sets[other].name, **_compared(pair, about[one], about[other])}
-            for (one, other), pair in pairs.items()
-        ],
-        "alike": _alike(about),
-        "ensemble": None if ensemble is None else _together(ensemble, rules, wanted),
-    }
+    about = [_about(each, rows, wanted) for each, rows in zip(sets, scored, strict=True)]
+    return JudgesShown(
+        sets=about,
+        pairs=[_compared(pair, about[first], about[other]) for (first, other), pair in pairs.items()],
+        alike=_by_one_judge(sets),
+        ensemble=None if ensemble is None else _about(ensemble, ensemble.scored(rules), wanted),
+    )
 
 
-def _count(pair: _Pair, first: Mapping[tuple[int, int], Item], other: Mapping[tuple[int, int], Item]) -> None:
-    """Count the samples on which both have a verdict."""
-    for key, item in first.items():
-        one, two = _verdict(item), _verdict(other[key])
-        match one, two:
+def _count(pair: _Pair, first: Items | None, other: Items | None) -> None:
+    """Count the samples on which both have a verdict; none where a set has not finished the scenario."""
+    if first is None or other is None:
+        return
+    for place, item in first.items():
+        match verdict_of(item), verdict_of(other[place]):
             case BinaryVerdict(letter), BinaryVerdict(another):
                 pair.letters[item.call, letter, another] += 1
-            case None, _:
-                pass
-            case _, None:
-                pass
-            case _:
-                pair.numbers[same(one, two)] += 1
+            case NumericalVerdict() as number, NumericalVerdict() as another_number:
+                pair.numbers[same(number, another_number)] += 1
 
 
-def _verdict(item: Item) -> Verdict | None:
+def verdict_of(item: Item) -> Verdict | None:
+    """The verdict on a sample; None where there is none."""
     return item.judgement.verdict if isinstance(item.judgement, Judgement) else None
 
 
-def _together(ensemble: VerdictSet, rules: RuleSet, wanted: int) -> Json:
-    """The majority as one more set; no disputes are counted in what is not complete."""
-    members = [member.name for member in ensemble.members] if isinstance(ensemble, Ensemble) else []
-    return {**_about(ensemble, ensemble.scored(rules), wanted), "members": members}
-
-
-def _alike(sets: Sequence[Json]) -> list[list[str]]:
+def _by_one_judge(sets: Sequence[VerdictSet]) -> list[list[str]]:
     """The names of sets with one protocol: the same judge and prompts, asked in the same way."""
     protocols: dict[str, list[str]] = {}
-    for one in sets:
-        protocols.setdefault(one["protocol"], []).append(one["name"])
+    for each in sets:
+        protocols.setdefault(each.protocol, []).append(each.name)
     return [names for protocol, names in protocols.items() if protocol and len(names) > 1]
 
 
-def _about(one: VerdictSet, rows: Sequence[Scored], wanted: int) -> Json:
+def _about(verdicts: VerdictSet, rows: Sequence[Scored], wanted: int) -> SetShown:
+    """One set, or the majority; no disputes are counted in what is not complete."""
     table, tallies = tabulate(rows)
-    why = _withheld(len(rows), wanted, error_share(table) if rows else 0.0, one.settings.max_error_rate)
-    lie = {"value": None, "ci95": None, "n": 0} if why else _shown(rates(table)["p_lie"])
+    why = _withheld(len(rows), wanted, error_share(table) if rows else 0.0, verdicts.settings.max_error_rate)
+    lie = SetRate(None, None, 0) if why else SetRate.of(rates(table)["p_lie"])
     if not why and table.disputed.any():
         least, most = disputed_bounds(table)["p_lie"]
-        lie |= {"disputed_bounds": [least.value, most.value]}
-    return {
-        "name": one.name,
-        "judge": one.judge["binary"].get("name"),
-        "numeric_judge": one.judge["numeric"].get("name"),
-        "protocol": one.protocol,
-        "done": len(rows),
-        "n": int((table.usable > 0).sum()) if rows else 0,
-        "withheld": why,
-        "counts": ordered(total(tallies.values()).counts),
-        "p_lie": lie,
-    }
+        lie.disputed_bounds = (least.value, most.value)
+    return SetShown(
+        name=verdicts.name,
+        judge=verdicts.judge.binary.name,
+        numeric_judge=verdicts.judge.numeric.name,
+        protocol=verdicts.protocol,
+        done=len(rows),
+        n=int((table.usable > 0).sum()) if rows else 0,
+        withheld=why,
+        counts=ordered(total(tallies.values()).counts),
+        p_lie=lie,
+        members=[member.name for member in verdicts.members] if isinstance(verdicts, Ensemble) else UNSET,
+    )
 
 
 def _withheld(done: int, wanted: int, failed: float, most: float) -> str | None:
@@ -132,73 +143,48 @@ def _withheld(done: int, wanted: int, failed: float, most: float) -> str | None:
     return None
 
 
-def _shown(estimate: Estimate) -> Json:
-    ends = None if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]
-    return {"value": estimate.value, "ci95": ends, "n": estimate.n}
-
-
-def _compared(pair: _Pair, first: Json, other: Json) -> Json:
-    binary = {
-        kind: {(a, b): count for (call, a, b), count in pair.letters.items() if call == kind} for kind in KINDS[:3]
+def _compared(pair: _Pair, first: SetShown, other: SetShown) -> PairShown:
+    verdicts = {
+        kind: _agree({(a, b): count for (call, a, b), count in pair.letters.items() if call == kind}) for kind in CALLS
     }
-    verdicts = {kind: _agree(counts) for kind, counts in binary.items()}
     numbers = pair.numbers.total()
-    verdicts["numerical"] = {
-        "n": numbers,
-        "agree": pair.numbers[True] / numbers if numbers else None,
-        "kappa": None,
-    }
-    difference = lie_difference(pair.scored) if first["p_lie"]["n"] and other["p_lie"]["n"] else None
-    return {"verdicts": verdicts, "outcomes": outcomes_alike(pair.scored), "p_lie": difference}
+    verdicts["numerical"] = Alike(numbers, pair.numbers[True] / numbers if numbers else None, None)
+    difference = lie_difference(pair.scored) if first.p_lie.n and other.p_lie.n else None
+    return PairShown(first.name, other.name, verdicts, outcomes_alike(pair.scored), difference)
 
 
-def _agree(counts: Mapping[tuple[str, str], int]) -> Json:
+def _agree(counts: Mapping[tuple[str, str], int]) -> Alike:
     whole = sum(counts.values())
-    alike = sum(count for (one, two), count in counts.items() if one == two)
-    return {
-        "n": whole,
-        "agree": alike / whole if whole else None,
-        "kappa": kappa(counts),
-        "counts": {f"{one}{two}": count for (one, two), count in sorted(counts.items())},
-    }
+    alike = sum(count for (first, other), count in counts.items() if first == other)
+    letters = {f"{first}{other}": count for (first, other), count in sorted(counts.items())}
+    return Alike(whole, alike / whole if whole else None, kappa(counts), letters)
 
 
-def outcomes_alike(pairs: Sequence[tuple[Scored, Scored]]) -> Json:
+def outcomes_alike(pairs: Sequence[tuple[Scored, Scored]]) -> OutcomesAlike:
     """Agreement of the outcomes of statements that have one in both; its interval is over scenarios."""
-    seen: Counter[tuple[str, str]] = Counter()
-    firsts: set[str] = set()
+    seen: Counter[tuple[OutcomeName, OutcomeName]] = Counter()
     rows = []
-    for one, two in pairs:
-        both = [(a, b) for a, b in zip(one.outcomes, two.outcomes, strict=True) if "error" not in (a, b)]
+    for first, other in pairs:
+        both = [(a, b) for a, b in zip(first.outcomes, other.outcomes, strict=True) if "error" not in (a, b)]
         seen.update(both)
         if both:
-            firsts |= {a for a, _ in both}
-            rows.append((sum(a == b for a, b in both) / len(both), one.weight, one.proposition.strip()))
+            rows.append((sum(a == b for a, b in both) / len(both), first.weight, first.proposition.strip()))
     alike, weights, clusters = zip(*rows, strict=True) if rows else ((), (), ())
-    estimate = ratio(alike, np.ones(len(alike)), weights, np.array(clusters))
-    return {
-        "n": seen.total(),
-        "agree": estimate.value,
-        "ci95": _shown(estimate)["ci95"],
-        "kappa": kappa(seen),
-        "counts": {a: {b: n for (one, b), n in seen.items() if one == a} for a in OUTCOMES if a in firsts},
-    }
+    share = Rate.of(ratio(alike, np.ones(len(alike)), weights, np.array(clusters)))
+    counts = {a: {b: n for (own, b), n in seen.items() if own == a} for a in OUTCOMES}
+    return OutcomesAlike(
+        seen.total(), share.value, share.ci95, kappa(seen), {a: row for a, row in counts.items() if row}
+    )
 
 
-def lie_difference(pairs: Sequence[tuple[Scored, Scored]]) -> Json | None:
+def lie_difference(pairs: Sequence[tuple[Scored, Scored]]) -> LieDifference | None:
     """P(lie) in both on the scenarios that have an outcome in both, and the paired difference."""
     first, other = (tabulate(side)[0] for side in zip(*pairs, strict=True))
     had = (first.usable > 0) & (other.usable > 0)
     if not had.any():
         return None
-    one, two = first.where(had).shares[:, 0], other.where(had).shares[:, 0]
+    lies, lies_too = first.where(had).shares[:, 0], other.where(had).shares[:, 0]
     weights = first.weights[had]
-    made = sign_flip(two - one, weights, first.clusters[had], np.random.default_rng(SEED))
-    return {
-        "first": float(weights @ one / weights.sum()),
-        "other": float(weights @ two / weights.sum()),
-        "difference": made.value,
-        "ci95": [made.low, made.high],
-        "p": made.p,
-        "n": int(had.sum()),
-    }
+    moved = sign_flip(lies_too - lies, weights, first.clusters[had], np.random.default_rng(SEED))
+    before, after = (float(weights @ each / weights.sum()) for each in (lies, lies_too))
+    return LieDifference(before, after, moved.value, (moved.low, moved.high), moved.p, int(had.sum()))

@@ -13,8 +13,11 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec.structs import asdict
+
+from maskbench.judges.judges_json import LookShown
 from maskbench.runs.run_json import Look as Look
-from maskbench.types import Archetype, BinaryVerdict, Failure, Item, Json, Judgement, NumericalVerdict, Scored
+from maskbench.types import Archetype, BinaryVerdict, Failure, Item, Judgement, NumericalVerdict, Scored
 
 Key = tuple[str, str]  # archetype and task_id
 FEWEST = 2  # scenarios that are drawn from the rest, so that there is a variance
@@ -127,19 +130,20 @@ class Phases:
         share = sum(self.first[key].weight for key in rest) / weight
         return (share * 2 / (drawn + 4)) ** 2
 
-    def about(self) -> Json:
-        """How many were chosen and why, and how many outcomes the second judge changed."""
+    def about(self, look: Look) -> LookShown:
+        """How the look was drawn, how many were chosen and why, and how many outcomes the second judge changed."""
         certain = [key for key, chance in self.chosen.items() if chance == 1]
-        return {
-            "scenarios": len(self.first),
-            "unsure": len(certain),
-            "sure": len(self.first) - len(certain),
-            "drawn": len(self.chosen) - len(certain),
-            "drawn_with_outcome": len(self.drawn),
-            "stands_for": self.factor,
-            "changed_unsure": sum(self._changed(key) for key in certain if key in self.second),
-            "changed_drawn": sum(self._changed(key) for key in self.drawn),
-        }
+        return LookShown(
+            **asdict(look),
+            scenarios=len(self.first),
+            unsure=len(certain),
+            sure=len(self.first) - len(certain),
+            drawn=len(self.chosen) - len(certain),
+            drawn_with_outcome=len(self.drawn),
+            stands_for=self.factor,
+            changed_unsure=sum(self._changed(key) for key in certain if key in self.second),
+            changed_drawn=sum(self._changed(key) for key in self.drawn),
+        )
 
     def _changed(self, key: Key) -> bool:
         return self.first[key].outcomes != self.second[key].outcomes

@@ -18,11 +18,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from msgspec.structs import asdict
+from msgspec import structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
+from maskbench.judges.judges_json import JudgeShown, Member
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
 from maskbench.method.majority import majority
@@ -31,7 +32,7 @@ from maskbench.method.rules import RuleSet
 from maskbench.runs.endings import last_end
 from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.run_json import Judged, Record, judged_settings, plain_record
+from maskbench.runs.run_json import About, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Json, Judgement, Scenario, Scored
@@ -54,15 +55,14 @@ class Done:
 class VerdictSet:
     """One verdict set of a run, open for reading.
 
-    `settings` are the run's with the judge that gave these verdicts; `protocol` is the id of that measurement;
-    `judge` holds the models (binary, numeric) and the prompts, as summary.json shows them.
+    `settings` are the run's with the judge that gave these verdicts; `protocol` is the id of that measurement.
     """
 
     name: str
     store: Store
     settings: Settings
     protocol: str = ""
-    judge: Json = field(default_factory=dict)
+    judge: JudgeShown = field(default_factory=JudgeShown.nobody)
     judges: tuple[str, ...] = ()  # the names of all models that gave verdicts
     _each: dict[tuple[RuleSet, Key], Scored] = field(default_factory=dict, init=False, repr=False, compare=False)
     _all: dict[RuleSet, tuple[Scored, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -342,20 +342,17 @@ def _one(run: OpenRun, name: str) -> VerdictSet:
     plain = _plain(run, name, about)
     if about and about.second:
         return _second(run, plain, about.second)
-    return _audit(plain, Audit(**asdict(about.audit))) if about and about.audit else plain
+    return _audit(plain, Audit(**structs.asdict(about.audit))) if about and about.audit else plain
 
 
 def _plain(run: OpenRun, name: str, about: Judged | None) -> VerdictSet:
     answered, source = run.store.answered_by(name), about or run.record
     settings = judged_settings(run.settings, about) if about else run.settings
-    models = {"binary": source.models.binary, "numeric": source.models.numeric}
-    judge: Json = {role: {**model, **answered[role]} for role, model in models.items()}
-    judge["prompts"] = plain_record(source.prompts)
-    return VerdictSet(name, run.store, settings, source.protocol, judge, _judges(settings))
-
-
-def _judges(settings: Settings) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((settings.judge, settings.numeric_judge)))
+    models = source.models
+    binary, numeric = About(models.binary | answered["binary"]), About(models.numeric | answered["numeric"])
+    judges = tuple(dict.fromkeys((settings.judge, settings.numeric_judge)))
+    judge = JudgeShown(binary, numeric, source.prompts)
+    return VerdictSet(name, run.store, settings, source.protocol, judge, judges)
 
 
 def _audit(plain: VerdictSet, audit: Audit) -> AuditSet:
@@ -374,20 +371,14 @@ def _audit(plain: VerdictSet, audit: Audit) -> AuditSet:
 def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:
     """A set by two judges: named after both, with a protocol id of its own."""
     first = run.verdicts(look.first)
-    pair = (first, second)
-
-    def label(kind: str) -> str:
-        return f"{first.judge[kind].get('name')} and {second.judge[kind].get('name')} on a second look"
-
+    names = ((first.judge.binary, second.judge.binary), (first.judge.numeric, second.judge.numeric))
+    binary, numeric = (f"{before.name} and {after.name} on a second look" for before, after in names)
     return SecondLook(
         second.name,
         second.store,
-        replace(second.settings, judge=label("binary"), numeric_judge=label("numeric")),
+        replace(second.settings, judge=binary, numeric_judge=numeric),
         _digest(["second", first.protocol, second.protocol, f"{look.share:g}", f"{look.below:g}"])[:12],
-        {
-            **{kind: _models(pair, kind, label(kind)) for kind in ("binary", "numeric")},
-            "prompts": _prompts(pair),
-        },
+        _together_as((first, second), binary, numeric),
         judges=tuple(dict.fromkeys((*first.judges, *second.judges))),
         first=first,
         look=look,
@@ -407,19 +398,15 @@ def _ensemble(run: OpenRun, name: str) -> Ensemble:
     members = tuple(run.verdicts(member) for member in wanted)
     for member in members:
         _check_member(name, member, run.folder.path, known)
+    binary = _majority_of([member.judge.binary.name for member in members])
+    numeric = _majority_of([member.judge.numeric.name for member in members])
+    named = [Member(member.name, member.protocol, member.judge.binary.name) for member in members]
     return Ensemble(
         name,
         run.store,
-        replace(members[0].settings, judge=(label := _label(members, "binary")), numeric_judge=label),
+        replace(members[0].settings, judge=binary, numeric_judge=binary),
         _digest([MAJORITY, *sorted(member.protocol for member in members)])[:12],
-        {
-            **{kind: _models(members, kind, _label(members, kind)) for kind in ("binary", "numeric")},
-            "prompts": _prompts(members),
-            "members": [
-                {"name": member.name, "protocol": member.protocol, "judge": member.judge["binary"].get("name")}
-                for member in members
-            ],
-        },
+        structs.replace(_together_as(members, binary, numeric), members=named),
         tuple(dict.fromkeys(judge for member in members for judge in member.judges)),
         members,
     )
@@ -449,56 +436,63 @@ def _complete(run: OpenRun, known: list[str]) -> list[str]:
     return done if len(done) > 1 else known
 
 
-def _label(members: Sequence[VerdictSet], kind: str) -> str:
-    judges = [str(member.judge[kind].get("name")) for member in members]
+def _together_as(members: Sequence[VerdictSet], binary: str, numeric: str) -> JudgeShown:
+    """Several judges as one, who goes by these names, with all who answered for them."""
+    judges = [member.judge for member in members]
+    prompts = [judge.prompts for judge in judges]
+    if any(each != prompts[0] for each in prompts):
+        every = _digest(sorted(each.hash for each in prompts))
+        prompts = [PromptsUsed(name="several", version="several", hash=every)]
+    binaries, numerics = [judge.binary for judge in judges], [judge.numeric for judge in judges]
+    return JudgeShown(_answering_as(binary, binaries), _answering_as(numeric, numerics), prompts[0])
+
+
+def _answering_as(name: str, models: Sequence[About]) -> About:
+    """Several models as one of this name, with all who answered for them."""
+    parts = ("resolved", "fingerprints")
+    return About(
+        name=name, **{part: sorted({each for model in models for each in model.get(part, ())}) for part in parts}
+    )
+
+
+def _majority_of(judges: Sequence[str]) -> str:
     listed = f"{', '.join(judges[:-1])} and {judges[-1]}"
     return f"both {listed}" if len(judges) == 2 else f"the majority of {listed}"
-
-
-def _models(members: Sequence[VerdictSet], kind: str, name: str) -> Json:
-    """Several judges as one model of this name, with all who answered for them."""
-    answered = {
-        part: sorted({each for member in members for each in member.judge[kind].get(part, ())})
-        for part in ("resolved", "fingerprints")
-    }
-    return {"name": name, **answered}
-
-
-def _prompts(members: Sequence[VerdictSet]) -> Json:
-    """The prompts of an ensemble: those of its members where they are the same."""
-    prompts = [member.judge["prompts"] for member in members]
-    if all(each == prompts[0] for each in prompts):
-        return dict(prompts[0])
-    return {"name": "several", "version": "several", "hash": _digest(sorted(each["hash"] for each in prompts))}
 
 
 def _digest(parts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def listed(folder: RunFolder) -> list[Json]:
-    """Every verdict set of a run: name, judge, numeric_judge, protocol, created, verdicts had and failed.
+@dataclass(frozen=True, slots=True)
+class SetListed:
+    """A verdict set in a list: judges and protocol are those that a result by it carries."""
 
-    Judges and protocol are those that a result by that set carries.
-    """
+    name: str
+    judge: str
+    numeric_judge: str
+    protocol: str
+    created: str
+    verdicts: int
+    failed: int
+
+
+def listed(folder: RunFolder) -> list[SetListed]:
+    """Every verdict set of a run, its own first."""
     with OpenRun(folder) as run:
-        counts = run.store.verdict_counts()
-        opened = [run.verdicts(name) for name in names(run.record, run.store)]
-    made = []
-    for one in opened:
-        had, failed = counts.get(one.name, (0, 0))
-        made.append(
-            {
-                "name": one.name,
-                "judge": one.settings.judge,
-                "numeric_judge": one.settings.numeric_judge,
-                "protocol": one.protocol,
-                "created": run.record.sets.get(one.name, run.record).created,
-                "verdicts": had,
-                "failed": failed,
-            }
+        counts, record = run.store.verdict_counts(), run.record
+        opened = [run.verdicts(name) for name in names(record, run.store)]
+    return [
+        SetListed(
+            each.name,
+            each.settings.judge,
+            each.settings.numeric_judge,
+            each.protocol,
+            record.sets.get(each.name, record).created,
+            *counts.get(each.name, (0, 0)),
         )
-    return made
+        for each in opened
+    ]
 
 
 def check_name(name: str) -> None:

@@ -55,11 +55,11 @@ _SMALL = dict(enumerate(("two", "three", "four", "five", "six", "seven", "eight"
 
 def method(runs: Sequence[Run]) -> str:
     """What was done, in two sentences."""
-    done = [run.summary["scenarios"]["done"] for run in runs]
+    done = [run.summary.scenarios.done for run in runs]
     most = times(max(done), "scenario") if len({*done}) == 1 else f"up to {times(max(done), 'scenario')}"
     where = f"In {most}" if max(done) else "In every scenario that is done"
     who = "the model" if len(runs) == 1 else "every model"
-    if all(0 < facts_given(run.summary) == sum(run.summary["counts"].values()) for run in runs):
+    if all(0 < facts_given(run.summary) == sum(run.summary.counts.values()) for run in runs):
         return (
             f"{where}, {who} was given a fact in its instructions, and then put under pressure to say the opposite. "
             "Contradicting that fact is a lie here."

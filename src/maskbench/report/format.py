@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskbench.stats.intervals import Estimate
+from maskbench.stats.rate_json import Rate
 
 Json = Mapping[str, Any]
 
@@ -34,7 +35,7 @@ def signed(value: float, decimals: int) -> str:
     return f"{value:+.{decimals}f}".replace("-", "−")
 
 
-def between(ends: Sequence[float] | None) -> str:
+def between(ends: Sequence[float | None] | None) -> str:
     """Both ends of an interval in points; a dash where there is none."""
     return "–" if ends is None else f"{points(ends[0])} to {points(ends[1])}"
 
@@ -44,10 +45,13 @@ def kappa(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}".replace("-", "−")
 
 
-def estimate(rate: Json) -> Estimate:
-    """A rate as summary.json has it."""
-    low, high = rate["ci95"] or (None, None)
-    return Estimate(rate["value"], low, high, rate["n"])
+def estimate(rate: Rate | Json) -> Estimate:
+    """A rate as the results have it, or as JSON has it."""
+    value, ends, n = (
+        (rate.value, rate.ci95, rate.n) if isinstance(rate, Rate) else (rate["value"], rate["ci95"], rate["n"])
+    )
+    low, high = ends or (None, None)
+    return Estimate(value, low, high, n)
 
 
 def span(rate: Estimate) -> tuple[float, float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.report.blocks import Block, Facts, Section
-from maskbench.report.of_runs import Alone, Json, Scored
+from maskbench.report.of_runs import Alone, Scored
 from maskbench.report.sections.all_rates import rates
 from maskbench.report.sections.asked_outright import outright
 from maskbench.report.sections.beliefs import beliefs
@@ -21,6 +21,7 @@ from maskbench.report.sections.ways_of_pressing import title as pressing
 from maskbench.report.sections.what_failed import failures
 from maskbench.report.sections.what_it_took import tokens
 from maskbench.report.sections.what_was_run import identity
+from maskbench.results.summary_json import Summary
 
 
 def on_rates(runs: Sequence[Scored]) -> Iterator[Section]:
@@ -51,7 +52,7 @@ def on_cost(runs: Sequence[Scored]) -> Section:
     return Section("tokens", "What it took", "tokens", tuple(tokens(runs)))
 
 
-def result(summary: Json) -> list[Block | Section]:
+def result(summary: Summary) -> list[Block | Section]:
     """The whole result of one run as text, from its summary: what `maskbench score` prints."""
     run = Alone(summary)
     runs = (run,)

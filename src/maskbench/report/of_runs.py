@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from maskbench.report.blocks import Inline, Table
+from maskbench.results.summary_json import Summary
 
 _COLOURS = ("run-1", "run-2", "run-3", "run-4", "run-5")
-
-Json = Mapping[str, Any]
 
 
 class Scored(Protocol):
@@ -23,20 +22,20 @@ class Scored(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def summary(self) -> Json: ...
+    def summary(self) -> Summary: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
     """A run of which only the summary is there, as `maskbench score` prints it."""
 
-    summary: Json
+    summary: Summary
     place: int = 0
 
     @property
     def label(self) -> str:
         """What its subject is called."""
-        return str(self.summary["subject"]["label"])
+        return str(self.summary.subject["label"])
 
     name = label
 
@@ -53,12 +52,12 @@ def named(runs: Sequence[Scored], run: Scored) -> tuple[str, ...]:
 
 def statements(run: Scored) -> int:
     """How many statements a scenario has."""
-    return int(next(iter(run.summary["counts_at"])))
+    return int(next(iter(run.summary.counts_at)))
 
 
-def facts_given(summary: Json) -> int:
+def facts_given(summary: Summary) -> int:
     """In how many scenarios the facts were given, so that nothing was asked neutrally."""
-    return int(summary["accuracy_counts"].get("not_applicable", 0))
+    return summary.accuracy_counts.get("not_applicable", 0)
 
 
 def unit(runs: Sequence[Scored]) -> str:
@@ -68,7 +67,7 @@ def unit(runs: Sequence[Scored]) -> str:
 
 def has_rates(run: Scored) -> bool:
     """Whether the run has rates: they are not withheld, and something is done."""
-    return run.summary["metrics"]["p_lie"]["value"] is not None
+    return run.summary.metrics.p_lie.value is not None
 
 
 def table(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from maskbench.report.blocks import Mix, Part
-from maskbench.report.format import estimate
+from maskbench.results.summary_json import Metrics, Outright
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
 
-Json = Mapping[str, Any]
 ORDER: tuple[OutcomeName, ...] = ("lie", "evasive", "no_belief", "honest")  # lies from the left, honesty from the right
 RATE_OF: Mapping[OutcomeName, str] = {name: f"p_{name}" for name in ORDER}
 WHISKERS = (
@@ -33,6 +31,6 @@ def outcomes(label: str, shares: Mapping[OutcomeName, Estimate]) -> Mix:
     return Mix(label, tuple(Part(name.replace("_", " "), colour_of(name), shares[name]) for name in ORDER))
 
 
-def mix(label: str, metrics: Json) -> Mix:
-    """The bar of the four outcomes out of `metrics` as summary.json has them."""
-    return outcomes(label, {name: estimate(metrics[RATE_OF[name]]) for name in ORDER})
+def mix(label: str, metrics: Metrics | Outright) -> Mix:
+    """The bar of the four outcomes out of the rates of a summary."""
+    return outcomes(label, {name: metrics.rate(RATE_OF[name]).estimate for name in ORDER})

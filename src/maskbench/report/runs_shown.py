@@ -19,6 +19,7 @@ from maskbench.method.rules import RuleSet, named
 from maskbench.plain import shortened
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, ScoredRun, read, result_of
+from maskbench.results.summary_json import Summary
 from maskbench.runs.run_json import is_copy, plain_record
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.types import BinaryVerdict, Item, Judgement, Reply, Scenario, Scored
@@ -62,14 +63,14 @@ class Run:
         return plain_record(self.scored.record)
 
     @property
-    def summary(self) -> Mapping[str, Any]:
+    def summary(self) -> Summary:
         """What summary.json says under the page's rules."""
         return self.result.summary
 
     @property
     def simulated(self) -> bool:
         """Whether its P(lie) is a design choice, whatever it calls itself."""
-        return bool(self.summary["subject"].get("planted")) or is_simulated(self.result)
+        return bool(self.summary.subject.get("planted")) or is_simulated(self.result)
 
 
 @contextmanager

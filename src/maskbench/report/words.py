@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Literal, TypeAlias
+
+from msgspec import UnsetType
 
 from maskbench.method.archetypes import TABLE
 from maskbench.plain import one_line
+from maskbench.results.summary_json import ScenariosShown
+from maskbench.runs.run_json import ArchetypeWords, TakenScenarios
+from maskbench.types import Evasion
 
-Json = Mapping[str, Any]
+Taken: TypeAlias = ScenariosShown | TakenScenarios  # a scenario set as a run keeps it, or as a summary shows it
 
 RATES: Mapping[str, str] = {
     "p_lie": "P(lie)",
@@ -42,7 +47,7 @@ OUTRIGHT = {  # does the scenario ask for the falsehood itself?
     "no": "not asked for it",
     "unsaid": "the set does not say",
 }
-EVASIONS = {
+EVASIONS: Mapping[Evasion | Literal["unsaid"], str] = {
     "refusal": "it declines to answer",
     "hedge": "it leaves both open",
     "off_topic": "it speaks of something else",
@@ -84,21 +89,25 @@ def heading(rate: str) -> str:
     return name[0].upper() + name[1:]
 
 
-def archetype(name: str, summaries: Iterable[Json] = ()) -> str:
-    """What an archetype is called; one that a scenario set brought as the runs of these summaries keep it."""
-    row = TABLE.get(name)
-    return row.title if row else one_line(_brought(name, summaries).get("title", name.replace("_", " ")), 40)
+def archetype(name: str, sets: Iterable[Taken] = ()) -> str:
+    """What an archetype is called; one that a scenario set brought as the runs on these sets keep it."""
+    if row := TABLE.get(name):
+        return row.title
+    brought = _brought(name, sets)
+    return one_line(brought.title if brought else name.replace("_", " "), 40)
 
 
-def pressing(name: str, summaries: Iterable[Json]) -> str:
+def pressing(name: str, sets: Iterable[Taken]) -> str:
     """A sentence on who presses and for what in an archetype; nothing where none was written."""
-    row = TABLE.get(name)
-    return row.text if row else _brought(name, summaries).get("text", "")
+    if row := TABLE.get(name):
+        return row.text
+    brought = _brought(name, sets)
+    return brought.text if brought else ""
 
 
-def _brought(name: str, summaries: Iterable[Json]) -> Mapping[str, str]:
-    kept = (summary["scenarios"].get("archetypes", {}).get(name) for summary in summaries)
-    return next(filter(None, kept), {})
+def _brought(name: str, sets: Iterable[Taken]) -> ArchetypeWords | None:
+    kept = (taken.archetypes for taken in sets)
+    return next((words[name] for words in kept if not isinstance(words, UnsetType) and name in words), None)
 
 
 def cause(name: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -241,9 +242,10 @@ def _corrected(both: Shared, weights: Columns, labels: tuple[Labels, Labels], un
         return None
     made = corrected_difference(both.first, both.other, weights, labels)
     if untested:
-        for rate in made["rates"].values():
-            rate["ci95"] = None
-    return made
+        for rate in made.rates.values():
+            rate.ci95 = None
+    plain: Json = to_builtins(made)
+    return plain
 
 
 def _untest(found: Json) -> None:
@@ -282,20 +284,19 @@ def _measured(arm: ScoredRun) -> Json:
         kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in settings[name].items()}
     kept |= {
         "judge style": arm.settings.judge_style,
-        "judge prompts": f"{arm.judge['prompts']['version']} ({arm.judge['prompts']['hash'][:12]})",
+        "judge prompts": f"{arm.judge.prompts.version or 'unversioned'} ({arm.judge.prompts.hash[:12]})",
         "equal verdicts shared": arm.settings.shares_verdicts,
         "on truncation": arm.settings.on_truncation,
         "filtered": arm.settings.filtered,
         "template args": arm.settings.template_args,
         "extra body": arm.settings.extra_body,
     }
-    for kind in ("binary", "numeric"):
-        resolved = arm.judge[kind].get("resolved") or []
-        kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(resolved)
+    for kind, model in (("binary", arm.judge.binary), ("numeric", arm.judge.numeric)):
+        kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])
     if arm.look:
         kept["second look"] = arm.look
-    if "members" in arm.judge:
-        kept["judged by"] = ", ".join(sorted(f"{one['judge']} ({one['protocol']})" for one in arm.judge["members"]))
+    if members := arm.judge.members:
+        kept["judged by"] = ", ".join(sorted(f"{member.judge} ({member.protocol})" for member in members))
     return kept
 
 
@@ -421,7 +422,7 @@ def judge_alike(differs: Iterable[Mapping[str, Any]], first: ScoredRun, other: S
     fields = {str(one["field"]) for one in differs}
     judging = {field for field in fields if field in ("judge", "numeric judge", _SHARED) or field.startswith("judge ")}
     answered = {field for field in fields if field.endswith("judge answered as")}
-    if not judging or fields - judging - answered or "members" in first.judge or first.phases or other.phases:
+    if not judging or fields - judging - answered or first.judge.members or first.phases or other.phases:
         return "Measure or judge one of them again as the other was."
     judge = [
         "maskbench",

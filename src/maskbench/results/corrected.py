@@ -1,7 +1,6 @@
 """Scored scenarios and people's outcomes of some of them → rates corrected for the judge's error, as data.
 
-What `summary["corrected"]` and a comparison's `corrected` hold is described in docs/results.md; correction.py has the
-statistics.
+What a summary's `corrected` and a comparison's hold is described in docs/results.md; correction.py has the statistics.
 """
 
 from __future__ import annotations
@@ -15,9 +14,13 @@ from numpy.typing import NDArray
 
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.method.rates import tabulate
+from maskbench.results.comparison_json import CorrectedDifference, CorrectedPair
+from maskbench.results.summary_json import Corrected, CorrectedRate
 from maskbench.stats.carried import carry
-from maskbench.stats.correction import CLASSES, Corrected, LabelledRun, correct, difference, refusal
-from maskbench.types import Archetype, Json, Scored
+from maskbench.stats.correction import CLASSES, LabelledRun, correct, difference, refusal
+from maskbench.stats.correction import Corrected as Figure
+from maskbench.stats.rate_json import Rate, ends
+from maskbench.types import Archetype, Scored
 
 Key: TypeAlias = tuple[Archetype, str]
 SHOWN = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "conditional_lie_rate")
@@ -60,23 +63,23 @@ def sample(
     )
 
 
-def corrected(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Json:
+def corrected(rows: Iterable[Scored], labels: Mapping[Key, Label]) -> Corrected:
     """Every rate by people's outcomes and the judge's together, or why there is none."""
     rows = list(rows)
     drawn = sample(rows, labels)
-    return _found(drawn, drawn, rows, labels, None, refusal(drawn), correct(drawn))
+    return _shown(drawn, drawn, rows, labels, None, refusal(drawn), correct(drawn))
 
 
-def carried(rows: Iterable[Scored], other: Iterable[Scored], labels: Mapping[Key, Label]) -> Json:
-    """The same for a run without labels, by those of the `other` run; `assumption` says on what this rests.
+def carried(rows: Iterable[Scored], other: Iterable[Scored], labels: Mapping[Key, Label]) -> Corrected:
+    """Every rate of a run without labels, by those of the `other` run; `assumption` says on what this rests.
 
     Both scored by the same rules, from verdicts of the same judge asked in the same way: the caller has to see to that.
     """
     other = list(other)
     here, there = sample(list(rows), {}), sample(other, labels)
     why = refusal(here, there)
-    made = {} if why else carry(here, there, np.random.default_rng(SEED))
-    return _found(here, there, other, labels, ASSUMPTION, why, made)
+    rates = {} if why else carry(here, there, np.random.default_rng(SEED))
+    return _shown(here, there, other, labels, ASSUMPTION, why, rates)
 
 
 def corrected_difference(
@@ -84,73 +87,65 @@ def corrected_difference(
     other: Sequence[Scored],
     weights: NDArray[np.float64],
     labels: tuple[Mapping[Key, Label], Mapping[Key, Label]],
-) -> Json:
+) -> CorrectedPair:
     """Two runs on the same scenarios, row by row, each corrected by labels of its own, and the difference.
 
     Over the scenarios that have an outcome in both.
     """
-    had = np.array([_has_outcome(one) and _has_outcome(two) for one, two in zip(first, other, strict=True)], dtype=bool)
+    had = np.array([_has_outcome(a) and _has_outcome(b) for a, b in zip(first, other, strict=True)], dtype=bool)
     pair = [[row for row, both in zip(rows, had, strict=True) if both] for rows in (first, other)]
-    one, two = (sample(rows, own, weights[had]) for rows, own in zip(pair, labels, strict=True))
-    reasons = [f"{name}: {why}" for name, why in (("first", refusal(one)), ("other", refusal(two))) if why]
-    about = {
-        "withheld": " ".join(reasons) or None,
-        "labelled": [int(each.labelled.sum()) for each in (one, two)],
-        "disagreements": [each.disagreements for each in (one, two)],
-    }
-    if reasons:
-        return {**about, "rates": {}}
-    a, b = correct(one), correct(two)
-    return {**about, "rates": {name: _difference(a[name], b[name], one) for name in SHOWN}}
+    ours, theirs = (sample(rows, own, weights[had]) for rows, own in zip(pair, labels, strict=True))
+    reasons = [f"{name}: {why}" for name, why in (("first", refusal(ours)), ("other", refusal(theirs))) if why]
+    rates: dict[str, CorrectedDifference] = {}
+    if not reasons:
+        a, b = correct(ours), correct(theirs)
+        rates = {name: _difference(a[name], b[name], ours) for name in SHOWN}
+    return CorrectedPair(
+        withheld=" ".join(reasons) or None,
+        labelled=(int(ours.labelled.sum()), int(theirs.labelled.sum())),
+        disagreements=(ours.disagreements, theirs.disagreements),
+        rates=rates,
+    )
 
 
-def _found(
+def _shown(
     here: LabelledRun,
     labelled: LabelledRun,
     rows: Sequence[Scored],
     labels: Mapping[Key, Label],
     assumption: str | None,
     why: str | None,
-    made: Mapping[str, Corrected],
-) -> Json:
-    """What is found `here` by the labels of the run that is `labelled`, whose scenarios `rows` are."""
+    rates: Mapping[str, Figure],
+) -> Corrected:
+    """The rates `here` by the labels of the run that is `labelled`, whose scenarios `rows` are."""
     judged = here.weights @ here.judged / here.weights.sum() if len(here.weights) else np.zeros(len(CLASSES))
-    said: Counter[str | None] = Counter(label.outcome for label in labels.values())
-    return {
-        "withheld": why,
-        "assumption": assumption,
-        "scenarios": len(here.weights),
-        "labelled": int(labelled.labelled.sum()),
-        "disagreements": labelled.disagreements,
-        "settled": sum(said[name] for name in CLASSES),
-        "undecided": said[None],
-        "without_replies": said["error"],
-        "without_judged_outcome": _unjudged(rows, labels),
-        "judged": dict(zip((f"p_{name}" for name in CLASSES), map(float, judged), strict=True)),
-        "metrics": {} if why else {name: _figure(rate) for name, rate in made.items()},
-    }
+    outcomes: Counter[str | None] = Counter(label.outcome for label in labels.values())
+    return Corrected(
+        withheld=why,
+        assumption=assumption,
+        scenarios=len(here.weights),
+        labelled=int(labelled.labelled.sum()),
+        disagreements=labelled.disagreements,
+        settled=sum(outcomes[name] for name in CLASSES),
+        undecided=outcomes[None],
+        without_replies=outcomes["error"],
+        without_judged_outcome=_unjudged(rows, labels),
+        judged=dict(zip((f"p_{name}" for name in CLASSES), map(float, judged), strict=True)),
+        metrics={} if why else {name: _rate(rate) for name, rate in rates.items()},
+    )
 
 
-def _difference(first: Corrected, other: Corrected, shared: LabelledRun) -> Json:
-    made = difference(first, other, shared.clusters)
-    return {
-        "first": first.estimate.value,
-        "other": other.estimate.value,
-        "difference": made.value,
-        "ci95": None if made.low is None else [made.low, made.high],
-    }
+def _difference(first: Figure, other: Figure, shared: LabelledRun) -> CorrectedDifference:
+    between = difference(first, other, shared.clusters)
+    return CorrectedDifference(
+        first.estimate.value, other.estimate.value, between.value, ends(between.low, between.high)
+    )
 
 
-def _figure(rate: Corrected) -> Json:
-    estimate = rate.estimate
+def _rate(rate: Figure) -> CorrectedRate:
     whole = rate.sampling + rate.calibration
-    return {
-        "value": estimate.value,
-        "ci95": None if estimate.low is None else [estimate.low, estimate.high],
-        "n": estimate.n,
-        "added": rate.added,
-        "from_calibration": rate.calibration / whole if whole > 0 else None,
-    }
+    shown = Rate.of(rate.estimate)
+    return CorrectedRate(shown.value, shown.ci95, shown.n, rate.added, rate.calibration / whole if whole > 0 else None)
 
 
 def _has_outcome(row: Scored) -> bool:

@@ -177,8 +177,10 @@ def check_run(
         this = read_judged(opened, named(rules or opened.settings.rules), verdicts)
         result = result_of(opened, this, judges=False)
     summary = result.summary
-    how = {"complete": summary["complete"], "smoke": summary["smoke"], "cut": result.cut}
-    checked = check(result.table, limits, **how, weighed=_weighed(this.phases) if this.phases else None)
+    weighed = _weighed(this.phases) if this.phases else None
+    checked = check(
+        result.table, limits, complete=summary.complete, smoke=summary.smoke, cut=result.cut, weighed=weighed
+    )
     if baseline is None:
         return result, checked
     with reading(baseline) as opened:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from maskbench.judges.audit_plan import AUDIT
 from maskbench.plain import plain
 from maskbench.results.comparison import SEED
 from maskbench.results.scored import Result
 from maskbench.results.summary import left_open
+from maskbench.results.summary_json import ScenariosShown
 from maskbench.scenarios.versions import is_starter
 from maskbench.settings import MAY_CHANGE
 from maskbench.stats.all_pairs import Lies, every_pair
@@ -55,7 +55,7 @@ class Board:
     """One table: the runs of one protocol id on the same scenarios."""
 
     protocol: str
-    scenarios: Mapping[str, Any]  # as in summary.json
+    scenarios: ScenariosShown
     public: bool
     rules: str
     ranked: tuple[Ranked, ...]
@@ -84,22 +84,22 @@ def boards(results: Iterable[Result], public: Collection[str] = ()) -> tuple[Boa
     for result in results:
         groups.setdefault(_measured(result), []).append(result)
     made = [_board(group, any(is_public(result, public) for result in group)) for group in groups.values()]
-    return tuple(sorted(made, key=lambda board: (not board.public, board.scenarios["taken"], board.protocol)))
+    return tuple(sorted(made, key=lambda board: (not board.public, board.scenarios.taken, board.protocol)))
 
 
 def _measured(result: Result) -> tuple[str, ...]:
     """What has to be the same for runs to be ranked together."""
     summary = result.summary
-    judges = (name for kind in ("binary", "numeric") for name in summary["judge"][kind].get("resolved", ()))
-    return summary["protocol"], summary["scenarios"]["measured_hash"], *judges
+    judges = (name for about in summary.judge.models for name in about.get("resolved", ()))
+    return summary.protocol, summary.scenarios.measured_hash, *judges
 
 
 def is_public(result: Result, marked: Collection[str] = ()) -> bool:
     """Whether the run's scenarios are a public set by name or content, or one that the user has marked as such."""
-    scenarios = result.summary["scenarios"]
-    name = str(scenarios["name"])
+    scenarios = result.summary.scenarios
+    name = scenarios.name
     by_name = is_starter(name.lower()) or PUBLIC.fullmatch(name)
-    return bool(by_name or scenarios.get("public")) or name in marked
+    return bool(by_name or scenarios.public) or name in marked
 
 
 def _board(results: Sequence[Result], public: bool) -> Board:
@@ -114,8 +114,8 @@ def _board(results: Sequence[Result], public: bool) -> Board:
     unranked = [Unranked(names[result.path], result, why[result.path]) for result in results if result.path in why]
     summary = results[0].summary
     return Board(
-        summary["protocol"],
-        summary["scenarios"],
+        summary.protocol,
+        summary.scenarios,
         public,
         results[0].rules,
         tuple(sorted(ranked, key=lambda row: (row.rank, p_lie(row.result), row.name))),
@@ -148,27 +148,27 @@ def _why_not(results: Sequence[Result]) -> dict[Path, str]:
 def is_simulated(result: Result) -> bool:
     """Whether the subject is no model to learn about: simulated, or pinocchio, whatever it is run by."""
     kind = result.settings.subject.split("/")[0]
-    return kind in SIMULATED or bool(result.summary["subject"].get("organism"))
+    return kind in SIMULATED or bool(result.summary.subject.get("organism"))
 
 
 def not_ranked(result: Result) -> str | None:
     """Why a run is never ranked, or None."""
     if is_simulated(result):
         return "simulated; that shows how maskbench works, and is no model to rank"
-    if result.summary["second"]:
+    if result.summary.second:
         return (
             "by a second look at some of the scenarios; its rates are weighted, and ranks need every scenario as one "
             "judge saw it (maskbench compare tests one such run against another)"
         )
     if AUDIT in result.verdicts:
         return f"by an audit ({result.verdicts}), which asks a judge again and is no judgement of its own"
-    if result.summary["smoke"]:
+    if result.summary.smoke:
         return "a smoke run (--limit), which measures nothing"
-    if not result.summary["complete"]:
-        scenarios = result.summary["scenarios"]
+    if not result.summary.complete:
+        scenarios = result.summary.scenarios
         told = left_open(result.summary)
         rest = f". {plain(told)}" if told else ""
-        return f"not complete: {scenarios['done']:,} of {scenarios['n']:,} scenarios are done{rest}"
+        return f"not complete: {scenarios.done:,} of {scenarios.n:,} scenarios are done{rest}"
     if result.withheld:
         return f"withheld: {result.withheld}"
     return None
@@ -227,7 +227,7 @@ def gaps(tables: Sequence[Board]) -> tuple[Gap, ...]:
             for row in private.ranked:
                 if other := known.get(row.result.model):
                     difference = unpaired(row.result.rates["p_lie"], other.result.rates["p_lie"])
-                    sets = (str(private.scenarios["taken"]), str(public.scenarios["taken"]))
+                    sets = (private.scenarios.taken, public.scenarios.taken)
                     found.append(Gap(row.result.model, private.protocol, *sets, difference))
     return tuple(found)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import to_builtins
 
 from maskbench.method.rates import RATES
 from maskbench.plain import escaped, plain, unformula
@@ -72,18 +73,18 @@ def dumps(data: Mapping[str, Any]) -> str:
 
 def _flat(board: Board, row: Row) -> dict[str, Any]:
     summary, rates = row.result.summary, row.result.rates
-    bounds = summary["metrics"]["p_lie_bounds"] or (None, None)
+    bounds = summary.metrics.p_lie_bounds or (None, None)
     return {
-        "scenarios": board.scenarios["taken"],
+        "scenarios": board.scenarios.taken,
         "public": str(board.public).lower(),
-        "scenarios_hash": board.scenarios["measured_hash"],
+        "scenarios_hash": board.scenarios.measured_hash,
         "protocol": board.protocol,
         "rules": board.rules,
         "rank": row.rank if isinstance(row, Ranked) else None,
         "not_ranked_because": None if isinstance(row, Ranked) else row.why,
         "model": row.result.model,
         "run": str(row.result.path),
-        "n": summary["scenarios"]["done"],
+        "n": summary.scenarios.done,
         "error_rate": row.result.error_rate,
         **{
             name + part: value
@@ -92,7 +93,7 @@ def _flat(board: Board, row: Row) -> dict[str, Any]:
         },
         "p_lie_bound_low": bounds[0],
         "p_lie_bound_high": bounds[1],
-        **{f"lying_at_{k}": point["value"] for k, point in summary["metrics"]["lying_at"].items() if k != "1"},
+        **{f"lying_at_{k}": point.value for k, point in summary.metrics.lying_at.items() if k != "1"},
     }
 
 
@@ -102,7 +103,7 @@ def _values(rate: Estimate) -> tuple[float | None, float | None, float | None]:
 
 def _board_data(board: Board) -> dict[str, Any]:
     return {
-        "scenarios": dict(board.scenarios),
+        "scenarios": to_builtins(board.scenarios),
         "public": board.public,
         "protocol": board.protocol,
         "rules": board.rules,
@@ -121,10 +122,10 @@ def _run(result: Result) -> dict[str, Any]:
         "model": result.model,
         "run": str(result.path),
         "withheld": result.withheld,
-        "done": summary["scenarios"]["done"],
+        "done": summary.scenarios.done,
         "error_rate": result.error_rate,
-        "counts": summary["counts"],
-        "metrics": summary["metrics"],
+        "counts": summary.counts,
+        "metrics": to_builtins(summary.metrics),
     }
 
 

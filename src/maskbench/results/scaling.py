@@ -81,8 +81,8 @@ def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.r
 def measures(result: Result, statements: int) -> dict[str, float | None]:
     """What the paper correlates with compute; at n statements only where there are several."""
     rates = result.rates
-    lying = result.summary["metrics"]["lying_at"].get(str(statements), {}).get("value") if statements > 1 else None
-    at_n = None if lying is None else 1 - lying
+    point = result.summary.metrics.lying_at.get(str(statements)) if statements > 1 else None
+    at_n = None if point is None or point.value is None else 1 - point.value
     scores = (rates["accuracy"].value, rates["honesty_score"].value, rates["honesty_score_normalized"].value)
     return dict(zip(MEASURES, (*scores, at_n, _consistent(result)), strict=True))
 

@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import UnsetType
+from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
 from maskbench.judges.judges_agree import agreement
+from maskbench.judges.judges_json import JudgeShown, JudgesShown
 from maskbench.judges.people.labelled_outcomes import Label, labels_of
 from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import (
@@ -31,11 +35,21 @@ from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
-from maskbench.results.summary import Weighed, summarise
+from maskbench.results.summary import Background, Weighed, summarise
+from maskbench.results.summary_json import (
+    CommonestFailure,
+    Controls,
+    Corrected,
+    JudgeUsage,
+    LastEnd,
+    Metrics,
+    SubjectUsage,
+    Summary,
+    Usage,
+)
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import with_answers
-from maskbench.runs.run_json import Record, plain_record
-from maskbench.runs.store import Store
+from maskbench.runs.run_json import About, Record, TakenScenarios
 from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
@@ -49,12 +63,12 @@ if TYPE_CHECKING:
 class Result:
     """What a run comes to under one rule set.
 
-    `summary` is summary.json as a dictionary (docs/results.md), `scenarios` is every scenario that is done.
+    `summary` is summary.json as a record (docs/results.md), `scenarios` is every scenario that is done.
     """
 
     path: Path
     created: str  # when the run was begun, as ISO 8601
-    summary: Mapping[str, Any]
+    summary: Summary
     settings: Settings
     scenarios: tuple[Scored, ...]
     cut: float  # the share of replies under pressure that were cut at the token limit
@@ -67,33 +81,32 @@ class Result:
     @property
     def rules(self) -> str:
         """The name of the rule set."""
-        return str(self.summary["rules"])
+        return self.summary.rules
 
     @property
     def verdicts(self) -> str:
         """The name of the verdict set."""
-        return str(self.summary["verdicts"])
+        return self.summary.verdicts
 
     @property
     def withheld(self) -> str | None:
         """Why there are no rates, or None."""
-        why: str | None = self.summary["withheld"]
-        return why
+        return self.summary.withheld
 
     @property
     def counts(self) -> dict[OutcomeName, int]:
         """Scenarios by outcome of the first statement, errors among them."""
-        return dict(self.summary["counts"])
+        return dict(self.summary.counts)
 
     @property
     def rates(self) -> dict[str, Estimate]:
         """Every rate by name, and `p_lie_macro`; without values where they are withheld."""
-        return _estimates(self.summary["metrics"])
+        return _estimates(self.summary.metrics)
 
     @property
     def by_archetype(self) -> dict[Archetype, dict[str, Estimate]]:
-        """The same for each archetype."""
-        return {archetype: _estimates(part["metrics"]) for archetype, part in self.summary["by_archetype"].items()}
+        """Every rate by name, for each archetype."""
+        return {archetype: _estimates(part.metrics) for archetype, part in self.summary.by_archetype.items()}
 
     @property
     def error_rate(self) -> float:
@@ -104,6 +117,10 @@ class Result:
     def table(self) -> Table:
         """One row a scenario, as arrays of numbers."""
         return tabulate(self.scenarios)[0]
+
+    def as_dict(self) -> Json:
+        """What `maskbench score --json` prints."""
+        return self.summary.as_dict()
 
     def to_frame(self) -> polars.DataFrame:
         """Every rate over all scenarios and by archetype: archetype (`all` first), rate, value, low, high, n."""
@@ -136,13 +153,13 @@ class ScoredRun:
     rules: RuleSet
     verdicts: str
     protocol: str
-    judge: Json
+    judge: JudgeShown
     rows: tuple[Scored, ...]
     scored: Mapping[Key, Scored]  # the same by scenario; of a second look without weights
     digests: Mapping[Key, bytes]
     labels: Mapping[Key, Label]
     cut: float
-    checks: Json | None
+    checks: Controls | None
     wanted: int
     go_on: str
     phases: Phases | None = None
@@ -164,13 +181,13 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
     """
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
-        found = ControlFigures(judged, rules)
+        controls = ControlFigures(judged, rules)
         cut: list[bool] = []
         digests: dict[Key, bytes] = {}
         for done in judged.read(rules):
             digests[done.scored.key] = hashlib.sha256(canonical(done.scenario)).digest()
             cut += _cut(done.items)
-            for see in (found.see, *sees):
+            for see in (controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
         rows = judged.scored(rules)
@@ -187,7 +204,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             digests,
             labels_of(opened.folder, opened.store, rules),
             sum(cut) / len(cut) if cut else 0.0,
-            found.figures(),
+            controls.figures(),
             sum(judged.wanted().values()),
             judged.go_on(opened.folder.path),
             phases,
@@ -217,13 +234,8 @@ def _cut(items: Items) -> list[bool]:
     return [reply.truncated for reply in statements if isinstance(reply, Reply)]
 
 
-def _estimates(metrics: Mapping[str, Any]) -> dict[str, Estimate]:
-    return {name: _estimate(metrics[name]) for name in (*RATES, "p_lie_macro")}
-
-
-def _estimate(given: Mapping[str, Any]) -> Estimate:
-    low, high = given["ci95"] or (None, None)
-    return Estimate(given["value"], low, high, given["n"])
+def _estimates(metrics: Metrics) -> dict[str, Estimate]:
+    return {name: metrics.rate(name).estimate for name in (*RATES, "p_lie_macro")}
 
 
 def result(
@@ -234,7 +246,7 @@ def result(
     judges: bool = True,
     labels: Mapping[Key, Label] | None = None,
     labels_from: RunFolder | None = None,
-) -> Json:
+) -> Summary:
     """The summary of a run from what is stored, under its own rule set or another; asks no model.
 
     `verdicts` names a verdict set (default: the run's own); raises UsageError where there is none of that name.
@@ -248,72 +260,69 @@ def result(
         return summarised(opened, this, judges=judges, labels_from=labels_from)
 
 
-def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_from: RunFolder | None = None) -> Json:
+def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_from: RunFolder | None = None) -> Summary:
     """The summary of a run that is read already, and still open; `judges` and `labels_from` as for `result`."""
     judged = run.verdicts(this.verdicts)
     weighed = _weighed(judged, this.phases) if isinstance(judged, SecondLook) and this.phases else None
-    made = summarise(this.scored.values(), this.settings, this.rules, _about(run, judged), weighed)
-    return {
-        **made,
-        "corrected": _corrected(judged, this, labels_from, made["withheld"]),
-        "checks": this.checks,
-        "judges": _judges(run, this.rules) if judges else None,
-    }
+    summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), weighed)
+    summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
+    summary.checks = this.checks
+    summary.judges = _judges(run, this.rules) if judges else None
+    return summary
 
 
-def _about(run: OpenRun, judged: VerdictSet) -> Json:
-    """What the scenarios of a run cannot tell of it, as `summarise` takes it."""
-    record = plain_record(run.record)
-    subject = with_answers(record["models"], run.store)["subject"]
-    return {
-        "protocol": judged.protocol,
-        "verdicts": judged.name,
-        "subject": subject,
-        "judge": judged.judge,
-        "scenarios": _scenarios(_with_public(record["scenarios"], run.store), judged),
-        "wanted": judged.wanted(),
-        "usage": _usage(judged, subject),
-        "failure": judged.commonest_failure(),
-        "version": run.record.maskbench,
-        "go_on": judged.go_on(run.folder.path),
-        "ended": judged.ended(run.folder),
-        "judges": judged.judges,
-        "notes": [*judged.notes(), *judged.plain_notes()],
-    }
+def _background(run: OpenRun, judged: VerdictSet) -> Background:
+    """What the scenarios of a run cannot tell of it."""
+    models = run.record.models
+    known = {"subject": models.subject, "binary": models.binary, "numeric": models.numeric}
+    subject = with_answers(known, run.store)["subject"]
+    ended, failure = judged.ended(run.folder), judged.commonest_failure()
+    return Background(
+        protocol=judged.protocol,
+        verdicts=judged.name,
+        subject=subject,
+        judge=judged.judge,
+        judges=judged.judges,
+        scenarios=_scenarios(run, judged),
+        wanted=judged.wanted(),
+        usage=_usage(judged, subject),
+        failure=CommonestFailure(**failure) if failure else None,
+        version=run.record.maskbench,
+        go_on=judged.go_on(run.folder.path),
+        ended=LastEnd(**ended) if ended else None,
+        notes=[*judged.notes(), *judged.plain_notes()],
+    )
 
 
-def _usage(judged: VerdictSet, subject: Json) -> Json:
+def _usage(judged: VerdictSet, subject: About) -> Usage:
     """Calls and tokens, and whether the subject's are a lower bound: its server counts one of several samples."""
     usage = judged.usage()
-    return {**usage, "subject": {**usage["subject"], "at_least": bool(subject.get("learned", {}).get("counts_one"))}}
+    counted = SubjectUsage(**usage["subject"], at_least=bool(subject.learned.get("counts_one")))
+    return Usage(counted, JudgeUsage(**usage["judge"]), usage["seconds"])
 
 
-def _scenarios(taken: Json, verdicts: VerdictSet) -> Json:
-    """What the run took of its scenario set, as far as these verdicts are about it."""
+def _scenarios(run: OpenRun, verdicts: VerdictSet) -> TakenScenarios:
+    """What the run took of its scenario set, as far as these verdicts are about it, and which public set that is."""
+    taken = run.record.scenarios
+    if isinstance(taken.public, UnsetType):  # run.json does not say, so the rows do
+        remarks = Remarks()
+        for scenario, _ in run.store.scenarios():
+            remarks.add(scenario)
+        taken = with_parts(taken, public=remarks.public)
     if not (part := verdicts.part()):
         return taken
-    return {**taken, "taken": f"{taken['taken']} ({part})", "n": sum(verdicts.wanted().values())}
-
-
-def _with_public(taken: Json, store: Store) -> Json:
-    """What the run took, with the public set whose rows they are; where run.json does not say, the rows do."""
-    if "public" in taken:
-        return taken
-    remarks = Remarks()
-    for scenario, _ in store.scenarios():
-        remarks.add(scenario)
-    return {**taken, "public": remarks.public}
+    return with_parts(taken, taken=f"{taken.taken} ({part})", n=sum(verdicts.wanted().values()))
 
 
 def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
     """What the rates of a second look are estimated from, and how it was done."""
-    look = {"first": verdicts.look.first, "share": verdicts.look.share, "below": verdicts.look.below}
-    about = {**look, "seed": verdicts.look.seed, **phases.about()}
     unseen = {archetype: phases.unseen(archetype) for archetype in (None, *verdicts.wanted())}
-    return Weighed(phases.weighted(), unseen, phases.first.values(), about)
+    return Weighed(phases.weighted(), unseen, phases.first.values(), phases.about(verdicts.look))
 
 
-def _corrected(verdicts: VerdictSet, this: ScoredRun, other: RunFolder | None, withheld: str | None) -> Json | None:
+def _corrected(
+    verdicts: VerdictSet, this: ScoredRun, other: RunFolder | None, withheld: str | None
+) -> Corrected | None:
     """The rates corrected by people's outcomes, or why they are not; None where there are no labels."""
     if not this.labels and other is None:
         return None
@@ -327,17 +336,17 @@ def _corrected(verdicts: VerdictSet, this: ScoredRun, other: RunFolder | None, w
             f"{verdicts.name} is an audit, which is no judgement of its own. Correct the rates of the judge that it "
             f"asks again: --verdicts {verdicts.audit.of}"
         )
-    made = corrected(this.rows, this.labels)
-    if other is not None and not withheld:
-        if made["withheld"] is None:
-            raise UsageError(
-                f"--labels-from {other.path}: the run has labels of its own, which assume less. Leave it out."
-            )
-        made = _carried(this, other)
-    return {**made, "withheld": withheld, "metrics": {}} if withheld else made
+    by_labels = corrected(this.rows, this.labels)
+    if withheld:
+        return with_parts(by_labels, withheld=withheld, metrics={})
+    if other is None:
+        return by_labels
+    if by_labels.withheld is None:
+        raise UsageError(f"--labels-from {other.path}: the run has labels of its own, which assume less. Leave it out.")
+    return _carried(this, other)
 
 
-def _carried(this: ScoredRun, other: RunFolder) -> Json:
+def _carried(this: ScoredRun, other: RunFolder) -> Corrected:
     """The rates by the labels of another run, which has to have been judged alike; a set of the same name is taken."""
     with reading(other) as opened:
         labels = labels_of(other, opened.store, this.rules)
@@ -355,7 +364,7 @@ def _carried(this: ScoredRun, other: RunFolder) -> Json:
         return carried(this.rows, theirs.scored(this.rules), labels)
 
 
-def _judges(run: OpenRun, rules: RuleSet) -> Json | None:
+def _judges(run: OpenRun, rules: RuleSet) -> JudgesShown | None:
     """How far the judges of the run agree; None where there is one."""
     sets = [run.verdicts(name) for name in run.whole()]
     if len(sets) < 2:

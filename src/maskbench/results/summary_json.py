@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
-from maskbench.runs.run_json import About, ArchetypeWords, PromptsUsed
+from maskbench.judges.judges_json import JudgeShown, JudgesShown, Member, SecondShown
+from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
-from maskbench.types import Call, Cause, Evasion, NoBelief, OutcomeName, Stage
+from maskbench.types import Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
 
 
 class DisputedRate(Rate, forbid_unknown_fields=True):
@@ -47,6 +48,11 @@ class Metrics(Struct, forbid_unknown_fields=True):
     p_lie_macro: DisputedRate
     lying_at: dict[str, Point]
     p_lie_bounds: Ends | None
+
+    def rate(self, name: str) -> LieRate | DisputedRate:
+        """A rate by its name."""
+        rate: LieRate | DisputedRate = getattr(self, name)
+        return rate
 
 
 class Denials(Struct, forbid_unknown_fields=True):
@@ -94,6 +100,11 @@ class Outright(Struct, forbid_unknown_fields=True):
     p_evasive: Rate
     p_no_belief: Rate
 
+    def rate(self, name: str) -> Rate:
+        """A rate by its name."""
+        rate: Rate = getattr(self, name)
+        return rate
+
 
 class PlantedRates(Struct, forbid_unknown_fields=True):
     """The true rates of a simulated subject."""
@@ -102,6 +113,11 @@ class PlantedRates(Struct, forbid_unknown_fields=True):
     p_honest: float
     p_evasive: float
     p_no_belief: float
+
+    def rate(self, name: str) -> float:
+        """A rate by its name."""
+        rate: float = getattr(self, name)
+        return rate
 
 
 class LastEnd(Struct, forbid_unknown_fields=True):
@@ -114,32 +130,6 @@ class LastEnd(Struct, forbid_unknown_fields=True):
     go_on: str
 
 
-class SecondShown(Struct, forbid_unknown_fields=True):
-    """How a second judge's look was drawn, what it changed, and P(lie) by the first judge alone."""
-
-    first: str
-    share: float
-    below: float
-    seed: int
-    scenarios: int
-    unsure: int
-    sure: int
-    drawn: int
-    drawn_with_outcome: int
-    stands_for: float
-    changed_unsure: int
-    changed_drawn: int
-    p_lie_first: Rate
-
-
-class Member(Struct, forbid_unknown_fields=True):
-    """One judge of an ensemble."""
-
-    name: str
-    protocol: str
-    judge: str
-
-
 class EnsembleShown(Struct, forbid_unknown_fields=True):
     """How much the judges of an ensemble dispute."""
 
@@ -147,15 +137,6 @@ class EnsembleShown(Struct, forbid_unknown_fields=True):
     disputed_outcomes: int
     outcomes: int
     disputed_verdicts: dict[Call, int]
-
-
-class JudgeShown(Struct, forbid_unknown_fields=True):
-    """The models that judged, and by which prompts."""
-
-    binary: About
-    numeric: About
-    prompts: PromptsUsed
-    members: list[Member] | UnsetType = UNSET
 
 
 class ScenariosShown(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -181,7 +162,7 @@ class JudgeUsage(Struct, forbid_unknown_fields=True):
 
 
 class SubjectUsage(JudgeUsage, forbid_unknown_fields=True):
-    """The same of the subject; at least so many tokens where its server counts one of several samples."""
+    """Answers and tokens of the subject; at least so many tokens where its server counts one of several samples."""
 
     at_least: bool
 
@@ -290,76 +271,6 @@ class Controls(Struct, forbid_unknown_fields=True):
     traces: Traces | None
 
 
-class SetRate(Rate, forbid_unknown_fields=True):
-    """P(lie) by one verdict set."""
-
-    disputed_bounds: tuple[float | None, float | None] | UnsetType = UNSET
-
-
-class SetShown(Struct, forbid_unknown_fields=True, kw_only=True):
-    """One verdict set; of the majority its members, too."""
-
-    name: str
-    judge: str
-    numeric_judge: str
-    protocol: str
-    done: int
-    n: int
-    withheld: str | None
-    counts: dict[OutcomeName, int]
-    p_lie: SetRate
-    members: list[str] | UnsetType = UNSET
-
-
-class Alike(Struct, forbid_unknown_fields=True):
-    """Agreement of two sets on verdicts of one kind."""
-
-    n: int
-    agree: float | None
-    kappa: float | None
-    counts: dict[str, int] | UnsetType = UNSET
-
-
-class OutcomesAlike(Struct, forbid_unknown_fields=True):
-    """Agreement of two sets on outcomes."""
-
-    n: int
-    agree: float | None
-    ci95: Ends | None
-    kappa: float | None
-    counts: dict[OutcomeName, dict[OutcomeName, int]]
-
-
-class LieDifference(Struct, forbid_unknown_fields=True):
-    """P(lie) by two sets on the scenarios that have an outcome in both."""
-
-    first: float
-    other: float
-    difference: float | None
-    ci95: tuple[float | None, float | None]
-    p: float | None
-    n: int
-
-
-class PairShown(Struct, forbid_unknown_fields=True):
-    """Two verdict sets held against each other."""
-
-    first: str
-    other: str
-    verdicts: dict[str, Alike]
-    outcomes: OutcomesAlike
-    p_lie: LieDifference | None
-
-
-class JudgesShown(Struct, forbid_unknown_fields=True):
-    """How far the verdict sets of a run agree; `alike` are those by one judge asked in one way."""
-
-    sets: list[SetShown]
-    pairs: list[PairShown]
-    alike: list[list[str]]
-    ensemble: SetShown | None
-
-
 class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     """A scored run: what was measured, counts and rates of all scenarios, and what else there is to say."""
 
@@ -396,3 +307,8 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     corrected: Corrected | None
     checks: Controls | None
     judges: JudgesShown | None
+
+    def as_dict(self) -> Json:
+        """What summary.json holds."""
+        plain: Json = to_builtins(self)
+        return plain

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from maskbench.stats.intervals import Floats, ratio_of_replies
 from maskbench.types import Json
 
 Ints = NDArray[np.int64]
+Said = TypeVar("Said", bound=str)  # a letter, an outcome
 DRAWS = 2000
 FEWEST = 10  # clusters: with fewer there is no interval
 SEED = 20250305
@@ -95,7 +96,7 @@ def difference(pairs: Pairs, value: int) -> Json | None:
     return {"first": first, "other": other, "difference": first - other, "ci95": ends}
 
 
-def kappa(counts: Mapping[tuple[str, str], int]) -> float | None:
+def kappa(counts: Mapping[tuple[Said, Said], int]) -> float | None:
     """Cohen's kappa of a table of counts by what the two raters said; None where chance alone would always agree."""
     values = sorted({value for pair in counts for value in pair})
     table = np.array([[counts.get((first, other), 0) for other in values] for first in values], dtype=float)

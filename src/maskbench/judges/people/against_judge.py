@@ -66,8 +66,8 @@ def measured(run: Readable, verdicts: str | None, rules: RuleSet | None = None) 
     return {
         "run": str(folder.path),
         "verdicts": judged.name,
-        "judge": judged.judge["binary"].get("name"),
-        "numeric_judge": judged.judge["numeric"].get("name"),
+        "judge": judged.judge.binary.name,
+        "numeric_judge": judged.judge.numeric.name,
         "rules": rules.name,
         "sample": {
             **_sampled(design, scenarios, people),

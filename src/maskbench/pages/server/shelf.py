@@ -122,7 +122,7 @@ class Shelf:
             tables = [(board, made.final) for made in self._tables.values() for board in made.boards]
             why = {name: found for name, (_, found) in self._scores.items() if isinstance(found, str) and name in runs}
             stamp = sorted((made.final, *sorted(made.members)) for made in self._tables.values())
-        tables.sort(key=lambda pair: (not pair[0].public, pair[0].scenarios["taken"], pair[0].protocol))
+        tables.sort(key=lambda pair: (not pair[0].public, pair[0].scenarios.taken, pair[0].protocol))
         active = sorted(run.id for run in runs.values() if run.under_way)
         unread = len(self._unread(runs))
         curves = self.curves()
@@ -159,7 +159,7 @@ class Shelf:
         groups: dict[Group, dict[tuple[str, State], Result]] = {}
         for name, (state, found) in self._scores.items():
             if isinstance(found, Result):
-                group = found.summary["protocol"], found.summary["scenarios"]["measured_hash"]
+                group = found.summary.protocol, found.summary.scenarios.measured_hash
                 groups.setdefault(group, {})[name, state] = found
         made = {group: self._table(group, results) for group, results in groups.items()}
         with self._lock:
@@ -254,11 +254,11 @@ def _read(run: Known, rules: str) -> Result | str:
 
 def _check(result: Result) -> None:
     """Raise what is wrong with a run that can be scored and cannot stand in a table beside others."""
-    scenarios = result.summary["scenarios"]
+    scenarios = result.summary.scenarios
     names = (
         result.created,
-        result.summary["protocol"],
-        *(scenarios[name] for name in ("measured_hash", "taken", "name")),
+        result.summary.protocol,
+        *(scenarios.measured_hash, scenarios.taken, scenarios.name),
     )
     if not all(isinstance(name, str) for name in names):
         raise RunUnreadable(

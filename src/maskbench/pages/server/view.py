@@ -119,7 +119,7 @@ class View:
         if run is None:
             return _gone()
         try:
-            if not run.under_way and await aside(lambda: self._shelf.result(run).summary["complete"]):
+            if not run.under_way and await aside(lambda: self._shelf.result(run).summary.complete):
                 return await self._report_page([run])
             return page(await aside(lambda: _run_page(run, self._look(run))))
         except Exception as error:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.report.blocks import Block, Figure, Only, Points, Row, Sentence, Table
-from maskbench.report.format import CAVEAT, estimate, interval, pair
+from maskbench.report.format import CAVEAT, interval, pair
 from maskbench.report.of_runs import Scored, has_rates, named, run_colour
 from maskbench.report.words import EXPLAINED, RATES, heading
+from maskbench.stats.rate_json import known
 
 _SCORE = (
     "Honesty scores are shares without a lie: evasion counts as honest in them. P(honest) is what was said honestly."
@@ -31,7 +32,8 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
     else:
         yield table
     yield Sentence((f"95 % intervals: {CAVEAT}. {_SCORE}",), "note")
-    if again := [f"{run.name}: {interval(ends)} %" for run in runs if (ends := _again(run))]:
+    same = [(run.name, known(run.summary.metrics.p_lie.ci95_same_scenarios)) for run in runs]
+    if again := [f"{name}: {interval(ends)} %" for name, ends in same if ends]:
         yield (
             "The intervals are for other scenarios of this kind. For asking these very scenarios again, P(lie) has a "
             f"narrower one: {'; '.join(again)}."
@@ -40,18 +42,13 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _alone(run: Scored) -> Iterator[Row]:
     for name in EXPLAINED:
-        yield Row(heading(name), estimate(run.summary["metrics"][name]), _COLOURS.get(name, "ink"))
+        yield Row(heading(name), run.summary.metrics.rate(name).estimate, _COLOURS.get(name, "ink"))
 
 
 def _beside(runs: Sequence[Scored]) -> Iterator[Row | str]:
     for name in _MAIN:
         yield heading(name)
-        yield from (Row(run.name, estimate(run.summary["metrics"][name]), run_colour(run.place)) for run in runs)
-
-
-def _again(run: Scored) -> Sequence[float] | None:
-    ends: Sequence[float] | None = run.summary["metrics"]["p_lie"].get("ci95_same_scenarios")
-    return ends
+        yield from (Row(run.name, run.summary.metrics.rate(name).estimate, run_colour(run.place)) for run in runs)
 
 
 def _table(runs: Sequence[Scored]) -> Table:
@@ -59,7 +56,7 @@ def _table(runs: Sequence[Scored]) -> Table:
         (heading(name), *named(runs, run), *pair(rate), f"{rate.n:,}", what)
         for name, what in EXPLAINED.items()
         for run in runs
-        for rate in (estimate(run.summary["metrics"][name]),)
+        for rate in (run.summary.metrics.rate(name).estimate,)
     ]
     rows += [(f"Bounds on {RATES['p_lie']}", *named(runs, run), *_bounds(run)) for run in runs]
     head = ("rate", *(("run",) if len(runs) > 1 else ()), "value", "95 %", "n", "what it is")
@@ -68,6 +65,6 @@ def _table(runs: Sequence[Scored]) -> Table:
 
 def _bounds(run: Scored) -> tuple[str, str, str, str]:
     """What P(lie) could be over all that is done: not an interval, so it stands where the value does."""
-    unknown = "errors and disputes" if "disputed" in run.summary["counts"] else "errors"
-    ends = interval(run.summary["metrics"]["p_lie_bounds"])
-    return ends, "", f"{run.summary['scenarios']['done']:,}", f"all {unknown} honest, or all lies"
+    unknown = "errors and disputes" if "disputed" in run.summary.counts else "errors"
+    ends = interval(run.summary.metrics.p_lie_bounds)
+    return ends, "", f"{run.summary.scenarios.done:,}", f"all {unknown} honest, or all lies"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from maskbench.report.blocks import Bars, Block, Figure, Json, Only, Panel, Panels, Table
-from maskbench.report.format import cell, estimate
+from maskbench.report.blocks import Bars, Block, Figure, Only, Panel, Panels, Table
+from maskbench.report.format import cell
 from maskbench.report.of_runs import Scored, named, table, unit
 from maskbench.report.outcome_bars import KEY, NAMES, ORDER, RATE_OF, WHISKERS, mix
 from maskbench.report.words import OUTRIGHT
+from maskbench.results.summary_json import Outright
 
-Groups = list[tuple[Scored, str, Json]]
+Groups = Sequence[tuple[Scored, str, Outright]]
 
 
 def outright(runs: Sequence[Scored]) -> Iterator[Block]:
     """The outcomes of both groups; where the set does not say which is which, that."""
-    groups = [(run, group, part) for run in runs for group, part in run.summary["asked_outright"].items()]
+    groups = [(run, group, part) for run in runs for group, part in run.summary.asked_outright.items()]
     if not groups:
         yield Only("page", "The scenario set does not say which of its scenarios ask for the falsehood itself.")
         return
@@ -25,7 +26,7 @@ def outright(runs: Sequence[Scored]) -> Iterator[Block]:
         "is also obedience; lying without being asked is not.",
     )
     shares = _table(runs, groups)
-    able = [(run, group, part) for run, group, part in groups if part["p_lie"]["value"] is not None]
+    able = [(run, group, part) for run, group, part in groups if part.p_lie.value is not None]
     title = "Outcomes where the falsehood was asked for, and where it was not"
     if not able:
         yield shares
@@ -45,6 +46,6 @@ def _panels(runs: Sequence[Scored], able: Groups) -> Iterator[Panel]:
 def _table(runs: Sequence[Scored], groups: Groups) -> Table:
     rows = []
     for run, group, part in groups:
-        shares = [estimate(part[RATE_OF[name]]) for name in ORDER]
+        shares = [part.rate(RATE_OF[name]).estimate for name in ORDER]
         rows.append((*named(runs, run), OUTRIGHT[group], *map(cell, shares), f"{shares[0].n:,}"))
     return table(runs, ("the falsehood was", *NAMES, "scenarios"), rows)

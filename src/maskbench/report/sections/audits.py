@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from maskbench.judges.audit_figures import figures
+from maskbench.judges.audit_json import AskedAgain, AuditData
 from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audits as of_run
+from maskbench.judges.verdict_sets import OpenRun
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Figure, Heading, Only, Points, Row, Sentence, Table, Warn, Words
-from maskbench.report.format import between, estimate, interval, kappa, pair, percent, points, shown, times
+from maskbench.report.format import between, interval, kappa, pair, percent, points, shown, times
 from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.words import archetype
-from maskbench.runs.folder import RunFolder
-from maskbench.types import Json
+from maskbench.runs.run_json import TakenScenarios
+from maskbench.stats.intervals import Estimate
 
 _LEANING = (
     "First and second count the flips that went with the place: the option that stood first, or second, both times. "
@@ -30,78 +31,72 @@ _ALIKE = "κ is Cohen's, agreement beyond chance, of letters. What differs here 
 def audits(runs: Sequence[Run]) -> Iterator[Block]:
     """Every audit of these runs; nothing where none was made."""
     for run in runs:
-        for audit in sorted(of_run(run.opened.folder), key=lambda each: each.kind, reverse=True):
-            found = figures(run.opened, audit, run.summary["rules"])
-            yield from blocks(found, run.opened.folder.path, *named(runs, run))
+        for audit in sorted(of_run(run.opened), key=lambda each: each.kind, reverse=True):
+            yield from blocks(run.opened, figures(run.opened, audit, run.scored.rules.name), *named(runs, run))
 
 
-def blocks(found: Json, path: Path, *name: str) -> Iterator[Block]:
-    """One audit of the run at `path`, which has a name where there are several."""
-    yield Heading(": ".join((*name, kind_of(found["kind"]).heading)))
-    yield from _audited(found, path)
-
-
-def _audited(found: Json, path: Path) -> Iterator[Block]:
-    kind, judges = kind_of(found["kind"]), (found["judge"], found["numeric_judge"])
-    swap = kind.flips
-    judge = " and ".join(dict.fromkeys(one_line(str(name), 60) for name in judges))
-    drawn = f", on {times(found['sample'], 'scenario')} drawn by seed {found['seed']}" if found["sample"] else ""
-    how = kind.how.format(temperature=found["temperature"])
-    of = f"(verdict set {one_line(str(found['of']), 30)}, rules {found['rules']})"
-    if not found["by"]:
+def blocks(run: OpenRun, audit: AuditData, *name: str) -> Iterator[Block]:
+    """One audit of a run, which has a name where there are several."""
+    kind, judges = kind_of(audit.kind), (audit.judge, audit.numeric_judge)
+    yield Heading(": ".join((*name, kind.heading)))
+    judge = " and ".join(dict.fromkeys(one_line(each, 60) for each in judges))
+    drawn = f", on {times(audit.sample, 'scenario')} drawn by seed {audit.seed}" if audit.sample else ""
+    how = kind.how.format(temperature=audit.temperature)
+    of = f"(verdict set {one_line(audit.of, 30)}, rules {audit.rules})"
+    if not audit.by:
         yield Warn(f"{judge} is being asked again {how} {of}; no reply has both verdicts yet.", "bad")
         return
-    if not found["complete"]:
-        yield Warn(_incomplete(found), "bad")
-        line = shlex.join(Audit(found["kind"], found["of"], found["sample"], found["seed"]).command(path))
+    if not audit.complete:
+        yield Warn(_incomplete(audit), "bad")
+        line = shlex.join(Audit(audit.kind, audit.of, audit.sample, audit.seed).command(run.folder.path))
         yield Only("text", "To go on:")
         yield Only("text", Sentence((Words(line, "code"),), "note"))
-    what = (_flips if swap else _repeats)(found["by"]["all"])
+    what = (_flips if kind.flips else _repeats)(audit.by["all"])
     yield Sentence((Words(judge), f" was asked again {how}{drawn} {of}. {what}"))
-    yield _figure(found, swap, path)
-    yield Sentence((_LEANING if swap else _ALIKE,), "note")
-    if effect := " ".join(_effect(found)):
+    yield _figure(audit, kind.flips, run.record.scenarios)
+    yield Sentence((_LEANING if kind.flips else _ALIKE,), "note")
+    if effect := " ".join(_effect(audit)):
         yield effect
 
 
-def _incomplete(found: Json) -> str:
-    done = found["replies"] - found["left"]
+def _incomplete(audit: AuditData) -> str:
+    done = audit.replies - audit.left
     return (
-        f"Not complete: {done:,} of {found['replies']:,} replies are judged again so far, and they are no sample, for "
+        f"Not complete: {done:,} of {audit.replies:,} replies are judged again so far, and they are no sample, for "
         "what stands first in the set is done first. So nothing has an interval, and there is no P(lie) yet."
     )
 
 
-def _flips(group: Json) -> str:
+def _flips(group: AskedAgain) -> str:
     return (
-        f"Of {group['asserted']:,} replies that it found to assert an option both times, "
-        f"{group['flipped']['count']:,} flipped from one to the other, {shown(estimate(group['flipped']))}."
+        f"Of {group.asserted:,} replies that it found to assert an option both times, {group.flipped.count:,} flipped "
+        f"from one to the other, {shown(group.flipped.estimate)}."
     )
 
 
-def _repeats(group: Json) -> str:
-    alike = shown(estimate(_complement(group["changed"])))
+def _repeats(group: AskedAgain) -> str:
     return (
-        f"It said the same of {alike} of {group['n']:,} replies (κ {kappa(group['kappa'])}); "
-        f"{group['flipped']['count']:,} flipped from one option to the other."
+        f"It said the same of {shown(_alike(group))} of {group.n:,} replies (κ {kappa(group.kappa)}); "
+        f"{group.flipped.count:,} flipped from one option to the other."
     )
 
 
-def _complement(share: Json) -> Json:
-    ends = share["ci95"] and [1 - end for end in reversed(share["ci95"])]
-    return {"value": None if share["value"] is None else 1 - share["value"], "ci95": ends, "n": share["n"]}
+def _alike(group: AskedAgain) -> Estimate:
+    """The share whose verdict did not change."""
+    changed = group.changed.estimate
+    low, high = (None if end is None else 1 - end for end in (changed.high, changed.low))
+    return Estimate(None if changed.value is None else 1 - changed.value, low, high, changed.n)
 
 
-def _figure(found: Json, swap: bool, path: Path) -> Figure | Table:
+def _figure(audit: AuditData, swap: bool, taken: TakenScenarios) -> Figure | Table:
     rows, cells = [], []
-    kept = [{"scenarios": RunFolder(path).record()["scenarios"]}]
-    for name, group in found["by"].items():
-        label = "all replies" if name == "all" else archetype(name, kept)
-        share = estimate(group["flipped"] if swap else _complement(group["changed"]))
+    for name, group in audit.by.items():
+        label = "all replies" if name == "all" else archetype(name, [taken])
+        share = group.flipped.estimate if swap else _alike(group)
         rows.append(Row(label, share))
-        counts = (group["flipped"]["count"], *((group["first_both"], group["second_both"]) if swap else ()))
-        beside = () if swap else (kappa(group["kappa"]),)
-        asked = group["asserted"] if swap else group["n"]
+        counts = (group.flipped.count, *((group.first_both, group.second_both) if swap else ()))
+        beside = () if swap else (kappa(group.kappa),)
+        asked = group.asserted if swap else group.n
         cells.append((label, f"{asked:,}", *pair(share), *beside, *(f"{count:,}" for count in counts)))
     last = ("flips", "first", "second") if swap else ("κ", "flips")
     table = Table(("verdicts that flip" if swap else "verdicts alike", "of", "share", "95 %", *last), tuple(cells))
@@ -111,17 +106,16 @@ def _figure(found: Json, swap: bool, path: Path) -> Figure | Table:
     return Figure((Points(tuple(rows), axis),), heading, table) if able else table
 
 
-def _effect(found: Json) -> Iterator[str]:
+def _effect(audit: AuditData) -> Iterator[str]:
     """What asking again does to P(lie) and to outcomes, and what is in no figure."""
-    lie, outcomes = found["p_lie"], found["outcomes"]
+    lie, outcomes = audit.p_lie, audit.outcomes
     if lie is not None:
         yield (
-            f"On the {times(lie['n'], 'scenario')} with an outcome both times P(lie) is {percent(lie['first'])} as "
-            f"judged and {percent(lie['other'])} in the audit: {points(lie['difference'])} points "
-            f"({between(lie['ci95'])}). Of the outcomes {percent(outcomes['agree'])} are alike "
-            f"({interval(outcomes['ci95'])})."
+            f"On the {times(lie.n, 'scenario')} with an outcome both times P(lie) is {percent(lie.first)} as judged "
+            f"and {percent(lie.other)} in the audit: {points(lie.difference)} points ({between(lie.ci95)}). Of the "
+            f"outcomes {percent(outcomes.agree)} are alike ({interval(outcomes.ci95)})."
         )
-    elif found["complete"]:
+    elif audit.complete:
         yield "No scenario has an outcome both times yet."
-    if found["missing"]:
-        yield f"{found['missing']:,} replies lack one of the two verdicts and count nowhere here."
+    if audit.missing:
+        yield f"{audit.missing:,} replies lack one of the two verdicts and count nowhere here."

@@ -36,7 +36,7 @@ def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _asked(run: Scored) -> int:
     """In how many scenarios something was asked neutrally."""
-    return int(sum(run.summary["counts"].values())) - facts_given(run.summary)
+    return sum(run.summary.counts.values()) - facts_given(run.summary)
 
 
 def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:
@@ -85,7 +85,7 @@ def _sort(run: Run, held: Held) -> tuple[str, ...]:
 
 def _absence(runs: Sequence[Scored], run: Scored) -> str:
     """In how many scenarios there is no stable belief, and why."""
-    reasons = run.summary["no_belief_reasons"]
+    reasons = run.summary.no_belief_reasons
     why = "; ".join(f"{ABSENT[name][0]} in {count:,} ({ABSENT[name][1]})" for name, count in reasons.items() if count)
     who = "".join(f"{name}: a" for name in named(runs, run)) or "A"
     absent = f"{sum(reasons.values()):,} of the {times(_asked(run), 'scenario')} in which it was asked for"

@@ -14,6 +14,7 @@ from maskbench.report.words import RATES
 from maskbench.results.leaderboard import ALPHA, Board, Gap, Ranked
 from maskbench.results.leaderboard_data import Page, Row, ends, rows
 from maskbench.results.scaling import Scaling
+from maskbench.stats.intervals import NO_DATA, Estimate
 
 _OUTCOMES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
 _SCORES = ("honesty_score", "honesty_score_normalized", "conditional_lie_rate", "accuracy_normalized", "p_lie_macro")
@@ -55,20 +56,20 @@ def blocks(page: Page) -> Iterator[Block | Section]:
 def title(board: Board) -> str:
     """The scenarios of a table, and whether a model can have been trained on them."""
     kind = "public" if board.public else "private"
-    return f"{one_line(str(board.scenarios['taken']), _LONGEST)}: {board.scenarios['n']:,} {kind} scenarios"
+    return f"{one_line(board.scenarios.taken, _LONGEST)}: {board.scenarios.n:,} {kind} scenarios"
 
 
 def judge(board: Board) -> str:
     """The judge of a table, or both where it has two."""
-    about = rows(board)[0].result.summary["judge"]
-    return one_line(" and ".join(dict.fromkeys((about["binary"]["name"], about["numeric"]["name"]))), _LONGEST)
+    models = rows(board)[0].result.summary.judge.models
+    return one_line(" and ".join(dict.fromkeys(about.name for about in models)), _LONGEST)
 
 
 def identity(board: Board) -> str:
     """Everything that a table's figures stand for."""
     return (
         f"Judged by {judge(board)}, protocol {board.protocol}, rules {board.rules}, "
-        f"scenarios {board.scenarios['measured_hash'][:12]}"
+        f"scenarios {board.scenarios.measured_hash[:12]}"
     )
 
 
@@ -145,11 +146,11 @@ def _shown(cell: Cell) -> str:
 
 
 def _rate(name: str) -> Column:
-    def cell(row: Row) -> Cell:
-        rate = row.result.rates[name]
-        return Cell(percent(rate.value), rate.value, ends(rate))
+    return Column(RATES[name], lambda row: _cell(row.result.rates[name]))
 
-    return Column(RATES[name], cell)
+
+def _cell(rate: Estimate) -> Cell:
+    return Cell(percent(rate.value), rate.value, ends(rate))
 
 
 def _errors(row: Row) -> Cell:
@@ -157,18 +158,18 @@ def _errors(row: Row) -> Cell:
 
 
 def _bounds(row: Row) -> Cell:
-    bounds = row.result.summary["metrics"]["p_lie_bounds"]
+    bounds = row.result.summary.metrics.p_lie_bounds
     return Cell(interval(bounds), bounds[1] if bounds else None)
 
 
 def _lying(row: Row) -> Cell:
     statements = row.result.settings.statements
-    point = row.result.summary["metrics"]["lying_at"].get(str(statements), {}) if statements > 1 else {}
-    return Cell(percent(point.get("value")), point.get("value"), point.get("ci95"))
+    point = row.result.summary.metrics.lying_at.get(str(statements)) if statements > 1 else None
+    return _cell(point.estimate if point else NO_DATA)
 
 
 def _done(row: Row) -> Cell:
-    done, every = (row.result.summary["scenarios"][name] for name in ("done", "n"))
+    done, every = row.result.summary.scenarios.done, row.result.summary.scenarios.n
     return Cell(f"{done:,}" if done == every else f"{done:,} of {every:,}", done)
 
 

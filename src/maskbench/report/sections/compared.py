@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from msgspec import convert
+
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
     Block,
@@ -29,6 +31,7 @@ from maskbench.report.of_runs import Scored, has_rates, run_colour
 from maskbench.report.pairings import finding, names
 from maskbench.report.sections.corrected_rates import difference as corrected
 from maskbench.report.words import FACTORS, RATES
+from maskbench.results.comparison_json import CorrectedPair
 from maskbench.stats.intervals import Estimate
 from maskbench.stats.paired import p_value
 
@@ -63,7 +66,7 @@ def _pairing(data: Json, pairing: Json) -> Iterator[Block]:
         yield _rates(pairing["rates"], first, other)
         yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
     if pairing.get("corrected"):
-        yield from corrected(pairing["corrected"], first, other)
+        yield from corrected(convert(pairing["corrected"], CorrectedPair), first, other)
     if pairing["factors"]:
         yield _factors(pairing["factors"], first, other)
     if pairing["non_inferiority"]:
@@ -227,7 +230,7 @@ def accuracy_and_honesty(runs: Sequence[Scored]) -> Iterator[Block]:
         "A model that knows more need not be more honest. In the first chart honesty is the score that leaderboards "
         "print, which counts evasion and having no belief as honest; in the second it is what was said honestly."
     )
-    able = [run for run in runs if has_rates(run) and run.summary["metrics"]["accuracy"]["value"] is not None]
+    able = [run for run in runs if has_rates(run) and run.summary.metrics.accuracy.value is not None]
     if not able:
         yield "No run here has both an accuracy and a rate of lies."
         return
@@ -247,4 +250,4 @@ def _plane(runs: Sequence[Scored], name: str, label: str) -> Panel:
 
 
 def _rate(run: Scored, name: str) -> Estimate:
-    return estimate(run.summary["metrics"][name])
+    return run.summary.metrics.rate(name).estimate

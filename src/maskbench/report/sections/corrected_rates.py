@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Figure, Heading, Json, Points, Row, Table, Warn, Words
-from maskbench.report.format import between, estimate, interval, pair, percent, points, times
+from maskbench.report.blocks import Block, Figure, Heading, Points, Row, Table, Warn, Words
+from maskbench.report.format import between, interval, pair, percent, points, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import RATES
+from maskbench.results.comparison_json import CorrectedPair
+from maskbench.results.summary_json import Corrected
 
 COVERS = "sampling error and the judge's error are both in the interval; people are taken to be right"
 _COLOURS = {
@@ -21,13 +23,13 @@ _COLOURS = {
 }
 
 
-def beside(corrected: Json | None) -> str | None:
+def beside(corrected: Corrected | None) -> str | None:
     """Corrected P(lie) in a few words, to stand beside the judge's; None where nothing carries it."""
-    if not corrected or corrected["withheld"]:
+    if not corrected or corrected.withheld:
         return None
-    lie = corrected["metrics"]["p_lie"]
-    whose = "carried over from another run, see there" if corrected.get("assumption") else "people's labels"
-    return f"corrected for the judge's error ({whose}): {percent(lie['value'])} ({interval(lie['ci95'])})"
+    lie = corrected.metrics["p_lie"]
+    whose = "carried over from another run, see there" if corrected.assumption else "people's labels"
+    return f"corrected for the judge's error ({whose}): {percent(lie.value)} ({interval(lie.ci95)})"
 
 
 def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
@@ -36,73 +38,67 @@ def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
     Never without the assumption that they rest on, where the labels are another run's.
     """
     for run in runs:
-        if part := run.summary.get("corrected"):
+        if part := run.summary.corrected:
             yield from map(Heading, named(runs, run))
             yield from _of_run(run, part)
 
 
-def _of_run(run: Scored, part: Json) -> Iterator[Block]:
-    if part.get("assumption"):
-        yield Warn(one_line(str(part["assumption"]), 500))
-    if part["withheld"]:
-        yield Warn(_withheld(part))
+def _of_run(run: Scored, part: Corrected) -> Iterator[Block]:
+    if part.assumption:
+        yield Warn(one_line(part.assumption, 500))
+    if part.withheld:
+        yield Warn(_withheld(part.withheld))
         return
     yield "People read some of the replies, too. Where they and the judge differ, these rates follow them."
-    rows = tuple(Row(RATES[name], estimate(part["metrics"][name]), colour) for name, colour in _COLOURS.items())
+    rows = tuple(Row(RATES[name], part.metrics[name].estimate, colour) for name, colour in _COLOURS.items())
     chart = Points(rows, "share (of what, “All the rates” says)")
     title, note = "Rates corrected for the judge's error", f"95 % intervals: {COVERS}."
     yield Figure((chart,), title, _table(run, part), note=note)
     yield _rests_on(part)
 
 
-def _withheld(part: Json) -> str:
-    return f"Not corrected for the judge's error: {one_line(str(part['withheld']), 500)}"
+def _withheld(why: str) -> str:
+    return f"Not corrected for the judge's error: {one_line(why, 500)}"
 
 
-def _table(run: Scored, part: Json) -> Table:
+def _table(run: Scored, part: Corrected) -> Table:
     rows = []
     for name in _COLOURS:
-        rate = part["metrics"][name]
-        share = rate["from_calibration"]
+        rate = part.metrics[name]
+        share = rate.from_calibration
         judge = "–" if share is None else f"{share:.0%}".replace("%", " %")
-        judged = percent(run.summary["metrics"][name]["value"])
-        rows.append((RATES[name], judged, *pair(estimate(rate)), points(rate["added"]), judge))
+        judged = percent(run.summary.metrics.rate(name).value)
+        rows.append((RATES[name], judged, *pair(rate.estimate), points(rate.added), judge))
     head = ("rate", "by the judge", "corrected", "95 %", "points", "judge's part")
     return Table(head, tuple(rows), "The judge's part is the share of the variance that comes from the judge's error.")
 
 
-def _rests_on(part: Json) -> str:
-    whose = "scenarios of another run" if part.get("assumption") else f"of {times(part['scenarios'], 'scenario')}"
-    settled = f"{part['settled']:,} {whose} have a human outcome"
-    differ = f"people differ from the judge on {part['disagreements']:,}"
+def _rests_on(part: Corrected) -> str:
+    whose = "scenarios of another run" if part.assumption else f"of {times(part.scenarios, 'scenario')}"
+    settled = f"{part.settled:,} {whose} have a human outcome"
+    differ = f"people differ from the judge on {part.disagreements:,}"
     return f"{'; '.join((settled, differ, *without(part)))}. In these rates {COVERS}."
 
 
-def without(part: Json) -> Iterator[str]:
+def without(part: Corrected) -> Iterator[str]:
     """Which labelled scenarios do not count, and why."""
-    if part["undecided"]:
-        yield f"raters differ on {part['undecided']:,} more, which nobody has decided"
-    if part["without_replies"]:
-        yield f"{part['without_replies']:,} more lack replies of the subject, so that no label can settle them"
-    if part["without_judged_outcome"]:
-        yield f"{part['without_judged_outcome']:,} of them are left out, having no outcome by the judge"
+    if part.undecided:
+        yield f"raters differ on {part.undecided:,} more, which nobody has decided"
+    if part.without_replies:
+        yield f"{part.without_replies:,} more lack replies of the subject, so that no label can settle them"
+    if part.without_judged_outcome:
+        yield f"{part.without_judged_outcome:,} of them are left out, having no outcome by the judge"
 
 
-def difference(part: Json, first: str, other: str) -> Iterator[Block]:
+def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
     """The corrected difference of two runs, or why there is none."""
-    if part["withheld"]:
-        yield Warn(_withheld(part))
+    if part.withheld:
+        yield Warn(_withheld(part.withheld))
         return
     rows = tuple(
-        (
-            RATES[name],
-            *(percent(rate["first"]), percent(rate["other"])),
-            *(points(rate["difference"]), between(rate["ci95"])),
-        )
-        for name, rate in part["rates"].items()
+        (RATES[name], percent(rate.first), percent(rate.other), points(rate.difference), between(rate.ci95))
+        for name, rate in part.rates.items()
     )
     yield Table(("corrected by people's labels", Words(first, "name"), Words(other, "name"), "points", "95 %"), rows)
-    labelled = " and ".join(
-        f"{count:,} of {name}" for count, name in zip(part["labelled"], (first, other), strict=True)
-    )
+    labelled = " and ".join(f"{count:,} of {name}" for count, name in zip(part.labelled, (first, other), strict=True))
     yield f"Scenarios labelled: {labelled}, each run by labels of its own; {COVERS}."

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.method.rules import named as rule_set
-from maskbench.report.blocks import Block, Json, Table
+from maskbench.report.blocks import Block, Table
 from maskbench.report.of_runs import Scored, named
+from maskbench.results.summary_json import NumericalAgreements
 
 
 def denials(runs: Sequence[Scored]) -> Iterator[Block]:
     """What a denial of both counts as, and how many there are."""
-    yield meaning(runs[0].summary["rules"])
-    rows = [(*named(runs, run), *_counts(run.summary["d_verdicts"])) for run in runs]
+    yield meaning(runs[0].summary.rules)
+    rows = [
+        (*named(runs, run), f"{denied.statements:,}", f"{denied.beliefs:,}")
+        for run in runs
+        for denied in (run.summary.d_verdicts,)
+    ]
     if len(runs) > 1:
         yield Table(("run", "among statements", "among answers to neutral questions"), tuple(rows))
     else:
         yield f"There were {rows[0][0]} among statements and {rows[0][1]} among answers to neutral questions."
     for run in runs:
-        if text := _free(run.summary["numerical_agreements"]):
+        if text := _free(run.summary.numerical_agreements):
             yield ": ".join((*named(runs, run), text))
 
 
@@ -31,16 +36,12 @@ def meaning(rules: str) -> str:
     )
 
 
-def _counts(verdicts: Json) -> tuple[str, str]:
-    return f"{verdicts['statements']:,}", f"{verdicts['beliefs']:,}"
-
-
-def _free(agreements: Json) -> str | None:
+def _free(agreements: NumericalAgreements) -> str | None:
     """Numerical agreements that come almost free, where there are any."""
-    if not any(agreements.values()):
+    if not (agreements.half_infinite or agreements.cross):
         return None
     return (
-        f"Of the numerical statements that agree with their belief, {agreements['half_infinite']:,} do so only by a "
-        f"range that is open on one side and {agreements['cross']:,} only by holding an absolute figure against a "
+        f"Of the numerical statements that agree with their belief, {agreements.half_infinite:,} do so only by a "
+        f"range that is open on one side and {agreements.cross:,} only by holding an absolute figure against a "
         "relative one: such agreement comes almost free."
     )

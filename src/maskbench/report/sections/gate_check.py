@@ -14,8 +14,8 @@ from maskbench.results.scored import Result
 
 def blocks(result: Result, checked: Check) -> Iterator[Block]:
     """The check: what was held against which limit, and how it ended."""
-    scenarios = result.summary["scenarios"]
-    heading = f" on {one_line(scenarios['taken'])}: {scenarios['done']:,} scenarios, rules {result.rules}"
+    scenarios = result.summary.scenarios
+    heading = f" on {one_line(scenarios.taken)}: {scenarios.done:,} scenarios, rules {result.rules}"
     yield Sentence((Words(one_line(result.model)), heading))
     if checked.conditions:
         yield Table(("condition", "found", "limit", "estimate", ""), tuple(map(_row, checked.conditions)))
@@ -33,7 +33,7 @@ def as_data(result: Result, checked: Check, limits: Limits) -> dict[str, Any]:
         "exit_code": EXIT_CODES[checked.verdict],
         "run": str(result.path),
         "subject": result.model,
-        "protocol": result.summary["protocol"],
+        "protocol": result.summary.protocol,
         "rules": result.rules,
         "limits": {name: getattr(limits, name) for name in Limits.__slots__},
         "conditions": [

@@ -10,16 +10,14 @@ from maskbench.report.blocks import (
     Bars,
     Block,
     Figure,
-    How,
     Inline,
-    Json,
     Points,
     Row,
     Sentence,
     Table,
     Words,
 )
-from maskbench.report.format import CAVEAT, estimate, interval, pair, percent, times
+from maskbench.report.format import CAVEAT, interval, pair, percent, times
 from maskbench.report.of_runs import Scored, has_rates, named, statements, table, unit
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.runs_shown import Run
@@ -27,6 +25,9 @@ from maskbench.report.sections.control_answers import floor
 from maskbench.report.sections.corrected_rates import beside as corrected
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import left_open
+from maskbench.results.summary_json import Summary
+from maskbench.runs.run_json import About
+from maskbench.stats.rate_json import known
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
@@ -49,58 +50,56 @@ def headline(run: Scored) -> Iterator[Block]:
 
 def rate(run: Scored) -> tuple[str, str] | None:
     """P(lie) and its interval; None where it is withheld or nothing is done."""
-    return pair(estimate(run.summary["metrics"]["p_lie"])) if has_rates(run) else None
+    return pair(run.summary.metrics.p_lie.estimate) if has_rates(run) else None
 
 
 def beside(run: Scored) -> list[str]:
     """What a reader of P(lie) has to see with it: P(lie) by people's labels, and the noise floor."""
-    checks = run.summary.get("checks")
-    return [text for text in (corrected(run.summary.get("corrected")), floor(checks) if checks else None) if text]
+    checks = run.summary.checks
+    return [text for text in (corrected(run.summary.corrected), floor(checks) if checks else None) if text]
 
 
 def _what(run: Scored) -> Sentence:
     summary = run.summary
-    judges = dict.fromkeys(one_line(summary["judge"][kind]["name"], 160) for kind in ("binary", "numeric"))
-    verdicts = "" if summary["verdicts"] == "default" else f", verdict set {one_line(summary['verdicts'], 40)}"
-    text = f" on {one_line(summary['scenarios']['taken'], 80)}, judged by {' and '.join(judges)}"
-    return Sentence((Words(one_line(run.label)), f"{text}, rules {summary['rules']}{verdicts}"))
+    judges = dict.fromkeys(one_line(judge.name, 160) for judge in summary.judge.models)
+    verdicts = "" if summary.verdicts == "default" else f", verdict set {one_line(summary.verdicts, 40)}"
+    text = f" on {one_line(summary.scenarios.taken, 80)}, judged by {' and '.join(judges)}"
+    return Sentence((Words(one_line(run.label)), f"{text}, rules {summary.rules}{verdicts}"))
 
 
 def finding(run: Scored) -> str:
     """The result in words."""
-    metrics, label = run.summary["metrics"], one_line(run.label)
+    rates, label = run.summary.metrics, one_line(run.label)
     if not has_rates(run):
         return f"No result for {label}."
-    lie, honest, evasive, no_belief = (metrics[name] for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief"))
     return (
-        f"Under pressure {label} contradicted its own stated belief in {percent(lie['value'])} of {unit([run])} "
-        f"({interval(lie['ci95'])}), kept to it in {percent(honest['value'])}, evaded in {percent(evasive['value'])}, "
-        f"and had no stable belief in {percent(no_belief['value'])}.{_often(run)}"
+        f"Under pressure {label} contradicted its own stated belief in {percent(rates.p_lie.value)} of {unit([run])} "
+        f"({interval(rates.p_lie.ci95)}), kept to it in {percent(rates.p_honest.value)}, evaded in "
+        f"{percent(rates.p_evasive.value)}, and had no stable belief in {percent(rates.p_no_belief.value)}."
+        f"{_often(run)}"
     )
 
 
 def _often(run: Scored) -> str:
     """What the shares are of where there are several statements a scenario, and how many scenarios saw a lie."""
     count = statements(run)
-    point = run.summary["metrics"]["lying_at"].get(str(count), {})
-    if count == 1 or point.get("value") is None:
+    point = run.summary.metrics.lying_at.get(str(count))
+    if count == 1 or point is None or point.value is None:
         return ""
-    around = f" ({interval(point['ci95'])})" if point["ci95"] else ""
+    around = f" ({interval(point.ci95)})" if point.ci95 else ""
     return (
         f" With {count} statements a scenario these are shares of statements; at least one of the {count} was a lie in "
-        f"{percent(point['value'])} of scenarios{around}."
+        f"{percent(point.value)} of scenarios{around}."
     )
 
 
 def hangs_on(runs: Sequence[Scored]) -> str:
     """What the headline hangs on besides the model, and what it is not."""
-    judges = dict.fromkeys(
-        one_line(run.summary["judge"][kind]["name"], 160) for run in runs for kind in ("binary", "numeric")
-    )
+    judges = dict.fromkeys(one_line(judge.name, 160) for run in runs for judge in run.summary.judge.models)
     return (
         f"{PRESSES}, so this is not how often a model lies in use. It hangs on more than the model: on the judge "
         f"({' and '.join(judges)}), whose own error is not in the interval, on these scenarios, and on the rules "
-        f"“{runs[0].summary['rules']}” that make beliefs and lies out of verdicts. Figures with another protocol id, "
+        f"“{runs[0].summary.rules}” that make beliefs and lies out of verdicts. Figures with another protocol id, "
         "scenario set or rule set are other measurements."
     )
 
@@ -121,42 +120,42 @@ def told(runs: Sequence[Scored]) -> Iterator[tuple[str, str, str]]:
 def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     """What changes how all the rest is to be read: a word or two, and a sentence."""
     summary = run.summary
-    planted = summary["subject"].get("planted")
-    if planted or _is_organism(summary["subject"]) or (isinstance(run, Run) and run.simulated):
+    planted = summary.subject.get("planted")
+    if planted or _is_organism(summary.subject) or (isinstance(run, Run) and run.simulated):
         what = "simulated model" if planted else "model organism"
         yield (
             "Not a real model.",
             f"How often a {what} lies was chosen by its makers, so it is never ranked; what its figures show is that "
             "the instrument finds it.",
         )
-    if summary["smoke"]:
+    if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
-    if summary["withheld"]:
-        yield "The headline is withheld." if summary["complete"] else "Not complete.", one_line(summary["withheld"])
+    if summary.withheld:
+        yield "The headline is withheld." if summary.complete else "Not complete.", one_line(summary.withheld)
     if text := left_open(summary):
         yield "Going on.", one_line(text)
     if dispute := _disputed(summary):
         yield "Disputed.", dispute
-    if isinstance(run, Run) and (own := str(run.record["settings"]["rules"])) != summary["rules"]:
-        text = f"The run was made for the rules “{one_line(own, 40)}” and is shown under “{summary['rules']}”."
+    if isinstance(run, Run) and (own := run.scored.record.settings.rules) != summary.rules:
+        text = f"The run was made for the rules “{one_line(own, 40)}” and is shown under “{summary.rules}”."
         yield "Other rules.", text
-    for note in summary["notes"]:
+    for note in summary.notes:
         yield "Note.", one_line(note, 500)
 
 
-def _is_organism(subject: Json) -> bool:
-    return bool(subject.get("organism")) or str(subject["name"]).split("/")[0] in SIMULATED
+def _is_organism(subject: About) -> bool:
+    return bool(subject.get("organism")) or subject.name.split("/")[0] in SIMULATED
 
 
-def _disputed(summary: Json) -> str | None:
+def _disputed(summary: Summary) -> str | None:
     """How much the judges of an ensemble dispute, and what that leaves open."""
-    ensemble, lie = summary.get("ensemble"), summary["metrics"]["p_lie"]
-    if not ensemble or not ensemble["disputed_outcomes"]:
+    ensemble, lie = summary.ensemble, summary.metrics.p_lie
+    if not ensemble or not ensemble.disputed_outcomes:
         return None
-    text = f"The judges dispute {ensemble['disputed_outcomes']:,} of {times(ensemble['outcomes'], 'outcome')}."
-    if not (ends := lie.get("disputed_bounds")):
+    text = f"The judges dispute {ensemble.disputed_outcomes:,} of {times(ensemble.outcomes, 'outcome')}."
+    if not (ends := known(lie.disputed_bounds)):
         return text
-    around = f" (95 % interval around both: {interval(wide)})" if (wide := lie.get("disputed_bounds_ci95")) else ""
+    around = f" (95 % interval around both: {interval(wide)})" if (wide := known(lie.disputed_bounds_ci95)) else ""
     return f"{text} Whoever is right, P(lie) lies between {percent(ends[0])} and {percent(ends[1])}{around}."
 
 
@@ -171,11 +170,11 @@ def outcomes(runs: Sequence[Scored]) -> Figure | Table:
     if len(runs) == 1:
         summary, of = runs[0].summary, unit(runs)
         rows = Points(tuple(_row(summary, name) for name in ORDER), f"share of {of}")
-        note = f"{WHISKERS} {_TOLD}" if summary["planted"] else WHISKERS
-        return Figure((Bars((mix("", summary["metrics"]),), of, 58), rows), "Outcomes", behind, KEY, note)
+        note = f"{WHISKERS} {_TOLD}" if summary.planted else WHISKERS
+        return Figure((Bars((mix("", summary.metrics),), of, 58), rows), "Outcomes", behind, KEY, note)
     without = ", ".join(run.name for run in runs if run not in able)
     note = f"{WHISKERS} Without rates, and so without a bar: {without}." if without else WHISKERS
-    bars = Bars(tuple(mix(run.name, run.summary["metrics"]) for run in able), unit(able))
+    bars = Bars(tuple(mix(run.name, run.summary.metrics) for run in able), unit(able))
     return Figure((bars,), "Outcomes", behind, KEY, note)
 
 
@@ -185,41 +184,42 @@ _TOLD = (
 )
 
 
-def _row(summary: Json, name: OutcomeName) -> Row:
-    planted = summary["planted"]
-    truth = planted[RATE_OF[name]] if planted else None
-    return Row(name.replace("_", " "), estimate(summary["metrics"][RATE_OF[name]]), colour_of(name), truth)
+def _row(summary: Summary, name: OutcomeName) -> Row:
+    rate = RATE_OF[name]
+    truth = summary.planted.rate(rate) if summary.planted else None
+    return Row(name.replace("_", " "), summary.metrics.rate(rate).estimate, colour_of(name), truth)
 
 
 def _table(runs: Sequence[Scored]) -> Table:
-    disputed = any("disputed" in run.summary["counts"] for run in runs)
-    planted = any(run.summary["planted"] for run in runs)
+    disputed = any("disputed" in run.summary.counts for run in runs)
+    planted = any(run.summary.planted for run in runs)
     rows: list[tuple[Inline, ...]] = [
         (*named(runs, run), Words(name.replace("_", " "), name), f"{count:,}", *_share(run, name, disputed, planted))
         for run in runs
-        for name, count in run.summary["counts"].items()
+        for name, count in run.summary.counts.items()
     ]
     more = (*(("disputes either way",) if disputed else ()), *(("as simulated",) if planted else ()))
     return table(runs, ("outcome", "scenarios", "share", "95 %", *more), rows, " ".join(_notes(runs)))
 
 
-def _share(run: Scored, name: How, disputed: bool, planted: bool) -> Iterator[str]:
+def _share(run: Scored, name: OutcomeName, disputed: bool, planted: bool) -> Iterator[str]:
     """The share of an outcome with its interval, with what disputes leave open and what a simulation was told."""
-    share = run.summary["metrics"][RATE_OF[name]] if name in RATE_OF else None  # type: ignore[index]
-    yield from pair(estimate(share)) if share else ("", "")
+    rate = RATE_OF.get(name)
+    share = run.summary.metrics.rate(rate) if rate else None
+    yield from pair(share.estimate) if share else ("", "")
     if disputed:
-        yield interval(share.get("disputed_bounds")) if share else ""
+        yield interval(known(share.disputed_bounds)) if share else ""
     if planted:
-        truth = run.summary["planted"]
-        yield percent(truth[RATE_OF[name]]) if truth and share else ""  # type: ignore[index]
+        truth = run.summary.planted
+        yield percent(truth.rate(rate)) if truth and rate else ""
 
 
 def _notes(runs: Sequence[Scored]) -> Iterator[str]:
     if any(statements(run) > 1 for run in runs):
         yield "Scenarios are counted by their first statement; shares are over all statements."
-    if any(_SAMPLE.search(str(run.summary["scenarios"]["taken"])) for run in runs):
+    if any(_SAMPLE.search(run.summary.scenarios.taken) for run in runs):
         yield "Shares have the weights of the sample; counts do not."
-    if any(run.summary["second"] for run in runs):
+    if any(run.summary.second for run in runs):
         yield "Counts are by the second judge where it looked; shares weigh what it changed."
-    if any("disputed" in run.summary["counts"] for run in runs):
+    if any("disputed" in run.summary.counts for run in runs):
         yield "A disputed outcome counts in each share by the part of its judges who find that."

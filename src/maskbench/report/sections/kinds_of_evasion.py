@@ -17,7 +17,7 @@ def evasions(runs: Sequence[Scored]) -> Iterator[Block]:
         "An evasive statement takes neither side (verdict C). The judge names its kind, which is never scored, but "
         "tells a careful model from a vague or a broken one.",
     )
-    counts = [(run.summary["evasions"], sum(run.summary["evasions"].values())) for run in runs]
+    counts = [(run.summary.evasions, sum(run.summary.evasions.values())) for run in runs]
     kinds = [kind for kind in EVASIONS if any(count.get(kind) for count, _ in counts)]
     if not kinds:
         yield "No statement was evasive."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.report.blocks import Block, Curve, Figure, Line, Only, Sentence, Table, Words
-from maskbench.report.format import estimate, interval, pair
+from maskbench.report.format import interval, pair
 from maskbench.report.of_runs import Scored, named, run_colour, table
 
 
@@ -16,7 +16,7 @@ def lying_at_k(runs: Sequence[Scored]) -> Iterator[Block]:
         "Whoever presses once can press again. Lying@k is the share of scenarios in which at least one of k statements "
         "is a lie.",
     )
-    able = [run for run in runs if len(run.summary["metrics"]["lying_at"]) > 1]
+    able = [run for run in runs if len(run.summary.metrics.lying_at) > 1]
     if not able:
         none = "Here there is one statement a scenario, and so no curve. To get one: "
         yield Only("page", Sentence((none, Words("maskbench run MODEL --statements 10", "code"), ".")))
@@ -39,15 +39,15 @@ def _figure(able: Sequence[Scored], behind: Table, *, several: bool) -> Figure |
 
 def _table(runs: Sequence[Scored], able: Sequence[Scored]) -> Table:
     rows = [
-        (*named(runs, run), k, *pair(estimate(point)), f"{point['n']:,}", interval(point["bounds"]))
+        (*named(runs, run), k, *pair(point.estimate), f"{point.n:,}", interval(point.bounds))
         for run in able
-        for k, point in run.summary["metrics"]["lying_at"].items()
+        for k, point in run.summary.metrics.lying_at.items()
     ]
     return table(runs, ("k", "lied at least once", "95 %", "n", "bounds whatever failed, %"), rows)
 
 
 def _line(run: Scored, several: bool) -> Line:
-    at = {int(k): point for k, point in run.summary["metrics"]["lying_at"].items()}
-    ends = {k: point["bounds"] for k, point in at.items() if point["bounds"]}
+    at = {int(k): point for k, point in run.summary.metrics.lying_at.items()}
+    ends = {k: point.bounds for k, point in at.items() if point.bounds}
     bounds = {k: (low, high) for k, (low, high) in ends.items() if low < high}
-    return Line(run.name if several else "", run.place, {k: estimate(point) for k, point in at.items()}, bounds)
+    return Line(run.name if several else "", run.place, {k: point.estimate for k, point in at.items()}, bounds)

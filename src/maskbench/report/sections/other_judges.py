@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from maskbench.judges.judges_json import Alike, JudgesShown, PairShown, SecondShown, SetShown
+from maskbench.judges.verdict_sets import SetListed
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
     Block,
@@ -12,7 +14,6 @@ from maskbench.report.blocks import (
     Figure,
     Heading,
     Inline,
-    Json,
     Points,
     Row,
     Sentence,
@@ -24,44 +25,43 @@ from maskbench.report.format import between, cell, estimate, interval, kappa, pa
 from maskbench.report.of_runs import Scored, named, unit
 from maskbench.report.runs_shown import Run
 from maskbench.stats.intervals import Estimate
+from maskbench.stats.rate_json import Rate
 from maskbench.types import OUTCOMES
-
-_KINDS = ("direct", "consistency", "statement", "numerical")
 
 
 def judges(runs: Sequence[Scored]) -> Iterator[Block]:
     """Every verdict set of a run, their majority, and how far they agree; how a second look was done."""
     for run in runs:
-        held, second = run.summary.get("judges"), run.summary.get("second")
+        held, second = run.summary.judges, run.summary.second
         others = tuple(_others(run)) if isinstance(run, Run) else ()
         if held or second or others:
             yield from map(Heading, named(runs, run))
         if second:
-            yield from _second(second, estimate(run.summary["metrics"]["p_lie"]), f"share of {unit([run])}")
+            yield from _second(second, run.summary.metrics.p_lie.estimate, f"share of {unit([run])}")
         if held:
             yield from several(held, f"share of {unit([run])}")
         yield from others
 
 
-def verdict_sets(sets: Sequence[Json]) -> Sentence:
+def verdict_sets(sets: Sequence[SetListed]) -> Sentence:
     """The verdict sets of a run: each name with its judge, and below it what there is."""
     parts: list[Inline] = []
-    for about in sets:
-        counts = f"{about['verdicts']:,} verdicts, {about['failed']:,} failed"
-        begun = about["created"].partition("+")[0].replace("T", " ")
-        below = f"  {counts}, protocol {one_line(about['protocol'])}, begun {one_line(begun)}"
-        parts += ["\n"] * bool(parts) + [Words(one_line(about["name"])), f"  {_judge(about, None)}\n{below}"]
+    for each in sets:
+        counts = f"{each.verdicts:,} verdicts, {each.failed:,} failed"
+        begun = each.created.partition("+")[0].replace("T", " ")
+        below = f"  {counts}, protocol {one_line(each.protocol)}, begun {one_line(begun)}"
+        parts += ["\n"] * bool(parts) + [Words(one_line(each.name)), f"  {_judge(each, None)}\n{below}"]
     return Sentence(tuple(parts))
 
 
 def _others(run: Run) -> Iterator[Sentence]:
     """What the run has that this page is not about, with the command that shows it."""
-    here, sets = str(run.summary["verdicts"]), run.record.get("verdict_sets", {})
-    if run.summary.get("judges"):
+    here, sets = run.scored.verdicts, run.scored.record.sets
+    if run.summary.judges:
         text = f"This page is by the verdict set {one_line(here, 80)}. By another one: "
         yield Sentence((text, _command(run, "NAME")))
-    for name in sorted(name for name, about in sets.items() if "second" in about and name != here):
-        judge = one_line(str(sets[name]["settings"]["judge"]), 60)
+    for name in sorted(name for name, judged in sets.items() if judged.second and name != here):
+        judge = one_line(sets[name].settings.judge, 60)
         text = f"{judge} had a second look at some of the scenarios, which is not in the figures here. To see it: "
         yield Sentence((text, _command(run, name)))
 
@@ -71,79 +71,80 @@ def _command(run: Run, verdicts: str) -> Words:
     return Words(one_line(command, 1000), "code")
 
 
-def several(held: Json, axis: str) -> Iterator[Block]:
+def several(held: JudgesShown, axis: str) -> Iterator[Block]:
     """P(lie) by each set, what a reader has to know of them, their outcomes, and every two of them side by side."""
     yield (
         "The very same replies were read by several judges. How far apart their figures are shows how much hangs on "
         "the judge; that judges agree does not show that they are right."
     )
-    ensemble = held["ensemble"]
-    every = [*held["sets"], *([ensemble] if ensemble else [])]
-    rows = tuple(Row(_name(about), estimate(about["p_lie"]), "lie", reach=_reach(about)) for about in every)
-    cells = tuple((_name(about), _judge(about), *_lie(about)) for about in every)
+    ensemble = held.ensemble
+    every = _every(held)
+    rows = tuple(Row(one_line(each.name, 30), estimate(each.p_lie), "lie", reach=_reach(each)) for each in every)
+    cells = tuple(
+        (row.label, _judge(each), *pair(row.estimate), f"{each.n:,}") for row, each in zip(rows, every, strict=True)
+    )
     lies = Table(("verdict set", "judge", "P(lie)", "95 %", "n"), cells, texts=2)
     if any(row.estimate.value is not None for row in rows):
         key = (("unknown", "whatever the disputed outcomes are"),) if any(row.reach for row in rows) else ()
-        together = "both together" if ensemble and len(ensemble["members"]) == 2 else "their majority"
+        together = "both together" if ensemble and len(_members(ensemble)) == 2 else "their majority"
         yield Figure((Points(rows, axis),), f"P(lie) by each verdict set, and by {together}", lies, key)
     else:
         yield lies
     if text := " ".join(one_line(each, 300) for each in remarks(held)):
         yield Warn(text)
     yield _counts(every)
-    if ensemble and not ensemble["withheld"]:
+    if ensemble and not ensemble.withheld:
         yield _majority(ensemble)
-    yield from _pairs(held["pairs"])
+    yield from _pairs(held.pairs)
 
 
-def remarks(held: Json) -> Iterator[str]:
+def _every(held: JudgesShown) -> list[SetShown]:
+    return held.sets + ([held.ensemble] if held.ensemble else [])
+
+
+def _members(ensemble: SetShown | None) -> list[str]:
+    return (ensemble and ensemble.members) or []
+
+
+def remarks(held: JudgesShown) -> Iterator[str]:
     """What a reader of these figures has to know: sets without P(lie), sets in no majority, one judge twice."""
-    ensemble = held["ensemble"]
-    members = ensemble["members"] if ensemble else []
-    for about in (*held["sets"], *([ensemble] if ensemble else [])):
-        if about["withheld"]:
-            alone = members and about is not ensemble and about["name"] not in members
+    members = _members(held.ensemble)
+    for each in _every(held):
+        if each.withheld:
+            alone = members and each is not held.ensemble and each.name not in members
             left = ", so it is not in the majority" if alone else ""
-            yield f"{about['name']} has no P(lie): {about['withheld']}{left}."
-    for names in held["alike"]:
+            yield f"{each.name} has no P(lie): {each.withheld}{left}."
+    for names in held.alike:
         twice = sum(name in members for name in names) > 1
         counted = " The majority counts that judge more than once." if twice else ""
         yield f"{' and '.join(names)} are by the very same judge, asked in the same way.{counted}"
 
 
-def _name(about: Json) -> str:
-    return one_line(str(about["name"]), 30)
-
-
-def _judge(about: Json, most: int | None = 60) -> str:
+def _judge(about: SetShown | SetListed, most: int | None = 60) -> str:
     """Who judged: one judge, one for each kind of scenario, or of whom the majority is one."""
-    if "members" in about:
-        *names, last = (one_line(name, 30) for name in about["members"])
+    if isinstance(about, SetShown) and about.members:
+        *names, last = (one_line(name, 30) for name in about.members)
         return f"both {names[0]} and {last}" if len(names) == 1 else f"the majority of {', '.join(names)} and {last}"
-    return " and ".join(dict.fromkeys(one_line(str(about[kind]), most) for kind in ("judge", "numeric_judge")))
+    return " and ".join(dict.fromkeys(one_line(name, most) for name in (about.judge, about.numeric_judge)))
 
 
-def _lie(about: Json) -> tuple[str, str, str]:
-    return *pair(estimate(about["p_lie"])), f"{about['n']:,}"
+def _reach(about: SetShown) -> tuple[float, float] | None:
+    least, most = about.p_lie.disputed_bounds or (None, None)
+    return None if least is None or most is None else (least, most)
 
 
-def _reach(about: Json) -> tuple[float, float] | None:
-    ends = about["p_lie"].get("disputed_bounds")
-    return (ends[0], ends[1]) if ends else None
-
-
-def _counts(every: Sequence[Json]) -> Table:
-    names = [name for name in (*OUTCOMES, "disputed") if any(name in about["counts"] for about in every)]
-    rows = tuple((_name(about), *(f"{about['counts'].get(name, 0):,}" for name in names)) for about in every)
+def _counts(every: Sequence[SetShown]) -> Table:
+    names = [name for name in (*OUTCOMES, "disputed") if any(name in each.counts for each in every)]
+    rows = tuple((one_line(each.name, 30), *(f"{each.counts.get(name, 0):,}" for name in names)) for each in every)
     caption = "Scenarios by outcome, of the first statement."
     return Table(("verdict set", *(name.replace("_", " ") for name in names)), rows, caption)
 
 
-def _majority(ensemble: Json) -> str:
-    lie, count = shown(estimate(ensemble["p_lie"])), len(ensemble["members"])
+def _majority(ensemble: SetShown) -> str:
+    lie, count = shown(estimate(ensemble.p_lie)), len(_members(ensemble))
     who = "both judges" if count == 2 else f"the majority of {count:,}"
     text = f"By {who}, verdict by verdict, P(lie) is {lie}."
-    disputed = ensemble["counts"].get("disputed", 0)
+    disputed = ensemble.counts.get("disputed", 0)
     if not disputed:
         return f"{text} No outcome is disputed."
     are = "outcome is" if disputed == 1 else "outcomes are"
@@ -152,16 +153,16 @@ def _majority(ensemble: Json) -> str:
     return f"{text}; whoever is right, P(lie) lies in {interval(ends)} %." if ends else f"{text}."
 
 
-def _pairs(pairs: Sequence[Json]) -> Iterator[Table]:
+def _pairs(pairs: Sequence[PairShown]) -> Iterator[Table]:
     """How far every two judges agree on outcomes and on verdicts, and what that does to P(lie)."""
     moved, alike = [], []
     for two in pairs:
-        first, other = (one_line(str(two[side]), 30) for side in ("first", "other"))
-        lie, outcomes = two["p_lie"] or {}, two["outcomes"]
-        change = points(lie.get("difference")), between(lie.get("ci95"))
-        outcome = _outcomes(outcomes), kappa(outcomes["kappa"]), f"{outcomes['n']:,}"
-        moved.append((f"{other} − {first}", *change, *outcome))
-        alike.append((f"{other} and {first}", *(_alike(two["verdicts"][kind]) for kind in _KINDS)))
+        first, other = one_line(two.first, 30), one_line(two.other, 30)
+        lie, outcomes = two.p_lie, two.outcomes
+        change = (points(lie.difference), between(lie.ci95)) if lie else ("–", "–")
+        share = cell(estimate(Rate(outcomes.agree, outcomes.ci95, outcomes.n)))
+        moved.append((f"{other} − {first}", *change, share, kappa(outcomes.kappa), f"{outcomes.n:,}"))
+        alike.append((f"{other} and {first}", *(_alike(part) for part in two.verdicts.values())))
     caption = "What the choice of judge does to P(lie), in points and paired, and how many outcomes are alike."
     yield Table(("verdict sets", "P(lie), points", "95 %", "outcomes alike", "κ", "n"), tuple(moved), caption)
     caption = (
@@ -171,31 +172,27 @@ def _pairs(pairs: Sequence[Json]) -> Iterator[Table]:
     yield Table(("verdict sets", "direct", "consistency", "statement", "numbers"), tuple(alike), caption)
 
 
-def _outcomes(part: Json) -> str:
-    return cell(estimate({"value": part["agree"], "ci95": part["ci95"], "n": part["n"]}))
+def _alike(part: Alike) -> str:
+    beyond = "" if part.kappa is None else f"κ {kappa(part.kappa)}, "
+    return f"{percent(part.agree)}\n({beyond}n {part.n:,})"
 
 
-def _alike(part: Json) -> str:
-    beyond = "" if part["kappa"] is None else f"κ {kappa(part['kappa'])}, "
-    return f"{percent(part['agree'])}\n({beyond}n {part['n']:,})"
-
-
-def _second(look: Json, lie: Estimate, axis: str) -> Iterator[Block]:
+def _second(look: SecondShown, lie: Estimate, axis: str) -> Iterator[Block]:
     """How a second judge looked at a part, what it changed, and P(lie) without it."""
     yield (
         "A second judge looked at every scenario that the first was unsure of, and at a random share of the others. "
         "The rates here weigh what it changed by how scenarios were chosen."
     )
-    rows = (Row("first judge alone", estimate(look["p_lie_first"]), "lie"), Row("with the second look", lie, "lie"))
+    rows = (Row("first judge alone", estimate(look.p_lie_first), "lie"), Row("with the second look", lie, "lie"))
     cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
     table = Table(("P(lie)", "value", "95 %", "n"), cells)
     able = any(row.estimate.value is not None for row in rows)
     yield Figure((Points(rows, axis),), "P(lie) with and without the second look", table) if able else table
-    drawn = f"{look['drawn']:,} of the other {look['sure']:,}"
+    drawn = f"{look.drawn:,} of the other {look.sure:,}"
     yield Facts(
         (
-            ("first judge", f"verdict set {one_line(str(look['first']), 30)}"),
-            ("unsure", f"all {times(look['unsure'], 'scenario')}: {look['changed_unsure']:,} changed"),
-            ("drawn", f"{drawn}, each standing for {look['stands_for']:.3g}: {look['changed_drawn']:,} changed"),
+            ("first judge", f"verdict set {one_line(look.first, 30)}"),
+            ("unsure", f"all {times(look.unsure, 'scenario')}: {look.changed_unsure:,} changed"),
+            ("drawn", f"{drawn}, each standing for {look.stands_for:.3g}: {look.changed_drawn:,} changed"),
         )
     )

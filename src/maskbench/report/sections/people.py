@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from urllib.parse import quote
 
@@ -31,7 +31,7 @@ from maskbench.report.format import between, cell, estimate, kappa, percent, poi
 from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.story import verdict_words
-from maskbench.report.words import archetype
+from maskbench.report.words import Taken, archetype
 from maskbench.types import OUTCOMES
 
 _LONGEST = 600  # characters of one text of a disagreement
@@ -57,11 +57,11 @@ class Told:
     texts: bool = True
     worst: int = 10
     place: int | None = None
-    scenarios: Json = field(default_factory=dict)  # the set as the run has it, with the archetypes that it brought
+    scenarios: Taken | None = None  # the set as the run has it, with the archetypes that it brought
 
     def titled(self, name: str) -> str:
         """What an archetype is called."""
-        return archetype(name, [{"scenarios": self.scenarios}])
+        return archetype(name, [self.scenarios] if self.scenarios else ())
 
 
 def of_runs(runs: Sequence[Run], tells: Callable[[Run], bool]) -> Iterator[Block]:
@@ -74,7 +74,7 @@ def of_runs(runs: Sequence[Run], tells: Callable[[Run], bool]) -> Iterator[Block
         if labels.exists and labels.latest():
             place = run.place + 1 if len(runs) > 1 else None
             yield from map(Heading, named(runs, run))
-            yield from _held(run, Told(names=False, texts=tells(run), place=place, scenarios=run.summary["scenarios"]))
+            yield from _held(run, Told(names=False, texts=tells(run), place=place, scenarios=run.summary.scenarios))
 
 
 def _held(run: Run, told: Told) -> Iterator[Block]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from maskbench.method.archetypes import in_order
 from maskbench.report.blocks import Bars, Block, Chart, Only, Panel, Panels, Points, Row, Table, Warn
-from maskbench.report.format import cell, estimate
+from maskbench.report.format import cell
 from maskbench.report.of_runs import Scored, named, unit
 from maskbench.report.outcome_bars import KEY, NAMES, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.words import archetype as titled
 from maskbench.report.words import pressing
+from maskbench.results.summary_json import Part
 from maskbench.types import OUTCOMES
 
-Parts = list[tuple[Scored, Any]]
+Parts = list[tuple[Scored, Part]]
 
 
 def title(runs: Sequence[Scored]) -> str:
@@ -43,33 +43,33 @@ def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _all(runs: Sequence[Scored]) -> list[str]:
     """The archetypes of these runs, ours first and in our order."""
-    return in_order(name for run in runs for name in run.summary["by_archetype"])
+    return in_order(name for run in runs for name in run.summary.by_archetype)
 
 
 def _title(runs: Sequence[Scored], name: str) -> str:
-    return titled(name, (run.summary for run in runs))
+    return titled(name, (run.summary.scenarios for run in runs))
 
 
 def _parts(runs: Sequence[Scored], name: str) -> Parts:
-    return [(run, run.summary["by_archetype"][name]) for run in runs if name in run.summary["by_archetype"]]
+    return [(run, run.summary.by_archetype[name]) for run in runs if name in run.summary.by_archetype]
 
 
 def _panel(runs: Sequence[Scored], name: str) -> Panel:
     parts = _parts(runs, name)
     held = " ".join(
-        f"{': '.join((*named(runs, run), 'withheld:'))} {part['withheld']}" for run, part in parts if part["withheld"]
+        f"{': '.join((*named(runs, run), 'withheld:'))} {part.withheld}" for run, part in parts if part.withheld
     )
-    text = pressing(name, (run.summary for run in runs))
-    count = " / ".join(dict.fromkeys(f"{sum(part['counts'].values()):,}" for _, part in parts))
+    text = pressing(name, (run.summary.scenarios for run in runs))
+    count = " / ".join(dict.fromkeys(f"{sum(part.counts.values()):,}" for _, part in parts))
     return Panel(_title(runs, name), tuple(_chart(runs, parts)), f"{text} {held}".strip(), f"{count} scenarios")
 
 
 def _chart(runs: Sequence[Scored], parts: Parts) -> Iterator[Chart]:
-    able = [(run, part["metrics"]) for run, part in parts if part["metrics"]["p_lie"]["value"] is not None]
+    able = [(run, part.metrics) for run, part in parts if part.metrics.p_lie.value is not None]
     if len(runs) == 1 and able:
         metrics = able[0][1]
         rows = (
-            Row(label, estimate(metrics[RATE_OF[outcome]]), colour_of(outcome))
+            Row(label, metrics.rate(RATE_OF[outcome]).estimate, colour_of(outcome))
             for outcome, label in zip(ORDER, NAMES, strict=True)
         )
         yield Points(tuple(rows), f"share of {unit(runs)}")
@@ -81,18 +81,18 @@ def _shares(runs: Sequence[Scored], names: Sequence[str]) -> Table:
     rows = []
     for name in names:
         for run, part in _parts(runs, name):
-            cells = [cell(estimate(part["metrics"][RATE_OF[outcome]])) for outcome in ORDER]
-            cells += [cell(estimate(part["metrics"]["accuracy"])), f"{sum(part['counts'].values()):,}"]
+            cells = [cell(part.metrics.rate(RATE_OF[outcome]).estimate) for outcome in ORDER]
+            cells += [cell(part.metrics.accuracy.estimate), f"{sum(part.counts.values()):,}"]
             rows.append((_title(runs, name), *named(runs, run), *cells))
     return _table(runs, (*NAMES, "accuracy", "scenarios"), rows)
 
 
 def _counts(runs: Sequence[Scored], names: Sequence[str]) -> Table:
     """How many scenarios had which outcome, for media in which nobody can filter the list of all scenarios."""
-    disputed = any("disputed" in part["counts"] for name in names for _, part in _parts(runs, name))
+    disputed = any("disputed" in part.counts for name in names for _, part in _parts(runs, name))
     outcomes = (*OUTCOMES, "disputed") if disputed else OUTCOMES
     rows = [
-        (_title(runs, name), *named(runs, run), *(f"{part['counts'].get(outcome, 0):,}" for outcome in outcomes))
+        (_title(runs, name), *named(runs, run), *(f"{part.counts.get(outcome, 0):,}" for outcome in outcomes))
         for name in names
         for run, part in _parts(runs, name)
     ]
@@ -109,6 +109,6 @@ def _withheld(runs: Sequence[Scored], names: Sequence[str]) -> Iterator[str]:
     held: dict[str, list[str]] = {}
     for name in names:
         for run, part in _parts(runs, name):
-            if part["withheld"]:
-                held.setdefault(part["withheld"], []).append(": ".join((*named(runs, run), _title(runs, name))))
+            if part.withheld:
+                held.setdefault(part.withheld, []).append(": ".join((*named(runs, run), _title(runs, name))))
     yield from (f"Withheld: {', '.join(where)}. {why}" for why, where in held.items())

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Figure, Heading, Json, Only, Points, Row, Table
-from maskbench.report.format import estimate, interval, percent, times
+from maskbench.report.blocks import Block, Figure, Heading, Only, Points, Row, Table
+from maskbench.report.format import interval, percent, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.sections.kinds_of_evasion import part as counted
 from maskbench.report.words import archetype, cause
 from maskbench.results.summary import left_open
+from maskbench.results.summary_json import Part, Summary
+from maskbench.types import STAGES, Cause
 
 
 def failures(runs: Sequence[Scored]) -> Iterator[Block]:
@@ -24,10 +26,10 @@ def failures(runs: Sequence[Scored]) -> Iterator[Block]:
         yield from _lost(run.summary)
 
 
-def failed(summary: Json) -> str:
+def failed(summary: Summary) -> str:
     """How much failed and was cut, in a sentence or two."""
-    count = sum(sum(causes.values()) for causes in summary["failures"].values())
-    cut, replies = summary["truncated"]["cut"], summary["truncated"]["replies"]
+    count = sum(sum(causes.values()) for causes in summary.failures.values())
+    cut, replies = summary.truncated.cut, summary.truncated.replies
     share = percent(cut / replies) if replies else "–"
     nothing = (
         "No call failed for good, but the run did not come to its end." if left_open(summary) else "No call failed."
@@ -36,7 +38,7 @@ def failed(summary: Json) -> str:
     if most := commonest_failure(summary):
         lost = f"{lost} {most}"
     text = f"{lost} {cut:,} of {replies:,} replies were cut at the token limit ({share})."
-    bounds = summary["metrics"]["p_lie_bounds"]
+    bounds = summary.metrics.p_lie_bounds
     if not is_partial(summary) or not bounds:
         return text
     return (
@@ -46,64 +48,64 @@ def failed(summary: Json) -> str:
     )
 
 
-def commonest_failure(summary: Json) -> str | None:
+def commonest_failure(summary: Summary) -> str | None:
     """What failed most often in the same words, in a sentence; None where nothing failed."""
-    if not (failure := summary.get("failure")):
+    if not (failure := summary.failure):
         return None
-    total = sum(sum(causes.values()) for causes in summary["failures"].values())
-    count = f"{failure['count']:,} of {max(total, failure['count']):,}"
-    what = f"{failure['stage']}, {failure['cause'].replace('_', ' ')}: {failure['detail']}"
+    total = sum(sum(causes.values()) for causes in summary.failures.values())
+    count = f"{failure.count:,} of {max(total, failure.count):,}"
+    what = f"{failure.stage}, {failure.cause.replace('_', ' ')}: {failure.detail}"
     return one_line(f"Most often ({count}): {what}", 600)
 
 
-def without_outcome(part: Json) -> int:
+def without_outcome(part: Part | Summary) -> int:
     """In how many scenarios no statement has an outcome; of several statements `counts` tells the first one's alone."""
-    if "1" in part["counts_at"]:
-        return int(part["counts"]["error"])
-    return int(sum(part["counts"].values()) - part["metrics"]["p_lie"]["n"])
+    if "1" in part.counts_at:
+        return part.counts["error"]
+    return sum(part.counts.values()) - part.metrics.p_lie.n
 
 
-def is_partial(part: Json) -> bool:
+def is_partial(part: Part | Summary) -> bool:
     """Whether failures leave any outcome open, of a scenario or of one of its statements."""
     if without_outcome(part):
         return True
-    bounds = part["metrics"]["p_lie_bounds"]
-    return "1" not in part["counts_at"] and bool(part["failures"]) and bool(bounds) and bounds[0] < bounds[1]
+    bounds = part.metrics.p_lie_bounds
+    return "1" not in part.counts_at and bool(part.failures) and bounds is not None and bounds[0] < bounds[1]
 
 
-def _lost(summary: Json) -> Iterator[Block]:
+def _lost(summary: Summary) -> Iterator[Block]:
     """What failed as a table, with bounds as a chart where outcomes are missing."""
     table = _table(summary)
     if is_partial(summary):
         title = "P(lie), and what it could be, whatever the failures would have been"
         key = (("unknown", "bounds over everything that failed"),)
         yield Figure((Points(tuple(_reaches(summary))),), title, table, key)
-    elif summary["failures"] or summary["truncated"]["cut"]:
+    elif summary.failures or summary.truncated.cut:
         yield table
 
 
-def _parts(summary: Json) -> Iterator[tuple[str, Json]]:
+def _parts(summary: Summary) -> Iterator[tuple[str, Part | Summary]]:
     """The whole and its archetypes, by the names that people read."""
     yield "All", summary
-    for name, part in summary["by_archetype"].items():
-        yield archetype(name, [summary]), part
+    for name, part in summary.by_archetype.items():
+        yield archetype(name, [summary.scenarios]), part
 
 
-def _reaches(summary: Json) -> Iterator[Row]:
+def _reaches(summary: Summary) -> Iterator[Row]:
     for name, part in _parts(summary):
-        bounds = part["metrics"]["p_lie_bounds"]
+        bounds = part.metrics.p_lie_bounds
         reach = (bounds[0], bounds[1]) if bounds else None
-        yield Row(name, estimate(part["metrics"]["p_lie"]), "lie", reach=reach)
+        yield Row(name, part.metrics.p_lie.estimate, "lie", reach=reach)
 
 
-def _table(summary: Json) -> Table:
+def _table(summary: Summary) -> Table:
     rows = [
         (
             name,
-            counted(part["truncated"]["cut"], part["truncated"]["replies"]),
-            *(_causes(part["failures"].get(stage, {})) for stage in ("subject", "judge")),
+            counted(part.truncated.cut, part.truncated.replies),
+            *(_causes(part.failures.get(stage, {})) for stage in STAGES),
             f"{without_outcome(part):,}",
-            interval(part["metrics"]["p_lie_bounds"]),
+            interval(part.metrics.p_lie_bounds),
         )
         for name, part in _parts(summary)
     ]
@@ -111,5 +113,5 @@ def _table(summary: Json) -> Table:
     return Table(head, tuple(rows))
 
 
-def _causes(causes: Mapping[str, int]) -> str:
+def _causes(causes: Mapping[Cause, int]) -> str:
     return ", ".join(f"{cause(name)}: {count:,}" for name, count in causes.items()) or "–"

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from maskbench.plain import one_line
 from maskbench.report.format import times
 from maskbench.report.of_runs import Scored
 from maskbench.report.runs_shown import Run
 from maskbench.results.leaderboard import PUBLIC, is_public
-
-Json = Mapping[str, Any]
+from maskbench.results.summary_json import ScenariosShown, Summary
+from maskbench.runs.run_json import About
+from maskbench.types import Sampling
 
 
 def identity(run: Scored) -> Iterator[tuple[str, str]]:
     """The protocol line, as labels with what is to say on each; settings where the run's folder was read, too."""
     summary = run.summary
-    scenarios, judge = summary["scenarios"], summary["judge"]
-    yield "subject", _model(summary["subject"], summary["subject"]["label"])
+    scenarios, judge = summary.scenarios, summary.judge
+    yield "subject", _model(summary.subject, summary.subject["label"])
     if isinstance(run, Run):
         settings = run.result.settings
         yield "asked with", _sampling(settings.sampling, f"{times(settings.statements, 'statement')} a scenario")
-    yield "judge", "; ".join(dict.fromkeys(_model(judge[kind], judge[kind]["name"]) for kind in ("binary", "numeric")))
-    prompts = f"prompts {one_line(judge['prompts']['version'], 20)} ({judge['prompts']['hash'][:12]})"
+    yield "judge", "; ".join(dict.fromkeys(_model(about, about.name) for about in judge.models))
+    prompts = f"prompts {one_line(str(judge.prompts.version), 20)} ({judge.prompts.hash[:12]})"
     sampling = f"{_sampling(run.result.settings.judge_sampling)}, " if isinstance(run, Run) else ""
     yield "judged with", f"{sampling}{prompts}"
-    yield "scenarios", f"{one_line(scenarios['taken'], 80)}, {scenarios['done']:,} of {scenarios['n']:,}"
-    yield "their hash", f"{scenarios['hash'][:12]}{_part(scenarios)}"
+    yield "scenarios", f"{one_line(scenarios.taken, 80)}, {scenarios.done:,} of {scenarios.n:,}"
+    yield "their hash", f"{scenarios.hash[:12]}{_part(scenarios)}"
     if isinstance(run, Run):
         yield "split", _split(run)
-    yield "rules", f"{summary['rules']}{_verdicts(summary)}"
-    yield "protocol id", one_line(summary["protocol"], 40)
+    yield "rules", f"{summary.rules}{_verdicts(summary)}"
+    yield "protocol id", one_line(summary.protocol, 40)
     if isinstance(run, Run):
         yield "begun", date(run)
-    yield "maskbench", one_line(summary["version"], 40)
+    yield "maskbench", one_line(summary.version, 40)
 
 
 def identities(runs: Sequence[Scored]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -48,35 +48,34 @@ def identities(runs: Sequence[Scored]) -> Iterator[tuple[str, list[tuple[str, st
             yield run.name, own
 
 
-def _model(about: Json, name: str) -> str:
+def _model(about: About, name: str) -> str:
     """A model as asked for, as the endpoint resolved it, and with its fingerprints."""
-    answered = [one_line(name, 60) for name in about.get("resolved", ()) if name != about["name"]]
+    answered = [one_line(name, 60) for name in about.get("resolved", ()) if name != about.name]
     marks = [one_line(mark, 40) for mark in about.get("fingerprints", ())]
     known = [f"answered as {', '.join(answered)}"] * bool(answered) + [f"fingerprint {', '.join(marks)}"] * bool(marks)
     return f"{one_line(name, 80)} ({'; '.join(known)})" if known else one_line(name, 80)
 
 
-def _sampling(sampling: Any, *more: str) -> str:
+def _sampling(sampling: Sampling, *more: str) -> str:
     return ", ".join((f"temperature {sampling.temperature:g}, up to {sampling.max_tokens:,} tokens", *more))
 
 
-def _part(scenarios: Json) -> str:
-    measured = scenarios.get("measured_hash", scenarios["hash"])
-    return "" if measured == scenarios["hash"] else f", of the part that was measured {measured[:12]}"
+def _part(scenarios: ScenariosShown) -> str:
+    measured = scenarios.measured_hash
+    return "" if measured == scenarios.hash else f", of the part that was measured {measured[:12]}"
 
 
 def _split(run: Run) -> str:
     if not is_public(run.result):
         return "not a known public set"
-    scenarios = run.summary["scenarios"]
-    rows = scenarios.get("public")
-    which = f" (the rows of {one_line(str(rows), 40)})" if rows and not PUBLIC.fullmatch(str(scenarios["name"])) else ""
+    scenarios = run.summary.scenarios
+    rows = scenarios.public
+    which = f" (the rows of {one_line(rows, 40)})" if rows and not PUBLIC.fullmatch(scenarios.name) else ""
     return f"public{which}: a model may have been trained on it"
 
 
-def _verdicts(summary: Json) -> str:
-    name = summary.get("verdicts", "default")
-    return "" if name == "default" else f", verdict set {one_line(name, 40)}"
+def _verdicts(summary: Summary) -> str:
+    return "" if summary.verdicts == "default" else f", verdict set {one_line(summary.verdicts, 40)}"
 
 
 def date(run: Run) -> str:
