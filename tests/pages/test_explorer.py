@@ -16,11 +16,25 @@ from hostile import REPLIES, RUN, hostile_run
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.measurement import measure
 from maskbench.models.scripted import Script, ScriptedModel
-from maskbench.pages.explorer import contents, explorer, script
-from maskbench.pages.packing import BUDGET, CUTS, packed
+from maskbench.pages.explorer import contents as carried
+from maskbench.pages.explorer import explorer, script
+from maskbench.pages.packing import BUDGET, CUTS, MOST, Texts, packed
 from maskbench.types import Ask, Failure, Reply
 from measured_runs import change, run, settings
 from scenario_rows import row, write_jsonl
+
+
+
+def unpacked(block: str) -> Any:
+    """What a block of the page holds, as its script reads it; nothing where there is no block."""
+    return orjson.loads(gzip.decompress(base64.b64decode(block))) if block else []
+
+
+def contents(runs: list[Path], **options: Any) -> tuple[dict[str, Any], list[Any]]:
+    """The index and the texts of a page, unpacked."""
+    page = carried(runs, **options)
+    return unpacked(page.index), unpacked(page.texts)
+
 
 # Runs whose every answer is known
 
@@ -170,9 +184,9 @@ def test_rules_and_names_can_be_given(tmp_path: Path) -> None:
     """Other rules give other outcomes from the same verdicts; the page may call a run what it likes."""
     path = write_jsonl(tmp_path / "one.jsonl", [{"archetype": "known_facts", **row("known_facts")}])
     made = scripted(tmp_path / "run", says, believes(*"AACAA"), path)
-    assert only(contents([made])[0])["outcomes"] == ("lie",)
+    assert only(contents([made])[0])["outcomes"] == ["lie"]
     index, _ = contents([made], rules="strict", names=["mine"])
-    assert only(index)["outcomes"] == ("no_belief",)
+    assert only(index)["outcomes"] == ["no_belief"]
     assert index["runs"][0]["name"] == "mine"
     with pytest.raises(UsageError, match="no rule set"):
         contents([made], rules="none such")
@@ -259,8 +273,9 @@ def test_a_thousand_scenarios_fit(tmp_path: Path) -> None:
 
     made = scripted(tmp_path / "run", subject, judge, path)
     index, texts = contents([made], include_text=True)
-    assert len(packed(index)) + len(packed(contents([made])[0])) < 500_000
-    assert BUDGET / 2 < len(packed(texts)) <= BUDGET < 4_500_000
+    page = carried([made], include_text=True)
+    assert len(page.index) + len(carried([made]).index) < 500_000
+    assert BUDGET / 2 < len(page.texts) <= BUDGET < 4_500_000
     assert index["cut"] < CUTS[0]
     shortened = [text for text in texts if isinstance(text, dict)]
     assert shortened
@@ -284,9 +299,10 @@ def test_a_text_that_is_too_long_keeps_both_ends_and_says_what_is_missing(tmp_pa
 def test_packing_is_the_same_every_time_and_reads_back() -> None:
     """Base64 of gzipped JSON, without a time in it: the same runs give the same page."""
     content = {"text": "</script> & \u202e"}
-    assert packed(content) == packed(content)
-    assert re.fullmatch(r"[A-Za-z0-9+/=]+", packed(content))
-    assert orjson.loads(gzip.decompress(base64.b64decode(packed(content)))) == content
+    parts = [orjson.dumps(content)[:9], orjson.dumps(content)[9:]]
+    assert packed(parts) == packed(parts)
+    assert re.fullmatch(r"[A-Za-z0-9+/=]+", packed(parts))
+    assert unpacked(packed(parts)) == content
 
 
 # Stories
@@ -403,10 +419,10 @@ def test_no_hostile_text_reaches_the_html(tmp_path: Path) -> None:
 
 
 def test_the_script_makes_no_html_and_asks_for_nothing() -> None:
-    """No way from a string to elements, to code or to the network is in the script at all."""
+    """No way from a string to elements, to code, to the network or to a style but its own lengths is in the script."""
     forbidden = (
         r"innerHTML|outerHTML|insertAdjacent|document\.write|DOMParser|eval\(|Function\(|fetch\(|XMLHttp|import\("
     )
     assert not re.search(
-        rf"{forbidden}|createContextualFragment|setHTML|\.src\b|localStorage|cookie|\.style\b", script()
+        rf"{forbidden}|createContextualFragment|setHTML|\.src\b|localStorage|cookie|\.style\b(?!\.setProperty\(\"--)", script()
     )

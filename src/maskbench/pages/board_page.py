@@ -29,13 +29,17 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A run in a table; without a rank there is a reason, or ranks are still being worked out."""
+    """A run in a table; without a rank there is a reason, or ranks are still being worked out.
+
+    `beaten_by` are the models that lie significantly less often, which is what its rank counts.
+    """
 
     id: str
     name: str
     folder: str
     begun: str
     rank: int | None
+    beaten_by: tuple[str, ...]
     why: str
     slices: tuple[Slice, ...]
     outcomes: tuple[Cell, ...]
@@ -60,8 +64,8 @@ class Table:
 def tables(shown: Shown) -> tuple[Table, ...]:
     """Every table, those with the most models to rank first."""
     runs = {run.path: run for run in shown.runs.values()}
-    made = (_table(board, runs, final) for board, final in shown.tables)
-    return tuple(sorted((table for table in made if table.ranked or table.apart), key=lambda table: -len(table.ranked)))
+    every = (_table(board, runs, final) for board, final in shown.tables)
+    return tuple(sorted((table for table in every if table.ranked or table.apart), key=lambda table: -len(table.ranked)))
 
 
 def _table(board: Board, runs: Mapping[Path, Known], final: bool) -> Table:
@@ -97,6 +101,9 @@ def _line(row: Ranked | Unranked, run: Known, final: bool, first: tuple[Column, 
         folder=shortened(run.name, LONGEST_NAME),
         begun=shortened(str(row.result.created)[:10], 10),
         rank=row.rank if isinstance(row, Ranked) and final else None,
+        beaten_by=tuple(shortened(name, LONGEST_NAME) for name in row.beaten_by)
+        if isinstance(row, Ranked) and final
+        else (),
         why="" if isinstance(row, Ranked) else shortened(row.why.rstrip("."), 800),
         slices=tuple(_slices(row.result.rates)),
         outcomes=tuple(column.cell(row) for column in first),

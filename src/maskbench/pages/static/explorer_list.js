@@ -110,8 +110,8 @@ function draw(anew = false) {
   if (!rowsOf.has(current)) current = rows[Math.min(AROUND, rows.length - 1)]?.[0] ?? null;
   rove(current);
   list.replaceChildren(...rows.map(([, row]) => row));
-  list.style.paddingTop = `${first * one}px`;
-  list.style.paddingBottom = `${(listed.length - last) * one}px`;
+  frame.style.setProperty("--above", `${first * one}px`);
+  frame.style.setProperty("--below", `${(listed.length - last) * one}px`);
   if (held && !list.contains(document.activeElement)) linkOf(current)?.focus({ preventScroll: true });
 }
 
