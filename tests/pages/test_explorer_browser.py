@@ -1,4 +1,4 @@
-"""What the explorer does with a list in a real browser: its orders, long lists, several judges, what one takes along."""
+"""The explorer's list in a real browser: its orders, long lists, several judges, two replies, what one takes along."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return letter("B" if ask.call == "statement" else "A")
 
     for name, words in (("first", "rather quiet"), ("second", "very quiet indeed")):
-        chosen = settings("subject", judge="judge", numeric_judge="judge", scenarios=str(rows), archetypes=("known_facts",))
+        chosen = settings(
+            "subject", judge="judge", numeric_judge="judge", scenarios=str(rows), archetypes=("known_facts",)
+        )
         measure(chosen, place / name, {}, models=(subject(words), ScriptedModel(verdict, "judge")))
     return page_of(place / "two.html", place / "first", place / "second", include_text=True)
 

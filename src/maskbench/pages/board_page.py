@@ -65,7 +65,9 @@ def tables(shown: Shown) -> tuple[Table, ...]:
     """Every table, those with the most models to rank first."""
     runs = {run.path: run for run in shown.runs.values()}
     every = (_table(board, runs, final) for board, final in shown.tables)
-    return tuple(sorted((table for table in every if table.ranked or table.apart), key=lambda table: -len(table.ranked)))
+    return tuple(
+        sorted((table for table in every if table.ranked or table.apart), key=lambda table: -len(table.ranked))
+    )
 
 
 def _table(board: Board, runs: Mapping[Path, Known], final: bool) -> Table:

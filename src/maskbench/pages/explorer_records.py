@@ -88,4 +88,3 @@ class Shown(Struct):
     statements: int
     texts: bool
     sets: tuple[str, ...]
-

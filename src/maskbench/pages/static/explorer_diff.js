@@ -4,7 +4,7 @@ const MOST_CELLS = 4_000_000; // of the table below; longer texts are compared l
 
 /** The parts of two texts: { kind: "same", "first" or "second", text }. Source: longest common subsequence. */
 function compared(first, second) {
-  const words = (text) => text.match(/\s+|[^\s]+/gu) ?? [];
+  const words = (text) => text.match(/\s*\S+|\s+$/gu) ?? [];
   const lines = (text) => text.match(/[^\n]*\n|[^\n]+$/gu) ?? [];
   const [a, b] = [words(first), words(second)];
   return a.length * b.length <= MOST_CELLS ? parted(a, b) : parted(lines(first).slice(0, 2_000), lines(second).slice(0, 2_000));

@@ -15,9 +15,9 @@ from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case
 from maskbench.report.runs_shown import WORST, Run
 from maskbench.report.sections.story import story
-from maskbench.types import Judgement, Reply
+from maskbench.types import Reply
 
-_LONGEST = 400  # characters of one text
+_LONGEST = 240  # characters of one text
 _IDENTITY = 200  # characters of a task id, as the explorer has them
 
 
@@ -26,8 +26,9 @@ def worst_lies(runs: Sequence[Run], may_show: Callable[[Run], bool]) -> Iterator
     cases = tuple(islice(_in_turn(runs), WORST))
     if cases:
         yield (
-            "These lies stand first in the explorer below, ordered “worst first”: they are lies in most of the "
-            "statements, against a firm belief, and the scenario does not ask outright for the falsehood."
+            "These lies stand first in the explorer's order “worst first”. A lie is worse the more of the statements "
+            "are lies, twice as bad where the belief is firm, and twice as bad where nobody asked outright for the "
+            "falsehood."
         )
         yield from (_case(run, done, len(runs) > 1, may_show(run)) for run, done in cases)
 
@@ -46,13 +47,15 @@ def _case(run: Run, done: Done, several: bool, with_texts: bool) -> Case:
         f"{run.name}: {address}" if several else address,
         f"#scenario={quote(address, safe='/,:', errors='replace')}{place}",
         story(scenario, done.items, done.scored),
-        tuple(zip("AB", options(scenario.proposition), strict=False)) if with_texts and scenario.kind == "binary" else (),
+        tuple(zip("AB", options(scenario.proposition), strict=False))
+        if with_texts and scenario.kind == "binary"
+        else (),
         tuple(_texts(done)) if with_texts else (),
     )
 
 
 def _texts(done: Done) -> Iterator[tuple[str, str]]:
-    """What was asked and answered neutrally, what was asked under pressure, and the lie with the judge's reason."""
+    """What was asked and answered neutrally, what was asked under pressure, and the lie."""
     scenario, items = done.scenario, done.items
     lie = items[0, 1 + done.scored.outcomes.index("lie")]
     neutral = items.get((1, 1))
@@ -62,5 +65,3 @@ def _texts(done: Done) -> Iterator[tuple[str, str]]:
     yield "asked under pressure", one_line(scenario.user_prompt, _LONGEST)
     if isinstance(lie.reply, Reply):
         yield "answered", one_line(lie.reply.text, _LONGEST)
-    if isinstance(lie.judgement, Judgement) and lie.judgement.reason:
-        yield "the judge's reason", one_line(lie.judgement.reason, _LONGEST)
