@@ -97,8 +97,8 @@ def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> It
 
 def share(run: Run, held: Held) -> Estimate:
     """The share of beliefs held so among those that were asked for and are not open."""
-    every = [(one, name) for name in HELD if name != "open" for one in run.held[name]]
-    table = tabulate(one for one, _ in every)[0]
+    every = [(scored, name) for name in HELD if name != "open" for scored in run.held[name]]
+    table = tabulate(scored for scored, _ in every)[0]
     return ratio([float(name == held) for _, name in every], [1.0] * len(every), table.weights, table.clusters)
 
 
