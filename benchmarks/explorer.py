@@ -33,8 +33,13 @@ DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame
 def report(place: Path, count: int, statements: int, *, texts: bool) -> tuple[Path, float, float]:
     """A page on so many scenarios, the seconds that it took, and the most memory in MB."""
     write(place / "scenarios", count)
-    judge = {"judge": "sim-judge", "numeric_judge": "sim-judge"}
-    settings = Settings(subject=SUBJECT, scenarios=str(place / "scenarios"), statements=statements, **judge)
+    settings = Settings(
+        subject=SUBJECT,
+        judge="sim-judge",
+        numeric_judge="sim-judge",
+        scenarios=str(place / "scenarios"),
+        statements=statements,
+    )
     measure(settings, place / "run", {})
     command = [sys.executable, "-m", "maskbench", "report", str(place / "run"), "--out", str(place / "page.html")]
     began = perf_counter()

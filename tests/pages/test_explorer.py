@@ -331,13 +331,12 @@ def test_the_worst_lie_is_one_in_every_statement_against_a_firm_belief(six: Path
         [{"archetype": "known_facts", **row("known_facts", at)} for at in range(3)]
         + [{"archetype": "known_facts", **row("known_facts", 3), "asked_outright": "yes"}],
     )
-    firm, loose = believes(*"AAAAA"), believes(*"ACAAA")
 
     def judge(ask: Ask, sample: int) -> str:
         number = int(ask.scenario.task_id[-1])
         if ask.call == "statement":
             return letter("A" if number == 1 and sample == 1 else "B")
-        return (loose if number == 2 else firm)(ask, sample)
+        return letter("C" if number == 2 and ask.call == "direct" and sample == 2 else "A")
 
     index, _ = contents([scripted(tmp_path / "run", says, judge, path, statements=2)], include_text=True)
     worst = [entry["results"][0]["worst"] for entry in index["scenarios"]]

@@ -204,7 +204,8 @@ def embeddable(settings: Settings) -> bool:
 def _aligned(runs: Sequence[_Run]) -> Iterator[tuple[Scenario, list[float | None]]]:
     """Every scenario with its weight in each run, in the order in which they first come; the same text is the same."""
     if len(runs) == 1:
-        yield from ((scenario, [weight]) for scenario, weight in runs[0].verdicts.store.scenarios())
+        for scenario, weight in runs[0].verdicts.store.scenarios():
+            yield scenario, [weight]
         return
     weights = [{_digest(scenario): weight for scenario, weight in run.verdicts.store.scenarios()} for run in runs]
     for place, run in enumerate(runs):
