@@ -346,7 +346,7 @@ def test_the_worst_lie_is_one_in_every_statement_against_a_firm_belief(six: Path
 
 
 def test_every_verdict_set_is_carried_under_its_judge(six: Path, tmp_path: Path) -> None:
-    """Each sample has the other sets' verdicts with their reasons, and whether they differ; two sets of one judge too."""
+    """Each sample has the other sets' verdicts, their reasons and whether they differ; two sets may have one judge."""
     made = scripted(tmp_path / "run", says, believes(*"AAAAA"), six)
     folder = RunFolder(made)
     for name in ("second", "third"):

@@ -250,7 +250,9 @@ def test_a_rank_says_why_it_jumps(chromium: Chromium, server: LocalServer) -> No
         tab.page.evaluate(
             """() => {
                 const ranks = JSON.parse(sessionStorage.getItem('maskbench-ranks'));
-                for (const kept of Object.values(ranks)) Object.assign(kept, { rank: kept.rank > 1 ? 1 : 9, beaten: [] });
+                for (const kept of Object.values(ranks)) {
+                    Object.assign(kept, { rank: kept.rank > 1 ? 1 : 9, beaten: [] });
+                }
                 sessionStorage.setItem('maskbench-ranks', JSON.stringify(ranks));
             }"""
         )
