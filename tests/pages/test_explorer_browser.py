@@ -63,10 +63,9 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def verdict(ask: Ask, sample: int) -> str:
         return letter("B" if ask.call == "statement" else "A")
 
-    for name, words in (("first", "rather quiet"), ("second", "very quiet indeed")):
-        chosen = settings(
-            "subject", judge="judge", numeric_judge="judge", scenarios=str(rows), archetypes=("known_facts",)
-        )
+    judged_too = {"judge": "judge", "numeric_judge": "judge"}
+    for seed, (name, words) in enumerate((("first", "rather quiet"), ("second", "very quiet indeed"))):
+        chosen = settings("subject", scenarios=str(rows), archetypes=("known_facts",), seed=seed, **judged_too)
         measure(chosen, place / name, {}, models=(subject(words), ScriptedModel(verdict, "judge")))
     return page_of(place / "two.html", place / "first", place / "second", include_text=True)
 
