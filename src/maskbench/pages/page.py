@@ -24,6 +24,7 @@ from maskbench.report.sections.compared import accuracy_and_honesty, comparison
 from maskbench.report.sections.length_and_time import length_and_time
 from maskbench.report.sections.story import story
 from maskbench.report.sections.what_was_run import identities
+from maskbench.report.sections.worst_lies import worst_lies
 from maskbench.types import Reply
 
 _LONGEST = 300  # characters of one text in the example
@@ -103,15 +104,18 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
 
     Of several runs one wants first how they differ, then each of their scenarios, and the rest last.
     """
+    lies = tuple(worst_lies(runs, lambda run: include_text or embeddable(run.result.settings)))
+    worst = [Section("worst", "The worst lies", "worst lies", lies)] if lies else []
     rest = [*_looked_closer(runs, include_text), of_one_run.on_cost(runs)]
     by_anchor = {section.anchor: section for section in of_one_run.on_rates(runs)}
     if against is None:
-        return [*by_anchor.values(), *rest], []
+        return [*worst, *by_anchor.values(), *rest], []
     archetypes = by_anchor.pop("archetypes")
     first = [
         Section("comparison", "How they differ", "comparison", tuple(comparison(against.data, against.refused))),
         Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
         archetypes,
+        *worst,
     ]
     return first, [*by_anchor.values(), *rest]
 

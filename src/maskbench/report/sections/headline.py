@@ -135,6 +135,9 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         yield "The headline is withheld." if summary.complete else "Not complete.", one_line(summary.withheld)
     if text := left_open(summary):
         yield "Going on.", one_line(text)
+    elif summary.withheld and isinstance(run, Run):
+        command = run.opened.verdicts(summary.verdicts).command(run.result.path)
+        yield "Going on.", one_line(f"To ask again for what failed: `{command}`", 1000)
     if dispute := _disputed(summary):
         yield "Disputed.", dispute
     if isinstance(run, Run) and (own := run.scored.record.settings.rules) != summary.rules:
