@@ -41,7 +41,7 @@ TESTS: Mapping[str, str] = {
     "method.outcomes": "method/test_outcomes method/test_majority method/test_method results/test_withheld",
     "method.pressure": "method/test_method",
     "method.rates": "method/test_rates results/test_summary results/test_withheld",
-    "method.resolve": "method/test_method method/test_outcomes",
+    "method.belief": "method/test_method method/test_outcomes",
     "method.rules": "method/test_method method/test_outcomes",
     "method.system_prompts": "method/test_system_prompts",
     "method.verdict": "method/test_verdict method/test_reading_on method/test_judge_style",

@@ -93,7 +93,7 @@ def test_a_service_of_chat_completions(copy: Copy) -> None:
     """A row of the table of services makes models of that service known, which are then asked."""
     with serving(reply="Figs are sweet.") as server:
         line = f'    "toyhost": Service("{server.base_url}", local=True),\n'
-        copy.insert("models/chat/providers.py", "SERVICES: Mapping[str, Service] = {\n", line)
+        copy.insert("models/chat/services.py", "SERVICES: Mapping[str, Service] = {\n", line)
         run = copy.measured("toyhost/small-1", None, "--scenarios", "starter")
         assert server.requests
     assert "toyhost/small-1" in copy.run("score", run)

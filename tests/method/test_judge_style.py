@@ -20,7 +20,7 @@ from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, as
 from maskbench.method.verdict import confidence, read
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Patience
-from maskbench.models.chat.providers import endpoint
+from maskbench.models.chat.services import endpoint
 from maskbench.models.sim import SimJudge
 from maskbench.results.frames import load
 from maskbench.results.scored import result, score

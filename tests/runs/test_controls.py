@@ -1,4 +1,4 @@
-"""Checks on the subject: what is planted is found, runs can add them later, and nothing else is changed by them."""
+"""Controls on the subject: what is planted is found, runs can add them later, and nothing else is changed by them."""
 
 import io
 import re

@@ -88,9 +88,9 @@ def with_rights(folder: Path, shared: bool) -> Iterator[None]:
 
 def environment() -> dict[str, str]:
     """The environment with what `.env` in the working folder adds."""
-    from maskbench.models.chat import providers
+    from maskbench.models.chat import services
 
-    return providers.environment(Path.cwd())
+    return services.environment(Path.cwd())
 
 
 def stderr() -> Console:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ARGUMENTS, PLAIN = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
 WHAT = Group("What is measured", sort_key=2)
-CHECKS = Group("Checks on the subject (extra calls; a finished run can add them)", sort_key=3)
+CHECKS = Group("Controls on the subject (extra calls; a finished run can add them)", sort_key=3)
 LOCAL = Group("A model in this process (hf/)", sort_key=4)
 JUDGE = Group("Judge", sort_key=5)
 SCORING = Group("Scoring", sort_key=6)

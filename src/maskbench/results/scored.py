@@ -139,7 +139,7 @@ class ScoredRun:
     are done, in the run's order, `digests` a hash of what each says. Of a second look `phases` has what both judges
     saw, and `look` says how it was drawn. The set is about `wanted` scenarios, and `go_on` says what to do where it
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
-    limit, and `checks` what the checks on the subject found.
+    limit, and `checks` what the controls on the subject found.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""The flow with checks on the subject: once all replies of the method have verdicts, the extra calls go out."""
+"""The flow with controls on the subject: once all replies of the method have verdicts, the extra calls go out."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.masking import Mask
-from maskbench.models.chat.providers import Endpoint, base_variable, is_public, key_variables, public_address
+from maskbench.models.chat.services import Endpoint, base_variable, is_public, key_variables, public_address
 from maskbench.models.families import renamed
 from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Usage
 
