@@ -116,7 +116,9 @@ def test_every_public_value_has_its_fields_on_the_page() -> None:
         module, _, kind = name.rpartition(".")
         home = getattr(importlib.import_module(module), kind)
         record = issubclass(home, Struct)
-        assert (list(home.__struct_fields__) if record else [field.name for field in dataclasses.fields(home)]) == listed
+        assert (
+            list(home.__struct_fields__) if record else [field.name for field in dataclasses.fields(home)]
+        ) == listed
 
 
 def test_every_setting_is_on_the_page_with_its_default() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from maskbench.cli.console import print_blocks, print_json, put, say
-from maskbench.cli.options import Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
+from maskbench.cli.options import ComputeFile, Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.runs.folder import RunFolder, runs_below
 
@@ -87,22 +85,16 @@ def leaderboard(
     rules: OneRuleSet = "reference",
     verdicts: Verdicts = None,
     public: Public = None,
-    compute: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "This CSV has the columns model, flop and, where you want it, family. It adds the scaling analysis.",
-            default="none",
-        ),
-    ] = None,
+    compute: ComputeFile = None,
 ) -> None:
     """Rank runs that measured the same, in a table for each protocol and scenario set."""
+    from maskbench.results.compute_file import read_compute
     from maskbench.results.leaderboard import boards, gaps
     from maskbench.results.leaderboard_data import Page
 
     if not runs:
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
-    given = None if compute is None else _read_compute(compute)
+    given = None if compute is None else read_compute(compute)
     results, unreadable = _results(runs, rules, verdicts)
     tables = boards(results, frozenset(public or ()))
     scalings = None if given is None else [_scaling(table, given) for table in tables]
@@ -189,39 +181,6 @@ def _scaling(board: Board, compute: Mapping[str, Compute]) -> ScalingShown:
     from maskbench.results.scaling import scaling
 
     return scaling([row.result for row in board.ranked], compute, np.random.default_rng(0))
-
-
-def _read_compute(path: Path) -> dict[str, Compute]:
-    """Training compute by model, in lower case; raises UsageError that names the file, row, column and remedy."""
-    from maskbench.models.families import family_of
-    from maskbench.results.scaling import Compute
-
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"--compute {path} cannot be read ({error}). Give a CSV file in UTF-8.") from error
-    known: dict[str, Compute] = {}
-    for number, row in enumerate(rows, 1):
-        cells = {str(name).strip().lower(): value.strip() for name, value in row.items() if isinstance(value, str)}
-        if not cells.get("model") or "flop" not in cells:
-            raise UsageError(f"--compute {path}, row {number}: it needs a model and a flop. Head the columns so.")
-        model = cells["model"].lower()
-        if model in known:
-            raise UsageError(f"--compute {path}, row {number}, column model: {model} is there already. Keep one row.")
-        flop = _flop(cells["flop"], f"--compute {path}, row {number}, column flop")
-        known[model] = Compute(flop, cells.get("family") or family_of(model))
-    return known
-
-
-def _flop(text: str, where: str) -> float:
-    try:
-        flop = float(text)
-    except ValueError:
-        flop = math.nan
-    if not 0 < flop < math.inf:
-        raise UsageError(f"{where}: {text!r} is no number of operations. Write one such as 3.8e25.")
-    return flop
 
 
 def _write(text: str, to: Path | None) -> None:

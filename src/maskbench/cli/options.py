@@ -376,6 +376,14 @@ Format = Annotated[
 ]
 RulesOfAll = Annotated[str | None, _rules("This rule set scores all runs.", "the first run's own")]
 OneRuleSet = Annotated[str, _rules("This rule set scores all runs.")]
+ComputeFile = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "This CSV has the columns model, flop and, where you want it, family. It adds the scaling analysis.",
+        default="none",
+    ),
+]
 Public = Annotated[
     list[str] | None,
     option(

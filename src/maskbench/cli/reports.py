@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from maskbench.cli.console import put, say
-from maskbench.cli.options import OneRuleSet, Opens, Public, RulesOfAll, flag, option
+from maskbench.cli.options import ComputeFile, OneRuleSet, Opens, Public, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.disk import create
 
@@ -46,6 +46,7 @@ def report(
             default="none",
         ),
     ] = None,
+    compute: ComputeFile = None,
 ) -> None:
     """Make one self-contained page of a run, or of several that are compared with the first; it asks no model.
 
@@ -62,11 +63,14 @@ def report(
     if len(runs) == 1 and (runs[0] / "dose.json").is_file():
         page = dose_page.render(runs[0], figures)
     else:
-        page = render(list(runs), rules=rules, verdicts=verdicts, include_text=include_text, figures=figures)
+        from maskbench.results.compute_file import read_compute
+
+        spent = None if compute is None else read_compute(compute)
+        options = {"rules": rules, "verdicts": verdicts}
+        page = render(list(runs), **options, include_text=include_text, figures=figures, compute=spent)
     replaced = ", in place of the one that was there" if place.exists() else ""
     _write(place, page.html)
-    given = {"rules": rules, "verdicts": verdicts}
-    by = "".join(f", by {name} {value}" for name, value in given.items() if value)
+    by = "".join(f", by {name} {value}" for name, value in (("rules", rules), ("verdicts", verdicts)) if value)
     say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
     if figures is not None:
         say(f"Every chart is in {figures}, as SVG, PDF and PNG in two widths, with its values as CSV.")
