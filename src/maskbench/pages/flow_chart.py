@@ -30,9 +30,9 @@ def flow(chart: Flow) -> Markup:
 
 
 def _flow(chart: Flow, width: float, label: str, variant: str) -> Markup:
-    edge = 16 + LETTER * 16
     bands = list(_bands(chart.counts))
     total = sum(count for *_, count in bands)
+    edge = _BAR + 8 + LETTER * max((len(f"{name} {total}") for band in bands for name in band[:2]), default=0)
     outcomes = [name for name in (*ORDER, *_REST) if any(name in band[:2] for band in bands)]
     share = (_HEIGHT - _GAP * (len(outcomes) - 1)) / max(total, 1)
     sides = (_stack(bands, 0, outcomes, share), _stack(bands, 1, outcomes, share))
