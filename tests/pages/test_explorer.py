@@ -5,6 +5,7 @@ import gzip
 import json
 import random
 import re
+import tracemalloc
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.pages.explorer import contents as carried
 from maskbench.pages.explorer import explorer, script
 from maskbench.pages.packing import BUDGET, CUTS, MOST, Texts, packed
+from maskbench.pages.page import render
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure, Reply
 from measured_runs import change, run, settings
@@ -285,6 +287,29 @@ def test_a_thousand_scenarios_fit(tmp_path: Path) -> None:
     for text in shortened:
         assert len(text["head"]) + len(text["tail"]) == index["cut"]
         assert text["left_out"] > 0
+
+
+def test_a_report_takes_little_more_memory_than_its_texts(tmp_path: Path) -> None:
+    """The packed texts are held twice while they are made and once afterwards, and never joined to the page."""
+    rng = random.Random(4)
+    rows = [{"archetype": "known_facts", **row("known_facts", place)} for place in range(100)]
+    path = write_jsonl(tmp_path / "rows.jsonl", rows)
+
+    def subject(ask: Ask, sample: int) -> str:
+        return base64.b64encode(rng.randbytes(5_900)).decode()  # of which nothing can be packed
+
+    folder = scripted(tmp_path / "run", subject, believes(*"AAAAA"), path)
+    render([folder])  # without texts, so that what is only read once is there
+    tracemalloc.start()
+    try:
+        page = render([folder], include_text=True)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    texts = max(page.parts, key=len)
+    assert BUDGET * 0.8 < len(texts) <= BUDGET
+    assert texts.isascii()
+    assert peak < 20_000_000
 
 
 def test_a_text_that_is_too_long_keeps_both_ends_and_says_what_is_missing(tmp_path: Path) -> None:

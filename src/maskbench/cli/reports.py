@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -69,7 +69,7 @@ def report(
         options = {"rules": rules, "verdicts": verdicts}
         page = render(list(runs), **options, include_text=include_text, figures=figures, compute=spent)
     replaced = ", in place of the one that was there" if place.exists() else ""
-    _write(place, page.html)
+    _write(place, page.parts)
     by = "".join(f", by {name} {value}" for name, value in (("rules", rules), ("verdicts", verdicts)) if value)
     say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
     if figures is not None:
@@ -86,13 +86,14 @@ def _extra_for(command: str) -> Iterator[None]:
         raise UsageError(f"{command} needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
 
 
-def _write(place: Path, text: str) -> None:
+def _write(place: Path, parts: Iterable[str]) -> None:
     """Write a page, whole or not at all."""
     draft = place.with_name(f".{place.name}.draft")
     try:
         draft.unlink(missing_ok=True)
         create(draft)  # in a run's folder it gets that folder's rights
-        draft.write_text(text, encoding="utf-8")
+        with draft.open("w", encoding="utf-8") as file:
+            file.writelines(parts)
         draft.replace(place)
     except OSError as error:
         draft.unlink(missing_ok=True)

@@ -48,6 +48,7 @@ SCRIPTS = (  # in the order in which they need each other
     "explorer_copies.js",
     "explorer.js",
 )
+INDEX, TEXTS = "<!--index-->", "<!--texts-->"  # where the blocks belong: nothing that is escaped reads like this
 _LINE = 200  # characters of a proposition in the list, and of an identity
 _NAME = 80  # characters of a judge's name
 _MARKS = re.compile("</?pivotal>")
@@ -56,9 +57,10 @@ _SANDBOX = "sandbox"
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
-    """The explorer's part of a page: its HTML, and what goes into the page's style and script elements."""
+    """The explorer's part of a page: its HTML with marks where `blocks` belong, and its styles and scripts."""
 
     html: Markup
+    blocks: dict[str, str]
     styles: list[str]
     scripts: list[str]
 
@@ -86,13 +88,14 @@ def explorer(
         environment()
         .get_template("explorer.jinja")
         .render(
-            index=carried.index,
-            texts=carried.texts,
+            index=INDEX,
+            texts=carried.texts and TEXTS,
             runs=carried.runs,
             without=[run.name for run in carried.runs if not run.texts],
         )
     )
-    return Explorer(Markup(html), [static("explorer.css")], [script()])  # noqa: S704  # of our template
+    blocks = {INDEX: carried.index} | ({TEXTS: carried.texts} if carried.texts else {})
+    return Explorer(Markup(html), blocks, [static("explorer.css")], [script()])  # noqa: S704  # of our template
 
 
 def script() -> str:

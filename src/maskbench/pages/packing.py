@@ -22,23 +22,26 @@ class Pack:
 
     def __init__(self) -> None:
         self._gzip = zlib.compressobj(9, zlib.DEFLATED, 31)  # gzip, with no time in it
-        self._parts: list[bytes] = []
-        self._bytes = 0
+        self._base64: list[str] = []
+        self._rest = b""  # what does not make three bytes yet, of which base64 makes four letters
+        self.size = 0  # about how long it is so far, as base64
 
     def add(self, part: bytes) -> None:
         """Take in the next part."""
-        if packed_part := self._gzip.compress(part):
-            self._parts.append(packed_part)
-            self._bytes += len(packed_part)
-
-    @property
-    def size(self) -> int:
-        """About how long it is so far, as base64."""
-        return self._bytes * 4 // 3
+        self._write(self._gzip.compress(part))
 
     def done(self) -> str:
         """The whole as base64."""
-        return base64.b64encode(b"".join((*self._parts, self._gzip.flush()))).decode()
+        self._write(self._gzip.flush())
+        return "".join((*self._base64, base64.b64encode(self._rest).decode()))
+
+    def _write(self, packed_part: bytes) -> None:
+        if packed_part:
+            whole = self._rest + packed_part
+            end = len(whole) - len(whole) % 3
+            self._base64.append(base64.b64encode(whole[:end]).decode())
+            self._rest = whole[end:]
+            self.size += len(self._base64[-1])
 
 
 def packed(parts: Iterable[bytes]) -> str:
@@ -92,6 +95,7 @@ class Texts:
             if len(text) <= budget:
                 return text, cut
             share = len(text) / size
+            del text  # before the next one is made
         return self._packed(CUTS[-1], budget), CUTS[-1]
 
     def _packed(self, cut: int, budget: float) -> str:

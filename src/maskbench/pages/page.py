@@ -80,7 +80,15 @@ def render(
     styles = (static("report.css"), *explored.styles)
     scripts = (static("figures.js"), *explored.scripts)
     allow = {"img-src": "blob:"}  # figures.js draws a figure from one to save it as PNG
-    return document(title, Markup(body), styles, scripts, allow=allow, kind="report")  # noqa: S704  # ours, escaped
+    return document(
+        title,
+        Markup(body),  # noqa: S704  # ours, escaped
+        styles,
+        scripts,
+        allow=allow,
+        kind="report",
+        blocks=explored.blocks,
+    )
 
 
 def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -24,10 +24,15 @@ _CLOSES = re.compile(r"</|<!--")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole page; `policy` is its content security policy as a header of HTTP takes it."""
+    """A whole page in parts, the large ones by themselves; `policy` is its security policy as a header takes it."""
 
-    html: str
+    parts: tuple[str, ...]
     policy: str
+
+    @property
+    def html(self) -> str:
+        """The page as one text."""
+        return "".join(self.parts)
 
 
 def document(
@@ -38,12 +43,13 @@ def document(
     *,
     allow: Mapping[str, str] | None = None,
     kind: str = "page",
+    blocks: Mapping[str, str] | None = None,
 ) -> Document:
     """A page with this body under the shared look, `styles` and `scripts` standing in it by their hashes.
 
     `title` and whatever is not Markup is escaped. `allow` are further directives of the policy, as a served page
-    needs them (`{"connect-src": "'self'"}`); `kind` is the body's class. Raises ValueError for a style or a script
-    that would end its own element.
+    needs them (`{"connect-src": "'self'"}`); `kind` is the body's class. `blocks` are large texts by the marks in whose
+    place they stand, in this order. Raises ValueError for a style or a script that would end its own element.
     """
     sheets = (static("page.css"), *styles)
     rules = policy(sheets, scripts, allow or {})
@@ -59,7 +65,17 @@ def document(
             scripts=[Markup(_contained(script)) for script in scripts],  # noqa: S704
         )
     )
-    return Document(html, f"{rules}; frame-ancestors 'none'")  # a page itself cannot say that of its frames
+    parts = tuple(_with_blocks(html, blocks or {}))
+    return Document(parts, f"{rules}; frame-ancestors 'none'")  # a page itself cannot say that of its frames
+
+
+def _with_blocks(html: str, blocks: Mapping[str, str]) -> Iterator[str]:
+    """The page with its blocks, which are never joined to it: one letter outside Latin 1 doubles a text's size."""
+    for mark, block in blocks.items():
+        before, _, html = html.partition(mark)
+        yield before
+        yield block
+    yield html
 
 
 def policy(styles: Sequence[str], scripts: Sequence[str], allow: Mapping[str, str]) -> str:

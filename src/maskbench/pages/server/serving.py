@@ -115,7 +115,8 @@ def page(document: Document, status: int = 200) -> Response:
     """A page as a response, under its own content security policy."""
     from starlette.responses import HTMLResponse
 
-    return HTMLResponse(document.html, status, {"Content-Security-Policy": document.policy})
+    body = b"".join(part.encode() for part in document.parts)
+    return HTMLResponse(body, status, {"Content-Security-Policy": document.policy})
 
 
 async def aside(work: Callable[[], _T]) -> _T:

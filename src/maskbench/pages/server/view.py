@@ -225,7 +225,8 @@ def _barred(report: Document, runs: Sequence[Known]) -> Document:
     back = "?" + "&".join(f"run={run.id}" for run in runs) if len(runs) > 1 else ""
     labels = [{"id": run.id, "name": shortened(run.name, LONGEST_NAME)} for run in runs]
     bar = _filled("view_bar.jinja", runs=labels, back=back)
-    return replace(report, html=_TOP.sub(lambda top: f"{top[0]}\n{bar}", report.html, count=1))
+    top, *rest = report.parts
+    return replace(report, parts=(_TOP.sub(lambda opened: f"{opened[0]}\n{bar}", top, count=1), *rest))
 
 
 def _curve(curve: Known) -> dict[str, str]:
