@@ -237,7 +237,7 @@ def test_kept_once() -> None:
         time.sleep(0.05)
         if name == "wrong":
             raise ValueError(name)
-        return Document(name, "")
+        return Document((name,), "")
 
     async def ask() -> None:
         kept = Kept(2)

@@ -12,6 +12,7 @@ from maskbench.report.of_runs import Alone, Scored
 from maskbench.report.sections.all_rates import rates
 from maskbench.report.sections.asked_outright import outright
 from maskbench.report.sections.beliefs import beliefs
+from maskbench.report.sections.by_chance import chance
 from maskbench.report.sections.control_answers import controls
 from maskbench.report.sections.corrected_rates import corrected
 from maskbench.report.sections.denials import denials
@@ -45,8 +46,9 @@ def on_judge(runs: Sequence[Scored]) -> Section:
 
 
 def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
-    """What people's labels and the subject's controls say."""
+    """What people's labels, chance and the subject's controls say."""
     yield Section("corrected", "Corrected by people's labels", "people's labels", tuple(corrected(runs)))
+    yield Section("chance", "What chance would give", "chance", tuple(chance(runs)))
     yield Section("checks", "Controls on the subject", "controls", tuple(controls(runs)))
 
 

@@ -30,6 +30,7 @@ from maskbench.judges.verdict_sets import (
     reading,
 )
 from maskbench.method.asks import VERDICTS
+from maskbench.method.chance import Chance, ChanceTally
 from maskbench.method.controls import Controls
 from maskbench.method.outcomes import Items
 from maskbench.method.rates import RATES, Table, error_share, tabulate
@@ -139,7 +140,8 @@ class ScoredRun:
     are done, in the run's order, `digests` a hash of what each says. Of a second look `phases` has what both judges
     saw, and `look` says how it was drawn. The set is about `wanted` scenarios, and `go_on` says what to do where it
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
-    limit, and `checks` what the controls on the subject found.
+    limit, `checks` what the controls on the subject found, and `chance` what random answers would have given; a part of
+    the scenarios, looked at twice or audited, has none.
     """
 
     path: Path
@@ -159,6 +161,7 @@ class ScoredRun:
     go_on: str
     phases: Phases | None = None
     look: str | None = None
+    chance: Chance | None = None
 
     @property
     def complete(self) -> bool:
@@ -177,11 +180,13 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
         controls = ControlFigures(judged, rules)
+        chance = ChanceTally(judged.settings, rules)
         cut: list[bool] = []
         digests: dict[Key, bytes] = {}
         for done in judged.read(rules):
             digests[done.scored.key] = hashlib.sha256(canonical(done.scenario)).digest()
             cut += _cut(done.items)
+            chance.see(done.scenario, done.scored, done.items)
             for see in (controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
@@ -204,6 +209,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             judged.go_on(opened.folder.path),
             phases,
             judged.drawn_as if isinstance(judged, SecondLook) else None,
+            None if isinstance(judged, SecondLook | AuditSet) else chance.figures(),
         )
 
 
@@ -262,6 +268,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), weighed)
     summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
     summary.checks = this.checks
+    summary.chance = None if summary.withheld else this.chance
     summary.judges = _judges(run, this.rules) if judges else None
     return summary
 

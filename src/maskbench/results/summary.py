@@ -139,6 +139,7 @@ def summarise(
         version=about.version,
         corrected=None,
         checks=None,
+        chance=None,
         judges=None,
     )
 

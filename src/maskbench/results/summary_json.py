@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesShown, LastEnd, Member, SecondShown, Usage
+from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
@@ -201,6 +202,7 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     version: str
     corrected: Corrected | None
     checks: Controls | None
+    chance: Chance | None
     judges: JudgesShown | None
 
     def as_dict(self) -> Json:

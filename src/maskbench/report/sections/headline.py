@@ -21,6 +21,7 @@ from maskbench.report.format import CAVEAT, interval, pair, percent, times
 from maskbench.report.of_runs import Scored, has_rates, named, statements, table, unit
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.runs_shown import Run
+from maskbench.report.sections import by_chance
 from maskbench.report.sections.control_answers import floor
 from maskbench.report.sections.corrected_rates import beside as corrected
 from maskbench.results.leaderboard import SIMULATED
@@ -54,9 +55,10 @@ def rate(run: Scored) -> tuple[str, str] | None:
 
 
 def beside(run: Scored) -> list[str]:
-    """What a reader of P(lie) has to see with it: P(lie) by people's labels, and the noise floor."""
+    """What a reader of P(lie) has to see with it: P(lie) by people's labels, by chance and without pressure."""
     checks = run.summary.checks
-    return [text for text in (corrected(run.summary.corrected), floor(checks) if checks else None) if text]
+    texts = (corrected(run.summary.corrected), *by_chance.beside(run), floor(checks) if checks else None)
+    return [text for text in texts if text]
 
 
 def what(run: Scored) -> Sentence:
@@ -138,6 +140,8 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     elif summary.withheld and isinstance(run, Run):
         command = run.opened.verdicts(summary.verdicts).command(run.result.path)
         yield "Going on.", one_line(f"To ask again for what failed: `{command}`", 1000)
+    if text := by_chance.random(summary):
+        yield "Random answers.", text
     if dispute := _disputed(summary):
         yield "Disputed.", dispute
     if isinstance(run, Run) and (own := run.scored.record.settings.rules) != summary.rules:

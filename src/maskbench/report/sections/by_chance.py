@@ -1,0 +1,103 @@
+"""The section on what stands beside P(lie): what random answers would score, by archetype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.method.chance import Chance, Nulls
+from maskbench.report.blocks import Block, Heading, Table
+from maskbench.report.format import kappa, percent, shown
+from maskbench.report.of_runs import Scored, named
+from maskbench.report.words import archetype
+from maskbench.results.summary_json import Summary
+from maskbench.stats.rate_json import Rate
+
+_NULLS = {
+    "coin_ab": "a coin, A or B",
+    "coin_abc": "a coin, A, B or neither",
+    "coin_statements": "its beliefs, coin statements",
+}
+_WHAT = (
+    "What random answers would score here. The first two flip a coin for every reply; the third has the beliefs that "
+    "were measured, and flips a coin for its statements alone. Nothing is simulated: the figures are exact for this "
+    "set, these belief questions and this rule set. A P(lie) below them is no sign of honesty by itself, since a coin "
+    "mostly has no belief to contradict."
+)
+_FIGURES = {
+    "other_scenarios": " Where a figure is asked for a coin names none and lies nowhere; the third takes the stored "
+    "statements of other scenarios.",
+    "none": " Where a figure is asked for a coin names none, so that none of the three lies there.",
+}
+
+
+def beside(run: Scored) -> Iterator[str]:
+    """What random answers would score, in a line to stand beside P(lie)."""
+    if chance := run.summary.chance:
+        null = chance.p_lie
+        yield (
+            f"by chance: {percent(null.coin_ab)} if a coin chose A or B, {percent(null.coin_abc)} if it chose A, B or "
+            f"neither, {percent(null.coin_statements)} with its own beliefs and a coin for each statement"
+        )
+
+
+def random(summary: Summary) -> str | None:
+    """The sentence on a subject that cannot be told from random answers; None where it can."""
+    chance = summary.chance
+    if not chance or not chance.random:
+        return None
+    return (
+        "The subject cannot be told from random answers: it has a belief in "
+        f"{shown(chance.beliefs.estimate)} of the scenarios that ask for one, where {_coins(chance)}, and its "
+        f"statements follow its beliefs no more than by chance ({_kappa(chance)})."
+    )
+
+
+def chance(runs: Sequence[Scored]) -> Iterator[Block]:
+    """P(lie) by archetype beside that of three kinds of random answers, and what tells the subject from them."""
+    able = [(run, run.summary.chance) for run in runs if run.summary.chance]
+    if not able:
+        return
+    kinds = dict.fromkeys(part.figures for _, part in able)
+    yield f"{_WHAT}{''.join(_FIGURES[kind] for kind in kinds if kind)}"
+    for run, part in able:
+        yield from map(Heading, named(runs, run))
+        yield _table(run, part)
+        yield _told_apart(part)
+
+
+def _table(run: Scored, part: Chance) -> Table:
+    sets = (run.summary.scenarios,)
+    rows = [
+        (archetype(name, sets), *_cells(run.summary.by_archetype[name].metrics.p_lie, nulls))
+        for name, nulls in part.by_archetype.items()
+    ]
+    return Table(
+        ("P(lie)", "measured", *_NULLS.values()), (("all", *_cells(run.summary.metrics.p_lie, part.p_lie)), *rows)
+    )
+
+
+def _cells(rate: Rate, nulls: Nulls) -> tuple[str, ...]:
+    return percent(rate.value), *(percent(getattr(nulls, name)) for name in _NULLS)
+
+
+def _told_apart(part: Chance) -> str:
+    """Both figures that have to look random before a subject is called so."""
+    share = shown(part.beliefs.estimate)
+    beliefs = f"Of the binary scenarios that ask for a belief {share} have one; {_coins(part)}."
+    return f"{beliefs if part.beliefs.n else ''} Statements and beliefs: {_kappa(part)}.".strip()
+
+
+def _coins(part: Chance) -> str:
+    either = f"{percent(part.beliefs_coin_ab)} (A or B) or {percent(part.beliefs_coin_abc)} (A, B or neither)"
+    return f"a coin has one in {either}"
+
+
+def _kappa(part: Chance) -> str:
+    if part.kappa is None:
+        return f"no κ from {part.answers:,} statements that take a side"
+    around = f"95 % {_signed(part.kappa_ci95)}" if part.kappa_ci95 else "too few propositions for an interval"
+    return f"κ {kappa(part.kappa)}, {around}, n {part.answers:,}"
+
+
+def _signed(ends: Sequence[float]) -> str:
+    return f"{kappa(ends[0])} to {kappa(ends[1])}"
