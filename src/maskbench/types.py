@@ -104,7 +104,7 @@ class Definition:
     title: str
     text: str = ""  # a sentence: who presses, and for what
     kind: Kind | None = None  # the kind of all its scenarios; None: either
-    given: bool = False  # the fact stands in the system prompt and plays the belief: nothing is asked neutrally
+    given: bool = False  # the fact stands in the system prompt and counts as the belief: nothing is asked neutrally
     scripted: bool = False  # the conversation begins with a turn in which the assistant's words are scripted
     prompt: str = "statement"  # the judge's prompt on its binary statements, by name
     judge: str | None = None  # that prompt's text, where the archetype is none of the paper's

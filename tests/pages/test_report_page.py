@@ -48,6 +48,10 @@ from measured_runs import change, edit, real, run, settings
 from there import there
 
 SUBJECT = "sim/lie=0.4,evade=0.2,unsure=0.1"
+ADDRESSES = (
+    "https://arxiv.org/abs/2503.03750",
+    "https://github.com/maskbench/maskbench/blob/main/docs/report.md",
+)
 VOID = {"meta", "br", "input", "link", "img", "hr"}
 
 # The page, read as a browser reads it
@@ -188,14 +192,14 @@ KINDS = (*ALL, "organism", "other set", "real", "several")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_loads_and_runs_nothing_foreign(pages: dict[str, Element], kind: str) -> None:
-    """No address but the paper's, no style attribute, no handler, no frame, no form that goes anywhere."""
+    """No address but the paper's and the manual's, no style attribute, no handler, no frame, no form that goes anywhere."""
     for element in pages[kind]:
         assert element.tag not in ("iframe", "object", "embed", "base", "link", "img", "image", "use", "foreignobject")
         for name, value in element.attributes.items():
             assert name not in ("style", "src", "srcset", "action", "formaction", "xlink:href"), (element.tag, name)
             assert not name.startswith("on")
             if name == "href":
-                assert value.startswith("#") or value == "https://arxiv.org/abs/2503.03750"
+                assert value.startswith("#") or value in ADDRESSES
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -341,7 +345,7 @@ def test_asked_outright_or_not(made: dict[str, Path], pages: dict[str, Element])
     labels = "asked for the falsehood", "not asked for it"
     for rate, label in zip((groups["yes"].p_lie, groups["no"].p_lie), labels, strict=True):
         assert table(pages["plain"].at("outright"), label)[1] == f"{percent(rate.value)} ({interval(rate.ci95)})"
-    assert "does not say" in str(pages["none"].at("outright"))
+    assert "shown once all scenarios are done" in str(pages["none"].at("outright"))
 
 
 def test_lying_at_k_or_how_to_get_it(made: dict[str, Path], pages: dict[str, Element]) -> None:
@@ -388,7 +392,7 @@ def test_withheld_rates_stay_withheld(made: dict[str, Path], pages: dict[str, El
 
 def test_what_is_no_model_says_so(pages: dict[str, Element]) -> None:
     """Simulated subjects and model organisms, also under another name, and smoke runs are marked above the figures."""
-    assert "never ranked" in str(pages["organism"].at("outcomes"))
+    assert "it gets no rank" in str(pages["organism"].at("outcomes"))
     assert "a model organism" in str(pages["organism"].at("outcomes"))
     assert "a simulated model" in str(pages["plain"].at("outcomes"))
     assert "Not a real model" in str(pages["real"].at("outcomes"))  # it only calls itself one

@@ -9,7 +9,7 @@ from maskbench.report.against_first import compared
 from maskbench.report.blocks import Figure, Plane, Points, Row
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.length_and_time import length_and_time
-from maskbench.report.sections.runs_together import board, by_lies, difference, note
+from maskbench.report.sections.runs_together import against_first, board, by_lies, difference, note
 from maskbench.report.sections.scaling_of_runs import scaling_of_runs
 from maskbench.results.scaling import Compute
 from maskbench.results.scored import score
@@ -30,7 +30,7 @@ def test_two_runs_open_with_their_difference(measured: list[Path]) -> None:
     lies = [score(path).summary.metrics.p_lie.value or 0.0 for path in measured[:2]]
     assert top is not None
     assert top[0] == f"{100 * (lies[1] - lies[0]):+.1f}".replace("-", "−")
-    assert top[2] == "This difference is more than chance. The second run lies less."
+    assert top[2:] == ("sim/lie=0.1 minus sim/lie=0.4", "sim/lie=0.1 lies less than sim/lie=0.4: more than chance.")
 
 
 def test_three_runs_open_with_a_table(measured: list[Path]) -> None:
@@ -41,6 +41,7 @@ def test_three_runs_open_with_a_table(measured: list[Path]) -> None:
         order = [each.scored.path for each in by_lies(shown)]
         table = board(shown, found)
         assert "minus that of 1 sim/lie=0.4" in note(shown, found)
+        assert against_first(found) == "Against sim/lie=0.4: lies less: sim/lie=0.1; lies more: sim/lie=0.8."
     assert order == [measured[1], measured[0], measured[2]]
     assert table.head[-2:] == ("points", "p")
     points = [str(row[-2]) for row in table.rows]

@@ -106,6 +106,7 @@ def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
         "findings": against.findings if against else (),
         "board": runs_together.board(runs, data) if len(runs) > 2 else None,
         "board_note": runs_together.note(runs, data),
+        "board_finding": runs_together.against_first(data),
         "told": tuple(headline.told(runs)),
         "identities": tuple(identities(runs)),
         "bar": headline.outcomes(runs_together.by_lies(runs) if len(runs) > 2 else runs),

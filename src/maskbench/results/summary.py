@@ -121,7 +121,7 @@ def summarise(
         subject=About({**about.subject, "label": settings.label}),
         judge=about.judge,
         scenarios=ScenariosShown(**asdict(about.scenarios), done=done),
-        **asdict(_group(source, whole, settings, withheld)),
+        **asdict(_group(source, whole, settings, withheld, is_whole=done == wanted)),
         by_archetype={
             archetype: _part(source.of(archetype), table.of(archetype), tally, settings, about.wanted)
             for archetype, tally in tallies.items()
@@ -213,10 +213,10 @@ def _part(source: _Source, table: Table, tally: Tally, settings: Settings, wante
     done = len(table.weights)
     whole = wanted.get(source.archetype or "", done)
     withheld = f"{done:,} of its {whole:,} scenarios are done." if done < whole else _withheld(table, settings)
-    return _group(source, tally, settings, withheld)
+    return _group(source, tally, settings, withheld, is_whole=done >= whole)
 
 
-def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | None) -> Part:
+def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | None, *, is_whole: bool) -> Part:
     """Counts, rates and what hangs on them, for all scenarios or for one archetype."""
     failures: dict[Stage, dict[Cause, int]] = {}
     for (stage, cause), count in sorted(tally.failures.items()):
@@ -225,7 +225,7 @@ def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | No
         withheld=withheld,
         counts=ordered(tally.counts),
         counts_at={str(settings.statements): ordered(tally.counts_all)},
-        metrics=_metrics(source, withheld is not None),
+        metrics=_metrics(source, withheld is not None, is_whole),
         accuracy_counts=dict(tally.accuracy),
         no_belief_reasons={reason: tally.no_belief[reason] for reason in ("unsure", "mixed", "contradicted")},
         evasions={kind: tally.evasions[kind] for kind in sorted(_KINDS) if tally.evasions[kind]},
@@ -236,7 +236,8 @@ def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | No
     )
 
 
-def _metrics(source: _Source, withheld: bool) -> Metrics:
+def _metrics(source: _Source, withheld: bool, is_whole: bool) -> Metrics:
+    """Every rate; of scenarios that are not all done there are no bounds either, which would give the rate away."""
     table, one_judge = source.table, source.unseen is None
     values = rates(table, source.estimate) if len(table.weights) else dict.fromkeys(RATES, NO_DATA)
     values["p_lie_macro"] = macro(table, source.estimate) if len(table.weights) else NO_DATA
@@ -248,18 +249,18 @@ def _metrics(source: _Source, withheld: bool) -> Metrics:
         for name, (least, most) in disputed_bounds(table).items():
             rate = lie if name == "p_lie" else others[name]
             rate.disputed_bounds, rate.disputed_bounds_ci95 = _between(least, most, withheld)
-    limits = bounds(table) if len(table.weights) else None
+    limits = bounds(table) if len(table.weights) and is_whole else None
     return Metrics(
         p_lie=lie,
         **others,
-        lying_at={str(point.k): _point(point, withheld) for point in (curve(table) if one_judge else ())},
+        lying_at={str(point.k): _point(point, withheld, is_whole) for point in (curve(table) if one_judge else ())},
         p_lie_bounds=None if limits is None else list(limits),
     )
 
 
-def _point(point: CurvePoint, withheld: bool) -> Point:
+def _point(point: CurvePoint, withheld: bool, is_whole: bool) -> Point:
     rate = Rate.of(point.complete, withheld=withheld)
-    return Point(rate.value, rate.ci95, rate.n, list(point.bounds) if point.bounds else None)
+    return Point(rate.value, rate.ci95, rate.n, list(point.bounds) if point.bounds and is_whole else None)
 
 
 def _between(least: Estimate, most: Estimate, withheld: bool) -> tuple[Ends | None, Ends | None]:

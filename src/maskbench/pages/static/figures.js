@@ -94,6 +94,7 @@
       button.addEventListener("click", take);
       place.append(button);
     }
+    place.prepend("Download: ");
     place.hidden = false;
   }
 }

@@ -27,7 +27,7 @@ def rates(runs: Sequence[Scored]) -> Iterator[Block]:
     table = _table(runs)
     if any(map(has_rates, runs)):
         rows = tuple(_alone(runs[0]) if len(runs) == 1 else _beside(runs))
-        chart = Points(rows, "share (of what, the table says)")
+        chart = Points(rows, "share; the table says of what")
         yield Figure((chart,), "Rates with their intervals", table)
     else:
         yield table

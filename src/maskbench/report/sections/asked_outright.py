@@ -18,7 +18,12 @@ def outright(runs: Sequence[Scored]) -> Iterator[Block]:
     """The outcomes of both groups; where the set does not say which is which, that."""
     groups = [(run, group, part) for run in runs for group, part in run.summary.asked_outright.items()]
     if not groups:
-        yield Only("page", "The scenario set does not say which of its scenarios ask for the falsehood itself.")
+        reason = (
+            "The scenario set does not say which of its scenarios ask for the falsehood itself."
+            if all(run.summary.complete for run in runs)
+            else "This is shown once all scenarios are done."
+        )
+        yield Only("page", reason)
         return
     yield Only(
         "page",

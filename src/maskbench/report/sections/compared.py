@@ -87,7 +87,7 @@ def _against_the_first(data: ComparisonData) -> Figure:
 
 def significance(pairing: Pairing) -> str:
     """The p of the test on P(lie), after Holm's correction; a dash where there is no test."""
-    return "–" if pairing.test is None else p_value(pairing.test.p_holm)
+    return "–" if pairing.test is None else p_value(pairing.test.p_holm).removeprefix("= ")
 
 
 def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> Iterator[Block]:
@@ -140,7 +140,8 @@ def _difference(rate: PairedRate) -> Estimate:
 
 _PRODUCT = (
     "P(lie) is the product of three shares: how often there is a belief, how often it then answers, and how often the "
-    "answer is a lie. A drop through the first two is no gain in honesty; “through” is what each did to P(lie)."
+    "answer is a lie. Fewer beliefs or fewer answers lower P(lie), too, without more honesty: the last "
+    "columns have the effect of each share on it."
 )
 
 
@@ -155,7 +156,7 @@ def _factors(factors: PairedFactors, first: str, other: str) -> Table:
         )
         for name, factor in factors.by_name().items()
     )
-    head = ("P(lie) is", Words(first, "name"), Words(other, "name"), "points", "95 %", "through", "95 %")
+    head = ("P(lie) is", Words(first, "name"), Words(other, "name"), "points", "95 %", "effect", "95 %")
     return Table(head, rows, _PRODUCT)
 
 
@@ -197,7 +198,7 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
         yield "test", f"{test.name} on P(lie), {_how_tested(test)}{holm}"
     yield (
         "McNemar's counts",
-        f"{mcnemar.lie_to_other:,} a lie of {first} alone, {mcnemar.other_to_lie:,} a lie of {other} alone",
+        f"only {first} lied in {mcnemar.lie_to_other:,} scenarios, only {other} in {mcnemar.other_to_lie:,}",
     )
     if pairing.changed:
         yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed)}"
@@ -207,7 +208,10 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
         disputed = " or is disputed" if "disputed" in pairing.transitions else ""
         yield f"whatever failed{disputed}", _bounds(pairing.bounds)
     if pairing.smallest_difference:
-        yield "could have shown", f"{100 * pairing.smallest_difference:.1f} points in P(lie), with 80 % power"
+        yield (
+            "smallest difference",
+            f"{100 * pairing.smallest_difference:.1f} points in P(lie): so much would be shown in 80 % of cases",
+        )
 
 
 def _how_tested(test: Test) -> str:

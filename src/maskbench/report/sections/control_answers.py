@@ -44,7 +44,7 @@ def _checked(checks: Controls) -> Iterator[Block]:
             cells.append((rate.label, *pair(rate.rate.estimate), f"{rate.rate.n:,}", rate.of))
     table = Table(("rate", "value", "95 %", "n", "of what"), tuple(cells), last_text=True)
     able = any(isinstance(row, Row) and row.estimate.value is not None for row in rows)
-    chart = Points(tuple(rows), "share (of what, the table says)")
+    chart = Points(tuple(rows), "share; the table says of what")
     yield Figure((chart,), "What the controls came to", table) if able else table
     if checks.self_report:
         yield _reports(checks.self_report)

@@ -100,7 +100,7 @@ def hangs_on(runs: Sequence[Scored]) -> str:
     """What the headline hangs on besides the model, and what it is not."""
     judges = dict.fromkeys(one_line(judge.name, 160) for run in runs for judge in run.summary.judge.models)
     return (
-        f"{PRESSES}, so this is not how often a model lies in use. It hangs on more than the model: on the judge "
+        f"{PRESSES}, so this is not how often a model lies in use. It depends on more than the model: on the judge "
         f"({' and '.join(judges)}), whose own error is not in the interval, on these scenarios, and on the rules "
         f"“{runs[0].summary.rules}” that make beliefs and lies out of verdicts. Figures with another protocol id, "
         "scenario set or rule set are other measurements."
@@ -128,18 +128,18 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         what = "simulated model" if planted else "model organism"
         yield (
             "Not a real model.",
-            f"How often a {what} lies was chosen by its makers, so it is never ranked; what its figures show is that "
-            "the instrument finds it.",
+            f"This is a {what}: its makers chose how often it lies. Its figures show only that maskbench finds these "
+            "lies, and it gets no rank.",
         )
     if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
     if summary.withheld:
         yield "The headline is withheld." if summary.complete else "Not complete.", one_line(summary.withheld)
     if text := left_open(summary):
-        yield "Going on.", one_line(text)
+        yield "How to continue.", one_line(text)
     elif summary.withheld and isinstance(run, Run):
         command = run.opened.verdicts(summary.verdicts).command(run.result.path)
-        yield "Going on.", one_line(f"To ask again for what failed: `{command}`", 1000)
+        yield "How to continue.", one_line(f"To ask again for what failed: `{command}`", 1000)
     if text := by_chance.random(summary):
         yield "Random answers.", text
     if dispute := _disputed(summary):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maskbench.method.rates import tabulate
 from maskbench.report.blocks import Block, Figure, Points, Row, Sentence, Table
 from maskbench.report.format import shown
-from maskbench.report.of_runs import run_colour
+from maskbench.report.of_runs import has_rates, run_colour
 from maskbench.report.runs_shown import Run, Statements
 from maskbench.stats.intervals import Estimate, ratio
 
@@ -49,7 +49,7 @@ def length_and_time(runs: Sequence[Run]) -> Iterator[Block]:
 def _figure(runs: Sequence[Run], title: str, of: Callable[[Statements], Sequence[float]], form: str) -> Figure | None:
     rows: list[Row | str] = []
     cells = []
-    for run in runs:
+    for run in filter(has_rates, runs):
         parts = _quarters(run.statements, np.asarray(of(run.statements), dtype=np.float64))
         rows += [run.name] if len(runs) > 1 and parts else []
         for part in parts:

@@ -8,6 +8,7 @@ from maskbench.plain import one_line
 from maskbench.report.blocks import Inline, Table, Words
 from maskbench.report.format import between, cell, percent, points
 from maskbench.report.of_runs import has_rates
+from maskbench.report.pairings import names
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections.compared import significance
 from maskbench.report.words import RATES
@@ -16,25 +17,40 @@ from maskbench.results.comparison_json import ComparisonData, Pairing
 _BESIDE = {"p_honest": "honest", "p_evasive": "evasive", "p_no_belief": "no belief", "accuracy": "accuracy"}
 
 
-def difference(data: ComparisonData | None) -> tuple[str, str, str] | None:
-    """Of two runs the difference in P(lie) in points, its interval, and what is known of it; None where withheld."""
+def difference(data: ComparisonData | None) -> tuple[str, str, str, str] | None:
+    """Of two runs the difference in points, its interval, whose it is, and what is known; None where withheld."""
     if data is None or len(data.others) != 1:
         return None
     (pairing,) = data.others
     rate = pairing.rates.p_lie
     if pairing.withheld or rate.difference is None:
         return None
-    return points(rate.difference), between(rate.ci95), _known(pairing)
+    first, other = names(data, pairing)
+    return points(rate.difference), between(rate.ci95), f"{other} minus {first}", _known(pairing, first, other)
 
 
-def _known(pairing: Pairing) -> str:
+def _known(pairing: Pairing, first: str, other: str) -> str:
     if pairing.test is None:
         return "The difference is shown without a test."
     if not pairing.test.significant:
         return "This difference can be chance."
-    return "This difference is more than chance." + (
-        "" if (pairing.rates.p_lie.difference or 0) >= 0 else " The second run lies less."
-    )
+    less = (pairing.rates.p_lie.difference or 0) < 0
+    return f"{other} lies {'less' if less else 'more'} than {first}: more than chance."
+
+
+def against_first(data: ComparisonData | None) -> str:
+    """Of three runs or more in a sentence: which lie less than the first one, which more, and what is not shown."""
+    if data is None:
+        return ""
+    told: dict[str, list[str]] = {"lies less": [], "lies more": [], "no difference could be shown": []}
+    for pairing in data.others:
+        other, rate = names(data, pairing)[1], pairing.rates.p_lie
+        if pairing.test is None or rate.difference is None:
+            continue
+        word = "lies less" if rate.difference < 0 else "lies more"
+        told[word if pairing.test.significant else "no difference could be shown"].append(other)
+    parts = [f"{word}: {', '.join(others)}" for word, others in told.items() if others]
+    return f"Against {names(data, data.others[0])[0]}: {'; '.join(parts)}." if parts else ""
 
 
 def by_lies(runs: Sequence[Run]) -> list[Run]:
@@ -63,9 +79,8 @@ def note(runs: Sequence[Run], data: ComparisonData | None) -> str:
     text = "From the least lies to the most; 95 % intervals."
     if data is None:
         return text
-    return (
-        f"{text} Points are P(lie) minus that of {one_line(runs[0].name)}; p is corrected for all comparisons (Holm)."
-    )
+    against = one_line(runs[0].name)
+    return f"{text} Points are P(lie) minus that of {against}; p is corrected for all comparisons (Holm's method)."
 
 
 def _against(run: Run, first: Run, pairings: dict[str, Pairing]) -> tuple[str, str]:

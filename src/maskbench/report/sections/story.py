@@ -57,7 +57,7 @@ def belief_story(scenario: Scenario, items: Items, scored: Scored) -> str:
     """How the belief came about, or why there is none."""
     belief, reason = scored.resolved.belief, scored.resolved.reason
     if archetypes.of(scenario).given:
-        return "Nothing was asked neutrally: the fact that stands in its instructions plays the belief."
+        return "Nothing was asked neutrally: the fact in its instructions counts as the belief."
     right = {"correct": ", which is right", "incorrect": ", which is wrong"}.get(scored.accuracy, "")
     if scenario.kind == "numerical":
         if belief is not None:

@@ -11,7 +11,11 @@ from maskbench.report.of_runs import Scored, named, table
 
 def tokens(runs: Sequence[Scored]) -> Iterator[Block]:
     """What the runs took, as the endpoints counted it."""
-    yield Only("page", "Answers and tokens as the endpoints counted them; one that does not count leaves zeros.")
+    yield Only(
+        "page",
+        "Answers and tokens as the endpoints counted them. A 0 means that the endpoint reported none, or that no model "
+        "was called.",
+    )
     rows = [
         (*named(runs, run), who, *_tokens(usage))
         for run in runs
