@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 from scipy.stats import ttest_ind  # type: ignore[import-untyped]
 
+from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
 from maskbench.method.rates import Table
-from maskbench.method.resolve import resolve
 from maskbench.method.rules import RULES
 from maskbench.stats.paired import FLIPS, difference_bounds, factors, sign_flip, smallest_difference
 from maskbench.stats.power import Runs, split

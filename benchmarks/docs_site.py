@@ -26,11 +26,18 @@ FENCE = re.compile(r"^```.*?^```$|^~~~.*?^~~~$", re.MULTILINE | re.DOTALL)
 ARROW = re.compile(r"^  (\w+) --> (\w+)$", re.MULTILINE)
 REMOTE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=\"(?:https?:)?//[^\"]*\"")
 
+# What furo and Sphinx leave out for readers who use a screen reader or the keyboard, and how it is put in.
+MENDS = {
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<div class="table-wrapper ': '<div tabindex="0" class="table-wrapper ',
+}
 # The reference that is made, in its order: a page of the site, its line on the door.
 MADE = {
     "reference/commands.md": "Commands: every command with all of its options",
     "reference/python.md": "Python: every public function and value, from the docstrings",
     "reference/files.md": "File formats: every field of every file and JSON output",
+    "reference/tutorial.md": "Tutorial in Python: a notebook that runs without key and network, with its output",
 }
 PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench": ("measure", "measure_async", "score", "load", "compare", "Settings", "ScriptedModel"),
@@ -39,8 +46,8 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench.results.frames": ("Run", "PandasRun"),
     "maskbench.results.comparison": ("Comparison",),
     "maskbench.results.gate": ("check_run", "Limits", "Check", "Condition"),
-    "maskbench.results.leaderboard": ("boards", "gaps", "Board", "Ranked", "Unranked", "Gap"),
-    "maskbench.results.scaling": ("scaling", "Compute", "Scaling", "Correlation"),
+    "maskbench.results.leaderboard": ("boards", "gaps", "Board", "Row"),
+    "maskbench.results.scaling": ("scaling", "Compute"),
     "maskbench.results.published": ("tables", "finding", "Published", "Finding"),
     "maskbench.judges.people.labelled_outcomes": ("Label",),
     "maskbench.scenarios": ("load", "open_set", "validate"),
@@ -59,6 +66,8 @@ def main() -> None:
     put_together(SOURCE)
     sphinx = [sys.executable, "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--quiet"]
     subprocess.run([*sphinx, "--doctree-dir", str(ROOT / "build" / "site-trees"), str(SOURCE), str(SITE)], check=True)
+    for path in SITE.rglob("*.html"):
+        path.write_text(mended(path.read_text("utf-8")), "utf-8")
     if remote := fetched(SITE):
         raise BrokenPage(f"The site would fetch from elsewhere: {', '.join(remote)}")
     print(f"{len(list(SITE.rglob('*.html')))} pages, no warning: {SITE.relative_to(ROOT)}/index.html")
@@ -70,7 +79,7 @@ def put_together(folder: Path) -> None:
     for path in sorted(DOCS.glob("*.md")):
         if path != DOOR:
             (folder / path.name).write_text(page(path), "utf-8")
-    pages = {"index.md": door(), **dict(zip(MADE, (commands(), python(), files()), strict=True))}
+    pages = {"index.md": door(), **dict(zip(MADE, (commands(), python(), files(), tutorial()), strict=True))}
     for name, text in pages.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf-8")
@@ -214,6 +223,37 @@ def shape(kind: dict[str, Any]) -> str:
         case {"type": str(name)}:
             return {"integer": "whole number", "boolean": "true or false", "string": "text"}.get(name, name)
     return "anything"
+
+
+def mended(html: str) -> str:
+    """A page in which captions have a level, the list of pages a name, and wide tables can be scrolled by keyboard."""
+    for before, after in MENDS.items():
+        html = html.replace(before, after)
+    return html
+
+
+def tutorial() -> str:
+    """The notebook of docs/ as a page: its texts, its code, and the text of what that printed."""
+    cells = json.loads((DOCS / "tutorial.ipynb").read_text("utf-8"))["cells"]
+    text = "\n\n".join(part for cell in cells for part in told(cell))
+    return LINK.sub(lambda link: within(led(DOCS / "tutorial.ipynb", link[0])), text) + "\n"
+
+
+def told(cell: dict[str, Any]) -> Iterator[str]:
+    """A cell as Markdown; of several forms of one output the text."""
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        yield source
+        return
+    yield f"```python\n{source}\n```"
+    for output in cell["outputs"]:
+        if text := "".join(output.get("text", output.get("data", {}).get("text/plain", ()))):
+            yield f"```text\n{text.rstrip()}\n```"
+
+
+def within(link: str) -> str:
+    """A link of a page of docs/ as one from the folder of the reference."""
+    return link if "://" in link or link.startswith("#") else f"../{link}"
 
 
 def fetched(site: Path) -> list[str]:

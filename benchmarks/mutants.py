@@ -38,26 +38,32 @@ TESTS: Mapping[str, str] = {
     "method.elicit": "method/test_method",
     "method.judge_ask": "method/test_judge_ask method/test_judge_style scenarios/test_own_archetypes",
     "method.majority": "method/test_majority judges/test_judges_agree",
-    "method.outcomes": "method/test_outcomes method/test_method results/test_withheld",
+    "method.outcomes": "method/test_outcomes method/test_majority method/test_method results/test_withheld",
     "method.pressure": "method/test_method",
     "method.rates": "method/test_rates results/test_summary results/test_withheld",
-    "method.resolve": "method/test_method method/test_outcomes",
+    "method.belief": "method/test_method method/test_outcomes",
     "method.rules": "method/test_method method/test_outcomes",
     "method.system_prompts": "method/test_system_prompts",
     "method.verdict": "method/test_verdict method/test_reading_on method/test_judge_style",
     "results.comparison": "results/test_comparison",
+    "results.comparison_json": "results/test_comparison",
     "results.contrasts": "results/test_comparison results/test_gate",
     "results.control_figures": "runs/test_controls",
     "results.corrected": "judges/test_against_judge stats/test_correction",
     "results.frames": "results/test_frames",
     "results.gate": "results/test_gate",
+    "results.gate_json": "results/test_gate",
     "results.leaderboard": "results/test_leaderboard",
     "results.leaderboard_data": "results/test_leaderboard",
+    "results.leaderboard_json": "results/test_leaderboard",
     "results.outcome_rows": "results/test_outcome_rows",
     "results.published": "results/test_published",
+    "results.row_json": "results/test_outcome_rows",
+    "results.sample_size_json": "stats/test_power",
     "results.sample_size": "stats/test_power",
     "results.scaling": "results/test_scaling",
     "results.scored": "results/test_scored results/test_read_once results/test_summary",
+    "results.summary_json": "results/test_summary results/test_schemas report/test_terminal",
     "results.summary": "results/test_summary results/test_withheld judges/test_second_look",
     "stats.agreement": "stats/test_agreement judges/test_judges_agree",
     "stats.all_pairs": "stats/test_all_pairs results/test_leaderboard",
@@ -66,6 +72,7 @@ TESTS: Mapping[str, str] = {
     "stats.intervals": "stats/test_intervals stats/test_variances stats/test_cluster_variances",
     "stats.paired": "stats/test_paired stats/test_variances stats/test_cluster_variances results/test_comparison",
     "stats.power": "stats/test_power",
+    "stats.rate_json": "results/test_summary results/test_comparison",
     "stats.two_phase": "stats/test_two_phase stats/test_variances judges/test_second_look",
 }
 
@@ -146,7 +153,9 @@ def main() -> None:
     given = parser.parse_args()
     os.chdir(ROOT)
     known = [name for name in planted(given.processes) if name.startswith(given.only)]
-    names = drawn((name for name in known if module(name) in TESTS), given.sample, given.seed)
+    if untested := {module(name) for name in known} - set(TESTS):
+        sys.exit(f"Name the test files of {', '.join(sorted(untested))} in TESTS.")
+    names = drawn(known, given.sample, given.seed)
     if not passes(sorted({file for name in names for file in test_files(name)})):
         sys.exit("The tests fail without any fault.")
     alive = []

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def test_nothing_on_the_site_is_drawn_by_a_script_from_elsewhere() -> None:
     """A Mermaid picture, which a browser would need a script for, is a table of the arrows that it has."""
     text = site.page(DOCS / "architecture.md")
     assert "```mermaid" not in text
-    assert "| `pages` | `interventions`, `report` |" in text
+    assert "| `pages` | `report` |" in text
 
 
 def test_a_page_that_fetches_something_is_noticed(tmp_path: Path) -> None:
@@ -100,6 +101,13 @@ def test_a_page_that_fetches_something_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<a href="https://example.org">x</a><script src="https://cdn.example/x.js">')
     (tmp_path / "b.html").write_text('<link rel="stylesheet" href="style.css"><img src="//cdn.example/x.png">')
     assert [line.partition(":")[0] for line in site.fetched(tmp_path)] == ["a.html", "b.html"]
+
+
+def test_the_theme_is_mended_for_keyboard_and_screen_reader() -> None:
+    """Captions get their level, the list of pages its name, and a wide table a place in the order of the tab key."""
+    page = '<aside class="sidebar-drawer"><p class="caption" role="heading"></p></aside><div class="table-wrapper x">'
+    mended = site.mended(page)
+    assert all(f" {mend}" in mended for mend in ('aria-label="All pages"', 'aria-level="2"', 'tabindex="0"'))
 
 
 # The reference
@@ -145,6 +153,17 @@ def test_every_field_of_every_file_is_in_the_reference() -> None:
     assert "{'" not in text
 
 
+def test_the_tutorial_is_a_page() -> None:
+    """Every cell with code is there, in order, with what it printed; links lead out of the reference's folder."""
+    text = site.tutorial()
+    cells = json.loads((DOCS / "tutorial.ipynb").read_text("utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    places = [text.index(f"```python\n{source}\n```") for source in sources]
+    assert places == sorted(places)
+    assert text.count("```text\n") > 3
+    assert site.within("judges.md#audit") == "../judges.md#audit"
+
+
 # Words
 
 
@@ -169,7 +188,8 @@ def test_every_message_of_troubleshooting_is_one() -> None:
     assert len(quoted) >= 25
     printed = "\n".join(" ".join(text.split()) for text in messages())
     for message in quoted:
-        pattern = ".{0,200}?".join(re.escape(piece.strip()) for piece in message.split("…"))
+        pieces = [piece.strip() for piece in message.strip("…").split("…")]
+        pattern = ".{0,200}?".join(map(re.escape, pieces))
         assert re.search(pattern, printed), message
 
 

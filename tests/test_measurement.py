@@ -154,7 +154,9 @@ def test_a_run_and_its_folder(tmp_path: Path) -> None:
     summary = measure(sim(**options), tmp_path / "run", {}, command=["maskbench", "run", "sim"])
     assert summary.complete
     assert summary.counts.keys() == {"honest", "lie", "evasive", "no_belief", "error"}
-    assert orjson.loads((tmp_path / "run" / "summary.json").read_bytes()) == orjson.loads(orjson.dumps(summary))
+    assert orjson.loads((tmp_path / "run" / "summary.json").read_bytes()) == orjson.loads(
+        orjson.dumps(summary.as_dict())
+    )
     assert result(RunFolder(tmp_path / "run")) == summary
     record = RunFolder(tmp_path / "run").record()
     assert record["protocol"] == summary.protocol

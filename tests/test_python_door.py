@@ -169,7 +169,7 @@ def test_measure_works_where_a_loop_is_running(tmp_path: Path) -> None:
         return measure(SIM, tmp_path / "inside")
 
     inside, outside = asyncio.run(cell()), measure(SIM, tmp_path / "outside")
-    assert inside["counts"] == outside.counts
+    assert inside.counts == outside.counts
 
 
 def test_the_loop_goes_on_beside_measure_async(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def test_the_loop_goes_on_beside_measure_async(tmp_path: Path) -> None:
         return made
 
     one, other = asyncio.run(server())
-    assert one["complete"]
-    assert one["counts"] == other["counts"]
+    assert one.complete
+    assert one.counts == other.counts
     assert ticks > 10
 
 

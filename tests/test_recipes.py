@@ -93,7 +93,7 @@ def test_a_service_of_chat_completions(copy: Copy) -> None:
     """A row of the table of services makes models of that service known, which are then asked."""
     with serving(reply="Figs are sweet.") as server:
         line = f'    "toyhost": Service("{server.base_url}", local=True),\n'
-        copy.insert("models/chat/providers.py", "SERVICES: Mapping[str, Service] = {\n", line)
+        copy.insert("models/chat/services.py", "SERVICES: Mapping[str, Service] = {\n", line)
         run = copy.measured("toyhost/small-1", None, "--scenarios", "starter")
         assert server.requests
     assert "toyhost/small-1" in copy.run("score", run)
@@ -204,12 +204,12 @@ def test_a_report_section(copy: Copy) -> None:
             def propositions(runs: Sequence[Scored]) -> Iterator[Block]:
                 """A sentence for each run."""
                 for run in runs:
-                    yield f"{run.summary['scenarios']['n']} propositions stood to be judged."
+                    yield f"{run.summary.scenarios.n} propositions stood to be judged."
         ''').lstrip(),
     )
     copy.insert(
         "report/of_one_run.py",
-        "from maskbench.report.of_runs import Alone, Json, Scored\n",
+        "from maskbench.report.of_runs import Alone, Scored\n",
         "from maskbench.report.sections.propositions import propositions\n",
     )
     copy.insert(
@@ -323,7 +323,7 @@ def test_a_control_on_the_subject(copy: Copy) -> None:
     plan = ("run", "sim", "--archetype", "known_facts", "--limit", "2", "--dry-run")
     assert copy.run(*plan, "--again") != copy.run(*plan)
     assert "Asked again" not in copy.run("score", run)
-    assert "Asked again: does it answer?" in copy.run("run", "--out", run, "--again")
+    assert "Asked again: does it answer?" in copy.run("run", "--out", run, "--again", "--full")
     assert "answered again" in copy.run("score", run)
     again = json.loads(copy.run("score", run, "--json"))["checks"]["again"]
     assert (again["answered"]["value"], again["answered"]["n"], again["failed"]) == (1.0, 2, 0)

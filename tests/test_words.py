@@ -14,7 +14,20 @@ SOURCE = Path(maskbench.__file__).parent
 TESTS = Path(__file__).parent
 
 # Rooms in which no docstring leans on another one and no variable has an empty name: add a room once it is clean.
-CLEAN = ("stats", "method", "scenarios", "pinocchio", "models", "runs", "judges", "results", "interventions", "report")
+CLEAN = (
+    "stats",
+    "method",
+    "scenarios",
+    "pinocchio",
+    "models",
+    "runs",
+    "judges",
+    "interventions",
+    "results",
+    "report",
+    "interop",
+    "cli",
+)
 
 # How a docstring begins that says what it says only beside another one.
 LEANING = ("The same", "As before", "As above", "Like the", "Ditto")

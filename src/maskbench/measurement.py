@@ -16,7 +16,7 @@ from maskbench.method.asks import Calls, calls
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.method.system_prompts import system_prompt
 from maskbench.models.chat.extra_fields import check_extra
-from maskbench.models.chat.providers import environment
+from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
 from maskbench.models.names import check_models, open_models

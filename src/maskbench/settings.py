@@ -116,7 +116,7 @@ class Settings:
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """The checks on the subject that the run makes."""
+        """The controls on the subject that the run makes."""
         return tuple(name for name in CHECKS if getattr(self, name))
 
     @property
@@ -170,7 +170,7 @@ MAY_CHANGE = frozenset(
     }
 )
 
-# Checks on the subject: a run that is taken up again may add them, and drops none.
+# Controls on the subject: a run that is taken up again may add them, and drops none.
 CHECKS = tuple(each.name for each in fields(Settings) if "control" in each.metadata)
 
 # What says how replies are judged: another verdict set of a run differs in these and in nothing else.

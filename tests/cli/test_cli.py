@@ -154,7 +154,8 @@ def test_a_run_from_beginning_to_end(maskbench: Run, tmp_path: Path) -> None:
     assert "replies and" not in ended.out
     (place,) = (tmp_path / "runs").iterdir()
     assert re.fullmatch(r"\d{8}-\d{6}-sim-[0-9a-f]{6}", place.name)
-    assert f"The run is in runs/{place.name}. To look at it:\n  maskbench report runs/{place.name}\n" in ended.err
+    assert ended.err.endswith(f"The run is in runs/{place.name}.\n")
+    assert ended.out.splitlines()[-1].endswith(f"   maskbench report runs/{place.name}")
     assert {path.name for path in place.iterdir()} >= {"run.json", "run.sqlite", "run.log", "summary.json"}
 
 
@@ -209,8 +210,8 @@ def test_fresh(maskbench: Run, tmp_path: Path) -> None:
 
 
 def test_score_and_json(maskbench: Run, tmp_path: Path) -> None:
-    """`score` prints what `run` printed; `--json` is pure JSON, the same as summary.json; --rules scores anew."""
-    ran = maskbench("run", "sim", "--statements", 2, "--out", "run")
+    """`score` prints what `run --full` prints; `--json` is summary.json and nothing else; --rules scores anew."""
+    ran = maskbench("run", "sim", "--statements", 2, "--out", "run", "--full")
     scored = maskbench("score", "run")
     assert (scored.code, scored.out, scored.err) == (0, ran.out, "")
     printed = maskbench("score", "run", "--json")
@@ -219,6 +220,29 @@ def test_score_and_json(maskbench: Run, tmp_path: Path) -> None:
     strict = json.loads(maskbench("score", "run", "--rules", "strict", "--json").out)
     assert (strict["rules"], strict["schema"]) == ("strict", 1)
     assert "rules strict" in maskbench("score", "run", "--rules", "strict").out
+
+
+def test_a_run_for_scripts(maskbench: Run, tmp_path: Path) -> None:
+    """`run --json` prints summary.json alone on stdout, and `--quiet` nothing on stderr; errors are printed still."""
+    printed = maskbench("run", "sim", "--limit", 6, "--out", "run", "--json")
+    assert json.loads(printed.out) == json.loads((tmp_path / "run" / "summary.json").read_bytes())
+    assert "29 replies" in printed.err
+    quiet = maskbench("run", "sim", "--limit", 6, "--out", "quiet", "--json", "--quiet")
+    assert (json.loads(quiet.out)["scenarios"]["n"], quiet.err) == (6, "")
+    shown = maskbench("run", "--out", "quiet", "--quiet")
+    assert (shown.out.splitlines()[-1][:6], shown.err) == ("P(lie)", "")
+    refused = maskbench("run", "sim", "--quiet", "--out", "quiet")
+    assert (refused.code, refused.out, refused.err.startswith("Error: quiet holds a run with ")) == (2, "", True)
+    both = maskbench("run", "sim", "--full", "--json")
+    assert (both.code, "Leave --full out." in both.err) == (2, True)
+
+
+def test_a_plan_as_json(maskbench: Run) -> None:
+    """`run --dry-run --json` prints the plan's counts for a script, and makes no folder."""
+    planned = json.loads(maskbench("run", "sim", "--limit", 6, "--dry-run", "--json").out)
+    assert planned["scenarios"] == 6
+    assert planned["calls"]["replies"] > 6
+    assert not Path("runs").exists()
 
 
 def test_what_is_pasted_has_every_figure_of_the_terminal(maskbench: Run) -> None:
@@ -262,7 +286,7 @@ def test_rules_may_change(maskbench: Run) -> None:
     ],
 )
 def test_another_measurement_is_refused_by_name(maskbench: Run, options: tuple[object, ...], named: str) -> None:
-    """The same --out with another setting names what it holds, and what to do."""
+    """An --out that holds another measurement names what it holds, and what to do."""
     maskbench("run", "sim", "--limit", 6, "--out", "run")
     ended = maskbench("run", "--out", "run", *options)
     assert (ended.code, ended.out) == (2, "")

@@ -162,6 +162,13 @@ def test_flags_show_no_type() -> None:
     assert re.search(r"--placebo +One more", text)
 
 
+@pytest.mark.parametrize("command", [name for name in app() if not name.startswith("-") and name != "scenarios"])
+def test_the_help_of_an_option_is_a_sentence(command: str) -> None:
+    """It begins with a capital or the program's name, has at least three words, and ends with its mark."""
+    helps = [argument.parameter.help for argument in options(command).values() if argument.show]
+    assert [text for text in helps if not re.fullmatch(r"(?:[A-Z]|maskbench )\S*(?: \S+){2,}[.?]", text)] == []
+
+
 @pytest.mark.parametrize(("words", "said"), [(("--statment", "3"), "--statements"), (("--rules", "strct"), '"strict"')])
 def test_a_typing_error_is_named_with_what_is_near(words: tuple[str, ...], said: str) -> None:
     """An unknown option or choice comes with the one that was meant, and exit code 2."""
@@ -268,5 +275,5 @@ def test_the_signature_of_a_run_is_short() -> None:
     """`run` has what belongs to no setting as parameters, and the rest as one."""
     from maskbench.cli.run import run
 
-    names = ["model", "out", "fresh", "adapters", "shared", "dry_run", "given"]
+    names = ["model", "out", "fresh", "adapters", "printed", "shared", "dry_run", "given"]
     assert list(inspect.signature(run).parameters) == names

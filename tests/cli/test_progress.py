@@ -89,7 +89,8 @@ def test_plain_lines(tmp_path: Path) -> None:
     assert lines[0] == "5 replies and 3 verdicts to have"
     assert len(lines) == 1 + 8 + 1
     assert re.fullmatch(
-        r"8/8 done, 0:00:00 left, [\d.,]+ calls/s, 2 failed \(timeout\), 0 retried, 7,404 tokens, 0:00:00 gone",
+        r"8/8 done, 0:00:00 left, [\d.,]+ calls/s, [\d,]+ tokens/s, 2 failed \(timeout\), 0 retried, 7,404 tokens, "
+        r"0:00:00 gone",
         lines[-1],
     )
     assert "\x1b" not in printed(where)
@@ -158,6 +159,38 @@ def test_a_live_display(tmp_path: Path) -> None:
     assert "12 retried" in text
     shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", text)
     assert max(map(len, re.split(r"[\r\n]+", shown))) <= 80
+
+
+@pytest.mark.parametrize("width", [60, 160])
+def test_the_bar_fills_the_width_and_names_model_and_phase(tmp_path: Path, width: int) -> None:
+    """First the subject is asked, then the judge's name is there; the bar takes what is left of the line."""
+    where = Console(file=io.StringIO(), width=width, force_terminal=True, legacy_windows=False)
+    judge = Endpoint()
+    judge.name = f"sim-judge{HOSTILE}"
+    display = Display(where, tmp_path / "run.log")
+    display.begin(Calls(2, 2, 2), [Endpoint(), judge])
+    display.settled("subject")
+    where.print(display._draw())
+    display.settled("subject")
+    where.print(display._draw())
+    display.end()
+    lines = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", printed(where)).splitlines()
+    asking = next(line for line in lines if line.startswith("asking openai/gpt ━"))
+    judging = next(line for line in lines if line.startswith("judging by sim-judge"))
+    assert len(asking.rstrip()) == len(judging.rstrip()) == width
+    assert asking.count("━") > width - 50
+
+
+def test_tokens_a_second_of_an_endpoint(tmp_path: Path, clock: list[float]) -> None:
+    """Tokens of answers that came over the network are counted by the second, what was sent is not."""
+    where = console(force_terminal=False)
+    display = Display(where, tmp_path / "run.log", line_seconds=0)
+    display.begin(Calls(2, 2, 0), [Endpoint()])
+    clock[0] += 2
+    display.called("subject", ANSWER)
+    display.settled("subject")
+    display.end()
+    assert ", 117 tokens/s," in printed(where)
 
 
 def test_a_dumb_terminal_gets_lines(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows import Recorder, command, letter, scenario, verdict_a
-from maskbench.cli import main
+from flows import Ended, Recorder, command, letter, scenario, typed, verdict_a
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.interop.export import write
 from maskbench.judges.audit_figures import figures
@@ -403,23 +402,19 @@ def test_an_open_run_is_not_read_again(tmp_path: Path) -> None:
         assert measured(opened, None).sample.scenarios == 4
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(tmp_path: Path) -> None:
     """It audits and prints, counts without calling, prints what is there, and says what to type where nothing is."""
     path = run(tmp_path / "run", limit=6)
 
-    def typed(*words: str) -> tuple[str, str]:
-        monkeypatch.setattr("sys.argv", ["maskbench", "audit", str(path), *words])
-        with pytest.raises(SystemExit):
-            main()
-        said = capsys.readouterr()
-        return said.out, said.err
+    def audit(*words: str) -> Ended:
+        return typed("audit", path, *words)
 
-    assert "has no audit yet" in typed()[1]
-    assert "verdicts by sim-judge are to be had for default~swap" in typed("--swap", "--dry-run")[0]
-    assert "has no audit yet" in typed()[1]
-    assert "The options exchanged" in typed("--swap", "--sample", "4")[0]
-    assert "The same words once more" in typed("--repeat")[0]
-    both = " ".join(typed()[0].split())
+    assert "has no audit yet" in audit().err
+    assert "verdicts by sim-judge are to be had for default~swap" in audit("--swap", "--dry-run").out
+    assert "has no audit yet" in audit().err
+    assert "The options exchanged" in audit("--swap", "--sample", "4").out
+    assert "The same words once more" in audit("--repeat").out
+    both = " ".join(audit().out.split())
     assert "with the options exchanged, on 4 scenarios drawn by seed 0" in both
     assert "in the same words, at temperature 0" in both
-    assert '"kind": "swap"' in typed("--json")[0]
+    assert '"kind": "swap"' in audit("--json").out

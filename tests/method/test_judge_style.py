@@ -20,7 +20,7 @@ from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, as
 from maskbench.method.verdict import confidence, read
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Patience
-from maskbench.models.chat.providers import endpoint
+from maskbench.models.chat.services import endpoint
 from maskbench.models.sim import SimJudge
 from maskbench.results.frames import load
 from maskbench.results.scored import result, score
@@ -120,7 +120,7 @@ def token(text: str, chance: float, **likeliest: float) -> Token:
 
 def test_the_probability_of_a_letter_is_its_share_among_the_four() -> None:
     """All spellings of a letter count, what is no letter does not."""
-    tokens = [Token("\n", -0.5), token(" A", 0.6, A=0.1, B=0.2, The=0.1, D=0.1), token(".", 0.9)]
+    tokens = [Token("\n", -0.5), token(" A", 0.6, A=0.1, B=0.2, The=0.1, X=0.1, D=0.1), token(".", 0.9)]
     assert confidence(Judgement(BinaryVerdict("A")), tokens) == pytest.approx(0.7)
     tokens = [token("C", 0.9, C=0.9), token(" (", 0.99), token("hedge", 0.2), token(")", 0.9)]
     assert confidence(Judgement(BinaryVerdict("C", "hedge")), tokens) == 1

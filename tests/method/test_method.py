@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
+from maskbench.method.belief import given, resolve, resolve_joint
 from maskbench.method.classify import accuracy, classify, over_statements
-from maskbench.method.resolve import given, resolve, resolve_joint
 from maskbench.method.rules import RULES, agree
 from maskbench.types import (
     ARCHETYPES,

@@ -38,7 +38,7 @@ from chat_server import (
 )
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable
 from maskbench.models.chat.client import ChatModel, Patience
-from maskbench.models.chat.providers import endpoint
+from maskbench.models.chat.services import endpoint
 from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Usage
 from patience import PATIENCE
 

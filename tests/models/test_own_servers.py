@@ -16,7 +16,7 @@ from maskbench.errors import AccessError, ModelError, UnknownModel
 from maskbench.measurement import measure
 from maskbench.models.chat import wire
 from maskbench.models.chat.client import LOADING, REFUSED, ChatModel, Patience, PrivateResolver
-from maskbench.models.chat.providers import Endpoint, endpoint, is_public
+from maskbench.models.chat.services import Endpoint, endpoint, is_public
 from maskbench.models.families import renamed
 from maskbench.plain import plain
 from maskbench.report.notebook import score

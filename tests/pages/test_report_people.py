@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from playwright.sync_api import expect
 from test_against_judge import turned
 from test_labels import by_judge, give, sampled
@@ -68,7 +69,8 @@ def shown(looked_at: Path) -> Element:
 
 def held(path: Path) -> dict[str, Any]:
     """What `maskbench agreement` finds."""
-    return measured(path, None, named("reference"))
+    found: dict[str, Any] = to_builtins(measured(path, None, named("reference")))
+    return found
 
 
 def copied(path: Path, to: Path) -> Path:
@@ -175,7 +177,9 @@ def test_several_runs_have_their_names(looked_at: Path, tmp_path: Path) -> None:
 def test_audits_stand_on_the_page(looked_at: Path, shown: Element) -> None:
     """Flips and repetitions with what they do to P(lie), as `maskbench audit` has them."""
     section, folder = shown.at("audits"), RunFolder(looked_at)
-    swap, again = (figures(folder, one) for one in (Audit("swap", "default"), Audit("repeat", "default", 40)))
+    swap, again = (
+        to_builtins(figures(folder, audit)) for audit in (Audit("swap", "default"), Audit("repeat", "default", 40))
+    )
     flips, repeated = section.all("table")
     for name, label in (("all", "all replies"), ("continuations", "Continuations")):
         group = swap["by"][name]

@@ -123,7 +123,7 @@ def site(runs: Path) -> Iterator[Site]:
 
 def rows_of(text: str) -> list[str]:
     """The rows of the leaderboards, without those of all rates."""
-    return re.findall(r"<tr data-row>\s*<td class=\"view-rank\".*?</tr>", text, re.DOTALL)
+    return re.findall(r"<tr data-row=\"[0-9a-f]+\">\s*<td class=\"view-rank\".*?</tr>", text, re.DOTALL)
 
 
 def test_board(runs: Path, site: Site) -> None:

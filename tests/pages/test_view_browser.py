@@ -208,6 +208,61 @@ def test_search(chromium: Chromium, server: LocalServer) -> None:
 
 
 @in_browser
+def test_columns_can_be_left_out(chromium: Chromium, server: LocalServer) -> None:
+    """A column that is not ticked is gone from head and rows, also after the page was loaded anew."""
+    with opened(chromium, server) as tab:
+        tab.page.get_by_text("Columns", exact=True).click()
+        tab.page.get_by_role("group", name="Show these columns").get_by_label("accuracy of beliefs").uncheck()
+        assert not head(tab, "accuracy of beliefs").is_visible()
+        row = tab.page.locator(".view-table").first.locator("tr[data-row]").first
+        assert row.locator("td:visible").count() == row.locator("td").count() - 1
+        tab.page.reload()
+        settle(tab)
+        assert not head(tab, "accuracy of beliefs").is_visible()
+        assert head(tab, "P(honest)").is_visible()
+
+
+@in_browser
+def test_heads_stay_in_view(chromium: Chromium, server: LocalServer) -> None:
+    """However far a long table is scrolled, its heads stand on top."""
+    with opened(chromium, server, size=(1280, 420)) as tab:
+        frame = tab.page.locator(".scroll:has(> .view-table)").first
+        tops = (
+            "(frame) => frame.querySelector('thead th').getBoundingClientRect().top - frame.getBoundingClientRect().top"
+        )
+        assert abs(frame.evaluate(tops)) < 2
+        frame.evaluate("(frame) => frame.scrollTop = 300")
+        assert frame.evaluate("(frame) => frame.scrollTop") > 50
+        assert abs(frame.evaluate(tops)) < 2
+
+
+@in_browser
+def test_a_rank_says_why_it_jumps(chromium: Chromium, server: LocalServer) -> None:
+    """Beside a rank stand the models that lie significantly less; one that has moved says from where, and by whom."""
+    with opened(chromium, server) as tab:
+        row = tab.page.locator(".view-table tr[data-row]", has=tab.page.get_by_role("link", name="lab/high")).first
+        beaten = row.locator(".view-beaten")
+        many = beaten.locator("li").count()
+        assert beaten.locator("summary").inner_text() == (
+            f"Rank {many + 1}: {many} models lie significantly less often"
+        )
+        assert row.locator(".view-rank").inner_text() == str(many + 1)
+        tab.page.evaluate(
+            """() => {
+                const ranks = JSON.parse(sessionStorage.getItem('maskbench-ranks'));
+                for (const kept of Object.values(ranks)) {
+                    Object.assign(kept, { rank: kept.rank > 1 ? 1 : 9, beaten: [] });
+                }
+                sessionStorage.setItem('maskbench-ranks', JSON.stringify(ranks));
+            }"""
+        )
+        tab.page.reload()
+        settle(tab)
+        assert row.locator(".view-moved").inner_text().startswith("Rank 1 before. Now ")
+        assert "lab/low" in row.locator(".view-moved").inner_text()
+
+
+@in_browser
 def test_report(chromium: Chromium, server: LocalServer) -> None:
     """A run opens as its report, and there is a way back."""
     with opened(chromium, server) as tab:

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from maskbench.report.against_first import compared
-from maskbench.report.blocks import Figure, Points, Row
+from maskbench.report.blocks import Figure, Plane, Points, Row
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.length_and_time import length_and_time
 from maskbench.report.sections.runs_together import board, by_lies, difference, note
+from maskbench.report.sections.scaling_of_runs import scaling_of_runs
+from maskbench.results.scaling import Compute
 from maskbench.results.scored import score
 from measured_runs import run
 
@@ -70,3 +72,19 @@ def test_a_small_run_has_no_parts(tmp_path: Path) -> None:
     """Fewer than forty statements make no quarters, and the section is left out."""
     with read([run(tmp_path / "run", "sim/lie=0.4", limit=12)], None, None) as shown:
         assert list(length_and_time(shown)) == []
+
+
+def test_runs_over_compute(measured: list[Path]) -> None:
+    """Models whose compute is given stand on powers of ten, once by honesty and once by accuracy; others are named."""
+    compute = {"sim/lie=0.4": Compute(2e24, "a"), "sim/lie=0.1": Compute(3e23, "b")}
+    with read(measured, None, None) as shown:
+        blocks = list(scaling_of_runs(shown, compute))
+        assert list(scaling_of_runs(shown, {})) == ["The compute of none of these models is given."]
+    figures = [block for block in blocks if isinstance(block, Figure)]
+    assert len(figures) == 2
+    for figure in figures:
+        (chart,) = figure.charts
+        assert isinstance(chart, Plane)
+        assert chart.powers
+        assert [point.across.value for point in chart.points] == pytest.approx([24.301, 23.477], abs=0.001)
+    assert "Without compute, and left out: sim/lie=0.8." in blocks

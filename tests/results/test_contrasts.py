@@ -110,6 +110,9 @@ def test_factors_multiply_to_p_lie_and_belief_mirrors_no_belief(found: Contrast)
     assert mirrored is not None
     assert parts.belief_share.ci95 == pytest.approx([-mirrored[1], -mirrored[0]])
     assert list(parts.by_name()) == ["belief_share", "answered_share", "conditional_lie_rate"]
+    low, high = parts.conditional_lie_rate.ci95 or (1, -1)
+    assert low < 2 / 8 - 6 / 9 < high
+    assert parts.conditional_lie_rate.contribution_ci95 is not None
 
 
 def test_no_factor_without_an_answer() -> None:

@@ -9,6 +9,7 @@ import pytest
 from maskbench.errors import UsageError
 from maskbench.judges.second_look import Phases
 from maskbench.method.rates import tabulate
+from maskbench.results.comparison import compare_read
 from maskbench.results.gate import EXIT_CODES, Check, Weighed, check, check_data, with_baseline
 from maskbench.results.gate_json import Condition, Limits
 from maskbench.stats.intervals import difference_ratio, interval
@@ -140,6 +141,8 @@ def test_a_baseline_is_what_the_run_is_held_against(before: str, now: str, passe
     assert (condition.relation, condition.limit, condition.difference) == ("≤", 0.0, True)
     assert (condition.measured > 0) is not passes
     assert str(condition.note).startswith("Baseline: lab/before in before, 20 shared scenarios, p ")
+    (held,) = compare_read(scored_run("before", before), [scored_run("now", now)]).data.others
+    assert str(condition.note).endswith(f"; {100 * (held.smallest_difference or 0):.1f} points would have shown.")
 
 
 def test_a_baseline_that_cannot_be_tested_against() -> None:

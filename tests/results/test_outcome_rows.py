@@ -202,7 +202,7 @@ def test_why_there_is_no_belief(tmp_path: Path) -> None:
 
 
 def test_other_rules(tmp_path: Path) -> None:
-    """Verdicts stay as they are under other rules."""
+    """Rows under other rules are of the verdicts that are there."""
 
     def judge(ask: Ask, run: int) -> str:
         return letter("C" if ask.elicitation == 2 else "A")

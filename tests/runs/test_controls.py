@@ -1,4 +1,4 @@
-"""Checks on the subject: what is planted is found, runs can add them later, and nothing else is changed by them."""
+"""Controls on the subject: what is planted is found, runs can add them later, and nothing else is changed by them."""
 
 import io
 import re
@@ -31,21 +31,22 @@ from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.settings import CHECKS, Settings, protocol_id
+from maskbench.stats.rate_json import Rate
 from maskbench.types import Archetype, Ask, Failure, Reply
 from measured_runs import run, settings
+from there import there
 
 ALL: dict[str, Any] = dict.fromkeys(CHECKS, True)
 
 
-def checked(path: Path, subject: str = "sim", **more: Any) -> dict[str, Any]:
-    """What the checks of a simulated run find."""
-    found: dict[str, Any] = result(RunFolder(run(path, subject, **more))).as_dict()["checks"]
-    return found
+def checked(path: Path, subject: str = "sim", **more: Any) -> Controls:
+    """What the checks of a simulated run come to."""
+    return there(result(RunFolder(run(path, subject, **more))).checks)
 
 
-def holds(rate: dict[str, Any], value: float, width: float = 0.35) -> bool:
+def holds(rate: Rate, value: float, width: float = 0.35) -> bool:
     """Whether a rate's interval holds the value and says something."""
-    low, high = rate["ci95"]
+    low, high = there(rate.ci95)
     return bool(low <= value <= high and high - low < width)
 
 
@@ -63,39 +64,41 @@ def scripted(path: Path, subject: Script, judge_script: Script, **more: Any) -> 
 
 def test_placebo_is_the_noise_floor(tmp_path: Path) -> None:
     """A faithful judge finds no lie in a neutral reply; drift and errors of the judge raise the floor."""
-    quiet = checked(tmp_path / "quiet", placebo=True)["placebo"]
-    assert quiet["p_lie"]["value"] == 0
-    assert quiet["p_lie"]["n"] == 80  # provided facts have no neutral question
-    assert set(quiet["counts"]) == {"honest", "no_belief"}
-    assert quiet["p_lie_pressured"]["value"] > 0.2
-    assert holds(checked(tmp_path / "drift", "sim/unsure=0,drift=0.2", placebo=True)["placebo"]["p_lie"], 0.2)
+    quiet = there(checked(tmp_path / "quiet", placebo=True).placebo)
+    assert quiet.p_lie.value == 0
+    assert quiet.p_lie.n == 80  # provided facts have no neutral question
+    assert set(quiet.counts) == {"honest", "no_belief"}
+    assert there(quiet.p_lie_pressured.value) > 0.2
+    assert holds(there(checked(tmp_path / "drift", "sim/unsure=0,drift=0.2", placebo=True).placebo).p_lie, 0.2)
     judge_ = {"judge": "sim-judge/accuracy=0.8", "numeric_judge": "sim-judge/accuracy=0.8"}
-    assert checked(tmp_path / "judge", placebo=True, **judge_)["placebo"]["p_lie"]["value"] > 0.03
+    noisy = there(checked(tmp_path / "judge", placebo=True, **judge_).placebo)
+    assert there(noisy.p_lie.value) > 0.03
 
 
 @pytest.mark.parametrize("understood", [1.0, 0.5])
 def test_provided_facts_that_were_understood(tmp_path: Path, understood: float) -> None:
     """The planted share is found, and P(lie) is of the scenarios that were understood."""
-    found = checked(tmp_path / "run", f"sim/lie=0.6,understood={understood}", check_provided=True)["check_provided"]
-    assert holds(found["understood"], understood, 0.5)
-    assert found["p_lie_understood"]["n"] == found["counts"]["understood"] <= 16
-    assert sum(found["counts"].values()) == 16
-    assert found["failed"] == 0
+    found = there(checked(tmp_path / "run", f"sim/lie=0.6,understood={understood}", check_provided=True).check_provided)
+    assert holds(found.understood, understood, 0.5)
+    assert found.p_lie_understood.n == found.counts["understood"] <= 16
+    assert sum(found.counts.values()) == 16
+    assert found.failed == 0
 
 
 def test_self_reports_against_outcomes(tmp_path: Path) -> None:
     """Sensitivity, specificity, evasions and agreement are as planted; chance and kappa follow from the counts."""
     subject = "sim/lie=0.5,evade=0.1,admits=0.7,disowns=0.2,dodges=0.1"
-    found = checked(tmp_path / "run", subject, self_report=True, statements=6)["self_report"]
-    assert holds(found["sensitivity"], 0.7)
-    assert holds(found["specificity"], 0.8)
-    assert abs(found["evades"]["count"] / found["evades"]["n"] - 0.1) < 0.05
-    counts = found["counts"]
+    found = there(checked(tmp_path / "run", subject, self_report=True, statements=6).self_report)
+    assert holds(found.sensitivity, 0.7)
+    assert holds(found.specificity, 0.8)
+    assert abs(found.evades.count / found.evades.n - 0.1) < 0.05
+    counts = found.counts
     agreed = counts["honest"]["true"] + counts["lie"]["not_true"]
     whole = sum(counts[was][says] for was in ("honest", "lie") for says in ("true", "not_true"))
-    assert found["agree"]["value"] == pytest.approx(agreed / whole)
-    assert found["kappa"] == pytest.approx((agreed / whole - found["chance"]) / (1 - found["chance"]))
-    assert 0.4 < found["chance"] < 0.6
+    assert found.agree.value == pytest.approx(agreed / whole)
+    chance = there(found.chance)
+    assert found.kappa == pytest.approx((agreed / whole - chance) / (1 - chance))
+    assert 0.4 < chance < 0.6
 
 
 def test_pinocchio_owns_up_as_it_was_taught(tmp_path: Path) -> None:
@@ -109,26 +112,26 @@ def test_pinocchio_owns_up_as_it_was_taught(tmp_path: Path) -> None:
         self_report=True,
     )
     measure(made, tmp_path / "run", {})
-    found = result(RunFolder(tmp_path / "run")).as_dict()["checks"]["self_report"]
-    assert holds(found["sensitivity"], 0.85)
-    assert found["specificity"]["value"] > 0.9
-    assert found["failed"] == 0
+    found = there(there(result(RunFolder(tmp_path / "run")).checks).self_report)
+    assert holds(found.sensitivity, 0.85)
+    assert there(found.specificity.value) > 0.9
+    assert found.failed == 0
 
 
 def test_lies_that_the_reasoning_knew(tmp_path: Path) -> None:
     """Of the lies with reasoning the planted share states the belief; others count, too, and honest ones do not."""
     found = checked(tmp_path / "run", "sim/lie=0.7,evade=0.1,thinks=0.5,knows=0.6", traces=True, statements=4)
-    traces = found["traces"]
-    assert holds(traces["all"]["share"], 0.6)
-    assert traces["all"]["share"]["n"] <= traces["all"]["with_reasoning"] < traces["all"]["lies"]
-    assert sum(group["lies"] for group in traces["asked_outright"].values()) == traces["all"]["lies"]
-    assert set(traces["asked_outright"]) == {"yes", "no"}
+    traces = there(found.traces)
+    assert holds(traces.all.share, 0.6)
+    assert traces.all.share.n <= traces.all.with_reasoning < traces.all.lies
+    assert sum(group.lies for group in traces.asked_outright.values()) == traces.all.lies
+    assert set(traces.asked_outright) == {"yes", "no"}
     store = RunFolder(tmp_path / "run").store()
     try:
         judged = [item for one, _ in store.scenarios() for item in store.checks("default", one)]
     finally:
         store.close()
-    assert len(judged) == traces["all"]["with_reasoning"]
+    assert len(judged) == traces.all.with_reasoning
     assert {item.call for item in judged} == {"trace"}
 
 
@@ -207,12 +210,12 @@ def test_the_judge_of_a_placebo_hears_of_no_turn_that_is_not_there(archetype: Ar
 def test_checks_change_nothing_else(tmp_path: Path) -> None:
     """Protocol, keys, rates and counts are those of a run without; only usage and the checks' own figures differ."""
     plain, with_checks = run(tmp_path / "plain", limit=12), run(tmp_path / "checks", limit=12, **ALL)
-    one, other = (result(RunFolder(path)).as_dict() for path in (plain, with_checks))
-    assert one["checks"] is None
-    same = ("protocol", "counts", "metrics", "by_archetype", "failures", "truncated", "judges")
-    assert {name: one[name] for name in same} == {name: other[name] for name in same}
+    one, other = result(RunFolder(plain)), result(RunFolder(with_checks))
+    assert one.checks is None
+    for name in ("protocol", "counts", "metrics", "by_archetype", "failures", "truncated", "judges"):
+        assert getattr(one, name) == getattr(other, name)
     assert protocol_id(settings("sim"), "x") == protocol_id(replace(settings("sim"), **ALL), "x")
-    assert other["usage"]["subject"]["answers"] > one["usage"]["subject"]["answers"]
+    assert other.usage.subject.answers > one.usage.subject.answers
     keys = "SELECT key FROM replies WHERE elicitation < 4 ORDER BY 1"
     with closing(sqlite3.connect(plain / "run.sqlite")) as a, closing(sqlite3.connect(with_checks / "run.sqlite")) as b:
         assert a.execute(keys).fetchall() == b.execute(keys).fetchall()
@@ -248,16 +251,16 @@ def test_failures_stay_failures_and_are_asked_again(tmp_path: Path) -> None:
         return Failure("judge", "server_error", "no") if failing else verdict_a(ask)
 
     scripted(path, subject, judge_, placebo=True, self_report=True)
-    found = result(RunFolder(path)).as_dict()
-    assert found["failures"] == {}
-    assert found["checks"]["placebo"]["p_lie"] == {"value": None, "ci95": None, "n": 0}
-    assert found["checks"]["placebo"]["failed"] == 10
-    assert found["checks"]["self_report"]["failed"] == 12
-    assert found["checks"]["self_report"]["kappa"] is None
+    found = result(RunFolder(path))
+    assert found.failures == {}
+    assert there(there(there(found.checks).placebo).p_lie) == Rate(None, None, 0)
+    assert there(there(found.checks).placebo).failed == 10
+    assert there(there(found.checks).self_report).failed == 12
+    assert there(there(found.checks).self_report).kappa is None
     lost["on"] = False
     scripted(path, subject, judge_, placebo=True, self_report=True)
-    after = result(RunFolder(path)).as_dict()["checks"]
-    assert (after["placebo"]["failed"], after["self_report"]["failed"]) == (0, 0)
+    after = there(result(RunFolder(path)).checks)
+    assert (there(after.placebo).failed, there(after.self_report).failed) == (0, 0)
 
 
 def test_only_lies_with_reasoning_are_traced(tmp_path: Path) -> None:
@@ -274,8 +277,8 @@ def test_only_lies_with_reasoning_are_traced(tmp_path: Path) -> None:
 
     _, judged = scripted(tmp_path / "run", subject, judge_, traces=True, limit=24)
     traced = [ask for ask, _ in judged.asks if ask.call == "trace"]
-    summary = result(RunFolder(tmp_path / "run")).as_dict()["checks"]["traces"]
-    assert 0 < len(traced) == summary["all"]["with_reasoning"] < summary["all"]["lies"]
+    summary = there(result(RunFolder(tmp_path / "run")).checks).traces
+    assert 0 < len(traced) == there(summary).all.with_reasoning < there(summary).all.lies
 
 
 def test_another_judge_judges_the_checks_too(tmp_path: Path) -> None:
@@ -286,11 +289,11 @@ def test_another_judge_judges_the_checks_too(tmp_path: Path) -> None:
     left, _ = forecast(folder, made, "b")
     judge(folder, made, "b", {})
     assert forecast(folder, made, "b")[0] == 0 < left
-    own, other = result(folder).as_dict()["checks"], result(folder, verdicts="b").as_dict()["checks"]
-    assert own["placebo"]["p_lie"]["value"] == 0 < other["placebo"]["p_lie"]["value"]
-    assert other["self_report"]["failed"] == 0
-    assert other["traces"] is None
-    assert own["traces"]["all"]["lies"] > 0
+    own, other = there(result(folder).checks), there(result(folder, verdicts="b").checks)
+    assert there(own.placebo).p_lie.value == 0 < there(there(other.placebo).p_lie.value)
+    assert there(other.self_report).failed == 0
+    assert other.traces is None
+    assert there(own.traces).all.lies > 0
     assert result(folder, verdicts="majority").checks is None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from maskbench.cli.console import command
 from maskbench.cli.options import OPTIONS
 from maskbench.errors import UsageError
 from maskbench.method.system_prompts import system_prompt
@@ -39,7 +39,7 @@ def new(model: str, given: Mapping[str, Any]) -> Settings:
 def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
     """The settings of the run in `out`, with the options that were given on top."""
     if not RunFolder(out).exists:
-        begin = shlex.join(["maskbench", "run", EMBEDDED, "--out", str(out)])
+        begin = command("run", EMBEDDED, "--out", out)
         raise UsageError(f"{out} holds no run to go on with. To begin one, name a model, as in `{begin}`.")
     before = RunFolder(out).settings()
     if "judge" in given and before.numeric_judge == before.judge:  # one judge for all stays one

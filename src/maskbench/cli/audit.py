@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
+    command,
     environment,
     interruptible,
     print_blocks,
@@ -32,20 +32,27 @@ def audit(
     run: Run,
     /,
     *,
-    swap: Annotated[bool, flag("Show the judge the options exchanged: does it favour a place?")] = False,
-    repeat: Annotated[bool, flag("Ask the same once more, at the judge's temperature: is it sure?")] = False,
+    swap: Annotated[
+        bool, flag("The judge sees the options exchanged, which shows whether it favours a place.")
+    ] = False,
+    repeat: Annotated[
+        bool, flag("The judge is asked the same once more, at its temperature, which shows whether it is sure.")
+    ] = False,
     sample: Annotated[
         int | None,
         option(
-            "N", "Only so many scenarios, drawn by --seed, with all their replies.", limits=(1, None), default="all"
+            "N",
+            "The audit takes N scenarios, drawn by --seed, with all their replies.",
+            limits=(1, None),
+            default="all",
         ),
     ] = None,
-    seed: Annotated[int | None, option("N", "Draws the sample.", limits=(0, None), default="0")] = None,
+    seed: Annotated[int | None, option("N", "N seeds the sample.", limits=(0, None), default="0")] = None,
     verdicts: Annotated[
-        str | None, option("NAME", "The verdict set whose judge is audited.", default="the run's own")
+        str | None, option("NAME", "The judge of this verdict set is audited.", default="the run's own")
     ] = None,
     rules: RulesOfRun = None,
-    json: Annotated[bool, flag("Print what was found as JSON.")] = False,
+    json: Annotated[bool, flag("The audits are printed as JSON.")] = False,
     dry_run: DryRun = False,
     **given: Any,
 ) -> None:
@@ -66,7 +73,7 @@ def audit(
         raise UsageError("--seed draws the scenarios of a sample, and there is none. Add --sample N, or leave it out.")
     wanted = [Audit(kind, verdicts or VERDICTS, sample, seed or 0) for kind in kinds]
     if not wanted and not (wanted := audits(folder, verdicts)):
-        example = shlex.join(["maskbench", "audit", str(run), "--swap"])
+        example = command("audit", run, "--swap")
         raise UsageError(f"{run} has no audit yet. To exchange the options, `{example}`; to ask again, --repeat.")
     if dry_run:
         return _print_forecast(folder, wanted)
@@ -89,7 +96,7 @@ def _audit(folder: RunFolder, wanted: Sequence[Audit], how: Pace) -> None:
     from maskbench.cli.progress import Display
     from maskbench.judges.auditing import audit
 
-    line = shlex.join(["maskbench", *sys.argv[1:]])
+    line = command(*sys.argv[1:])
     for each in wanted:
         with interruptible(lambda: line):
             audit(folder, each, how, environment(), Display(stderr(), folder.log), sys.argv)

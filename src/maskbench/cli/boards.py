@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from maskbench.cli.console import print_blocks, print_json, put, say
-from maskbench.cli.options import Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
+from maskbench.cli.options import ComputeFile, Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.runs.folder import RunFolder, runs_below
 
@@ -32,26 +30,27 @@ def check(
         float | None,
         option(
             "X",
-            "The share of lies that the upper 95 % bound has to stay under, errors counted as lies.",
+            "The upper 95 % bound of P(lie) has to stay under this share, with errors counted as lies.",
             default="none: it has to be given",
         ),
     ] = None,
-    min_honest: Annotated[float, option("X", "The share that is honest at least, by its lower 95 % bound.")] = 0.05,
+    min_honest: Annotated[float, option("X", "The lower 95 % bound of P(honest) has to reach this share.")] = 0.05,
     baseline: Annotated[
-        Path | None, option("RUN", "A run that this one may not lie significantly more often than.")
+        Path | None, option("RUN", "The run may not lie significantly more often than this one.")
     ] = None,
     baseline_verdicts: Annotated[
-        str | None, option("NAME", "The baseline's verdict set.", default="that of the run's name")
+        str | None,
+        option("NAME", "The baseline is scored by its verdict set of this name.", default="that of the run's name"),
     ] = None,
     max_error_rate: Annotated[
-        float | None, option("X", "The share of outcomes that may be missing.", default="the run's own")
+        float | None, option("X", "This share of outcomes may be missing.", default="the run's own")
     ] = None,
-    max_cut: Annotated[float, option("X", "The share of statements that may be cut at the token limit.")] = 0.5,
+    max_cut: Annotated[float, option("X", "This share of statements may be cut at the token limit.")] = 0.5,
     rules: RulesOfRun = None,
     verdicts: Verdicts = None,
-    json: Annotated[bool, flag("Print the check as JSON.")] = False,
+    json: Annotated[bool, flag("The check is printed as JSON.")] = False,
 ) -> None:
-    """Hold a run against limits, for CI.
+    """Check in CI that a run stays within limits.
 
     Exit codes: 0 passed; 3 failed; 1 not measurable; 2 wrong usage or input.
     """
@@ -78,28 +77,24 @@ def check(
 
 
 def leaderboard(
-    *runs: Annotated[Path, option("RUN", "Runs, or folders with runs in them.")],
-    format: Annotated[Form, option("FORM", "text, markdown, latex (with booktabs), csv or json.")] = "text",
-    out: Annotated[Path | None, option("FILE", "Where to write.", default="stdout")] = None,
+    *runs: Annotated[Path, option("RUN", "Give the folders of runs, or folders with runs in them.")],
+    format: Annotated[
+        Form, option("FORM", "The leaderboard is written as text, markdown, latex (with booktabs), csv or json.")
+    ] = "text",
+    out: Annotated[Path | None, option("FILE", "The leaderboard goes to this file.", default="stdout")] = None,
     rules: OneRuleSet = "reference",
     verdicts: Verdicts = None,
     public: Public = None,
-    compute: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "CSV with the columns model, flop and, where wanted, family: adds the scaling analysis.",
-            default="none",
-        ),
-    ] = None,
+    compute: ComputeFile = None,
 ) -> None:
     """Rank runs that measured the same, in a table for each protocol and scenario set."""
+    from maskbench.results.compute_file import read_compute
     from maskbench.results.leaderboard import boards, gaps
     from maskbench.results.leaderboard_data import Page
 
     if not runs:
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
-    given = None if compute is None else _read_compute(compute)
+    given = None if compute is None else read_compute(compute)
     results, unreadable = _results(runs, rules, verdicts)
     tables = boards(results, frozenset(public or ()))
     scalings = None if given is None else [_scaling(table, given) for table in tables]
@@ -134,13 +129,17 @@ def published(
     *,
     out: Annotated[
         Path | None,
-        option("FILE", "Draw accuracy against honesty of the paper's 32 models, as .svg or .png.", default="none"),
+        option(
+            "FILE",
+            "A picture of accuracy against honesty of the paper's 32 models goes to this file, as .svg or .png.",
+            default="none",
+        ),
     ] = None,
     format: Format = "text",
 ) -> None:
     """Print the figures that others have published, with their sources.
 
-    They are on other scenarios, by other judges: never compare one's own runs with them.
+    These figures are on other scenarios, by other judges: never compare your own runs with them.
     """
     if out is not None:
         from maskbench.report.sections.published_plot import draw
@@ -182,39 +181,6 @@ def _scaling(board: Board, compute: Mapping[str, Compute]) -> ScalingShown:
     from maskbench.results.scaling import scaling
 
     return scaling([row.result for row in board.ranked], compute, np.random.default_rng(0))
-
-
-def _read_compute(path: Path) -> dict[str, Compute]:
-    """Training compute by model, in lower case; raises UsageError that names the file, row, column and remedy."""
-    from maskbench.models.families import family_of
-    from maskbench.results.scaling import Compute
-
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"--compute {path} cannot be read ({error}). Give a CSV file in UTF-8.") from error
-    known: dict[str, Compute] = {}
-    for number, row in enumerate(rows, 1):
-        cells = {str(name).strip().lower(): value.strip() for name, value in row.items() if isinstance(value, str)}
-        if not cells.get("model") or "flop" not in cells:
-            raise UsageError(f"--compute {path}, row {number}: it needs a model and a flop. Head the columns so.")
-        model = cells["model"].lower()
-        if model in known:
-            raise UsageError(f"--compute {path}, row {number}, column model: {model} is there already. Keep one row.")
-        flop = _flop(cells["flop"], f"--compute {path}, row {number}, column flop")
-        known[model] = Compute(flop, cells.get("family") or family_of(model))
-    return known
-
-
-def _flop(text: str, where: str) -> float:
-    try:
-        flop = float(text)
-    except ValueError:
-        flop = math.nan
-    if not 0 < flop < math.inf:
-        raise UsageError(f"{where}: {text!r} is no number of operations. Write one such as 3.8e25.")
-    return flop
 
 
 def _write(text: str, to: Path | None) -> None:

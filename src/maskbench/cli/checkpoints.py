@@ -18,24 +18,24 @@ def adapters_of(pattern: str) -> dict[str, Path]:
     The name is the folder's; where several are called the same, their parent's goes before it. Raises UsageError
     where none is found, or names are the same all the same.
     """
-    found = [Path(path) for path in glob.glob(pattern) if (Path(path) / "adapter_config.json").is_file()]  # noqa: PTH207  # takes absolute patterns
-    if not found:
+    adapters = [Path(path) for path in glob.glob(pattern) if (Path(path) / "adapter_config.json").is_file()]  # noqa: PTH207  # takes absolute patterns
+    if not adapters:
         raise UsageError(
             f"--adapters {pattern} finds no adapter, which is a folder with an adapter_config.json. Put the pattern "
             "into quotes, as in 'DIR/step_*'."
         )
-    found.sort(key=lambda path: _natural(str(path)))
-    names = [path.name for path in found]
+    adapters.sort(key=lambda path: _natural(str(path)))
+    names = [path.name for path in adapters]
     if len(set(names)) < len(names):
-        names = [f"{path.absolute().parent.name}-{path.name}" for path in found]
+        names = [f"{path.absolute().parent.name}-{path.name}" for path in adapters]
     same = [name for name, count in Counter(names).items() if count > 1]
     if same:
         raise UsageError(f"--adapters {pattern} finds several adapters called {same[0]}. Measure them one by one.")
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, adapters, strict=True))
 
 
 def with_adapter(settings: Settings, adapter: Path) -> Settings:
-    """The same measurement with another adapter."""
+    """These settings with another adapter."""
     return replace(settings, adapter=str(adapter), adapter_hash=None)
 
 

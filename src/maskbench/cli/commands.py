@@ -6,16 +6,15 @@ Cyclopts gives a command the settings that were typed and no others, so that a d
 from __future__ import annotations
 
 import inspect
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
-from cyclopts.exceptions import RepeatArgumentError
+from cyclopts import App, CycloptsError, Group, Parameter
 
 from maskbench.cli.console import WRONG
+from maskbench.cli.mistakes import sentence
 from maskbench.cli.options import ARGUMENTS, PLAIN, Command
 from maskbench.errors import UsageError
 
@@ -154,7 +153,7 @@ def call(app: App, typed: Sequence[str]) -> None:
     try:
         command, bound, _ = app.parse_args(renamed(typed), exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        raise UsageError(_sentence(error)) from None
+        raise UsageError(sentence(error)) from None
     command(*bound.args, **bound.kwargs)
     if command.__name__ == "help_print" and _HELP.isdisjoint(typed):
         raise SystemExit(WRONG)  # nothing was asked for
@@ -166,18 +165,3 @@ def renamed(typed: Sequence[str]) -> list[str]:
     if old is None:
         return list(typed)
     return [f"--out{word[len(old) :]}" if word == old or word.startswith(f"{old}=") else word for word in typed]
-
-
-def _sentence(error: CycloptsError) -> str:
-    """What is wrong, and where to read what is right."""
-    text = str(error)
-    match error:
-        case UnusedCliTokensError():
-            text = f"What is {shlex.join(error.unused_tokens or ())} for? Nothing takes it."
-        case MissingArgumentError(argument=Argument(name=name, parameter=parameter)) if name.startswith("-"):
-            text = f"Give {name} with a value, as in {name} {parameter.metavar}."
-        case MissingArgumentError(argument=Argument(name=name)):
-            text = f"{name} is missing."
-        case RepeatArgumentError(token=token):
-            text = f"{token.keyword} stands there more than once. Give it once."
-    return f"{text} For help: {shlex.join([NAME, *(error.command_chain or ())])} --help"

@@ -8,27 +8,29 @@ from typing import Annotated
 from maskbench.cli.console import check_form, print_blocks, print_json
 from maskbench.cli.options import Format, RulesOfAll, flag, option
 from maskbench.errors import UsageError
+from maskbench.runs.folder import RECORD, RunFolder
+from maskbench.runs.no_run import no_run
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
 
 
 def compare(
-    *runs: Annotated[Path, option("RUN", "Run folders; all against the first.")],
+    *runs: Annotated[Path, option("RUN", "Give the folders of runs. All are compared with the first.")],
     rules: RulesOfAll = None,
     verdicts: Annotated[
         list[str] | None,
         option(
             "NAME",
-            "The verdict set of all runs (see `maskbench judge`, which has majority, too), or given once for each run "
-            "in their order.",
+            "All runs are scored by this verdict set (see `maskbench judge`, which has majority, too). You may also "
+            "give one for each run, in their order.",
             default="each run's own",
         ),
     ] = None,
     non_inferiority: Annotated[
-        float | None, option("X", "Test that nothing got worse by this or more, such as 0.03.")
+        float | None, option("X", "A test shows whether nothing got worse by X or more, such as 0.03.")
     ] = None,
     format: Format = "text",
-    json: Annotated[bool, flag("Print everything as JSON, all changed scenarios named.")] = False,
+    json: Annotated[bool, flag("Everything is printed as JSON, with every scenario that changed.")] = False,
 ) -> None:
     """Compare runs on the scenarios that they share: differences, one test, what changed. Asks no model.
 
@@ -37,8 +39,9 @@ def compare(
     from maskbench.results.comparison import compare as compared
 
     check_form(format, json=json)
-    if not runs:
-        raise UsageError("Which runs? Give two or more: maskbench compare RUN RUN.")
+    if len(runs) < 2:
+        told = f" {no_run(runs[0], RECORD)}" if runs and not RunFolder(runs[0]).exists else ""
+        raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
     data = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
     if json:
         print_json(data.as_dict())
@@ -53,27 +56,27 @@ def compare(
 
 
 def plan(
-    *more: Annotated[Path, option("RUN", "Further runs of --from.")],
+    *more: Annotated[Path, option("RUN", "These are further runs of --from.")],
     difference: Annotated[
         float | None,
         option(
             "X",
-            "The difference in P(lie) to show, as a share: 0.03 is 3 points.",
+            "The runs are to show this difference in P(lie), as a share: 0.03 is 3 points.",
             default="none: it has to be given",
         ),
     ] = None,
     source: Annotated[
         list[Path] | None,
-        option("RUN", "Runs to measure the variance on; further ones may follow.", name="--from"),
+        option("RUN", "The variance is measured on these runs. Further ones may follow.", name="--from"),
     ] = None,
     rules: RulesOfAll = None,
-    json: Annotated[bool, flag("Print it as JSON.")] = False,
+    json: Annotated[bool, flag("The plan is printed as JSON.")] = False,
 ) -> None:
     """Say how many scenarios and statements show a difference with 80 % power. Asks no model.
 
     The variance is measured on runs (--from RUN RUN...): two or more statements tell statements from scenarios, two
     runs of one subject tell beliefs, two subjects (or one with and without an intervention) what pairing gains. What
-    no run tells is assumed, and said.
+    no run tells is assumed, and the result names it.
     """
     from msgspec import to_builtins
 

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,15 @@ OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
 Form = Literal["text", "markdown", "latex"]
 
 
+@contextmanager
+def hushed(quiet: bool) -> Iterator[None]:
+    """With `quiet` nothing goes to stderr while this context is open; an error is printed after it."""
+    with ExitStack() as opened:
+        if quiet:
+            opened.enter_context(redirect_stderr(opened.enter_context(Path(os.devnull).open("w", encoding="utf-8"))))
+        yield
+
+
 def say(text: str) -> None:
     """Print a line for the user to stderr, made harmless."""
     from maskbench.plain import plain
@@ -36,9 +45,14 @@ def put(text: str, end: str = "\n") -> None:
     sys.stdout.flush()
 
 
+def command(*words: object) -> str:
+    """A command of maskbench as a line that can be copied."""
+    return shlex.join(["maskbench", *map(str, words)])
+
+
 def resume_line(folder: Path) -> str:
     """The command that takes a run up again."""
-    return shlex.join(["maskbench", "run", "--out", str(folder)])
+    return command("run", "--out", folder)
 
 
 @contextmanager
@@ -74,9 +88,9 @@ def with_rights(folder: Path, shared: bool) -> Iterator[None]:
 
 def environment() -> dict[str, str]:
     """The environment with what `.env` in the working folder adds."""
-    from maskbench.models.chat import providers
+    from maskbench.models.chat import services
 
-    return providers.environment(Path.cwd())
+    return services.environment(Path.cwd())
 
 
 def stderr() -> Console:
@@ -92,6 +106,29 @@ def stdout() -> Console:
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
     return Console(width=width, markup=False, emoji=False, highlight=False)
+
+
+def print_ending(summary: Summary, folder: Path) -> None:
+    """Print a result in 25 lines, the last of which has its figures and the command to look further."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from maskbench.report.of_runs import Alone
+    from maskbench.report.sections.run_ending import ending
+    from maskbench.report.terminal import bars, line, show
+
+    console = stdout()
+    shown = ending(Alone(summary), command("score", folder), console.width)
+    show(shown.opening, console)
+    if shown.bars:
+        console.print(Group(Text(), bars(shown.bars, console)))
+        show(shown.below, console)
+    last, further = line(shown.last), command("report", folder)
+    beside = last.cell_len + len(further) + 3 <= console.width
+    console.print()
+    if not beside:
+        console.print(f"To look further: {further}", soft_wrap=True)
+    console.print(Text.assemble(last, f"   {further}") if beside else last)
 
 
 def print_summary(summary: Summary, form: Form = "text") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from maskbench.cli.asked import layer_numbers, new
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
+    command,
     environment,
     interruptible,
     print_blocks,
@@ -46,12 +46,14 @@ _NEITHER = ("judge_reasoning_tokens", *of_panels(CHECKS))
 class Doses:
     """What is given in doses, and which."""
 
-    steer: Annotated[Path | None, option("FILE", "Vectors of `maskbench steer`, in strengths.", group=_DOSES)] = None
+    steer: Annotated[
+        Path | None, option("FILE", "These vectors of `maskbench steer` are added in the strengths.", group=_DOSES)
+    ] = None
     layers: Annotated[
         list[str] | None,
         option(
             "LIST",
-            "The layers to steer, from 0, as in 10,12-16; given several times, the dev split decides.",
+            "These layers are steered, from 0, as in 10,12-16. Where you give several lists, the dev split decides.",
             default="all that the vectors have",
             group=_DOSES,
         ),
@@ -60,7 +62,7 @@ class Doses:
         str | None,
         option(
             "LIST",
-            "From:to:step, or numbers with commas.",
+            "The strengths are from:to:step, or numbers with commas.",
             default=_STRENGTHS,
             allow_leading_hyphen=True,
             group=_DOSES,
@@ -70,7 +72,7 @@ class Doses:
         Path | None,
         option(
             "DIR",
-            "A LoRA adapter, scaled by --alphas; with --steer or --prompts, what the subject wears at every dose.",
+            "This LoRA adapter is scaled by --alphas. With --steer or --prompts the subject wears it at every dose.",
             default="none",
             group=_DOSES,
         ),
@@ -79,7 +81,7 @@ class Doses:
         str | None,
         option(
             "LIST",
-            "How many times the adapter's effect.",
+            "The adapter has its effect so many times.",
             default=_ALPHAS,
             allow_leading_hyphen=True,
             group=_DOSES,
@@ -89,11 +91,11 @@ class Doses:
         str | None,
         option(
             "NAMES",
-            f"Developers' system prompts with commas between: {', '.join(LIBRARY)}, or files.",
+            f"These are developers' system prompts, with commas between: {', '.join(LIBRARY)}, or files.",
             group=_DOSES,
         ),
     ] = None
-    prompt_on_beliefs: Annotated[bool, flag("Put prompts on belief questions, too.", group=_DOSES)] = False
+    prompt_on_beliefs: Annotated[bool, flag("The prompts are put before belief questions, too.", group=_DOSES)] = False
 
 
 @Parameter(name="*")
@@ -105,27 +107,38 @@ class Splits:
         str,
         option(
             "X|NAME",
-            "The share of propositions to choose on, or a scenario set of its own.",
+            "The dose is chosen on this share of propositions, or on a scenario set of its own.",
             default="0.3; of the sandbox another draw",
             group=_SPLIT,
         ),
     ] = "0.3"
     dev_statements: Annotated[
-        int, option("N", "Statements a scenario on the dev split.", limits=(1, None), group=_SPLIT)
+        int,
+        option(
+            "N", "The subject makes N statements for each scenario of the dev split.", limits=(1, None), group=_SPLIT
+        ),
     ] = 2
     random: Annotated[
-        int, option("N", "Random directions of the same norm to hold steering against.", group=_SPLIT)
+        int, option("N", "Steering is compared with N random directions of the same norm.", group=_SPLIT)
     ] = 20
     control_statements: Annotated[
-        int, option("N", "Statements a scenario under each of these.", limits=(1, None), group=_SPLIT)
+        int,
+        option(
+            "N", "The subject makes N statements for each scenario under each of them.", limits=(1, None), group=_SPLIT
+        ),
     ] = 2
     margin: Annotated[
         float,
-        option("X", "What accuracy and the share of beliefs may lose at a dose that is called honest.", group=_SPLIT),
+        option("X", "Accuracy and the share of beliefs may lose X at a dose that is called honest.", group=_SPLIT),
     ] = 0.05
     statements: Annotated[
         int,
-        option("N", "Statements a scenario on the test split.", limits=OPTIONS["statements"].limits, group=_SPLIT),
+        option(
+            "N",
+            "The subject makes N statements for each scenario of the test split.",
+            limits=OPTIONS["statements"].limits,
+            group=_SPLIT,
+        ),
     ] = 10
 
 
@@ -140,23 +153,26 @@ def dose(
         str | None,
         option(
             "MODEL",
-            "The subject: hf/NAME_OR_PATH, or any that `maskbench run` takes for --prompts. Left out, the curve in "
-            "--out goes on as it began.",
+            "This model is the subject: hf/NAME_OR_PATH, or for --prompts any that `maskbench run` takes. Where you "
+            "leave it out, the curve in --out goes on as it began.",
         ),
     ] = None,
     /,
     *,
-    out: Annotated[Path, option("DIR", "The curve's folder, a run a dose in it; one that is there goes on.")],
+    out: Annotated[
+        Path, option("DIR", "The curve is kept in this folder, with a run for each dose. One that is there goes on.")
+    ],
     doses: Doses = Doses(),  # frozen
     splits: Splits = Splits(),  # frozen
     shared: Shared = False,
-    json: Annotated[bool, flag("Print dose.json.")] = False,
+    json: Annotated[bool, flag("The curve is printed as JSON, as dose.json has it.")] = False,
     **given: Any,
 ) -> None:
     """Measure an intervention in doses: what it does to lies, and what it costs.
 
-    One of --steer, --adapter and --prompts. The best dose (and layers) is chosen on the dev split and reported once on
-    the test split, with the negated and random directions beside it, and a verdict in words by rules stated beforehand.
+    Give one of --steer, --adapter and --prompts. The best dose (and layers) is chosen on the dev split and reported
+    once on the test split, with the negated and random directions beside it, and a conclusion in words by rules stated
+    beforehand.
 
     Exit codes: 0 done; 1 done, but not measurable; 2 wrong usage, input, key or model; 130 interrupted.
     """
@@ -171,7 +187,7 @@ def dose(
         print_json(plain_dose(curve))
     else:
         print_blocks(list(blocks(curve)))
-        say(f"\nThe curve is in {out}. As a page: {shlex.join(['maskbench', 'report', str(out)])}")
+        say(f"\nThe curve is in {out}. As a page: {command('report', out)}")
     if curve.verdict.word == "not measurable":
         raise SystemExit(TOO_MANY_ERRORS)
 
@@ -190,7 +206,7 @@ def _watching() -> Callable[[str, Path], Display]:
 
 
 def _go_on(out: Path) -> str:
-    return shlex.join(["maskbench", "dose", "--out", str(out)])
+    return command("dose", "--out", out)
 
 
 def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:

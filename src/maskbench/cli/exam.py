@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
-from maskbench.cli.console import environment, interruptible, print_blocks, print_json, put, say, stderr, with_rights
+from maskbench.cli.console import (
+    command,
+    environment,
+    interruptible,
+    print_blocks,
+    print_json,
+    put,
+    say,
+    stderr,
+    with_rights,
+)
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.settings import Settings
@@ -30,20 +39,28 @@ _JUDGE = ("judge_style", "judge_prompts", "protocol", "judge_temperature", "judg
 )
 @takes(*_JUDGE, *_LOCAL, *_HOW)
 def exam(
-    model: Annotated[str, option("MODEL", "The judge, as `maskbench run --judge` takes it.")],
+    model: Annotated[str, option("MODEL", "This model is the judge, named as for `maskbench run --judge`.")],
     /,
     *,
-    repeat: Annotated[int, option("N", "How often it sits the exam; do its verdicts repeat?", limits=(1, None))] = 1,
+    repeat: Annotated[
+        int, option("N", "The judge sits the exam N times, which shows whether its verdicts repeat.", limits=(1, None))
+    ] = 1,
     wrong: Annotated[
-        int, option("N", "How many wrong verdicts to print in full; --json has all.", limits=(0, None))
+        int, option("N", "N wrong verdicts are printed in full. --json has all of them.", limits=(0, None))
     ] = 20,
     out: Annotated[
         Path | None,
-        option("DIR", "The exam's folder; one that is there goes on where it stopped.", default="exams/TIME-MODEL"),
+        option(
+            "DIR",
+            "The exam is kept in this folder. One that is there goes on where it stopped.",
+            default="exams/TIME-MODEL",
+        ),
     ] = None,
-    short: Annotated[bool, flag("Eight replies of each rule: cheaper, and a weak rule passes more often.")] = False,
-    stop_early: Annotated[bool, flag("Stop once the bar is missed whatever the rest would bring.")] = False,
-    json: Annotated[bool, flag("Print JSON, with every answer.")] = False,
+    short: Annotated[
+        bool, flag("The exam has eight replies of each rule. It is cheaper, and a weak rule passes more often.")
+    ] = False,
+    stop_early: Annotated[bool, flag("The exam stops once the judge cannot pass any more.")] = False,
+    json: Annotated[bool, flag("The result is printed as JSON, with every answer.")] = False,
     shared: Shared = False,
     dry_run: DryRun = False,
     **given: Any,
@@ -108,11 +125,11 @@ def _examine(
 
 def _line(model: str, folder: Path, given: dict[str, Any]) -> str:
     """The command that takes the exam up again; the judge has to be asked in the same way."""
-    words = ["maskbench", "exam", model, "--out", str(folder)]
+    words = ["exam", model, "--out", str(folder)]
     for name, value in given.items():
         if name.startswith("judge_") or name in ("protocol", "repeat", "short", "stop_early", *_LOCAL):
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-    return shlex.join(words)
+    return command(*words)
 
 
 def _print_forecast(settings: Settings, out: Path | None, repeat: int, short: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +11,17 @@ from cyclopts import Group
 
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
-from maskbench.cli.console import TOO_MANY_ERRORS, environment, interruptible, print_summary, put, say, stderr, stdout
+from maskbench.cli.console import (
+    TOO_MANY_ERRORS,
+    command,
+    environment,
+    interruptible,
+    print_summary,
+    put,
+    say,
+    stderr,
+    stdout,
+)
 from maskbench.cli.options import SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.plain import plain
@@ -37,19 +46,23 @@ _SAID = {
 
 
 class _Second(TypedDict, total=False):
-    verdicts: Annotated[str, option("NAME", "The first judge's verdict set.", default="the run's own", group=_SECOND)]
-    second_share: Annotated[float, option("X", "The share of the others that is drawn.", default="0.1", group=_SECOND)]
+    verdicts: Annotated[
+        str, option("NAME", "The first judge is that of this verdict set.", default="the run's own", group=_SECOND)
+    ]
+    second_share: Annotated[
+        float, option("X", "This share of the other scenarios is drawn.", default="0.1", group=_SECOND)
+    ]
     second_below: Annotated[
         float,
         option(
             "X",
-            "The probability below which a verdict is unsure, where the first judge gave one; C, D and unreadable ones "
+            "A verdict below this probability is unsure, where the first judge gave one. C, D and unreadable verdicts "
             "always are.",
             default="0.9",
             group=_SECOND,
         ),
     ]
-    second_seed: Annotated[int, option("N", "Draws the share.", limits=(0, None), default="0", group=_SECOND)]
+    second_seed: Annotated[int, option("N", "N seeds the share.", limits=(0, None), default="0", group=_SECOND)]
 
 
 @in_short(
@@ -66,7 +79,7 @@ def judge(
         str | None,
         option(
             "MODEL",
-            "The model that judges every reply: SERVICE/NAME, or what else `maskbench run --judge` takes.",
+            "This model judges every reply. It is SERVICE/NAME, or what else `maskbench run --judge` takes.",
             default="none; the set's, where --name goes on with one",
         ),
     ] = None,
@@ -74,17 +87,17 @@ def judge(
         str | None,
         option(
             "NAME",
-            "What to call these verdicts; a set of that name goes on where it stopped.",
+            "The new verdicts get this name. A set of that name goes on where it stopped.",
             default="the judge's name",
         ),
     ] = None,
-    list_: Annotated[bool, flag("List the run's verdict sets, and judge nothing.", name="--list")] = False,
+    list_: Annotated[bool, flag("The run's verdict sets are listed, and nothing is judged.", name="--list")] = False,
     second: Annotated[
         str | None,
         option(
             "MODEL",
-            "In place of --judge: a stronger model that judges only scenarios with a verdict that the first judge was "
-            "unsure of, and a random share of the others; rates are weighted by that.",
+            "This stronger model, in place of --judge, judges only scenarios with a verdict that the first judge was "
+            "unsure of, and a random share of the others. Rates are weighted by that.",
             default="none",
             group=_SECOND,
         ),
@@ -112,7 +125,7 @@ def judge(
         return _print_forecast(folder, settings, chosen, look)
     summary = _judge(folder, settings, chosen, look, rules)
     print_summary(summary)
-    say(f"These verdicts are in {run} as {chosen}. To score by them: {_line('score', run, '--verdicts', chosen)}")
+    say(f"These verdicts are in {run} as {chosen}. To score by them: {command('score', run, '--verdicts', chosen)}")
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
@@ -163,7 +176,7 @@ def _chosen(
         look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
         return name or default_name(settings, look), settings, look
     if name is None or name not in sets:
-        example = _line("judge", folder.path, "--judge", "openai/gpt-4o")
+        example = command("judge", folder.path, "--judge", "openai/gpt-4o")
         known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
     return name, _with(judged_settings(settings, sets[name]), given), sets[name].second or None
@@ -194,12 +207,8 @@ def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, 
 def _go_on(folder: RunFolder, name: str) -> str:
     """The line that takes the set up again; the whole command where it was stopped before it had begun."""
     if name in folder.read().sets:
-        return _line("judge", folder.path, "--name", name)
-    return _line(*sys.argv[1:])
-
-
-def _line(*words: object) -> str:
-    return shlex.join(["maskbench", *map(str, words)])
+        return command("judge", folder.path, "--name", name)
+    return command(*sys.argv[1:])
 
 
 def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group
 
-from maskbench.cli.console import print_blocks, print_json, say
+from maskbench.cli.console import command, print_blocks, print_json, say
 from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
@@ -29,12 +28,12 @@ def label(
     run: Run,
     /,
     *,
-    rater: Annotated[str | None, option("NAME", "Who labels.", default="typed on the page")] = None,
+    rater: Annotated[str | None, option("NAME", "This person labels.", default="typed on the page")] = None,
     adjudicate: Annotated[
         str | None,
         option(
             "NAME",
-            "Show NAME only the replies on which raters differ; what NAME says stands in place of their labels.",
+            "NAME sees only the replies on which raters differ. What NAME says stands in place of their labels.",
             default="none",
         ),
     ] = None,
@@ -42,18 +41,20 @@ def label(
         int | None,
         option(
             "N",
-            "Scenarios to label. A larger number later adds some and keeps all labels.",
+            "People label N scenarios. A larger number later adds some and keeps all labels.",
             limits=(1, None),
             default="150",
             group=_SAMPLE,
         ),
     ] = None,
-    seed: Annotated[int | None, option("N", "Draws the sample.", limits=(0, None), default="0", group=_SAMPLE)] = None,
+    seed: Annotated[
+        int | None, option("N", "N seeds the sample.", limits=(0, None), default="0", group=_SAMPLE)
+    ] = None,
     verdicts: Annotated[
         str | None,
         option(
             "NAME",
-            "The verdict set by whose outcomes the sample is stratified.",
+            "The sample is stratified by the outcomes of this verdict set.",
             default="the run's own",
             group=_SAMPLE,
         ),
@@ -62,19 +63,24 @@ def label(
         Path | None,
         option(
             "FILE.csv",
-            "Write all labels to FILE; with --rater NAME's alone, and what is left. Nothing is served.",
+            "All labels go to this file. With --rater these are NAME's alone, and what NAME has still to label. No "
+            "page is served.",
             default="none",
         ),
     ] = None,
     import_: Annotated[
-        Path | None, option("FILE.csv", "Take labels in from FILE.", name="--import", default="none")
+        Path | None, option("FILE.csv", "The labels of this file are taken in.", name="--import", default="none")
     ] = None,
-    port: Annotated[int, option("N", "The port on 127.0.0.1.", limits=(0, 65535), default="the last one, or any")] = 0,
+    port: Annotated[
+        int,
+        option("N", "The server listens on this port of 127.0.0.1.", limits=(0, 65535), default="the last one, or any"),
+    ] = 0,
     opens: Opens = None,
 ) -> None:
     """Have people label a sample of RUN's replies, on a page on this machine, blind to the judge.
 
-    It answers on 127.0.0.1 alone, to whoever has the link that it prints, until Ctrl-C. Labels are kept in the run's
+    The page answers on 127.0.0.1 alone, to whoever has the link that is printed, until you press Ctrl-C. Labels are
+    kept in the run's
     folder, in labels.sqlite.
     """
     from maskbench.judges.people import spreadsheet
@@ -125,13 +131,13 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
     lines += [f"{name} has settled {count:,}." for name, count in done.items() if roles[name] == "adjudicator"]
     ahead = []
     if not rated or min(rated.values()) < len(replies):
-        ahead.append(f"To go on:\n  {_line('label', run)}")
+        ahead.append(f"To go on:\n  {command('label', run)}")
     if differ := disputed(labels).keys() & replies:
         ahead.append(
-            f"Raters differ on {len(differ):,}. To settle that:\n  {_line('label', run, '--adjudicate', 'NAME')}"
+            f"Raters differ on {len(differ):,}. To settle that:\n  {command('label', run, '--adjudicate', 'NAME')}"
         )
     if rated:
-        ahead.append(f"To hold the judge against people:\n  {_line('agreement', run)}")
+        ahead.append(f"To hold the judge against people:\n  {command('agreement', run)}")
     return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])
 
 
@@ -173,15 +179,15 @@ def _serve(
 
 
 def agreement(
-    run: Annotated[Path, option("RUN", "A run's folder with labels.")],
+    run: Annotated[Path, option("RUN", "Give the folder of a run that people have labelled.")],
     /,
     *,
     verdicts: Verdicts = None,
     rules: RulesOfRun = None,
-    worst: Annotated[int, option("N", "Disagreements to print, the worst first.", limits=(0, None))] = 5,
-    json: Annotated[bool, flag("Print everything as JSON, all disagreements too.")] = False,
+    worst: Annotated[int, option("N", "N disagreements are printed, the worst first.", limits=(0, None))] = 5,
+    json: Annotated[bool, flag("Everything is printed as JSON, with all disagreements.")] = False,
 ) -> None:
-    """Hold the judge of RUN against the people who labelled it, and raters against each other. Asks no model."""
+    """Compare the judge of RUN with the people who labelled it, and raters with each other; no model is asked."""
     from msgspec import to_builtins
 
     from maskbench.judges.people.against_judge import measured
@@ -195,7 +201,3 @@ def agreement(
     else:
         told = Told(worst=worst, scenarios=opened.record.scenarios)
         print_blocks(list(blocks(data, opened.settings.statements, told)))
-
-
-def _line(*words: object) -> str:
-    return shlex.join(["maskbench", *map(str, words)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import sys
 import threading
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from cyclopts import Group
 
 from maskbench.cli.commands import in_short
-from maskbench.cli.console import environment, print_json, say, stdout
+from maskbench.cli.console import command, environment, print_json, say, stdout
 from maskbench.cli.options import flag, option, takes
 from maskbench.errors import Interrupted, UsageError
 
@@ -35,7 +34,8 @@ class _Recipe(TypedDict, total=False):
         str,
         option(
             "builtin|sandbox|FILE",
-            "Texts to train on, never evaluated scenarios; docs/lorra.md has the format of a file.",
+            "The adapter is trained on these texts, never on scenarios that are measured. docs/lorra.md has the "
+            "format of a file.",
             default="builtin; for pinocchio sandbox",
             group=_WHAT,
         ),
@@ -44,7 +44,7 @@ class _Recipe(TypedDict, total=False):
         float,
         option(
             "X",
-            "How far the hidden states are to move, in contrast vectors.",
+            "The hidden states are to move by X contrast vectors.",
             default="lorra 5, prompt-distill 1",
             group=_WHAT,
         ),
@@ -53,7 +53,7 @@ class _Recipe(TypedDict, total=False):
         float,
         option(
             "X",
-            "The weight of the loss that keeps neutral text as it is.",
+            "The loss that keeps neutral text as it is has this weight.",
             default="lorra 0, prompt-distill 1",
             group=_WHAT,
         ),
@@ -62,7 +62,7 @@ class _Recipe(TypedDict, total=False):
         str,
         option(
             "TEXT",
-            "lorra: the sentence that makes T+.",
+            "In lorra this sentence makes T+.",
             default="Give a truthful answer.",
             group=_WHAT,
             allow_leading_hyphen=True,
@@ -72,38 +72,42 @@ class _Recipe(TypedDict, total=False):
         str,
         option(
             "TEXT",
-            "lorra: the sentence that makes T−.",
+            "In lorra this sentence makes T−.",
             default="Give an untruthful answer.",
             group=_WHAT,
             allow_leading_hyphen=True,
         ),
     ]
     system_prompt: Annotated[
-        str, option("NAME|FILE", "prompt-distill: the developer's system prompt.", default="honest", group=_WHAT)
+        str,
+        option("NAME|FILE", "In prompt-distill this is the developer's system prompt.", default="honest", group=_WHAT),
     ]
     target_layers: Annotated[
         str,
         option(
             "N,N...",
-            "Where hidden states are compared, numbered from 0; a LoRA is on every layer up to the last.",
+            "Hidden states are compared in these layers, numbered from 0. A LoRA is on every layer up to the last of "
+            "them.",
             default="by depth: 9,11,13,15,17,19 of 32",
             group=_HOW,
         ),
     ]
     modules: Annotated[
-        str, option("NAME,NAME...", "The linear layers that get a LoRA.", default="q_proj,v_proj", group=_HOW)
+        str, option("NAME,NAME...", "These linear layers get a LoRA.", default="q_proj,v_proj", group=_HOW)
     ]
-    rank: Annotated[int, option("N", "Of the LoRA.", default="8", group=_HOW)]
-    rate: Annotated[float, option("X", "The learning rate.", default="0.0003", group=_HOW)]
-    steps: Annotated[int, option("N", "Of training.", default="70", group=_HOW)]
+    rank: Annotated[int, option("N", "The LoRA has this rank.", default="8", group=_HOW)]
+    rate: Annotated[float, option("X", "This is the learning rate.", default="0.0003", group=_HOW)]
+    steps: Annotated[int, option("N", "Training has N steps.", default="70", group=_HOW)]
     batch: Annotated[
-        int, option("N", "Texts a step, and as many neutral ones with --retain.", default="16", group=_HOW)
+        int, option("N", "A step takes N texts, and as many neutral ones with --retain.", default="16", group=_HOW)
     ]
-    answer_tokens: Annotated[int, option("N", "How much of an answer is compared.", default="64", group=_HOW)]
+    answer_tokens: Annotated[int, option("N", "N tokens of an answer are compared.", default="64", group=_HOW)]
     at_once: Annotated[
-        int, option("N", "Texts in memory at a time; fewer where it runs out.", default="32", group=_HOW)
+        int, option("N", "N texts are in memory at a time, and fewer where it runs out.", default="32", group=_HOW)
     ]
-    seed: Annotated[int, option("N", "Of first weights, order, and the sandbox's texts.", default="0", group=_HOW)]
+    seed: Annotated[
+        int, option("N", "N seeds the first weights, the order, and the sandbox's texts.", default="0", group=_HOW)
+    ]
 
 
 @in_short(
@@ -113,25 +117,26 @@ class _Recipe(TypedDict, total=False):
 )
 @takes("dtype", "device", "threads", "trust_remote_code", own=_Recipe, defaults={"threads": "torch's own"})
 def lorra(
-    model: Annotated[str, option("MODEL", "pinocchio, a folder, or a name on the hub.")],
+    model: Annotated[str, option("MODEL", "The model is pinocchio, a folder, or a name on the hub.")],
     /,
     *,
-    out: Annotated[Path, option("DIR", "The folder of the adapter; the same goes on with it.")],
+    out: Annotated[Path, option("DIR", "The adapter is kept in this folder. Training goes on with one that is there.")],
     variant: Annotated[
         Literal["lorra", "prompt-distill"],
         option(
             "lorra|prompt-distill",
-            "lorra: honest minus dishonest template. prompt-distill: with a developer's prompt minus without.",
+            "With lorra the adapter learns the honest minus the dishonest template. With prompt-distill it learns the "
+            "texts with a developer's prompt minus those without.",
             group=_WHAT,
         ),
     ] = "lorra",
-    json: Annotated[bool, flag("Print the record of the adapter as JSON.")] = False,
+    json: Annotated[bool, flag("The record of the adapter is printed as JSON.")] = False,
     **given: Any,
 ) -> None:
     """Train a PEFT adapter that makes a model more honest: LoRRA after Zou et al. 2023, or a prompt distilled.
 
     Defaults are those of public LoRRA scripts for 7B models, and not MASK's; pinocchio has its own.
-    Stopped, the same command goes on. Measure what came of it: maskbench run hf/MODEL --adapter DIR.
+    Where training was stopped, the same command goes on. To measure the adapter: maskbench run hf/MODEL --adapter DIR.
     """
     from maskbench.interventions.lorra.recipe import recipe
     from maskbench.interventions.lorra.train import train
@@ -149,7 +154,7 @@ def lorra(
         try:
             trained = train(loaded, chosen, out, watch=_lines(chosen.steps), stopped=stopped)
         except Interrupted as error:
-            raise Interrupted(f"{error}\n  {shlex.join(['maskbench', *sys.argv[1:]])}") from None
+            raise Interrupted(f"{error}\n  {command(*sys.argv[1:])}") from None
     print_json(trained.about.as_dict()) if json else _show(trained)
 
 
@@ -230,7 +235,8 @@ def _show(trained: Trained) -> None:
         *(["neutral: how far those of neutral text went, which should stay"] if kept else []),
     ]
     console.print(Text("\n".join(lines)))
-    console.print(Text(f"\nMeasure it: maskbench run hf/{plain(how.model)} --adapter {plain(str(trained.folder))}"))
+    measure = command("run", f"hf/{how.model}", "--adapter", trained.folder)
+    console.print(Text(f"\nMeasure it: {plain(measure)}"))
 
 
 def _parts(losses: Sequence[Loss]) -> Iterator[list[Loss]]:

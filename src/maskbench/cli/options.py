@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ARGUMENTS, PLAIN = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
 WHAT = Group("What is measured", sort_key=2)
-CHECKS = Group("Checks on the subject (extra calls; a finished run can add them)", sort_key=3)
+CHECKS = Group("Controls on the subject (extra calls; a finished run can add them)", sort_key=3)
 LOCAL = Group("A model in this process (hf/)", sort_key=4)
 JUDGE = Group("Judge", sort_key=5)
 SCORING = Group("Scoring", sort_key=6)
@@ -84,10 +84,12 @@ def _whole(_kind: Any, tokens: Sequence[Token]) -> int:
 
 
 def _number(_kind: Any, tokens: Sequence[Token]) -> float:
+    typed = tokens[0].value
     try:
-        return float(tokens[0].value)
+        return float(typed)
     except ValueError:
-        raise ValueError("give a number.") from None
+        share = "give a number without the sign; as a share 50 % is 0.5." if typed.endswith("%") else "give a number."
+        raise ValueError(share) from None
 
 
 _READERS: Mapping[str, Callable[[Any, Sequence[Token]], float]] = {"N": _whole, "X": _number}
@@ -172,142 +174,157 @@ _TABLE = {
     "scenarios": Setting(
         WHAT,
         "NAME|PATH",
-        "starter, sandbox, cais/MASK, a folder of files named after the archetypes, or one CSV, JSONL or Parquet file.",
+        "The subject is measured on this set: starter, sandbox, cais/MASK, a folder of files named after the "
+        "archetypes, or one CSV, JSONL or Parquet file.",
         "sandbox for pinocchio, starter for sim; else none",
         more={"completer": scenario_sets},
     ),
     "archetype": Setting(
         WHAT,
         "NAME",
-        f"Only this archetype ({', '.join(TABLE)}, or one that the set brings); may be given several times.",
+        f"The run measures only this archetype ({', '.join(TABLE)}, or one that the set brings). You may give it "
+        f"several times.",
         "all",
         of="archetypes",
     ),
     "sample": Setting(
         WHAT,
         "N",
-        "A sample of so many scenarios, stratified by archetype, with design weights; the sample of 100 is part of "
-        "that of 300.",
+        "The run measures a sample of N scenarios, stratified by archetype, with design weights. The sample of 100 is "
+        "part of the sample of 300.",
     ),
-    "limit": Setting(WHAT, "N", "A smoke run over so many scenarios, marked as such."),
+    "limit": Setting(
+        WHAT, "N", "The run stops after N scenarios. Its result is marked as a smoke run, and measures nothing."
+    ),
     "system_prompt": Setting(
         WHAT,
         "NAME|FILE",
-        "A developer's system prompt, in a labelled part before the pressured one: "
-        f"{', '.join(LIBRARY)}, or a file of your own. Belief questions do without, unless --prompt-on-beliefs.",
+        "A developer's system prompt stands in a labelled part before the pressured one: "
+        f"{', '.join(LIBRARY)}, or a file of your own. Belief questions do not have it, unless you add "
+        f"--prompt-on-beliefs.",
         "none",
     ),
-    "prompt_on_beliefs": Setting(WHAT, "", "Put the developer's system prompt on belief questions, too."),
-    "statements": Setting(WHAT, "N", "Statements a scenario; ten give Lying@10."),
-    "beliefs": Setting(WHAT, "N", "Samples of the direct belief question."),
-    "temperature": Setting(WHAT, "X", "The subject's temperature.", of="sampling.temperature"),
-    "max_tokens": Setting(WHAT, "N", "Tokens that the subject's answer may have.", of="sampling.max_tokens"),
+    "prompt_on_beliefs": Setting(WHAT, "", "The developer's system prompt is put before belief questions, too."),
+    "statements": Setting(WHAT, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."),
+    "beliefs": Setting(WHAT, "N", "The subject answers the direct belief question N times."),
+    "temperature": Setting(WHAT, "X", "The subject answers at this temperature.", of="sampling.temperature"),
+    "max_tokens": Setting(WHAT, "N", "The subject's answer may have N tokens.", of="sampling.max_tokens"),
     "reasoning_tokens": Setting(
-        WHAT, "N", "Tokens added once the subject is seen to reason.", of="sampling.reasoning_tokens"
+        WHAT, "N", "The subject may have N tokens more once it is seen to reason.", of="sampling.reasoning_tokens"
     ),
     "on_truncation": Setting(
         WHAT,
         "judge|retry|error",
-        "Visible text that was cut at the limit is judged as it stands, asked for once more with twice the tokens "
-        "(and is a failure if cut again), or a failure.",
+        "Visible text that was cut at the limit is judged as it stands, or is asked for once more with twice the "
+        "tokens (and is a failure if it is cut again), or is a failure.",
     ),
     "filtered": Setting(
-        WHAT, "error|evasive", "What a reply withheld by a content filter is: a failure, or an evasion."
+        WHAT, "error|evasive", "A reply that a content filter withheld counts as a failure or as an evasion."
     ),
-    "seed": Setting(WHAT, "N", "Draws the sample, and seeds simulated and local models."),
+    "seed": Setting(WHAT, "N", "N seeds the sample, and simulated and local models."),
     "send_seed": Setting(
-        WHAT, "", "Send endpoints a seed, another for every sample (which then is a request of its own)."
+        WHAT, "", "Endpoints are sent a seed, another one for every sample. Each sample is then a request of its own."
     ),
     "template_args": Setting(
         WHAT,
         "JSON",
-        "Variables of the subject's chat template, as a JSON object: enable_thinking, for instance. A server gets "
-        "them as chat_template_kwargs.",
+        "This JSON object has variables of the subject's chat template, such as enable_thinking. A server gets them "
+        "as chat_template_kwargs.",
         "none",
     ),
     "extra_body": Setting(
         WHAT,
         "JSON",
-        "Further fields of every request to the subject's endpoint, as a JSON object: top_k, for instance. They "
-        "are kept with the run, so never a secret.",
+        "This JSON object has further fields of every request to the subject's endpoint, such as top_k. They are kept "
+        "with the run, so put no secret there.",
         "none",
     ),
     **{control.setting: Setting(CHECKS, "", control.help) for control in CONTROLS},
     "adapter": Setting(
-        LOCAL,
-        "DIR",
-        "An adapter that PEFT wrote (or `maskbench lorra`), put on the subject.",
-        "none",
-        typed=Path,
+        LOCAL, "DIR", "The subject wears this adapter, which PEFT or `maskbench lorra` wrote.", "none", typed=Path
     ),
     "steer": Setting(
         LOCAL,
         "FILE",
-        "Vectors of `maskbench steer`, added to the subject's hidden states while it answers.",
+        "These vectors of `maskbench steer` are added to the subject's hidden states while it answers.",
         "none",
         typed=Path,
     ),
     "layers": Setting(
-        LOCAL, "LIST", "The layers to steer, from 0, as in 10,12-16.", "all that the vectors have", typed=str
+        LOCAL,
+        "LIST",
+        "These layers are steered. The first layer is 0, and a list is written as 10,12-16.",
+        "all that the vectors have",
+        typed=str,
     ),
-    "strength": Setting(LOCAL, "X", "How many times the vectors are added; may be negative."),
-    "dtype": Setting(LOCAL, "NAME", "auto (the checkpoint's; fp32 on a CPU), fp32, bf16 or fp16."),
-    "quantize": Setting(LOCAL, "NAME", "4bit or 8bit weights; needs bitsandbytes (pip install bitsandbytes).", "none"),
+    "strength": Setting(LOCAL, "X", "The vectors are added X times. X may be negative."),
+    "dtype": Setting(
+        LOCAL, "NAME", "Weights are kept in this type: auto (the checkpoint's own, fp32 on a CPU), fp32, bf16 or fp16."
+    ),
+    "quantize": Setting(
+        LOCAL,
+        "NAME",
+        "Weights are reduced to 4bit or 8bit, which needs bitsandbytes (pip install bitsandbytes).",
+        "none",
+    ),
     "device": Setting(
-        LOCAL, "NAME", "cpu, cuda, cuda:1, or auto: layers spread over all GPUs.", "cuda where there is one"
+        LOCAL,
+        "NAME",
+        "The model is put on this device: cpu, cuda, cuda:1, or auto, which spreads its layers over all GPUs.",
+        "cuda where there is one",
     ),
     "batch_tokens": Setting(
         LOCAL,
         "N",
-        "Tokens that a batch may come to hold, prompts and answers; halved where memory runs out.",
+        "A batch may come to hold N tokens of prompts and answers. N is halved where memory runs out.",
         "what fits the GPU; 32768 on a CPU",
     ),
-    "threads": Setting(LOCAL, "N", "Threads that torch computes with on a CPU.", "the quicker of one and all, timed"),
-    "trust_remote_code": Setting(LOCAL, "", "Run code that the model brings along."),
+    "threads": Setting(LOCAL, "N", "Torch computes with N threads on a CPU.", "the quicker of one and all, timed"),
+    "trust_remote_code": Setting(LOCAL, "", "maskbench runs the code that the model brings along."),
     "judge": Setting(
-        JUDGE,
-        "MODEL",
-        "The model that gives verdicts.",
-        "rules/sandbox for pinocchio, sim-judge for sim; else none",
+        JUDGE, "MODEL", "This model gives the verdicts.", "rules/sandbox for pinocchio, sim-judge for sim; else none"
     ),
-    "numeric_judge": Setting(JUDGE, "MODEL", "The judge of numerical scenarios.", "the judge"),
+    "numeric_judge": Setting(JUDGE, "MODEL", "This model judges numerical scenarios.", "the judge"),
     "protocol": Setting(
         JUDGE,
         "NAME",
-        "maskbench; or published: judge as the published code does (temperature 1, 500 tokens, no verdict shared).",
+        "The judge is asked as maskbench does it, or published: as the published code does it (temperature 1, 500 "
+        "tokens, no verdict shared).",
     ),
     "judge_style": Setting(
         JUDGE,
         "NAME",
-        "reasoning: a reason, then the verdict; or verdict: the verdict alone, in a few tokens, with its "
-        "probability where the endpoint gives it.",
+        "With reasoning the judge gives a reason, then the verdict. With verdict it gives the verdict alone, in a few "
+        "tokens, with its probability where the endpoint gives that.",
     ),
     "judge_temperature": Setting(
-        JUDGE, "X", "The judge's temperature.", "0; published: 1", of="judge_sampling.temperature"
+        JUDGE, "X", "The judge answers at this temperature.", "0; published: 1", of="judge_sampling.temperature"
     ),
     "judge_max_tokens": Setting(
         JUDGE,
         "N",
-        "Tokens of a verdict.",
+        "A verdict may have N tokens.",
         "1000; published: 500; the verdict alone: 64",
         of="judge_sampling.max_tokens",
     ),
     "judge_reasoning_tokens": Setting(
-        JUDGE, "N", "Tokens added once the judge is seen to reason.", of="judge_sampling.reasoning_tokens"
+        JUDGE, "N", "The judge may have N tokens more once it is seen to reason.", of="judge_sampling.reasoning_tokens"
     ),
-    "judge_prompts": Setting(JUDGE, "DIR", "A folder of judge prompts of your own.", "the packaged ones", typed=Path),
+    "judge_prompts": Setting(
+        JUDGE, "DIR", "The judge is asked by the prompts in this folder of your own.", "the packaged ones", typed=Path
+    ),
     "rules": Setting(
         SCORING,
         "NAME",
-        f"How verdicts are scored: {', '.join(RULES)}.",
+        f"This rule set scores the verdicts: {', '.join(RULES)}.",
         more={"choices": tuple(RULES), "show_choices": False},
     ),
     "max_error_rate": Setting(
-        SCORING, "X", "The share of outcomes that may be missing before the headline is withheld."
+        SCORING, "X", "The headline is withheld where a larger share of outcomes than X is missing."
     ),
-    "connections": Setting(HOW, "N", "Requests in flight, of all models together."),
-    "timeout": Setting(HOW, "X", "Seconds that one request may take."),
-    "retries": Setting(HOW, "N", "Further tries of a request that fails in passing."),
+    "connections": Setting(HOW, "N", "All models together have at most N requests in flight."),
+    "timeout": Setting(HOW, "X", "A request may take X seconds."),
+    "retries": Setting(HOW, "N", "A request that fails in passing is tried N times more."),
 }
 OPTIONS: Mapping[str, Setting] = {name: replace(row, of=row.of or name) for name, row in _TABLE.items()}
 
@@ -320,11 +337,11 @@ def takes(
     `given` holds what was typed and nothing else. `default` says in words what is done without an option, where that
     is not the setting's default; `defaults` says it of one of them.
     """
-    said = {name: (defaults or {}).get(name, default) for name in names}
+    words = {name: (defaults or {}).get(name, default) for name in names}
 
     def taking(command: Command) -> Command:
         typed = get_type_hints(own, include_extras=True) if own else {}
-        typed |= {name: OPTIONS[name].declared(said[name]) for name in names}
+        typed |= {name: OPTIONS[name].declared(words[name]) for name in names}
         command.__annotations__["given"] = Unpack[TypedDict("Given", typed, total=False)]  # type: ignore[operator]  # a type that is made here
         return command
 
@@ -341,34 +358,46 @@ def _rules(help: str, default: str | None = None) -> Parameter:  # as the parame
 
 
 # Of several commands, and no setting
-Run = Annotated[Path, option("RUN", "A run's folder.")]
-Runs = Annotated[Path, option("RUN", "Run folders.")]
+Run = Annotated[Path, option("RUN", "Give the folder of a run.")]
+Runs = Annotated[Path, option("RUN", "Give the folders of runs.")]
 Verdicts = Annotated[
     str | None,
     option(
         "NAME",
-        "A verdict set that `maskbench judge` made, or majority (of all), or majority:A,B,C.",
+        "The run is scored by this verdict set, which `maskbench judge` made, or by majority (of all sets), or by "
+        "majority:A,B,C.",
         default="the run's own",
     ),
 ]
-RulesOfRun = Annotated[str | None, _rules("Another rule set.", "the run's own")]
-Format = Annotated[Form, option("FORM", "text, or markdown or latex (with booktabs) to paste into a paper.")]
-RulesOfAll = Annotated[str | None, _rules("One rule set for all.", "the first run's own")]
-OneRuleSet = Annotated[str, _rules("The one rule set for all.")]
+RulesOfRun = Annotated[str | None, _rules("This rule set scores the verdicts.", "the run's own")]
+Format = Annotated[
+    Form,
+    option("FORM", "The result is printed as text, or as markdown or latex (with booktabs) to paste into a paper."),
+]
+RulesOfAll = Annotated[str | None, _rules("This rule set scores all runs.", "the first run's own")]
+OneRuleSet = Annotated[str, _rules("This rule set scores all runs.")]
+ComputeFile = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "This CSV has the columns model, flop and, where you want it, family. It adds the scaling analysis.",
+        default="none",
+    ),
+]
 Public = Annotated[
     list[str] | None,
     option(
         "NAME|PATH",
-        "A scenario set that counts as public, as cais/MASK, starter and sandbox do, whatever their folder is called; "
-        "any other is private. May be given several times.",
+        "This scenario set counts as public, as cais/MASK, starter and sandbox do, whatever their folder is called. "
+        "Any other set is private. You may give it several times.",
         default="none",
     ),
 ]
 Shared = Annotated[
-    bool, flag("Let others read the new folder, as the umask says; else it is its owner's alone.", group=HOW)
+    bool, flag("Others may read the new folder, as the umask says. Without this it is its owner's alone.", group=HOW)
 ]
-DryRun = Annotated[bool, flag("Count calls and tokens, call nothing.", group=HOW)]
+DryRun = Annotated[bool, flag("maskbench counts calls and tokens, and calls nothing.", group=HOW)]
 Opens = Annotated[
     bool | None,
-    flag("Show it in a browser.", name="--open", negative="--no-open", default="where there is a display"),
+    flag("A browser shows the page.", name="--open", negative="--no-open", default="where there is a display"),
 ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from maskbench.plain import plain
+from maskbench.method.asks import Calls
+from maskbench.plain import plain, shortened
 from maskbench.runs.run_log import RunLog
-from maskbench.types import Stage
+from maskbench.types import Failure, Model, Reply, Stage
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -17,10 +19,22 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 10.0
 WINDOW_SECONDS = 30.0  # over which speed is averaged
+_COLOUR = "#0072b2"  # as honesty has it on the page
+_NAME = 36  # characters of what is being done and by whom
+
+
+class Mark(NamedTuple):
+    """How far a run was at a moment, or how fast it was: calls, settled ones, tokens of answers, tokens drawn here."""
+
+    time: float
+    calls: float = 0
+    settled: float = 0
+    written: float = 0
+    drawn: float = 0
 
 
 class Display(RunLog):
-    """A Watcher that shows calls done, calls a second, failures, tokens and time left on `console`."""
+    """A Watcher that shows the model and phase, calls done, speed, failures, tokens and time left on `console`."""
 
     def __init__(
         self, console: Console, log: Path, line_seconds: float = LINE_SECONDS, told: set[str] | None = None
@@ -30,25 +44,35 @@ class Display(RunLog):
         self._console = console
         self._line_seconds = line_seconds
         self._live: Live | None = None
-        self._next = 0.0
-        self._began = 0.0
-        self._marks: deque[tuple[float, int, int, int]] = deque()  # time, calls made, expected ones settled, drawn
+        self._next = self._began = 0.0
+        self._replies = self._written = 0  # replies that are still to be had, and tokens of answers
+        self._marks: deque[Mark] = deque()
+
+    def begin(self, expected: Calls, models: Sequence[Model]) -> None:
+        """Open the log and the display."""
+        self._replies = expected.replies
+        super().begin(expected, models)
 
     def _begun(self, line: str) -> None:
-        """Open the display."""
         self._began = time.monotonic()
-        self._marks.append((self._began, 0, 0, self._drawn()))
+        self._marks.append(Mark(self._began, drawn=self._drawn()))
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._open_live()
         else:
             self._next = self._began + self._line_seconds
             self._show(line)
 
+    def called(self, stage: Stage, answer: Reply | Failure) -> None:
+        """Count a call, and the tokens that it brought."""
+        super().called(stage, answer)
+        self._written += (answer.usage.output or 0) if isinstance(answer, Reply) else 0
+
     def settled(self, stage: Stage) -> None:
         """Move on by one; without a live display print a line now and then."""
         super().settled(stage)
+        self._replies -= stage == "subject"
         if not self._calls:  # from an earlier session: no measure of speed
-            self._marks = deque([(self._began, 0, self._settled, self._marks[0][3])])
+            self._marks = deque([self._marks[0]._replace(settled=self._settled)])
         if not self._live and (now := time.monotonic()) >= self._next:
             self._next = now + self._line_seconds
             self._show(", ".join(self._state(now)))
@@ -69,42 +93,52 @@ class Display(RunLog):
         self._live.start()
 
     def _draw(self) -> RenderableType:
+        from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
-        grid = Table.grid(padding=(0, 1))
-        bar = ProgressBar(total=self._expected, completed=self._settled, width=12)
-        grid.add_row(bar, Text("\n".join(self._state(time.monotonic()))))
-        return grid
+        done, rest = self._state(time.monotonic())
+        first = Table.grid(padding=(0, 1), expand=True)
+        first.add_column(no_wrap=True)
+        first.add_column(ratio=1)
+        first.add_column(no_wrap=True)
+        bar = ProgressBar(self._expected, self._settled, complete_style=_COLOUR, finished_style=_COLOUR)
+        first.add_row(Text(plain(shortened(self._phase(), _NAME))), bar, Text(done))
+        return Group(first, Text(rest))
+
+    def _phase(self) -> str:
+        """Which model is waited for: the subject until its replies are there, then the judge."""
+        names = [model.name for model in self._models]
+        if self._replies > 0:
+            return f"asking {names[0]}" if names else "asking"
+        return f"judging by {names[-1]}" if names else "judging"
 
     def _state(self, now: float) -> tuple[str, str]:
         """How things stand, in two parts that fit a narrow terminal."""
-        calls, settled, drawn = self._speed(now)
-        left = (self._expected - self._settled) / settled if settled and calls else None
+        speed = self._speed(now)
+        left = (self._expected - self._settled) / speed.settled if speed.settled and speed.calls else None
         failures = sum(self._failures.values())
         most = f" ({self._failures.most_common(1)[0][0]})" if failures else ""
         retried = sum(getattr(model, "retried", 0) for model in self._models)
         return (
-            f"{self._settled:,}/{self._expected:,} done, {_duration(left)} left, {calls:.1f} calls/s"
-            f"{f', {drawn:,.0f} tokens/s' if drawn else ''}",
-            f"{failures:,} failed{most}, {retried:,} retried, {self._tokens:,} tokens, "
-            f"{_duration(now - self._began)} gone",
+            f"{self._settled:,}/{self._expected:,} done, {_duration(left)} left",
+            f"{speed.calls:.1f} calls/s, {speed.drawn or speed.written:,.0f} tokens/s, {failures:,} failed{most}, "
+            f"{retried:,} retried, {self._tokens:,} tokens, {_duration(now - self._began)} gone",
         )
 
     def _drawn(self) -> int:
         """The tokens that models in this process have drawn, those of answers under way among them."""
         return sum(getattr(model, "drawn", 0) for model in self._models)
 
-    def _speed(self, now: float) -> tuple[float, float, float]:
-        """Calls made, expected ones settled and tokens drawn in this process, each a second, over the last while."""
-        self._marks.append((now, self._calls, self._settled, self._drawn()))
-        while len(self._marks) > 2 and self._marks[0][0] < now - WINDOW_SECONDS:
+    def _speed(self, now: float) -> Mark:
+        """What was done in this process, each a second, over the last while."""
+        self._marks.append(Mark(now, self._calls, self._settled, self._written, self._drawn()))
+        while len(self._marks) > 2 and self._marks[0].time < now - WINDOW_SECONDS:
             self._marks.popleft()
-        then, *before = self._marks[0]
-        seconds = max(now - then, 1e-9)
-        calls, settled, drawn = ((is_ - was) / seconds for is_, was in zip(self._marks[-1][1:], before, strict=True))
-        return calls, settled, drawn
+        first, last = self._marks[0], self._marks[-1]
+        seconds = max(now - first.time, 1e-9)
+        return Mark(seconds, *((end - start) / seconds for start, end in zip(first[1:], last[1:], strict=True)))
 
     def _show(self, line: str) -> None:
         from rich.text import Text

@@ -12,38 +12,43 @@ from pathlib import Path
 from typing import Annotated
 
 from maskbench.cli.console import put, say
-from maskbench.cli.options import OneRuleSet, Opens, Public, RulesOfAll, flag, option
+from maskbench.cli.options import ComputeFile, OneRuleSet, Opens, Public, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.disk import create
 
 
 def report(
-    *runs: Annotated[Path, option("RUN", "Run folders; with several, all are held against the first.")],
+    *runs: Annotated[
+        Path, option("RUN", "Give the folders of runs. Where you give several, all are compared with the first.")
+    ],
     out: Annotated[
         Path | None,
-        option("FILE", "Where the page goes.", default="RUN/report.html; with several runs ./report.html"),
+        option("FILE", "The page goes to this file.", default="RUN/report.html; with several runs ./report.html"),
     ] = None,
     rules: RulesOfAll = None,
-    verdicts: Annotated[str | None, option("NAME", "A verdict set, of every run.", default="each run's own")] = None,
+    verdicts: Annotated[
+        str | None, option("NAME", "Every run is scored by its verdict set of this name.", default="each run's own")
+    ] = None,
     include_text: Annotated[
         bool,
         flag(
-            "Put scenarios and replies into the page for any set, not only for starter and sandbox. Think before: a "
-            "page that is passed on can end in training data, and then the set measures nothing any more (that is what "
-            "a canary in its rows warns of); and its licence may forbid it.",
+            "The page shows scenarios and replies of any set, not only of starter and sandbox. Think before you use "
+            "it: a page that is passed on can end in training data, and then the set measures nothing any more. A "
+            "canary in its rows warns of that. Its licence may forbid it, too."
         ),
     ] = False,
     figures: Annotated[
         Path | None,
         option(
             "DIR",
-            "Write every chart into this folder, too: as SVG, PDF and PNG, for one column of a paper and for two, with "
-            "its values as CSV.",
+            "Write every chart into this folder, too: as SVG, PDF and PNG, for one column of a paper and for two, "
+            "with its values as CSV.",
             default="none",
         ),
     ] = None,
+    compute: ComputeFile = None,
 ) -> None:
-    """Make one self-contained page of a run, or of several held against the first. Asks no model, needs no network.
+    """Make one self-contained page of a run, or of several that are compared with the first; it asks no model.
 
     Exit codes: 0 done, also where a headline is withheld, which the page then says; 2 wrong usage or run.
     """
@@ -58,11 +63,14 @@ def report(
     if len(runs) == 1 and (runs[0] / "dose.json").is_file():
         page = dose_page.render(runs[0], figures)
     else:
-        page = render(list(runs), rules=rules, verdicts=verdicts, include_text=include_text, figures=figures)
+        from maskbench.results.compute_file import read_compute
+
+        spent = None if compute is None else read_compute(compute)
+        options = {"rules": rules, "verdicts": verdicts}
+        page = render(list(runs), **options, include_text=include_text, figures=figures, compute=spent)
     replaced = ", in place of the one that was there" if place.exists() else ""
     _write(place, page.html)
-    given = {"rules": rules, "verdicts": verdicts}
-    by = "".join(f", by {name} {value}" for name, value in given.items() if value)
+    by = "".join(f", by {name} {value}" for name, value in (("rules", rules), ("verdicts", verdicts)) if value)
     say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
     if figures is not None:
         say(f"Every chart is in {figures}, as SVG, PDF and PNG in two widths, with its values as CSV.")
@@ -92,24 +100,26 @@ def _write(place: Path, text: str) -> None:
 
 
 def view(
-    folder: Annotated[Path, option("DIR", "A folder with runs in it.")] = Path("runs"),
+    folder: Annotated[Path, option("DIR", "Give a folder with runs in it.")] = Path("runs"),
     /,
     *,
-    port: Annotated[int, option("N", "The port on 127.0.0.1.", limits=(0, 65535), default="a free one")] = 0,
+    port: Annotated[
+        int, option("N", "The server listens on this port of 127.0.0.1.", limits=(0, 65535), default="a free one")
+    ] = 0,
     opens: Opens = None,
     rules: OneRuleSet = "reference",
     public: Public = None,
     include_text: Annotated[
         bool,
         flag(
-            "Show scenarios and replies of every set, not only of those whose licence allows it. A page that is saved "
-            "and passed on can end in training data, and then the set measures nothing any more.",
+            "The pages show scenarios and replies of every set, not only of those whose licence allows it. A page that "
+            "is saved and passed on can end in training data, and then the set measures nothing any more."
         ),
     ] = False,
 ) -> None:
     """Look at a folder of runs in a browser: leaderboard, reports, comparisons, dose curves, runs under way.
 
-    It answers on 127.0.0.1 alone, to whoever has the link that it prints, until Ctrl-C.
+    The server answers on 127.0.0.1 alone, to whoever has the link that it prints, until you press Ctrl-C.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder. Give one with runs in it: maskbench view runs/.")

@@ -5,14 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from maskbench.cli.console import (
-    TOO_MANY_ERRORS,
-    check_form,
-    print_json,
-    print_summary,
-    resume_line,
-    say,
-)
+from maskbench.cli.console import TOO_MANY_ERRORS, check_form, print_json, print_summary, resume_line, say
 from maskbench.cli.options import Format, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
@@ -28,12 +21,13 @@ def score(
         Path | None,
         option(
             "RUN",
-            "Correct by the labels of another RUN with the same judge; what that assumes is printed with it.",
+            "P(lie) is corrected by the labels of another RUN with the same judge. What that assumes is printed with "
+            "it.",
             default="the run's own labels, if any",
         ),
     ] = None,
     format: Format = "text",
-    json: Annotated[bool, flag("Print summary.json for these rules.")] = False,
+    json: Annotated[bool, flag("The result is printed as JSON, as summary.json has it.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
     from maskbench.results.scored import result
@@ -57,14 +51,15 @@ def export(
     /,
     *,
     format: Annotated[
-        Literal["jsonl", "csv", "parquet", "published"], option("FORM", "jsonl, csv, parquet or published.")
+        Literal["jsonl", "csv", "parquet", "published"],
+        option("FORM", "The rows are written as jsonl, csv, parquet or published."),
     ],
     out: Annotated[
-        Path | None, option("FILE", "Where to write.", default="stdout; parquet and published need one")
+        Path | None, option("FILE", "The rows go to this file.", default="stdout; parquet and published need one")
     ] = None,
     rules: RulesOfRun = None,
     verdicts: Verdicts = None,
-    raw: Annotated[bool, flag("CSV: leave text as it is that a spreadsheet could take for a formula.")] = False,
+    raw: Annotated[bool, flag("CSV keeps text as it is that a spreadsheet could take for a formula.")] = False,
 ) -> None:
     """Write a row a scenario: replies, verdicts, belief, outcome, and every failure as what it is.
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from cyclopts import Group, Parameter
 
 from maskbench.cli.asked import EMBEDDED, new, resumed
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
+    command,
     environment,
+    hushed,
     interruptible,
     print_blocks,
+    print_ending,
+    print_json,
     print_summary,
     resume_line,
     say,
@@ -34,6 +39,36 @@ if TYPE_CHECKING:
     from maskbench.results.summary_json import Summary
 
 
+_PRINTED = Group("What is printed", sort_key=8)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """What a run prints."""
+
+    full: Annotated[
+        bool,
+        flag("The whole result is printed, as `maskbench score` prints it, and not 25 lines of it.", group=_PRINTED),
+    ] = False
+    json: Annotated[
+        bool,
+        flag(
+            "The result is printed as JSON, as it stands in summary.json. With --dry-run that is the plan.",
+            group=_PRINTED,
+        ),
+    ] = False
+    quiet: Annotated[bool, flag("Nothing is printed on stderr but errors.", group=_PRINTED)] = False
+
+
+class _Manner(NamedTuple):
+    """How several runs are made."""
+
+    fresh: bool
+    shared: bool
+    json: bool
+
+
 @in_short(
     "judge scenarios out sample limit statements system-prompt rules connections dry-run",
     "maskbench run",
@@ -45,10 +80,10 @@ def run(
         str | None,
         option(
             "MODEL",
-            "The subject: SERVICE/NAME (openai/gpt-4o, openrouter/..., vllm/...), openai-api/SERVICE/NAME, "
-            "hf/NAME_OR_PATH (a transformers model in this process), scripted/FILE.json, "
-            "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Left out, the run in --out "
-            "goes on as it began.",
+            "This model is the subject: SERVICE/NAME (openai/gpt-4o, openrouter/..., vllm/...), "
+            "openai-api/SERVICE/NAME, hf/NAME_OR_PATH (a transformers model in this process), scripted/FILE.json, "
+            "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Where you leave it out, the "
+            "run in --out goes on as it began.",
             default="pinocchio",
         ),
     ] = None,
@@ -56,21 +91,27 @@ def run(
     *,
     out: Annotated[
         Path | None,
-        option("DIR", "The run's folder; a run that is there goes on.", default="runs/<time>-<subject>-<hash>"),
+        option(
+            "DIR",
+            "The run is kept in this folder. A run that is there goes on.",
+            default="runs/<time>-<subject>-<hash>",
+        ),
     ] = None,
     fresh: Annotated[
         bool,
-        flag("Ask everything anew, as for a new checkpoint under the same name; the run in --out is moved aside."),
+        flag("Everything is asked anew, as for a new checkpoint under the same name. The run in --out is moved aside."),
     ] = False,
     adapters: Annotated[
         str | None,
         option(
             "PATTERN",
-            "Adapters, as in 'DIR/step_*': a run each in a folder of --out, compared with the first at the end.",
+            "Each of these adapters, as in 'DIR/step_*', gets a run in a folder of --out. At the end they are "
+            "compared with the first.",
             default="none",
             group=LOCAL,
         ),
     ] = None,
+    printed: Printed = Printed(),  # frozen
     shared: Shared = False,
     dry_run: DryRun = False,
     **given: Any,
@@ -79,31 +120,45 @@ def run(
 
     Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 130 interrupted.
     """
-    if out is not None and (restored := RunFolder(out).restore()):
-        say(restored)
-    if model is None and out is not None and adapters is None:
-        settings = resumed(out, given)
-    else:
-        settings = new(EMBEDDED if model is None else model, given)
-    environ = environment()
-    if out is not None and out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out} is a file. Give the run a folder of its own.")
-    if dry_run:
-        return _print_plan(settings, environ)
-    if fresh and out is None:
-        raise UsageError("--fresh is for a folder that holds a run. Name it with --out.")
-    if fresh:
-        settings = replace(settings, adapter_hash=None, steer_hash=None)
-    folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
-    if adapters is not None:
-        return _measure_adapters(settings, adapters, folder, environ, fresh, shared)
-    with _anew(folder, fresh), with_rights(folder, shared):
-        summary = _measure(settings, folder, environ)
-    print_summary(summary)
-    say(f"The run is in {folder}. To look at it:\n  {shlex.join(['maskbench', 'report', str(folder)])}")
+    if printed.full and printed.json:
+        raise UsageError("--json prints everything already. Leave --full out.")
+    with hushed(printed.quiet):
+        if out is not None and (restored := RunFolder(out).restore()):
+            say(restored)
+        if model is None and out is not None and adapters is None:
+            settings = resumed(out, given)
+        else:
+            settings = new(EMBEDDED if model is None else model, given)
+        environ = environment()
+        if out is not None and out.exists() and not out.is_dir():
+            raise UsageError(f"--out {out} is a file. Give the run a folder of its own.")
+        if dry_run:
+            return _print_plan(settings, environ, json=printed.json)
+        if fresh and out is None:
+            raise UsageError("--fresh is for a folder that holds a run. Name it with --out.")
+        if fresh:
+            settings = replace(settings, adapter_hash=None, steer_hash=None)
+        folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
+        if adapters is not None:
+            return _measure_adapters(settings, adapters, folder, environ, _Manner(fresh, shared, printed.json))
+        with _anew(folder, fresh), with_rights(folder, shared):
+            summary = _measure(settings, folder, environ)
+        _print(summary, folder, printed)
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
+
+
+def _print(summary: Summary, folder: Path, printed: Printed) -> None:
+    if printed.json:
+        print_json(summary.as_dict())
+        say(f"The run is in {folder}.")
+    elif printed.full:
+        print_summary(summary)
+        say(f"The run is in {folder}. To look at it:\n  {command('report', folder)}")
+    else:
+        say(f"The run is in {folder}.")
+        print_ending(summary, folder)
 
 
 def _measure(
@@ -138,9 +193,7 @@ def _anew(folder: Path, fresh: bool) -> Iterator[None]:
             aside.rename(folder)
 
 
-def _measure_adapters(
-    settings: Settings, pattern: str, folder: Path, environ: Mapping[str, str], fresh: bool, shared: bool
-) -> None:
+def _measure_adapters(settings: Settings, pattern: str, folder: Path, environ: Mapping[str, str], how: _Manner) -> None:
     """A run an adapter, the base model loaded once; then how they differ from the first."""
     from maskbench.cli.checkpoints import adapters_of, with_adapter
     from maskbench.models.hf.opening import Stock
@@ -148,16 +201,19 @@ def _measure_adapters(
 
     if settings.adapter is not None:
         raise UsageError("--adapter is one and --adapters are several. Give one of them.")
-    found = adapters_of(pattern)
+    adapters = adapters_of(pattern)
     stock, go_on = Stock(), _whole_command(folder)
-    summaries = []
-    for place, (name, adapter) in enumerate(found.items(), start=1):
-        say(f"{name}, {place} of {len(found)}:")
-        with _anew(folder / name, fresh), with_rights(folder / name, shared):
-            summaries.append(_measure(with_adapter(settings, adapter), folder / name, environ, stock, go_on))
-    print_blocks(list(blocks([folder / name for name in found], settings.rules)))
+    summaries = {}
+    for place, (name, adapter) in enumerate(adapters.items(), start=1):
+        say(f"{name}, {place} of {len(adapters)}:")
+        with _anew(folder / name, how.fresh), with_rights(folder / name, how.shared):
+            summaries[name] = _measure(with_adapter(settings, adapter), folder / name, environ, stock, go_on)
+    if how.json:
+        print_json({name: summary.as_dict() for name, summary in summaries.items()})
+    else:
+        print_blocks(list(blocks([folder / name for name in adapters], settings.rules)))
     say(f"The runs are in {folder}.")
-    if any(summary.withheld for summary in summaries):
+    if any(summary.withheld for summary in summaries.values()):
         raise SystemExit(TOO_MANY_ERRORS)
 
 
@@ -167,11 +223,10 @@ def _go_on(folder: Path) -> str:
 
 
 def _whole_command(folder: Path) -> str:
-    out = [] if "--out" in sys.argv else ["--out", str(folder)]
-    return shlex.join(["maskbench", *sys.argv[1:], *out])
+    return command(*sys.argv[1:], *(() if "--out" in sys.argv else ("--out", folder)))
 
 
-def _print_plan(settings: Settings, environ: Mapping[str, str]) -> None:
+def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -> None:
     from maskbench.method.judge_ask import load_prompts
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options
@@ -184,4 +239,8 @@ def _print_plan(settings: Settings, environ: Mapping[str, str]) -> None:
     check_extra(settings, environ)
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     scenarios = taken(settings, environ).scenarios
-    print_blocks(list(before_run.plan(plan(scenarios, settings, prompts), settings)))
+    planned = plan(scenarios, settings, prompts)
+    if json:
+        print_json(planned)
+    else:
+        print_blocks(list(before_run.plan(planned, settings)))

@@ -11,7 +11,7 @@ from maskbench.errors import ScenarioError
 from maskbench.settings import Settings
 from maskbench.types import Archetype
 
-Source = Annotated[str, option("NAME|PATH", "A scenario set.", completer=scenario_sets)]
+Source = Annotated[str, option("NAME|PATH", "Give a scenario set.", completer=scenario_sets)]
 
 
 def list_() -> None:
@@ -24,11 +24,13 @@ def list_() -> None:
 
 def show(
     source: Source,
-    task_id: Annotated[str, option("TASK_ID", "The scenario's task_id.", name="TASK_ID")],
+    task_id: Annotated[str, option("TASK_ID", "Give the task_id of a scenario.", name="TASK_ID")],
     /,
     *,
-    archetype: Annotated[Archetype | None, option("NAME", "Where several have that task_id.")] = None,
-    prompts: Annotated[bool, flag("Show what the judge is asked about each reply, too.")] = False,
+    archetype: Annotated[
+        Archetype | None, option("NAME", "Only this archetype is shown, where several have that task_id.")
+    ] = None,
+    prompts: Annotated[bool, flag("What the judge is asked about each reply is shown, too.")] = False,
 ) -> None:
     """Show one scenario as the subject would see it, the pressured conversation first."""
     from maskbench.method.judge_ask import load_prompts
@@ -36,8 +38,8 @@ def show(
     from maskbench.scenarios import open_set
 
     known = open_set(source, environment())
-    found = [scenario for scenario in known if scenario.task_id == task_id and archetype in (None, scenario.archetype)]
-    if not found:
+    named = [scenario for scenario in known if scenario.task_id == task_id and archetype in (None, scenario.archetype)]
+    if not named:
         of = f" of {archetype}" if archetype else ""
         example = next(iter(known))
         raise ScenarioError(
@@ -45,7 +47,7 @@ def show(
             "they stand in the set's files and in what `maskbench export` writes."
         )
     settings = Settings(subject="any", judge="any", numeric_judge="any", scenarios=source)
-    for scenario in found:
+    for scenario in named:
         print_blocks(list(shown(scenario, settings, load_prompts() if prompts else None)))
 
 

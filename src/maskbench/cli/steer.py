@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from maskbench.cli.console import environment, say, stderr, stdout
+from maskbench.cli.console import command, environment, say, stderr, stdout
 from maskbench.cli.options import option, takes
 from maskbench.errors import UsageError
 
@@ -30,19 +29,22 @@ STRENGTH = 4  # of the command that is proposed: on pinocchio the best that leav
     defaults={"batch_tokens": str(TOKENS), "threads": "torch's own; of a small model one"},
 )
 def steer(
-    model: Annotated[str, option("MODEL", "pinocchio, a folder, or a name on the hub, with or without hf/.")],
+    model: Annotated[
+        str, option("MODEL", "The model is pinocchio, a folder, or a name on the hub, with or without hf/.")
+    ],
     /,
     *,
-    out: Annotated[Path, option("FILE", "Where the vectors go.")] = Path("vector.safetensors"),
+    out: Annotated[Path, option("FILE", "The vectors go to this file.")] = Path("vector.safetensors"),
     method: Annotated[
-        Literal["mean-difference", "pca", "logistic"], option("NAME", "mean-difference, pca or logistic.")
+        Literal["mean-difference", "pca", "logistic"],
+        option("NAME", "Directions are learned by mean-difference, pca or logistic."),
     ] = "mean-difference",
     contrast: Annotated[
         str | None,
         option(
             "NAME|FILE",
-            "builtin (honest and dishonest instructions, any chat model), sandbox or sandbox:SEED (pinocchio's world), "
-            "or a JSONL file of pairs.",
+            "The pairs are builtin (honest and dishonest instructions, for any chat model), sandbox or sandbox:SEED "
+            "(pinocchio's world), or those of a JSONL file.",
             default="sandbox for pinocchio, else builtin",
         ),
     ] = None,
@@ -50,12 +52,12 @@ def steer(
         Literal["answer", "turn", "last"] | None,
         option(
             "NAME",
-            "Where hidden states are taken: over the answer, over the last user's turn and what follows it, or at the "
-            "last token.",
+            "Hidden states are taken over the answer, over the last user's turn and what follows it, or at the last "
+            "token.",
             default="answer where the pairs have one, else turn",
         ),
     ] = None,
-    adapter: Annotated[Path | None, option("DIR", "A PEFT adapter to put on the model.", default="none")] = None,
+    adapter: Annotated[Path | None, option("DIR", "The model wears this PEFT adapter.", default="none")] = None,
     **given: Any,
 ) -> None:
     """Learn a direction towards honesty for each layer, and write them to a file that `maskbench run --steer` takes.
@@ -154,6 +156,6 @@ def _propose(name: str, out: Path, layers: int, adapter: Path | None) -> None:
     """The line that uses the vectors; in which layer steering works best no pair says, so it is to be tried."""
     worn = ["--adapter", str(adapter)] if adapter else []
     steering = ["--steer", str(out), "--layers", str(2 * (layers - 1) // 3)]
-    run = shlex.join(["maskbench", "run", f"hf/{name}", *worn, *steering, "--strength", str(STRENGTH)])
-    dose = shlex.join(["maskbench", "dose", f"hf/{name}", *worn, *steering, "--strengths=-4:4:1", "--out", "doses"])
+    run = command("run", f"hf/{name}", *worn, *steering, "--strength", STRENGTH)
+    dose = command("dose", f"hf/{name}", *worn, *steering, "--strengths=-4:4:1", "--out", "doses")
     say(f"\nWrote {out}. To use it:\n  {run}\nTo choose layers and strength:\n  {dose}")

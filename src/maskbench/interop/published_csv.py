@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import astuple
 
@@ -86,7 +85,7 @@ def _sample_columns(elicitation: int, run: int) -> tuple[str, str, str]:
     return f"generation({asked})_run{run}", f"eval({asked})_run{run}", f"eval({asked})_run{run}_extracted"
 
 
-def _cells(scenario: Scenario, row: OutcomeRow, safe: Callable[[str], str]) -> dict[str, Any]:
+def _cells(scenario: Scenario, row: OutcomeRow, safe: Callable[[str], str]) -> dict[str, str | int]:
     truth = str(list(scenario.truth.bounds)) if isinstance(scenario.truth, Range) else scenario.truth
     own = (scenario.task_id, scenario.system_prompt, scenario.user_prompt, scenario.kind, scenario.proposition)
     sentence = scenario.extra.get("ground_truth", "")
@@ -95,7 +94,7 @@ def _cells(scenario: Scenario, row: OutcomeRow, safe: Callable[[str], str]) -> d
         truth,
         *(safe(text or "") for text in (*scenario.questions, scenario.canary)),
     )
-    cells: dict[str, Any] = dict(zip(_SCENARIO, own_cells, strict=True))
+    cells: dict[str, str | int] = dict(zip(_SCENARIO, own_cells, strict=True))
     if scenario.first_turn:
         cells |= zip(_TURNS, map(safe, scenario.first_turn), strict=True)
     for sample, judged in _judged(scenario, row):

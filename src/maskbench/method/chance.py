@@ -19,10 +19,10 @@ import numpy as np
 from msgspec import Struct
 
 from maskbench.method import archetypes
+from maskbench.method.belief import given, resolve
 from maskbench.method.classify import classify
 from maskbench.method.elicit import belief_asks
 from maskbench.method.outcomes import Items, verdict_on
-from maskbench.method.resolve import given, resolve
 from maskbench.method.rules import RuleSet
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Floats, clustered_variance, quantile, ratio

@@ -1,6 +1,7 @@
-"""Stored replies and verdicts → outcomes → rates. No model is asked and nothing is read but the store.
+"""Stored replies and verdicts → the outcomes of one scenario: its belief (belief.py), its statements, its accuracy.
 
 Two modules join the steps of the method: runs/flow.py goes up to the verdicts, and this one goes on from them.
+rates.py makes rates of the outcomes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import TypeVar
 
 from maskbench.method import archetypes
 from maskbench.method.asks import is_filtered_evasion, is_joint, subject_asks
+from maskbench.method.belief import given, resolve, resolve_joint
 from maskbench.method.classify import accuracy, classify, counted, over_statements
-from maskbench.method.resolve import given, resolve, resolve_joint
 from maskbench.method.rules import RuleSet, agree
 from maskbench.method.verdict import is_evasion
 from maskbench.settings import Settings

@@ -140,7 +140,7 @@ def is_pinocchio(subject: str) -> bool:
 
 def check_name(name: str) -> None:
     """Raise UnknownModel for a name that can be no model's, before anything else is asked of it."""
-    from maskbench.models.chat.providers import parse
+    from maskbench.models.chat.services import parse
 
     kind = KINDS.get(_kind(name))
     if kind is None:
@@ -227,7 +227,7 @@ def _open(opening: Opening) -> Model:
 
 def _chat(opening: Opening) -> Model:
     from maskbench.models.chat.client import ChatModel, Patience
-    from maskbench.models.chat.providers import endpoint
+    from maskbench.models.chat.services import endpoint
 
     settings, subject = opening.settings, opening.stage == "subject"
     return ChatModel(

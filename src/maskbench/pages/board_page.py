@@ -29,13 +29,17 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A run in a table; without a rank there is a reason, or ranks are still being worked out."""
+    """A run in a table; without a rank there is a reason, or ranks are still being worked out.
+
+    `beaten_by` are the models that lie significantly less often, which is what its rank counts.
+    """
 
     id: str
     name: str
     folder: str
     begun: str
     rank: int | None
+    beaten_by: tuple[str, ...]
     why: str
     slices: tuple[Slice, ...]
     outcomes: tuple[Cell, ...]
@@ -98,6 +102,7 @@ def _line(row: Row, run: Known, final: bool, first: tuple[Column, ...], rest: tu
         folder=shortened(run.name, LONGEST_NAME),
         begun=shortened(str(row.result.created)[:10], 10),
         rank=row.rank if final else None,
+        beaten_by=tuple(shortened(name, LONGEST_NAME) for name in row.beaten_by) if final else (),
         why=shortened((row.why or "").rstrip("."), 800),
         slices=tuple(_slices(row.result.rates)),
         outcomes=tuple(column.cell(row) for column in first),

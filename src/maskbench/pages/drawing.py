@@ -7,7 +7,7 @@ as drawing them.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -50,7 +50,8 @@ SIZE = 13  # of text, in pixels
 LETTER = 7.3  # pixels that one letter of that size takes in a wide font
 
 Span: TypeAlias = tuple[float, float]
-Json: TypeAlias = dict[str, Any]
+Datum: TypeAlias = Mapping[str, float | str]  # a mark: its places, its colour, its text
+Spec: TypeAlias = Mapping[str, object]  # a part of a specification of Vega-Lite
 _DROPPED = ("class", "role", "pointer-events", "font-family", "stroke-miterlimit", "version")
 _FRAMES = ("background", "foreground")  # that Vega puts around every group
 
@@ -86,7 +87,7 @@ class Sheet:
     left: float = 0  # pixels beside, above and below the sheet, for the labels of its axes
     above: float = 0
     below: float = 0
-    _layers: list[Json] = field(default_factory=list)
+    _layers: list[dict[str, Any]] = field(default_factory=list)
 
     def bars(self, rows: Iterable[tuple[Span, Span, str]], **mark: Any) -> None:
         """Filled rectangles: from and to on x, from and to on y, colour."""
@@ -98,14 +99,14 @@ class Sheet:
 
     def slants(self, rows: Iterable[tuple[Span, Span, str]], **mark: Any) -> None:
         """Thin straight lines from a point to a point: x and y of each, colour."""
-        ends = [
+        ends: list[Datum] = [
             {"x": start[0], "y": start[1], "x2": end[0], "y2": end[1], "colour": colour} for start, end, colour in rows
         ]
         self._add(ends, "rule", {**_ENDS, "color": _COLOUR}, strokeWidth=0.8, **mark)
 
     def dots(self, rows: Iterable[tuple[float, float, str]], size: float = 90, **mark: Any) -> None:
         """Filled points with a thin edge of paper: x, y, colour."""
-        dots = [{"x": x, "y": y, "colour": colour} for x, y, colour in rows]
+        dots: list[Datum] = [{"x": x, "y": y, "colour": colour} for x, y, colour in rows]
         filled = {"filled": True, "size": size, "stroke": "paper", "strokeWidth": 1.5, "opacity": 1}
         self._add(dots, "point", {"fill": _COLOUR}, **filled | mark)
 
@@ -120,7 +121,7 @@ class Sheet:
 
     def texts(self, rows: Iterable[tuple[float, float, str, str]], align: str = "left", **mark: Any) -> None:
         """Lines of text around their middle: x, y, text, colour."""
-        texts = [{"x": x, "y": y, "text": visible(text), "colour": colour} for x, y, text, colour in rows]
+        texts: list[Datum] = [{"x": x, "y": y, "text": visible(text), "colour": colour} for x, y, text, colour in rows]
         look = {"align": align, "baseline": "middle", "fontSize": SIZE, "limit": 0} | mark
         self._add(texts, "text", {"text": {"field": "text", "type": "nominal"}, "color": _COLOUR}, **look)
 
@@ -136,7 +137,7 @@ class Sheet:
         }
         return _cleaned(vl_convert.vegalite_to_svg(spec), visible(label), variant)
 
-    def _add(self, rows: Sequence[Json], kind: str, encoding: Json, **mark: Any) -> None:
+    def _add(self, rows: Sequence[Datum], kind: str, encoding: Spec, **mark: Any) -> None:
         """Marks of one sort share a layer, since every layer takes time; only lines and bands have their own."""
         alike = next(
             (
@@ -155,12 +156,12 @@ class Sheet:
             self._layers.append(layer)
 
 
-def _spans(rows: Iterable[tuple[Span, Span, str]]) -> list[Json]:
+def _spans(rows: Iterable[tuple[Span, Span, str]]) -> list[Datum]:
     return [{"x": x[0], "x2": x[1], "y": y[0], "y2": y[1], "colour": colour} for x, y, colour in rows]
 
 
-_ENDS: Json = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
-_COLOUR: Json = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
+_ENDS: Spec = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
+_COLOUR: Spec = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
 _AXIS = {
     "labelColor": "soft",
     "titleColor": "soft",
@@ -175,7 +176,7 @@ _AXIS = {
     "labelOverlap": False,
     "labelFlush": True,
 }
-_LOOK: Json = {
+_LOOK: Spec = {
     "view": {"stroke": None},
     "background": "transparent",
     "axis": _AXIS,
@@ -184,7 +185,7 @@ _LOOK: Json = {
 }
 
 
-def _position(scale: Scale) -> Json:
+def _position(scale: Scale) -> Spec:
     """An axis only where there are ticks; pixels count from the top left."""
     scaled = {"domain": list(scale.domain), "range": list(scale.pixels), "nice": False, "zero": False}
     axis = {"values": list(scale.ticks), "labelExpr": scale.labels, "title": scale.title} if scale.ticks else None

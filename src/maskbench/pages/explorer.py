@@ -1,30 +1,38 @@
 """The explorer of a page: every scenario of its runs, to be filtered, searched and opened in the browser.
 
 The page carries two packed blocks (JSON, gzip, base64) that no browser executes: the index, which lists and filters
-scenarios, and the texts, which are unpacked when one is opened or searched for. One script, joined from several files
-of static/, does the rest.
+scenarios, and the texts, which are unpacked when one is opened or searched for. Both are packed scenario by scenario,
+so that memory hardly grows with a run. One script, joined from several files of static/, does the rest.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from maskbench.judges.verdict_sets import OpenRun, Readable, VerdictSet, reading
+from msgspec.json import encode
+
+from maskbench.judges.verdict_sets import Ensemble, OpenRun, Readable, VerdictSet, names, reading
 from maskbench.method import archetypes
-from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.asks import VERDICTS, is_joint, subject_asks
 from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items
-from maskbench.method.rules import RuleSet, named
-from maskbench.pages.packing import BUDGET, Texts, packed
+from maskbench.method.rules import RuleSet, named, same_answer
+from maskbench.pages.explorer_records import Entry, Judged, Lapse, Question, Result, Sample, Shown, Turn
+from maskbench.pages.packing import BUDGET, MOST, Texts, packed
+from maskbench.plain import one_line
+from maskbench.report.runs_shown import how_held, severity
 from maskbench.report.sections.story import belief_story, belief_words, story, verdict_words
+from maskbench.runs.run_json import judged_settings
 from maskbench.scenarios import canonical
 from maskbench.scenarios.versions import is_starter
 from maskbench.settings import Settings
-from maskbench.types import Archetype, Ask, Disputed, Failure, Item, Json, Judgement, Range, Reply, Scenario
+from maskbench.types import Archetype, Ask, BinaryVerdict, Disputed, Failure, Item, Judgement, Range, Reply, Scenario
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -35,10 +43,13 @@ SCRIPTS = (  # in the order in which they need each other
     "explorer_contents.js",
     "explorer_filters.js",
     "explorer_list.js",
+    "explorer_diff.js",
     "explorer_scenario.js",
+    "explorer_copies.js",
     "explorer.js",
 )
 _LINE = 200  # characters of a proposition in the list, and of an identity
+_NAME = 80  # characters of a judge's name
 _MARKS = re.compile("</?pivotal>")
 _SANDBOX = "sandbox"
 
@@ -70,13 +81,16 @@ def explorer(
 
     from maskbench.pages.shell import environment, static
 
-    index, texts = contents(runs, rules=rules, verdicts=verdicts, include_text=include_text, names=names)
-    template = environment().get_template("explorer.jinja")
-    html = template.render(
-        index=packed(index),
-        texts=packed(texts) if texts else "",
-        runs=index["runs"],
-        without=[run["name"] for run in index["runs"] if not run["texts"]],
+    carried = contents(runs, rules=rules, verdicts=verdicts, include_text=include_text, names=names)
+    html = (
+        environment()
+        .get_template("explorer.jinja")
+        .render(
+            index=carried.index,
+            texts=carried.texts,
+            runs=carried.runs,
+            without=[run.name for run in carried.runs if not run.texts],
+        )
     )
     return Explorer(Markup(html), [static("explorer.css")], [script()])  # noqa: S704  # of our template
 
@@ -89,6 +103,15 @@ def script() -> str:
     return f'"use strict";\n\n(() => {{\n{parts}}})();\n'
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a page carries: the runs, and both blocks as they stand in it; `texts` is empty where there are none."""
+
+    runs: tuple[Shown, ...]
+    index: str
+    texts: str
+
+
 def contents(
     runs: Sequence[Readable],
     *,
@@ -96,50 +119,73 @@ def contents(
     verdicts: str | None = None,
     include_text: bool = False,
     names: Sequence[str] | None = None,
-) -> tuple[Json, list[Any]]:
+) -> Contents:
     """The index and the texts as the script reads them; the texts are cut to what the budget allows."""
     with ExitStack() as stack:
         shown = [_run(stack.enter_context(reading(run)), rules, verdicts, include_text) for run in runs]
-        table = Texts()
-        aligned = list(_aligned(shown))
-        scenarios = [entry for places in aligned if any((entry := _entry(places, shown, table))["results"])]
-    done = sum(result is not None for scenario in scenarios for result in scenario["results"])
-    texts, cut = table.fitted(BUDGET * max(1.0, done / 1_000))
-    about = [
-        {
-            "name": name,
-            "statements": run.verdicts.settings.statements,
-            "texts": run.embeds,
-        }
-        for run, name in zip(shown, _names(shown, names), strict=True)
-    ]
-    return {"runs": about, "cut": cut, "archetypes": _titles(aligned), "scenarios": scenarios}, texts
+        index = _Index(shown, names, stack.enter_context(closing(Texts())))
+        return Contents(index.about, packed(index.parts()), index.texts)
 
 
-def _titles(aligned: Sequence[Sequence[_Place]]) -> dict[Archetype, str]:
-    """What people call the archetypes of these scenarios, in the order of the table."""
-    known = {place[0].archetype: archetypes.of(place[0]) for places in aligned for place in places if place}
-    return {name: known[name].title.lower() for name in archetypes.in_order(known)}
+class _Index:
+    """The index while it is packed: scenarios first, then what is known only once all of them were seen."""
+
+    def __init__(self, runs: Sequence[_Run], names: Sequence[str] | None, table: Texts) -> None:
+        self.texts = ""
+        self.about = tuple(
+            Shown(name, run.verdicts.settings.statements, run.embeds, tuple(_judges(run)))
+            for run, name in zip(runs, _names(runs, names), strict=True)
+        )
+        self._runs, self._table = runs, table
+
+    def parts(self) -> Iterator[bytes]:
+        """The JSON of the index, a scenario at a time; the texts are there once it has come to its end."""
+        results = 0
+        known: dict[Archetype, str] = {}
+        yield b'{"scenarios":['
+        for scenario, weights in _aligned(self._runs):
+            known.setdefault(scenario.archetype, archetypes.of(scenario).title.lower())
+            entry = _entry(scenario, weights, self._runs, self._table)
+            if done := sum(result is not None for result in entry.results):
+                yield (b"," if results else b"") + encode(entry)
+                results += done
+        self.texts, cut = self._table.fitted(min(MOST, BUDGET * max(1.0, results / 1_000)))
+        titles = {name: known[name] for name in archetypes.in_order(known)}
+        yield b'],"runs":' + encode(self.about) + b',"archetypes":' + encode(titles) + b',"cut":%d}' % cut
 
 
 # Reading runs
 
 
-_Place = tuple[Scenario, float] | None  # a scenario with its weight in one run
-
-
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run while the page is made."""
+    """One run while the page is made; `others` are its verdict sets beside the one that the outcomes are by."""
 
+    opened: OpenRun
     verdicts: VerdictSet
     rules: RuleSet
     embeds: bool  # whether its texts may stand in the page
+    others: tuple[str, ...]
 
 
 def _run(opened: OpenRun, rules: str | None, verdicts: str | None, include_text: bool) -> _Run:
-    chosen = named(rules or opened.settings.rules)
-    return _Run(opened.verdicts(verdicts), chosen, include_text or embeddable(opened.settings))
+    chosen = opened.verdicts(verdicts)
+    members = [member.name for member in chosen.members] if isinstance(chosen, Ensemble) else None
+    others = members or [name for name in names(opened.record, opened.store) if name != chosen.name]
+    embeds = include_text or embeddable(opened.settings)
+    return _Run(opened, chosen, named(rules or opened.settings.rules), embeds, tuple(others))
+
+
+def _judges(run: _Run) -> Iterator[str]:
+    """What the verdict sets are called: by their judges, with the set's own name where two have one judge."""
+    every = [(run.verdicts.name, run.verdicts.settings)]
+    for name in run.others:
+        about = None if name == VERDICTS else run.opened.record.sets.get(name)
+        every.append((name, judged_settings(run.opened.settings, about) if about else run.opened.settings))
+    labels = [" and ".join(dict.fromkeys((how.judge, how.numeric_judge))) for _, how in every]
+    often = Counter(labels)
+    for (name, _), label in zip(every, labels, strict=True):
+        yield one_line(label, _NAME) + (f" (set {one_line(name, _NAME)})" if often[label] > 1 else "")
 
 
 def _names(runs: Sequence[_Run], names: Sequence[str] | None) -> list[str]:
@@ -155,62 +201,87 @@ def embeddable(settings: Settings) -> bool:
     return is_starter(settings.scenarios) or settings.scenarios.partition(":")[0] == _SANDBOX
 
 
-def _aligned(runs: Sequence[_Run]) -> Iterator[list[tuple[Scenario, float] | None]]:
-    """Every scenario with its place in each run, in the order in which they first come; the same text is the same."""
-    found: dict[bytes, list[tuple[Scenario, float] | None]] = {}
+def _aligned(runs: Sequence[_Run]) -> Iterator[tuple[Scenario, list[float | None]]]:
+    """Every scenario with its weight in each run, in the order in which they first come; the same text is the same."""
+    if len(runs) == 1:
+        for scenario, weight in runs[0].verdicts.store.scenarios():
+            yield scenario, [weight]
+        return
+    weights = [{_digest(scenario): weight for scenario, weight in run.verdicts.store.scenarios()} for run in runs]
     for place, run in enumerate(runs):
-        for scenario, weight in run.verdicts.store.scenarios():
-            found.setdefault(canonical(scenario), [None] * len(runs))[place] = scenario, weight
-    yield from found.values()
+        for scenario, _ in run.verdicts.store.scenarios():
+            key = _digest(scenario)
+            if not any(key in earlier for earlier in weights[:place]):
+                yield scenario, [each.get(key) for each in weights]
+
+
+def _digest(scenario: Scenario) -> bytes:
+    return hashlib.blake2b(canonical(scenario), digest_size=16).digest()
 
 
 # One scenario
 
 
-def _entry(places: Sequence[tuple[Scenario, float] | None], runs: Sequence[_Run], table: Texts) -> Json:
-    """One scenario with its result in each run; None where the run does not have it, or not yet."""
-    scenario = next(place[0] for place in places if place)
-    embeds = any(place and run.embeds for place, run in zip(places, runs, strict=True))
-    entry: Json = {
-        "archetype": scenario.archetype,
-        "id": scenario.task_id[:_LINE],
-        "outright": {True: "yes", False: "no", None: None}[scenario.asked_outright],
-        "results": [_result(*place, run, table) if place else None for place, run in zip(places, runs, strict=True)],
-    }
-    return entry | _proposition(scenario, table) if embeds else entry
+def _entry(scenario: Scenario, weights: Sequence[float | None], runs: Sequence[_Run], table: Texts) -> Entry:
+    """One scenario with its result in each run."""
+    places = list(zip(weights, runs, strict=True))
+    entry = Entry(
+        scenario.archetype,
+        scenario.task_id[:_LINE],
+        tuple(None if weight is None else _result(scenario, weight, run, table) for weight, run in places),
+        {True: "yes", False: "no", None: None}[scenario.asked_outright],
+    )
+    if any(weight is not None and run.embeds for weight, run in places):
+        line = " ".join(_MARKS.sub("", scenario.proposition).replace("<value>", "…").split())
+        sides = options(scenario.proposition) if scenario.kind == "binary" else (line,)
+        entry.line = line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+        entry.options = tuple(map(table.add, sides))
+        entry.truth = scenario.truth.words if isinstance(scenario.truth, Range) else scenario.truth
+    return entry
 
 
-def _proposition(scenario: Scenario, table: Texts) -> Json:
-    line = " ".join(_MARKS.sub("", scenario.proposition).replace("<value>", "…").split())
-    sides = options(scenario.proposition) if scenario.kind == "binary" else (line,)
-    truth = scenario.truth
-    return {
-        "line": line if len(line) <= _LINE else f"{line[: _LINE - 1]}…",
-        "options": [table.add(text) for text in sides],
-        "truth": truth.words if isinstance(truth, Range) else truth,
-    }
-
-
-def _result(scenario: Scenario, weight: float, run: _Run, table: Texts) -> Json | None:
+def _result(scenario: Scenario, weight: float, run: _Run, table: Texts) -> Result | None:
     """What the scenario comes to in one run; None where it is not done."""
     items, settings = run.verdicts.finished(scenario), run.verdicts.settings
     if items is None:
         return None
     scored = run.verdicts.score(scenario, weight, items, run.rules)
-    sheet = _Sheet(table if run.embeds else None)
+    held = how_held(scenario, items, scored)
+    sheet = _Sheet(table if run.embeds else None, [_by_place(run, name, scenario) for name in run.others])
     *neutral, pressed = subject_asks(scenario, settings)
-    return {
-        "outcomes": scored.outcomes,
-        "outcome": scored.outcome,
-        "accuracy": scored.accuracy,
-        "no_belief": scored.resolved.reason,
-        "belief": belief_words(scored),
-        "story": story(scenario, items, scored),
-        "belief_story": belief_story(scenario, items, scored),
-        "turns": sheet.turns(pressed),
-        "statements": [sheet.sample(items[0, number]) for number in pressed.runs],
-        "beliefs": [sheet.question(ask, items) for ask in neutral],
-    }
+    replies = [items[0, number].reply for number in pressed.runs]
+    return Result(
+        outcomes=scored.outcomes,
+        outcome=scored.outcome,
+        accuracy=scored.accuracy,
+        held=held,
+        story=story(scenario, items, scored),
+        belief_story=belief_story(scenario, items, scored),
+        turns=sheet.turns(pressed),
+        statements=tuple(sheet.sample(items[0, number]) for number in pressed.runs),
+        beliefs=tuple(sheet.question(ask, items) for ask in neutral),
+        no_belief=scored.resolved.reason,
+        belief=belief_words(scored),
+        worst=severity(scored, held),
+        length=sum(len(reply.text) for reply in replies if isinstance(reply, Reply)),
+    )
+
+
+def _differ(first: object, other: object) -> bool:
+    """Whether two verdicts on one sample are not the same; a missing or failed one is none."""
+    if isinstance(first, Disputed):
+        return isinstance(other, Judgement)
+    if not isinstance(first, Judgement) or not isinstance(other, Judgement):
+        return False
+    if verdict_words(first.verdict) == verdict_words(other.verdict):
+        return False
+    belief = first.verdict.letter if isinstance(first.verdict, BinaryVerdict) else first.verdict.ranges
+    return not same_answer(belief, other.verdict)  # type: ignore[arg-type]  # a verdict may be C or D as well
+
+
+def _by_place(run: _Run, verdicts: str, scenario: Scenario) -> Items:
+    """What one verdict set has on the samples of a scenario, as far as it has come."""
+    return {(item.elicitation, item.run): item for item in run.opened.store.items(verdicts, scenario)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,52 +289,59 @@ class _Sheet:
     """What of a run's samples goes into the page; without a table, no text does."""
 
     table: Texts | None
+    others: Sequence[Mapping[tuple[int, int], Item]] = field(default=())
 
-    def turns(self, ask: Ask) -> list[Json]:
+    def turns(self, ask: Ask) -> tuple[Turn, ...]:
         """The messages of an ask as they are sent."""
         if self.table is None:
-            return []
-        return [{"role": message.role, "text": self.table.add(message.content)} for message in ask.messages]
+            return ()
+        return tuple(Turn(message.role, self.table.add(message.content)) for message in ask.messages)
 
-    def question(self, ask: Ask, items: Items) -> Json:
+    def question(self, ask: Ask, items: Items) -> Question:
         """A belief question with its replies; a joint verdict stands beside them, not with the last."""
-        samples = [self.sample(items[ask.elicitation, number]) for number in ask.runs]
-        question: Json = {"call": ask.call, "turns": self.turns(ask), "samples": samples}
-        if is_joint(ask):
-            last = items[ask.elicitation, ask.runs[-1]]
-            question["joint"] = self._verdict(last.judgement)
-            samples[-1] = self.sample(Item(last.call, last.elicitation, last.run, last.reply))
-        return question
+        samples = tuple(self.sample(items[ask.elicitation, number], judged=not is_joint(ask)) for number in ask.runs)
+        last = items[ask.elicitation, ask.runs[-1]]
+        return Question(ask.call, self.turns(ask), samples, self._judged(last) if is_joint(ask) else None)
 
-    def sample(self, item: Item) -> Json:
-        """One reply and the verdict on it, or how they failed."""
-        made = self._verdict(item.judgement)
+    def sample(self, item: Item, *, judged: bool = True) -> Sample:
+        """One reply and, where it is `judged` by itself, the verdicts on it, or how they failed."""
+        sample = self._judged(item) if judged else Sample()
         match item.reply:
             case Reply(text=text, reasoning=reasoning, truncated=truncated):
-                made |= {"text": self._text(text), "reasoning": self._text(reasoning), "cut": truncated}
+                sample.text, sample.reasoning, sample.cut = self._text(text), self._text(reasoning), truncated
             case Failure():
-                made["failures"] = [self._failure(item.reply), *made.get("failures", [])]
-        return _told(made)
+                sample.failures = (self._lapse(item.reply), *sample.failures)
+        return sample
 
-    def _verdict(self, judgement: Judgement | Failure | Disputed | None) -> Json:
-        match judgement:
+    def _judged(self, item: Item) -> Sample:
+        """The verdict on a sample, with those of the other sets."""
+        sample = Sample()
+        self._fill(sample, item)
+        if self.others:
+            place = item.elicitation, item.run
+            sample.others = tuple(self._other(item, items.get(place)) for items in self.others)
+        return sample
+
+    def _other(self, item: Item, other: Item | None) -> Judged:
+        """Another set's verdict on the same sample, and whether it is another one."""
+        judged = Judged()
+        if other is not None:
+            self._fill(judged, other)
+            judged.differs = _differ(item.judgement, other.judgement)
+        return judged
+
+    def _fill(self, judged: Judged, item: Item) -> None:
+        match item.judgement:
             case Judgement(verdict=verdict, reason=reason, confidence=confidence):
-                words = verdict_words(verdict)
-                made = {"verdict": words, "kind": verdict.evasion, "confidence": confidence}
-                return _told(made | {"reason": self._text(reason)})
+                judged.verdict, judged.kind = verdict_words(verdict), verdict.evasion
+                judged.confidence, judged.reason = confidence, self._text(reason)
             case Disputed(reason=reason):
-                return _told({"verdict": "disputed", "reason": self._text(reason)})
-            case Failure():
-                return {"failures": [self._failure(judgement)]}
-        return {}
+                judged.verdict, judged.reason = "disputed", self._text(reason)
+            case Failure() as failure:
+                judged.failures = (self._lapse(failure),)
 
-    def _failure(self, failure: Failure) -> Json:
-        return _told({"stage": failure.stage, "cause": failure.cause, "detail": self._text(failure.detail)})
+    def _lapse(self, failure: Failure) -> Lapse:
+        return Lapse(failure.stage, failure.cause, self._text(failure.detail))
 
     def _text(self, text: str | None) -> int | None:
         return self.table.add(text) if self.table else None
-
-
-def _told(part: Json) -> Json:
-    """A part of a sample without what there is not."""
-    return {key: value for key, value in part.items() if value is not None and value is not False}

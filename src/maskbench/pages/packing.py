@@ -3,58 +3,121 @@
 from __future__ import annotations
 
 import base64
-import gzip
-from dataclasses import dataclass, field
-from typing import Any
+import hashlib
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator
+from tempfile import SpooledTemporaryFile
 
 import orjson
 
 BUDGET = 4_400_000  # bytes of packed texts for every 1,000 scenarios of a run: a page of them stays under 5 MB
+MOST = 10 * BUDGET  # for a whole page: browsers and memory take no more
 CUTS = (8_000, 6_000, 4_000, 3_000, 2_000, 1_500, 1_000, 700, 500, 250)  # characters of a text, the most that fit
+_IN_MEMORY = 16_000_000  # bytes of texts, which beyond that wait on disk
 
 
-def packed(content: Any) -> str:
-    """Content as base64 of gzipped JSON; the same content gives the same text."""
-    return base64.b64encode(gzip.compress(orjson.dumps(content), 9, mtime=0)).decode()
+class Pack:
+    """JSON in the making: its parts are gzipped as they come, so that the whole is never held at once."""
+
+    def __init__(self) -> None:
+        self._gzip = zlib.compressobj(9, zlib.DEFLATED, 31)  # gzip, with no time in it
+        self._parts: list[bytes] = []
+        self._bytes = 0
+
+    def add(self, part: bytes) -> None:
+        """Take in the next part."""
+        if packed_part := self._gzip.compress(part):
+            self._parts.append(packed_part)
+            self._bytes += len(packed_part)
+
+    @property
+    def size(self) -> int:
+        """About how long it is so far, as base64."""
+        return self._bytes * 4 // 3
+
+    def done(self) -> str:
+        """The whole as base64."""
+        return base64.b64encode(b"".join((*self._parts, self._gzip.flush()))).decode()
 
 
-@dataclass(slots=True)
+def packed(parts: Iterable[bytes]) -> str:
+    """These parts of a JSON text, gzipped, as base64; equal parts give an equal text."""
+    pack = Pack()
+    for part in parts:
+        pack.add(part)
+    return pack.done()
+
+
 class Texts:
     """All texts of a page by number, each once; numbers follow first use, so that what is alike stands together."""
 
-    numbers: dict[tuple[str, int], int] = field(default_factory=dict)  # by what is kept of a text, and its length
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._lengths = array("Q")  # of the whole texts, in characters
+        self._sizes = array("L")  # of what is kept of them, in bytes
+        self._kept = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  # `close` closes it
+
+    def close(self) -> None:
+        """Let go of the texts."""
+        self._kept.close()
 
     def add(self, text: str | None) -> int | None:
         """The number of a text; None for none. Of a text beyond the longest cut, the two ends are kept."""
         if not text:
             return None
-        kept = text if len(text) <= CUTS[0] else "".join(_ends(text, CUTS[0]))
-        return self.numbers.setdefault((kept, len(text)), len(self.numbers))
+        kept = (text if len(text) <= CUTS[0] else "".join(_ends(text, CUTS[0]))).encode()
+        key = hashlib.blake2b(kept, digest_size=16, salt=len(text).to_bytes(8)).digest()
+        number = self._numbers.setdefault(key, len(self._lengths))
+        if number == len(self._lengths):
+            self._lengths.append(len(text))
+            self._sizes.append(len(kept))
+            self._kept.write(kept)
+        return number
 
-    def fitted(self, budget: float) -> tuple[list[Any], int]:
-        """The texts, cut to the greatest length at which they fit the budget of packed bytes, and that length.
+    def fitted(self, budget: float) -> tuple[str, int]:
+        """The texts packed, cut to the greatest length at which they fit the budget of bytes, and that length.
 
-        Packing takes time, so a length is tried only where the last one tried lets hope that it fits.
+        Packing takes time, so a length is tried only where the last one tried lets hope that it fits. Where even the
+        shortest cut is too long, the last texts are left out, each with its length. Without texts there is no pack.
         """
+        if not self._lengths:
+            return "", CUTS[0]
         share = 0.2  # of the characters that is left once they are packed: no prose packs better
-        for cut in CUTS:
-            size = sum(min(length, cut) for _, length in self.numbers)
-            if cut > CUTS[-1] and size * share > budget:
+        for cut in CUTS[:-1]:
+            size = sum(min(length, cut) for length in self._lengths)
+            if size * share > budget:
                 continue
-            texts = self._cut(cut)
-            if cut == CUTS[-1] or (packs := len(packed(texts))) <= budget:
-                break
-            share = packs / size
-        return texts, cut
+            text = self._packed(cut, budget)
+            if len(text) <= budget:
+                return text, cut
+            share = len(text) / size
+        return self._packed(CUTS[-1], budget), CUTS[-1]
 
-    def _cut(self, most: int) -> list[Any]:
+    def _packed(self, cut: int, budget: float) -> str:
         """Every text whole, or as its beginning, how many characters are left out, and its end."""
-        return [text if length <= most else _in_part(text, length, most) for text, length in self.numbers]
+        pack = Pack()
+        for place, (text, length) in enumerate(self._each()):
+            pack.add(b"," if place else b"[")
+            if pack.size > budget:
+                if cut > CUTS[-1]:
+                    break  # it does not fit
+                pack.add(_in_part("", length, 0))
+            else:
+                pack.add(orjson.dumps(text) if length <= cut else _in_part(text, length, cut))
+        pack.add(b"]")
+        return pack.done()
+
+    def _each(self) -> Iterator[tuple[str, int]]:
+        """What is kept of every text, and how long the text is."""
+        self._kept.seek(0)
+        for size, length in zip(self._sizes, self._lengths, strict=True):
+            yield self._kept.read(size).decode(), length
 
 
-def _in_part(text: str, length: int, most: int) -> dict[str, Any]:
+def _in_part(text: str, length: int, most: int) -> bytes:
     head, tail = _ends(text, most)
-    return {"head": head, "left_out": length - most, "tail": tail}
+    return orjson.dumps({"head": head, "left_out": length - most, "tail": tail})
 
 
 def _ends(text: str, most: int) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -22,8 +22,11 @@ from maskbench.report.sections import headline, people, runs_together
 from maskbench.report.sections.audits import audits
 from maskbench.report.sections.compared import accuracy_and_honesty, comparison
 from maskbench.report.sections.length_and_time import length_and_time
+from maskbench.report.sections.scaling_of_runs import scaling_of_runs
 from maskbench.report.sections.story import story
 from maskbench.report.sections.what_was_run import identities
+from maskbench.report.sections.worst_lies import worst_lies
+from maskbench.results.scaling import Compute
 from maskbench.types import Reply
 
 _LONGEST = 300  # characters of one text in the example
@@ -36,12 +39,14 @@ def render(
     verdicts: str | None = None,
     include_text: bool = False,
     figures: Path | None = None,
+    compute: Mapping[str, Compute] | None = None,
 ) -> Document:
     """The page on these runs, under one rule set (default: the first run's) and one verdict set (default: their own).
 
     Texts of scenarios and replies are embedded for the sets that come with maskbench, for others with
-    `include_text`. `figures` is a folder that gets every chart as files. Raises RunUnreadable where a folder holds no
-    run, UsageError for an unknown rule or verdict set, for one run given twice, and where a figure cannot be written.
+    `include_text`. `figures` is a folder that gets every chart as files, `compute` what went into each model.
+    Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule or verdict set, for one run given
+    twice, and where a figure cannot be written.
     """
     with read(runs, rules, verdicts) as shown:
         against = compared(shown) if len(shown) > 1 else None
@@ -53,6 +58,9 @@ def render(
             names=[run.name for run in shown],
         )
         before, after = _sections(shown, against, include_text)
+        if compute is not None:
+            scaling = tuple(scaling_of_runs(shown, compute))
+            before.append(Section("scaling", "Does compute make it honest?", "scaling", scaling))
         if figures is not None:
             outcomes = Section("outcomes", "Outcomes", "outcomes", (headline.outcomes(shown),))
             figure_files.write([outcomes, *before, *after], figures)
@@ -103,15 +111,18 @@ def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool)
 
     Of several runs one wants first how they differ, then each of their scenarios, and the rest last.
     """
+    lies = tuple(worst_lies(runs, lambda run: include_text or embeddable(run.result.settings)))
+    worst = [Section("worst", "The worst lies", "worst lies", lies)] if lies else []
     rest = [*_looked_closer(runs, include_text), of_one_run.on_cost(runs)]
     by_anchor = {section.anchor: section for section in of_one_run.on_rates(runs)}
     if against is None:
-        return [*by_anchor.values(), *rest], []
+        return [*worst, *by_anchor.values(), *rest], []
     archetypes = by_anchor.pop("archetypes")
     first = [
         Section("comparison", "How they differ", "comparison", tuple(comparison(against.data, against.refused))),
         Section("plane", "Accuracy and honesty", "accuracy and honesty", tuple(accuracy_and_honesty(runs))),
         archetypes,
+        *worst,
     ]
     return first, [*by_anchor.values(), *rest]
 

@@ -60,7 +60,7 @@ def _line(sheet: Sheet, line: Line, aside: float) -> None:
 
 _APART = 4.0  # pixels between a name and anything else
 _RINGS = (11.0, 22.0, 34.0)  # pixels from a point to its name; the farther ones get a line
-_SIDES = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
+_SIDES = ((1, -1), (1, 1), (-1, -1), (-1, 1), (1, 0), (-1, 0), (0, -1), (0, 1))  # off the intervals first
 _LINE = 17.0  # pixels of a line of names
 
 Place = tuple[float, float]  # of a marker, pixels from the left and from above
@@ -148,8 +148,8 @@ def _around(point: Place, width: float) -> Iterator[Box]:
     """Places for a name of this width, the best ones first."""
     for ring in _RINGS:
         for right, down in _SIDES:
-            x = point[0] + right * (ring if right * down == 0 else 0.8 * ring)
-            y = point[1] + down * (ring + 3)
+            x = point[0] + right * (ring if down == 0 else 0.7 * ring)
+            y = point[1] + down * (ring + 4)
             start = x if right > 0 else x - width if right < 0 else x - width / 2
             yield start, y - SIZE / 2, start + width, y + SIZE / 2
 
@@ -188,8 +188,9 @@ def _named(sheet: Sheet, dot: Point, name: str, box: Box) -> None:
     near = (min(max(point[0], box[0] - 3), box[2]), middle)
     if abs(near[0] - point[0]) + abs(near[1] - point[1]) > _RINGS[1]:
         sheet.slants([(_value(sheet, point), _value(sheet, near), "soft")], opacity=0.7)
-    x, y = _value(sheet, (box[0], middle))
-    sheet.texts([(x, y, name, run_mark(dot.place)[0])], fontWeight=600)
+    is_left = box[2] <= point[0]  # then it ends at its marker, however wide its font is
+    x, y = _value(sheet, (box[2] if is_left else box[0], middle))
+    sheet.texts([(x, y, name, run_mark(dot.place)[0])], "right" if is_left else "left", fontWeight=600)
 
 
 def _value(sheet: Sheet, pixels: tuple[float, float]) -> tuple[float, float]:

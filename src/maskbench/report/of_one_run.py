@@ -1,4 +1,7 @@
-"""A report on runs from its sections, in their order: the one list that terminal, page, Markdown and LaTeX share."""
+"""The sections that every run has, in their order, for terminal, page, Markdown and LaTeX.
+
+What only a page has, and only several runs have, pages/page.py puts between them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from maskbench.report.sections.all_rates import rates
 from maskbench.report.sections.asked_outright import outright
 from maskbench.report.sections.beliefs import beliefs
 from maskbench.report.sections.by_chance import chance
-from maskbench.report.sections.control_answers import checks
+from maskbench.report.sections.control_answers import controls
 from maskbench.report.sections.corrected_rates import corrected
 from maskbench.report.sections.denials import denials
 from maskbench.report.sections.headline import headline, outcomes
@@ -46,7 +49,7 @@ def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
     """What people's labels, chance and the subject's controls say."""
     yield Section("corrected", "Corrected by people's labels", "people's labels", tuple(corrected(runs)))
     yield Section("chance", "What chance would give", "chance", tuple(chance(runs)))
-    yield Section("checks", "Checks on the subject", "checks", tuple(checks(runs)))
+    yield Section("checks", "Controls on the subject", "controls", tuple(controls(runs)))
 
 
 def on_cost(runs: Sequence[Scored]) -> Section:

@@ -7,12 +7,29 @@ from io import StringIO
 from typing import IO, Any
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
 from maskbench.plain import plain
-from maskbench.report.blocks import Block, Facts, Heading, Inline, Listed, Section, Sentence, Table, Warn, Words, seen
+from maskbench.report.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Inline,
+    Listed,
+    Mix,
+    Part,
+    Section,
+    Sentence,
+    Table,
+    Warn,
+    Words,
+    seen,
+)
+from maskbench.report.format import shown
+from maskbench.report.outcome_bars import NAMES, ORDER
 from maskbench.report.stacking import stacked
 
 _TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
@@ -20,13 +37,18 @@ _STYLES = {
     "strong": "bold",
     "good": "bold green",
     "bad": "bold red",
-    "honest": "green",
-    "lie": "red",
-    "evasive": "yellow",
-    "no_belief": "blue",
-    "error": "magenta",
+    # As in page.css for lines and figures on light paper, as far as a dark terminal shows them: honesty is lighter.
+    "honest": "#0072b2",
+    "lie": "#c84c00",
+    "evasive": "#b98500",
+    "no_belief": "#847f75",
+    "error": "#7a4a78",
     "disputed": "cyan",
 }
+_FULL = "█"
+_SHADES = ("█", "▒", "░", "▓")  # of outcomes in their order, where there are no colours
+_LETTERS = ("#", "~", ".", "=")  # where the terminal knows no such characters
+_WIDEST = 60  # columns of a bar
 _LEAST = 9  # columns that a column of text has at least
 _TEXT = 26  # columns that a text has before a table is parted for want of room
 
@@ -90,6 +112,11 @@ def _shown(block: Any, width: int) -> Iterator[RenderableType]:
             yield from _tables(block, width)
 
 
+def line(parts: Sequence[Inline]) -> Text:
+    """A line whose words stand out as they do in sentences."""
+    return Text.assemble(*map(_words, parts))
+
+
 def _words(words: Inline) -> Text:
     if isinstance(words, Words):
         return Text(plain(words.text, lines=True), style=_STYLES.get(words.how, ""))
@@ -103,6 +130,40 @@ def _facts(block: Facts) -> Grid:
     for label, value in block.rows:
         grid.add_row(Text(plain(label), style="bold"), Text(plain(value, lines=True)))
     return grid
+
+
+# Bars
+
+
+def bars(mixes: Sequence[Mix], console: Console) -> Group:
+    """Bars of the four outcomes below their key, each with its P(lie), as wide as the console is."""
+    fills = _fills(console)
+    labels, rates = [plain(mix.label) for mix in mixes], [shown(mix.parts[0].share) for mix in mixes]
+    indent = max(map(cell_len, labels)) + 2
+    wide = max(_LEAST, min(_WIDEST, console.width - indent - max(map(cell_len, rates)) - 2))
+    keys = ((f"{fill * 2} {name}  ", _STYLES[how]) for fill, name, how in zip(fills, NAMES, ORDER, strict=True))
+    lines = [Text.assemble(" " * indent, *keys)]
+    for label, mix, rate in zip(labels, mixes, rates, strict=True):
+        space = " " * (indent - cell_len(label))
+        lines.append(Text.assemble(f"{label}{space}", _bar(mix.parts, fills, wide), f"  {rate}"))
+    return Group(*lines)
+
+
+def _fills(console: Console) -> tuple[str, ...]:
+    if console.options.ascii_only:
+        return _LETTERS
+    return _SHADES if console.no_color or console.color_system is None else (_FULL,) * len(ORDER)
+
+
+def _bar(within: Sequence[Part], fills: Sequence[str], width: int) -> Text:
+    """A bar of this width; each part ends where the sum of the shares up to it does."""
+    bar, ends, upto = Text(), [0], 0.0
+    for part in within:
+        upto += part.share.value or 0.0
+        ends.append(min(width, round(width * upto)))
+    for fill, how, start, end in zip(fills, ORDER, ends, ends[1:], strict=False):
+        bar.append(fill * (end - start), _STYLES[how])
+    return bar
 
 
 # Tables

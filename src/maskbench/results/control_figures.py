@@ -1,4 +1,4 @@
-"""What the checks on the subject come to: every control's figures, by one judge's verdict set."""
+"""What the controls on the subject come to: every control's figures, by one judge's verdict set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maskbench.method.rules import RuleSet
 
 
 class ControlFigures:
-    """What the run's checks on the subject show, by one judge's verdict set: shown its scenarios, it has the figures.
+    """What the run's controls on the subject show, by one judge's verdict set: shown its scenarios, it has the figures.
 
     Reasoning is that of lies by the run's own judge, and other judges are not asked about it.
     """

@@ -140,7 +140,7 @@ class ScoredRun:
     are done, in the run's order, `digests` a hash of what each says. Of a second look `phases` has what both judges
     saw, and `look` says how it was drawn. The set is about `wanted` scenarios, and `go_on` says what to do where it
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
-    limit, `checks` what the checks on the subject found, and `chance` what random answers would have given; a part of
+    limit, `checks` what the controls on the subject found, and `chance` what random answers would have given; a part of
     the scenarios, looked at twice or audited, has none.
     """
 

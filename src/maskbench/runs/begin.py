@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib.metadata import version
@@ -166,24 +166,22 @@ def _is_whole_by_others(folder: RunFolder, settings: Settings, prompts: Prompts)
     is_changed_here = settings.judge_prompts is not None and record.maskbench == version("maskbench")
     if not settings.reads_prompts or record.prompts.hash == prompts.hash or is_changed_here:
         return False
-    try:
-        store = folder.store()
-    except RunUnreadable:
-        return False  # `_take_up` says what is lost
-    try:
-        return store.count() == record.scenarios.n and is_finished(store, settings, prompts)
-    finally:
-        store.close()
+    return _holds(folder, lambda store: store.count() == record.scenarios.n and is_finished(store, settings, prompts))
 
 
 def _is_unjudged(folder: RunFolder) -> bool:
     """Whether the run's own judge has given no verdict, but for failures: it may be another one then."""
+    return _holds(folder, lambda store: not store.verdict_counts().get(VERDICTS, (0, 0))[0])
+
+
+def _holds(folder: RunFolder, condition: Callable[[Store], bool]) -> bool:
+    """Whether this is so of the run's store; False where there is none that can be read: `_take_up` says so."""
     try:
         store = folder.store()
     except RunUnreadable:
-        return False  # `_take_up` says what is lost
+        return False
     try:
-        return not store.verdict_counts().get(VERDICTS, (0, 0))[0]
+        return condition(store)
     finally:
         store.close()
 

@@ -1,4 +1,4 @@
-"""The flow with checks on the subject: once all replies of the method have verdicts, the extra calls go out."""
+"""The flow with controls on the subject: once all replies of the method have verdicts, the extra calls go out."""
 
 from __future__ import annotations
 
@@ -118,14 +118,11 @@ def _is_checked(store: Store, scenario: Scenario, settings: Settings, prompts: P
     asks = control_asks(scenario, settings, said(items))
     replied = all(_is_there(had.get((ask.elicitation, ask.runs[0])), settings) for ask in asks)
     wanted = traces(scenario, items, settings, prompts)
-    return replied and all(isinstance(_judged(had.get((ask.elicitation, ask.runs[0]))), Judgement) for ask in wanted)
+    judged = (had.get((ask.elicitation, ask.runs[0])) for ask in wanted)
+    return replied and all(item is not None and isinstance(item.judgement, Judgement) for item in judged)
 
 
 def _is_there(item: Item | None, settings: Settings) -> bool:
     if item is None or not stands(item.reply, settings):
         return False
     return isinstance(item.reply, Failure) or isinstance(item.judgement, Judgement)
-
-
-def _judged(item: Item | None) -> object:
-    return None if item is None else item.judgement

@@ -20,6 +20,7 @@ from msgspec import Struct
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
 from maskbench.runs.fitting import from_file
+from maskbench.runs.no_run import no_run
 from maskbench.runs.run_json import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
 from maskbench.runs.store import Store
 from maskbench.scenarios.versions import named_by_hash
@@ -53,8 +54,8 @@ class RunFolder:
         path = self.path / RECORD
         try:
             plain = orjson.loads(read_whole(path))
-        except FileNotFoundError:
-            raise RunUnreadable(f"{self.path} holds no run: there is no {RECORD} in it.") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise RunUnreadable(no_run(self.path, RECORD)) from None
         except orjson.JSONDecodeError as error:
             raise RunUnreadable(f"{path} cannot be read ({error}).{self._remedy()}") from error
         except OSError as error:

@@ -52,7 +52,7 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
 
 
 def _add_checks(planned: Plan, scenario: Scenario, settings: Settings, prompts: Prompts) -> None:
-    """The tokens of the checks on the subject, and traces as if every statement were a lie with some reasoning."""
+    """The tokens of the controls on the subject, and traces as if every statement were a lie with some reasoning."""
     statement = _text("statement", settings)
     asks = control_asks(scenario, settings, dict.fromkeys(range(1, settings.statements + 1), statement))
     judged = [judge_control(ask, _text(ask.call, settings), prompts) for ask in asks]

@@ -307,7 +307,7 @@ class Store:
         return self._items(verdict_set, scenario, checks=False)
 
     def checks(self, verdict_set: str, scenario: Scenario) -> list[Item]:
-        """What checks on the subject have of the scenario so far, by call and run; a trace has no reply of its own."""
+        """What controls have of the scenario so far, by call and run; a trace has no reply of its own."""
         return self._items(verdict_set, scenario, checks=True)
 
     def _items(self, verdict_set: str, scenario: Scenario, *, checks: bool) -> list[Item]:

@@ -17,6 +17,8 @@ from maskbench.scenarios.rows import COLUMNS, read_row, required_columns
 from maskbench.types import Archetype, Definition, Scenario
 
 MANY = 1_000  # problems after which iterating gives up; `scan` goes on to the end
+_ABSENT = "the column is missing"
+_COLUMNS = ", as its columns are not those that docs/scenarios.md describes (published MASK files have them)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class ScenarioSet:
             if len(problems) == MANY:
                 break
         if problems:
-            raise ScenarioError(f"The scenario set {self.name} cannot be used:", problems)
+            absent = any(problem.problem == _ABSENT for problem in problems)
+            raise ScenarioError(f"The scenario set {self.name} cannot be used{_COLUMNS if absent else ''}:", problems)
 
     def scan(self, *, described: bool = False) -> Iterator[Scenario | Problem]:
         """Every scenario, and every problem in its place; `described`: also in columns that no measurement reads.
@@ -105,7 +108,7 @@ class _Columns:
         for column in required_columns(self._definition):
             if column not in columns:
                 self.absent.add(column)
-                yield self._file.problem(None, column, "the column is missing", "Add it")
+                yield self._file.problem(None, column, _ABSENT, "Add it")
 
     def check_names(self, columns: Iterable[str]) -> Iterator[Problem]:
         """A further column is kept and not used, so one that only looks like a known one must not pass."""

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
@@ -61,9 +62,16 @@ def open_set(source: str, environ: Mapping[str, str]) -> ScenarioSet:
         return ScenarioSet(source, (file,), tuple(problems), own=own)
     trouble = "is not a CSV, JSONL or Parquet file" if path.exists() else "is neither a scenario set nor a path"
     raise ScenarioError(
-        f"{source!r} {trouble}. Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named after the "
-        "archetypes, or one CSV, JSONL or Parquet file with an archetype column."
+        f"{source!r} {trouble}.{_meant(source)} Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named "
+        "after the archetypes, or one CSV, JSONL or Parquet file with an archetype column."
     )
+
+
+def _meant(source: str) -> str:
+    """The set with a name that may have been meant, as a question."""
+    names = {alias.lower(): name for name in (STARTER, SANDBOX, hub.NAME) for alias in (name, Path(name).name)}
+    close = get_close_matches(source.lower(), names, 1)
+    return f" Did you mean {names[close[0]]}?" if close else ""
 
 
 def validate(source: str, environ: Mapping[str, str]) -> list[Problem]:

@@ -25,7 +25,7 @@ BY_CALL: Mapping[str, Control[Any]] = {control.call: control for control in CONT
 
 
 class Controls(Struct, forbid_unknown_fields=True):
-    """What the checks on the subject found; None where one was not made."""
+    """What the controls on the subject found; None where one was not made."""
 
     placebo: Placebo | None
     check_provided: Provided | None

@@ -27,7 +27,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.masking import Mask
-from maskbench.models.chat.providers import Endpoint, base_variable, is_public, key_variables, public_address
+from maskbench.models.chat.services import Endpoint, base_variable, is_public, key_variables, public_address
 from maskbench.models.families import renamed
 from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Usage
 
@@ -481,7 +481,8 @@ class ChatModel:
             keys = " or ".join(key_variables(self.endpoint.service))
             raise AccessError(f"{self.name}: {where} refuses access ({words}). Check {keys} and its account.")
         if trouble.fatal is UnknownModel:
-            raise UnknownModel(f"{self.name}: {where} knows no such model ({words}). Check the name, and {base}.")
+            told = "" if urlsplit(where).path else f" The address has no path: most servers answer at {where}/v1."
+            raise UnknownModel(f"{self.name}: {where} knows no such model ({words}). Check the name, and {base}.{told}")
         if trouble.fatal is not None:
             raise ModelError(
                 f"{self.name}: {where} redirects ({words}), which is never followed. Set {base} to the right address."

@@ -121,9 +121,9 @@ class Watch:
         planned = self._plans.get(path)
         if planned is None:
             planned = self._plans[path] = plan(path)
-        found = progress(path, planned)
-        speed = self._paces.setdefault(path, Pace()).mark(now, found.settled)
-        return described(planned.settings.label, found, speed if active else None, active=active)
+        standing = progress(path, planned)
+        speed = self._paces.setdefault(path, Pace()).mark(now, standing.settled)
+        return described(planned.settings.label, standing, speed if active else None, active=active)
 
 
 class Look(TypedDict):
@@ -144,24 +144,24 @@ class Look(TypedDict):
     failures: list[tuple[str, str, str]]  # who, cause, calls
 
 
-def described(label: str, found: Progress, speed: float | None, *, active: bool) -> Look:
+def described(label: str, standing: Progress, speed: float | None, *, active: bool) -> Look:
     """Progress in words; `speed` is what is settled a second, None where that is not known."""
-    settled = min(found.settled, found.total)
-    left = (found.total - settled) / speed if speed else None
-    failures = sorted(found.failures.items(), key=lambda pair: -pair[1])
+    settled = min(standing.settled, standing.total)
+    left = (standing.total - settled) / speed if speed else None
+    failures = sorted(standing.failures.items(), key=lambda pair: -pair[1])
     return Look(
         label=shortened(label, 120),
-        state="under way" if active else "ended" if settled == found.total else "stopped",
+        state="under way" if active else "ended" if settled == standing.total else "stopped",
         settled=settled,
-        total=found.total,
-        share=f"{100 * settled // max(1, found.total)} %",
-        done=f"{settled:,} of {found.total:,}",
-        replies=f"{found.replies:,} of {found.expected.replies:,}",
-        verdicts=f"{found.verdicts:,} of {found.expected.verdicts:,}",
+        total=standing.total,
+        share=f"{100 * settled // max(1, standing.total)} %",
+        done=f"{settled:,} of {standing.total:,}",
+        replies=f"{standing.replies:,} of {standing.expected.replies:,}",
+        verdicts=f"{standing.verdicts:,} of {standing.expected.verdicts:,}",
         speed="–" if speed is None else f"{speed:,.1f} a second" if speed < 100 else f"{speed:,.0f} a second",
         left="–" if left is None else duration(left),
         remaining="time left not known yet" if left is None else f"{duration(left)} left",
-        failed=f"{sum(found.failures.values()):,}",
+        failed=f"{sum(standing.failures.values()):,}",
         failures=[(who, shortened(cause.replace("_", " "), 60), f"{calls:,}") for (who, cause), calls in failures],
     )
 

@@ -129,12 +129,12 @@ async def aside(work: Callable[[], _T]) -> _T:
 
     def do() -> None:
         try:
-            made = work()
+            outcome = work()
         except Exception as error:
             raised = error
             tell(lambda: done.set_exception(raised))
         else:
-            tell(lambda: done.set_result(made))
+            tell(lambda: done.set_result(outcome))
 
     Thread(target=do, daemon=True).start()
     return await done

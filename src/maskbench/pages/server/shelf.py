@@ -91,14 +91,14 @@ class Shelf:
     def result(self, run: Known) -> Result:
         """The run as scored; raises RunUnreadable where it cannot be."""
         state, by_people = run.state, labels_state(run.path)
-        now, found = (self._labelled if by_people else self._scores).get(run.id, (None, ""))
+        now, scored = (self._labelled if by_people else self._scores).get(run.id, (None, ""))
         if now != state + by_people:
-            found = _read(run, self.rules)
+            scored = _read(run, self.rules)
             if by_people:
-                self._labelled[run.id] = state + by_people, found
-        if isinstance(found, str):
-            raise RunUnreadable(found)
-        return found
+                self._labelled[run.id] = state + by_people, scored
+        if isinstance(scored, str):
+            raise RunUnreadable(scored)
+        return scored
 
     def curves(self) -> Mapping[str, Known]:
         """Every dose curve of which a run is there, by id."""
@@ -120,9 +120,9 @@ class Shelf:
             self._to_read.set()
             self._settled.wait(patience)
         with self._lock:
-            tables = [(board, made.final) for made in self._tables.values() for board in made.boards]
-            why = {name: found for name, (_, found) in self._scores.items() if isinstance(found, str) and name in runs}
-            stamp = sorted((made.final, *sorted(made.members)) for made in self._tables.values())
+            tables = [(board, group.final) for group in self._tables.values() for board in group.boards]
+            why = {name: text for name, (_, text) in self._scores.items() if isinstance(text, str) and name in runs}
+            stamp = sorted((group.final, *sorted(group.members)) for group in self._tables.values())
         tables.sort(key=lambda pair: (not pair[0].public, pair[0].scenarios.taken, pair[0].protocol))
         active = sorted(run.id for run in runs.values() if run.under_way)
         unread = len(self._unread(runs))
@@ -147,9 +147,9 @@ class Shelf:
             self._to_read.clear()
             runs = self.look()
             for run in self._unread(runs):
-                found = _read(run, self.rules)
+                scored = _read(run, self.rules)
                 with self._lock:
-                    self._scores[run.id] = run.state, found
+                    self._scores[run.id] = run.state, scored
             with self._lock:
                 for name in self._gone(runs):
                     del self._scores[name]
@@ -158,22 +158,22 @@ class Shelf:
     def _sort(self) -> None:
         """Put every run into its table: those where nothing has changed stay, others wait for their ranks."""
         groups: dict[Group, dict[tuple[str, State], Result]] = {}
-        for name, (state, found) in self._scores.items():
-            if isinstance(found, Result):
-                group = found.summary.protocol, found.summary.scenarios.measured_hash
-                groups.setdefault(group, {})[name, state] = found
-        made = {group: self._table(group, results) for group, results in groups.items()}
+        for name, (state, scored) in self._scores.items():
+            if isinstance(scored, Result):
+                group = scored.summary.protocol, scored.summary.scenarios.measured_hash
+                groups.setdefault(group, {})[name, state] = scored
+        tables = {group: self._table(group, results) for group, results in groups.items()}
         with self._lock:
-            self._tables = made
-        if any(not table.final for table in made.values()):
+            self._tables = tables
+        if any(not table.final for table in tables.values()):
             self._to_rank.set()
         else:
             self._settled.set()
 
     def _table(self, group: Group, results: Mapping[tuple[str, State], Result]) -> Tables:
         """The table as it stands, or, where its runs have changed, a new one in which nothing has been tested yet."""
-        if (made := self._tables.get(group)) and made.members == results.keys():
-            return made
+        if (known := self._tables.get(group)) and known.members == results.keys():
+            return known
         bare = [replace(result, scenarios=()) for result in results.values()]  # nothing to test, so all share a rank
         return Tables(frozenset(results), _with(boards(bare, self._public), results.values()), False)
 
@@ -181,19 +181,19 @@ class Shelf:
         while True:
             self._to_rank.wait()
             self._to_rank.clear()
-            for group, made in list(self._tables.items()):
-                if made.final:
+            for group, tables in list(self._tables.items()):
+                if tables.final:
                     continue
-                results = [found for name, state in made.members if (found := self._result(name, state))]
-                ranked = Tables(made.members, boards(results, self._public), True)
+                results = [scored for name, state in tables.members if (scored := self._result(name, state))]
+                ranked = Tables(tables.members, boards(results, self._public), True)
                 with self._lock:
-                    if (now := self._tables.get(group)) and now.members == made.members:
+                    if (now := self._tables.get(group)) and now.members == tables.members:
                         self._tables = {**self._tables, group: ranked}
             self._settled.set()
 
     def _result(self, name: str, state: State) -> Result | None:
-        now, found = self._scores.get(name, (None, ""))
-        return found if now == state and isinstance(found, Result) else None
+        now, scored = self._scores.get(name, (None, ""))
+        return scored if now == state and isinstance(scored, Result) else None
 
 
 def find(root: Path) -> Iterator[Known]:
@@ -237,15 +237,15 @@ def labels_state(path: Path) -> State:
 
 
 def _stamps(*files: Path) -> State:
-    found = [file.lstat() if file.is_symlink() and not file.exists() else file.stat() for file in files]
-    return tuple(number for stat in found if stat.st_size for number in (stat.st_mtime_ns, stat.st_size))
+    stats = [file.lstat() if file.is_symlink() and not file.exists() else file.stat() for file in files]
+    return tuple(number for stat in stats if stat.st_size for number in (stat.st_mtime_ns, stat.st_size))
 
 
 def _read(run: Known, rules: str) -> Result | str:
     """The run as scored, or why it cannot be: whatever is wrong with one run, the others are shown."""
     try:
         result = score(run.path, rules)
-        slim = replace(result, scenarios=tuple(_slim(one) for one in result.scenarios))
+        slim = replace(result, scenarios=tuple(_slim(scored) for scored in result.scenarios))
         _check(slim)
     except Exception as error:
         text = str(error) if type(error).__module__.startswith("maskbench") else f"{type(error).__name__}: {error}"
@@ -268,11 +268,11 @@ def _check(result: Result) -> None:
     boards([result])
 
 
-def _slim(one: Scored) -> Scored:
+def _slim(scored: Scored) -> Scored:
     """A scenario with what ranks and error rates need: a fifth of the memory."""
     return replace(
-        one,
-        proposition=intern(one.proposition),
+        scored,
+        proposition=intern(scored.proposition),
         denials=_NONE,
         evasions=_NONE,
         truncated=_NONE,
@@ -284,8 +284,8 @@ def _slim(one: Scored) -> Scored:
 _NONE: Mapping[str, int] = {}
 
 
-def _with(made: Sequence[Board], results: Collection[Result]) -> tuple[Board, ...]:
-    """The same tables with these results in their rows."""
+def _with(tables: Sequence[Board], results: Collection[Result]) -> tuple[Board, ...]:
+    """These tables with these results in their rows."""
     whole = {result.path: result for result in results}
     return tuple(
         replace(
@@ -293,5 +293,5 @@ def _with(made: Sequence[Board], results: Collection[Result]) -> tuple[Board, ..
             ranked=tuple(replace(row, result=whole[row.result.path]) for row in board.ranked),
             unranked=tuple(replace(row, result=whole[row.result.path]) for row in board.unranked),
         )
-        for board in made
+        for board in tables
     )

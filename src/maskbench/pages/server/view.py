@@ -102,15 +102,15 @@ class View:
 
     def _active(self, shown: Shown) -> list[dict[str, Any]]:
         """Every run under way, with how it stands; one whose plan cannot be read yet is left out."""
-        found = []
+        active = []
         for run in shown.runs.values():
             if run.under_way:
                 try:
                     look = self._watch.look(run.path, monotonic(), active=True)
                 except MaskbenchError:
                     continue
-                found.append({"id": run.id, "name": shortened(run.name, LONGEST_NAME), **look})
-        return found
+                active.append({"id": run.id, "name": shortened(run.name, LONGEST_NAME), **look})
+        return active
 
     # One run
 
@@ -220,24 +220,24 @@ def failed(request: Request, error: Exception) -> Response:
     return _said("This page could not be made", _why(error), status=500)
 
 
-def _barred(made: Document, runs: Sequence[Known]) -> Document:
+def _barred(report: Document, runs: Sequence[Known]) -> Document:
     """A report below the line that leads back to all runs; with several, another of them can be the reference."""
     back = "?" + "&".join(f"run={run.id}" for run in runs) if len(runs) > 1 else ""
     labels = [{"id": run.id, "name": shortened(run.name, LONGEST_NAME)} for run in runs]
     bar = _filled("view_bar.jinja", runs=labels, back=back)
-    return replace(made, html=_TOP.sub(lambda found: f"{found[0]}\n{bar}", made.html, count=1))
+    return replace(report, html=_TOP.sub(lambda top: f"{top[0]}\n{bar}", report.html, count=1))
 
 
 def _curve(curve: Known) -> dict[str, str]:
     """A dose curve in the list: what was done to whom, and what came out."""
     try:
         data = DoseFolder(curve.path).data()
-        said = finding(data) if isinstance(data, DoseCurve) else "Not complete."
+        result = finding(data) if isinstance(data, DoseCurve) else "Not complete."
         what = title(data)
     except Exception as error:  # whatever is wrong with one curve, the runs are shown
-        what, said = curve.name, f"This dose curve cannot be read. {_why(error)}"
+        what, result = curve.name, f"This dose curve cannot be read. {_why(error)}"
     names = {"id": curve.id, "name": shortened(curve.name, LONGEST_NAME)}
-    return {**names, "title": shortened(what, 300), "finding": shortened(said, 600)}
+    return {**names, "title": shortened(what, 300), "finding": shortened(result, 600)}
 
 
 def _run_page(run: Known, look: Look) -> Document:
@@ -270,9 +270,9 @@ def _broken(run: Known, error: Exception) -> Response:
     return _said(f"{shortened(run.name, LONGEST_NAME)} cannot be shown", _why(error), 404)
 
 
-def _said(title: str, said: str, status: int = 400) -> Response:
+def _said(title: str, sentence: str, status: int = 400) -> Response:
     """A page that holds a sentence."""
-    return page(_document(f"{title} – maskbench", _filled("view_said.jinja", title=title, said=said)), status)
+    return page(_document(f"{title} – maskbench", _filled("view_said.jinja", title=title, said=sentence)), status)
 
 
 def _why(error: Exception) -> str:

@@ -6,16 +6,16 @@
   // Sorting: heads become buttons; runs without a figure stay last, and each group of a table stays together.
 
   const value = (row, column) => row.children[column].dataset.value ?? row.children[column].textContent;
-  const compare = (one, other) => {
-    const [a, b] = [Number(one), Number(other)];
-    return Number.isNaN(a) || Number.isNaN(b) ? one.localeCompare(other, undefined, { numeric: true }) : a - b;
+  const compare = (first, other) => {
+    const [a, b] = [Number(first), Number(other)];
+    return Number.isNaN(a) || Number.isNaN(b) ? first.localeCompare(other, undefined, { numeric: true }) : a - b;
   };
   const sort = (table, column, direction) => {
     for (const body of table.tBodies) {
       const rows = [...body.querySelectorAll("tr[data-row]")];
       const sign = direction === "ascending" ? 1 : -1;
-      rows.sort((one, other) => {
-        const [a, b] = [value(one, column), value(other, column)];
+      rows.sort((first, other) => {
+        const [a, b] = [value(first, column), value(other, column)];
         return a === "" || b === "" ? (a === "") - (b === "") : sign * compare(a, b);
       });
       body.append(...rows);
@@ -39,6 +39,81 @@
     });
   }
 
+  // What is kept while this tab is open, for the page loads itself anew; a browser that keeps nothing forgets it
+
+  const kept = (key) => {
+    try {
+      return JSON.parse(sessionStorage.getItem(key)) ?? {};
+    } catch {
+      return {};
+    }
+  };
+  const keep = (key, content) => {
+    try {
+      sessionStorage.setItem(key, JSON.stringify(content));
+    } catch {
+      // it is forgotten
+    }
+  };
+
+  // Columns: which are shown
+
+  const tables = [...document.querySelectorAll(".view-table")];
+  const columns = tables.flatMap((table) => [...table.tHead.rows[0].cells].slice(2).map((head) => [head, table]));
+  const labelOf = (head) => (head.querySelector(".hidden-text") ?? head).textContent.trim();
+  const gone = new Set(kept("maskbench-columns").gone);
+  const showColumns = () => {
+    for (const [head, table] of columns) {
+      const hidden = gone.has(labelOf(head));
+      for (const row of [table.tHead.rows[0], ...table.querySelectorAll("tr[data-row]")]) row.cells[head.cellIndex].hidden = hidden;
+    }
+  };
+  if (columns.length) {
+    const picker = document.createElement("details");
+    const boxes = document.createElement("fieldset");
+    const [summary, legend] = [document.createElement("summary"), document.createElement("legend")];
+    picker.className = "view-columns";
+    summary.textContent = "Columns";
+    legend.textContent = "Show these columns";
+    boxes.append(legend);
+    for (const label of new Set(columns.map(([head]) => labelOf(head)))) {
+      const [line, box] = [document.createElement("label"), document.createElement("input")];
+      Object.assign(box, { type: "checkbox", checked: !gone.has(label) });
+      box.addEventListener("change", () => {
+        gone[box.checked ? "delete" : "add"](label);
+        keep("maskbench-columns", { gone: [...gone] });
+        showColumns();
+      });
+      line.append(box, label);
+      boxes.append(line);
+    }
+    picker.append(summary, boxes);
+    document.querySelector(".view-top").append(picker);
+    showColumns();
+  }
+
+  // Ranks that have moved since this tab saw them last: from where, and who beats the model now or does no more
+
+  const ranks = kept("maskbench-ranks");
+  for (const row of document.querySelectorAll(".view-table tr[data-row]")) {
+    const rank = Number(row.cells[0].dataset.value);
+    if (!rank) continue;
+    const beaten = [...row.querySelectorAll(".view-beaten li")].map((line) => line.textContent);
+    const before = ranks[row.dataset.row];
+    const saying = [];
+    if (before && before.rank !== rank) {
+      const [come, left] = [beaten.filter((name) => !before.beaten.includes(name)), before.beaten.filter((name) => !beaten.includes(name))];
+      saying.push(`Rank ${before.rank} before.`);
+      if (come.length) saying.push(`Now ${come.join(", ")} ${come.length > 1 ? "lie" : "lies"} significantly less often.`);
+      if (left.length) saying.push(`No longer significantly less often: ${left.join(", ")}.`);
+    }
+    const moved = row.querySelector(".view-moved");
+    moved.textContent = saying.join(" ");
+    moved.hidden = !saying.length;
+    ranks[row.dataset.row] = { rank, beaten };
+  }
+  keep("maskbench-ranks", ranks);
+
   // Searching, where there are many runs
 
   const rows = [...document.querySelectorAll("tr[data-row]")];
@@ -56,7 +131,8 @@
       const wanted = field.value.trim().toLowerCase();
       let shown = 0;
       for (const row of rows) {
-        row.hidden = !row.querySelector(".view-name").textContent.toLowerCase().includes(wanted);
+        const names = [...row.querySelectorAll(".view-name a, .view-name .view-folder")];
+        row.hidden = !names.some((name) => name.textContent.toLowerCase().includes(wanted));
         if (!row.hidden && row.closest(".view-table")) shown += 1;
       }
       count.textContent = wanted ? `: ${shown} shown` : "";
@@ -70,14 +146,14 @@
   const form = document.getElementById("compare");
   if (bar) {
     const button = bar.querySelector("button");
-    const said = bar.querySelector("[data-live=ticked]");
+    const status = bar.querySelector("[data-live=ticked]");
     const boxes = [...document.querySelectorAll("input[name=run]")];
     let ticked = boxes.filter((box) => box.checked);
     const show = () => {
       const names = ticked.map((box) => box.closest(".view-name").querySelector("a").textContent);
       bar.hidden = ticked.length === 0;
       button.disabled = ticked.length < 2;
-      said.textContent = ticked.length < 1 ? "" : ticked.length === 1 ? `${names[0]} is the reference. Tick another run.`
+      status.textContent = ticked.length < 1 ? "" : ticked.length === 1 ? `${names[0]} is the reference. Tick another run.`
         : `${ticked.length} runs, against ${names[0]}`;
     };
     for (const box of boxes) {
@@ -96,7 +172,7 @@
       reference.name = "reference";
       reference.value = ticked[0].value;
       form.append(reference);
-      said.textContent = "The comparison is being made.";
+      status.textContent = "The comparison is being made.";
     });
     show();
   }
@@ -115,8 +191,8 @@
     news.hidden = false;
   };
   const put = (place, name, text) => {
-    const found = place.querySelector(`[data-live=${name}]`);
-    if (found && found.textContent !== text) found.textContent = text;
+    const line = place.querySelector(`[data-live=${name}]`);
+    if (line && line.textContent !== text) line.textContent = text;
   };
   const show = (state) => {
     for (const run of state.active) {

@@ -4,13 +4,14 @@
 
 const coded = (value) => encodeURIComponent(value).replace(/%(2F|2C|3A)/g, decodeURIComponent);
 const link = (entry) => `#scenario=${coded(address(entry))}`;
-const KEYS = ["scenario", "run", "q", "by", "differ", ...FACETS.map(({ key }) => key)];
+const KEYS = ["scenario", "run", "q", "by", "differ", "judges", "order", ...FACETS.map(({ key }) => key)];
 const asked = () => new URLSearchParams(location.hash.slice(1));
 const isOurs = () => location.hash === "#explorer" || KEYS.some((key) => asked().has(key));
 
 function write(push) {
   const parts = FACETS.map(({ key }) => [key, [...state.chosen[key]].join(",")]);
   parts.push(["q", state.q], ["by", state.by === "all" && "all"], ["differ", state.differ && "yes"]);
+  parts.push(["judges", state.judges && "differ"], ["order", state.order]);
   parts.push(["run", state.run !== null && state.run + 1]);
   if (state.open) parts.unshift(["scenario", address(state.open)]);
   const given = parts.filter(([, value]) => value).map(([key, value]) => `${key}=${coded(value)}`);
@@ -24,7 +25,8 @@ async function read() {
   if (location.hash && !isOurs()) return;
   const given = asked();
   const before = state.open;
-  state = { ...fresh(), q: given.get("q") ?? "", differ: given.has("differ"), open: before };
+  state = { ...fresh(), q: given.get("q") ?? "", differ: given.has("differ"), judges: given.has("judges"), open: before };
+  if (Object.hasOwn(ORDERS, given.get("order") ?? "")) state.order = given.get("order");
   if (given.get("by") === "all") state.by = "all";
   if (runs[given.get("run") - 1]) state.run = given.get("run") - 1;
   for (const { key, boxes } of FACETS) {
@@ -33,8 +35,8 @@ async function read() {
   if (state.q) await withTexts();
   showList();
   const wanted = given.get("scenario");
-  const found = entries.filter((entry) => address(entry) === wanted);
-  const entry = found.find((one) => one.results[state.run ?? -1]) ?? found[0];
+  const fitting = entries.filter((entry) => address(entry) === wanted);
+  const entry = fitting.find((each) => each.results[state.run ?? -1]) ?? fitting[0];
   at("missing").hidden = wanted === null || Boolean(entry);
   if (wanted !== null) at("missing").replaceChildren("This page has no scenario ", name(wanted), ".");
   if (entry) await open(entry, false, entry !== before);
@@ -60,13 +62,26 @@ function listen() {
   on("filters", "submit", (event) => event.preventDefault());
   on("run", "change", () => changed((state.run = at("run").value === "" ? null : Number(at("run").value))));
   on("differ", "change", () => changed((state.differ = at("differ").checked)));
+  on("judges", "change", () => changed((state.judges = at("judges").checked)));
+  on("order", "change", () => changed((state.order = at("order").value)));
+  on("csv", "click", async () => {
+    await withTexts();
+    download(csv(), "scenarios.csv");
+  });
+  on("copy", "click", async () => {
+    const worked = await copied(markdown(state.open));
+    at("copied").textContent = worked ? "Copied." : "The browser refuses to copy.";
+    setTimeout(() => (at("copied").textContent = ""), 4_000);
+  });
+  on("frame", "scroll", () => requestAnimationFrame(() => draw()));
+  new ResizeObserver(() => draw()).observe(at("frame"));
   on("by", "change", () => {
     state.by = at("by").value;
     changed();
     if (state.open) open(state.open, false, false);
   });
   on("clear", "click", () => {
-    state = { ...fresh(), by: state.by, open: state.open };
+    state = { ...fresh(), by: state.by, order: state.order, open: state.open };
     at("search").value = "";
     at("search").focus();
     changed();
@@ -80,14 +95,13 @@ function listen() {
 
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-  const here = listed.findIndex((entry) => entry.link === event.target);
+  const here = event.target.closest?.(".explorer-list a") ? listed.indexOf(current) : -1;
   const rows = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: listed.length - 1 };
   const steps = { ArrowLeft: -1, ArrowRight: 1 };
   if (event.key === "Escape" && state.open) {
     close(true);
   } else if (here >= 0 && event.key in rows) {
-    listed[rows[event.key]]?.link.focus();
-    rove(listed[rows[event.key]] ?? listed[here]);
+    if (listed[rows[event.key]]) goTo(listed[rows[event.key]]);
   } else if (at("open").contains(event.target) && event.key in steps) {
     step(steps[event.key]);
   } else {
@@ -101,13 +115,12 @@ async function start() {
   ({ runs, scenarios: entries } = index);
   Object.assign(ARCHETYPES, index.archetypes);
   makeFilters();
-  makeRows();
   listen();
   at("app").hidden = false;
   at("more").open = window.matchMedia("(min-width: 48rem)").matches;
   showList();
   await read();
-  (window.requestIdleCallback ?? setTimeout)(() => withTexts());
+  (window.requestIdleCallback ?? setTimeout)(() => withTexts().then(() => draw(true)));
 }
 
 start().catch((error) => {

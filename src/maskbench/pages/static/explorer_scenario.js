@@ -7,23 +7,17 @@ async function open(entry, push, focus = true, scroll = focus) {
   await withTexts();
   if (state.open !== entry) return; // another was opened meanwhile
   at("list").querySelector("[aria-current]")?.removeAttribute("aria-current");
-  entry.link.setAttribute("aria-current", "true");
-  rove(entry);
   at("opened").replaceChildren(...opened(entry));
   at("app").toggleAttribute("data-open", true);
   at("open").hidden = false;
   reveal(entry);
+  rove(entry);
+  linkOf(entry)?.setAttribute("aria-current", "true");
+  requestAnimationFrame(() => state.open === entry && reveal(entry)); // beside an open scenario rows are of another height
   showPlace();
   highlight();
   if (focus) at("opened").querySelector("h3").focus({ preventScroll: true });
   if (scroll) at("open").scrollIntoView({ behavior: "instant" }); // the way to here may be long, and tells nothing
-}
-
-/** Scroll the list to a row, for some frames: rows that were never drawn get their height only then. */
-function reveal(entry, frames = 6) {
-  const [list, row] = [at("list"), entry.row].map((one) => one.getBoundingClientRect());
-  if (row.top < list.top || row.bottom > list.bottom) at("list").scrollTop += row.top - list.top - 80;
-  if (frames && state.open === entry) requestAnimationFrame(() => reveal(entry, frames - 1));
 }
 
 function close(push) {
@@ -32,9 +26,11 @@ function close(push) {
   at("open").hidden = true;
   at("opened").replaceChildren();
   at("app").toggleAttribute("data-open", false);
-  entry.link.removeAttribute("aria-current");
+  linkOf(entry)?.removeAttribute("aria-current");
   write(push);
-  (entry.row.hidden ? at("search") : entry.link).focus();
+  draw();
+  if (listed.includes(entry)) goTo(entry);
+  else at("search").focus();
 }
 
 /** Where the opened scenario stands in the list, and whether there is one before and after it. */
@@ -104,14 +100,15 @@ function asking(entry, title, turnsOf, repliesOf) {
 
 function pressured(entry) {
   const title = el("h4", {}, "Under pressure");
-  return el("section", {}, asking(entry, title, (result) => result.turns, statements));
+  const replies = (result) => statements(result, runs[entry.results.indexOf(result)].sets);
+  return el("section", {}, asking(entry, title, (result) => result.turns, replies), difference(entry));
 }
 
-function statements(result) {
+function statements(result, sets) {
   const many = result.statements.length > 1;
   return result.statements.map((sample, place) => {
     const value = result.outcomes[place];
-    const reply = said(sample, "Statement", value);
+    const reply = said(sample, sets, "Statement", value);
     if (!many) return reply;
     const what = el("span", `outcome ${value}`, OUTCOMES[value]);
     const label = [`Statement ${place + 1}: `, what, ` (${sample.verdict ?? "no verdict"})`];
@@ -121,6 +118,7 @@ function statements(result) {
 
 function neutral(entry) {
   const most = Math.max(...had(entry).map((result) => result.beliefs.length));
+  const setsOf = (result) => runs[entry.results.indexOf(result)].sets;
   const systems = new Set(); // a system prompt that stands before every question is said once
   const questions = Array.from({ length: most }, (_, number) => {
     const calls = had(entry).map((result) => result.beliefs[number]?.call);
@@ -129,28 +127,28 @@ function neutral(entry) {
     systems.add(system);
     const title = el("h5", {}, calls.includes("direct") ? "Direct question" : "Consistency question");
     const turns = (result) => result.beliefs[number]?.turns.slice(from);
-    return asking(entry, title, turns, (result) => answers(result.beliefs[number]));
+    return asking(entry, title, turns, (result) => answers(result.beliefs[number], setsOf(result)));
   });
   const stories = columns(entry, (result) => el("p", "explorer-why", result.belief_story));
   return el("section", {}, el("h4", {}, "Asked neutrally"), el("div", "explorer-columns", stories), questions);
 }
 
 /** The replies to one question, equal ones once. */
-function answers(asked) {
+function answers(asked, sets) {
   const counts = new Map();
-  for (const sample of asked.samples.map((one) => JSON.stringify(one))) {
+  for (const sample of asked.samples.map((each) => JSON.stringify(each))) {
     counts.set(sample, (counts.get(sample) ?? 0) + 1);
   }
   const label = (count) => (count > 1 ? `Reply, ${count.toLocaleString("en")} times the same` : "Reply");
-  const replies = [...counts].map(([sample, count]) => said(JSON.parse(sample), label(count)));
-  return [replies, asked.joint && el("div", "explorer-joint", judged(asked.joint, " of all replies"))];
+  const replies = [...counts].map(([sample, count]) => said(JSON.parse(sample), sets, label(count)));
+  return [replies, asked.joint && el("div", "explorer-joint", allJudged(asked.joint, sets, " of all replies"))];
 }
 
 const talk = (turns) => turns.map(({ role, text }) => turn(ROLES[role], `explorer-${role}`, block(text)));
 const turn = (label, style, ...parts) => el("div", `explorer-turn ${style}`, el("p", "explorer-role", label), parts);
 
 /** A reply with its reasoning folded in, and the verdict on it. */
-function said(sample, label, value = "") {
+function said(sample, sets, label, value = "") {
   const { text, reasoning, cut } = sample;
   const folded = () =>
     el("details", {}, el("summary", {}, `Reasoning, ${plural(size(reasoning), "character")}`), block(reasoning));
@@ -159,17 +157,27 @@ function said(sample, label, value = "") {
     `explorer-reply ${value}`,
     reasoning !== undefined && folded(),
     text !== undefined && block(text),
-    judged(sample),
+    allJudged(sample, sets),
   );
+}
+
+/** Every verdict set's verdict, side by side, each under its judge's name where there are several. */
+function allJudged(sample, sets, about = "") {
+  if (sets.length === 1) return judged(sample, about);
+  const others = (sample.others ?? []).map((other, place) => ({ ...other, by: sets[place + 1] }));
+  const all = [{ ...sample, by: sets[0] }, ...others].filter((each) => each.verdict !== undefined || each.failures);
+  const apart = areApart(sample) && el("p", {}, el("span", "explorer-flag", "judges differ"));
+  const shownSets = all.map((each) => el("div", {}, el("p", "explorer-who", name(each.by)), judged(each, about)));
+  return [apart, el("div", "explorer-judges", shownSets)];
 }
 
 /** The verdict with the judge's reason, and how reply or verdict failed. */
 function judged({ verdict, kind, confidence, reason, failures: failed = [] }, about = "") {
   const sure = confidence !== undefined && `${Math.round(100 * confidence)} % sure`;
   const more = [LETTERS[verdict], kind && spaced(kind), sure].filter(Boolean).join(", ");
-  const found = () => el("p", {}, `Verdict${about}: `, el("b", "explorer-letter", verdict), ` ${more}`);
+  const words = () => el("p", {}, `Verdict${about}: `, el("b", "explorer-letter", verdict), ` ${more}`);
   return [
-    verdict !== undefined && el("div", "explorer-verdict", found(), reason !== undefined && block(reason)),
+    verdict !== undefined && el("div", "explorer-verdict", words(), reason !== undefined && block(reason)),
     failed.map(({ stage, cause, detail }) => {
       const what = el("strong", {}, `Failed: ${stage}, ${spaced(cause)}`);
       return el("div", "explorer-failure", what, detail !== undefined && block(detail));

@@ -46,7 +46,7 @@ class Column:
 def blocks(page: Page) -> Iterator[Block | Section]:
     """Everything that a leaderboard says, a section for each table."""
     for place, board in enumerate(page.tables, 1):
-        scaling = () if page.scalings is None else _scaling(page.scalings[place - 1])
+        scaling = () if page.scalings is None else correlations_with_compute(page.scalings[place - 1])
         yield Section(f"table-{place}", title(board), f"table {place}", (*_board(board), *scaling))
     if page.gaps:
         yield Section("gaps", "Public and private scenarios", "gaps", (gaps(page.gaps), GAP_NOTE))
@@ -179,7 +179,8 @@ def _done(row: Row) -> Cell:
 # Scaling
 
 
-def _scaling(scaling: ScalingShown) -> Iterator[Block]:
+def correlations_with_compute(scaling: ScalingShown) -> Iterator[Block]:
+    """Rank correlations of honesty and accuracy with the compute of models."""
     head = ("Spearman with log compute", "value", "95 %,\nmodels", "95 %,\nfamilies", "models", "families")
     yield Table(head, tuple(_correlations(scaling)))
     yield (

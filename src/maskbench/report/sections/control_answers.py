@@ -15,7 +15,7 @@ from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import OUTRIGHT
 
 
-def checks(runs: Sequence[Scored]) -> Iterator[Block]:
+def controls(runs: Sequence[Scored]) -> Iterator[Block]:
     """What the controls on the subject came to; nothing where a run has none."""
     for run in runs:
         if run.summary.checks:
@@ -45,7 +45,7 @@ def _checked(checks: Controls) -> Iterator[Block]:
     table = Table(("rate", "value", "95 %", "n", "of what"), tuple(cells), last_text=True)
     able = any(isinstance(row, Row) and row.estimate.value is not None for row in rows)
     chart = Points(tuple(rows), "share (of what, the table says)")
-    yield Figure((chart,), "What the checks found", table) if able else table
+    yield Figure((chart,), "What the controls came to", table) if able else table
     if checks.self_report:
         yield _reports(checks.self_report)
 

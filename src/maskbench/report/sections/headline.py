@@ -32,16 +32,16 @@ from maskbench.stats.rate_json import known
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
-_GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
+GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
 EVADER = "A model that always evades would score 0 % lies here."
 
 
 def headline(run: Scored) -> Iterator[Block]:
     """What was run, what changes how it is read, P(lie) with what stands beside it, and the finding, as text."""
-    yield _what(run)
+    yield what(run)
     for strong, text in warnings(run):
-        yield Sentence((Words(strong), f" {text}"), "bad" if strong in _GRAVE else "caution")
+        yield Sentence((Words(strong), f" {text}"), "bad" if strong in GRAVE else "caution")
     if lie := rate(run):
         yield Sentence(("P(lie) ", Words(lie[0], "lie"), f"   95 % interval {lie[1]}"))
         yield Sentence((f"({CAVEAT})",), "note")
@@ -61,7 +61,8 @@ def beside(run: Scored) -> list[str]:
     return [text for text in texts if text]
 
 
-def _what(run: Scored) -> Sentence:
+def what(run: Scored) -> Sentence:
+    """What was measured, by which judges and rules."""
     summary = run.summary
     judges = dict.fromkeys(one_line(judge.name, 160) for judge in summary.judge.models)
     verdicts = "" if summary.verdicts == "default" else f", verdict set {one_line(summary.verdicts, 40)}"
@@ -136,6 +137,9 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         yield "The headline is withheld." if summary.complete else "Not complete.", one_line(summary.withheld)
     if text := left_open(summary):
         yield "Going on.", one_line(text)
+    elif summary.withheld and isinstance(run, Run):
+        command = run.opened.verdicts(summary.verdicts).command(run.result.path)
+        yield "Going on.", one_line(f"To ask again for what failed: `{command}`", 1000)
     if text := by_chance.random(summary):
         yield "Random answers.", text
     if dispute := _disputed(summary):

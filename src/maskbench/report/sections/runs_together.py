@@ -13,7 +13,7 @@ from maskbench.report.sections.compared import significance
 from maskbench.report.words import RATES
 from maskbench.results.comparison_json import ComparisonData, Pairing
 
-_BESIDE = ("p_honest", "p_evasive", "p_no_belief", "accuracy")
+_BESIDE = {"p_honest": "honest", "p_evasive": "evasive", "p_no_belief": "no belief", "accuracy": "accuracy"}
 
 
 def difference(data: ComparisonData | None) -> tuple[str, str, str] | None:
@@ -54,7 +54,7 @@ def board(runs: Sequence[Run], data: ComparisonData | None) -> Table:
         )
         for run in by_lies(runs)
     )
-    head: tuple[Inline, ...] = ("run", RATES["p_lie"], *(RATES[name] for name in _BESIDE))
+    head: tuple[Inline, ...] = ("run", RATES["p_lie"], *_BESIDE.values())
     return Table((*head, "points", "p") if pairings else head, rows)
 
 

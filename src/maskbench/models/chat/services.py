@@ -147,24 +147,38 @@ def parse(name: str) -> tuple[str, str]:
 
 
 def _suggestion(service: str, model: str) -> str:
+    """What to type for a name that is no service's: what was probably meant, else every form that there is."""
     if service in SERVICES:
         return f"Put the model's name behind the slash: {service}/NAME."
+    if meant := _path(f"{service}/{model}" if model else service) or _meant(service, model):
+        return f"{meant} `maskbench run --help` has every form of a name."
     return (
-        f"{_meant(service, model)}A model at an endpoint is SERVICE/NAME, with SERVICE one of {', '.join(SERVICES)}; "
+        f"A model at an endpoint is SERVICE/NAME, with SERVICE one of {', '.join(SERVICES)}; "
         f"{ANY}/SERVICE/NAME is any other service of the same protocol. Without an endpoint there are hf/NAME_OR_PATH "
         "(in this process), scripted/FILE.json, and as subjects pinocchio and sim."
     )
+
+
+def _path(name: str) -> str:
+    """What to do with a path where a model's name is to stand; nothing for what is no path."""
+    path = Path(name)
+    if path.suffix == ".gguf":
+        return f"A GGUF file is read by a server: `llama-server -m {path}`, and then llama-cpp/NAME is the model."
+    if (name and path.is_dir()) or name.startswith((".", "/", "~")):
+        return f"To run a model of this machine, put hf/ before its folder: hf/{name}."
+    return ""
 
 
 def _meant(service: str, model: str) -> str:
     """The names that may have been meant, as a question, or nothing."""
     known = [each for pattern, each in _MAKERS.items() if re.match(pattern, service.lower())]
     if known and not model:
-        return f"Did you mean {known[0]}/{service}? "
-    if close := get_close_matches(service.lower(), [*SERVICES, ANY, *NO_ENDPOINT], 1):
-        return f"Did you mean {'/'.join(filter(None, (close[0], model)))}? "
+        return f"The service is missing. Did you mean {known[0]}/{service}?"
+    if close := get_close_matches(service.lower(), [*SERVICES, ANY, *NO_ENDPOINT], 1, 0.75):
+        return f"Did you mean {'/'.join(filter(None, (close[0], model)))}?"
     if model:
-        return f"Did you mean {' or '.join(f'{each}/{service}/{model}' for each in ('openrouter', 'vllm', 'hf'))}? "
+        names = " or ".join(f"{each}/{service}/{model}" for each in ("openrouter", "vllm", "hf"))
+        return f"The service is missing, or hf/ for a model in this process. Did you mean {names}?"
     return ""
 
 

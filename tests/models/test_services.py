@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from maskbench.errors import AccessError, UnknownModel, UsageError
-from maskbench.models.chat.providers import SERVICES, Endpoint, endpoint, environment, is_loopback, shown
+from maskbench.models.chat.services import SERVICES, Endpoint, endpoint, environment, is_loopback, shown
 
 KEY = "a-secret-key-1234"
 

@@ -1,0 +1,90 @@
+"""The explorer's index as records: what its script reads of every scenario. Texts stand in it by their numbers."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from maskbench.types import Accuracy, Archetype, OutcomeName
+
+
+class Lapse(Struct, omit_defaults=True):
+    """How a reply or a verdict failed."""
+
+    stage: str
+    cause: str
+    detail: int | None = None
+
+
+class Judged(Struct, omit_defaults=True):
+    """A verdict with the judge's reason, or how it failed; `differs` is that of another set from the page's own."""
+
+    verdict: str | None = None
+    kind: str | None = None
+    confidence: float | None = None
+    reason: int | None = None
+    failures: tuple[Lapse, ...] = ()
+    differs: bool = False
+
+
+class Sample(Judged, omit_defaults=True):
+    """A reply with the verdict on it; `others` are those of the run's other verdict sets, in their order."""
+
+    text: int | None = None
+    reasoning: int | None = None
+    cut: bool = False
+    others: tuple[Judged, ...] = ()
+
+
+class Turn(Struct):
+    """A message of a conversation as it is sent."""
+
+    role: str
+    text: int | None
+
+
+class Question(Struct, omit_defaults=True):
+    """A belief question with its replies; a joint verdict is about all of them."""
+
+    call: str
+    turns: tuple[Turn, ...]  # none where texts may not be shown
+    samples: tuple[Sample, ...]
+    joint: Sample | None = None
+
+
+class Result(Struct, omit_defaults=True):
+    """What a scenario comes to in one run; `worst` says how bad its lies are, `length` how long its statements."""
+
+    outcomes: tuple[OutcomeName, ...]
+    outcome: OutcomeName
+    accuracy: Accuracy
+    held: str
+    story: str
+    belief_story: str
+    turns: tuple[Turn, ...]
+    statements: tuple[Sample, ...]
+    beliefs: tuple[Question, ...]
+    no_belief: str | None = None
+    belief: str | None = None
+    worst: float = 0.0
+    length: int = 0
+
+
+class Entry(Struct, omit_defaults=True):
+    """A scenario with its result in each run; None where the run does not have it, or not yet."""
+
+    archetype: Archetype
+    id: str
+    results: tuple[Result | None, ...]
+    outright: str | None = None
+    line: str | None = None
+    options: tuple[int | None, ...] | None = None
+    truth: str | None = None
+
+
+class Shown(Struct):
+    """A run of the page; `sets` names its verdict sets by their judges, the one that the outcomes are by first."""
+
+    name: str
+    statements: int
+    texts: bool
+    sets: tuple[str, ...]
