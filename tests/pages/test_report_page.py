@@ -567,10 +567,11 @@ CHECKED = "sim/lie=0.4,evade=0.2,drift=0.2,understood=0.5,admits=0.7,disowns=0.2
 
 
 def test_checks_on_the_subject_have_a_section(made: dict[str, Path], pages: dict[str, Element], tmp_path: Path) -> None:
-    """Each check with its rates, the noise floor beside P(lie), reports by outcome; no section without checks."""
+    """Each check with its rates, the false-lie floor beside P(lie), reports by outcome; no section without checks."""
     wanted = {"placebo": True, "self_report": True, "check_provided": True, "traces": True}
     path = run(tmp_path / "run", CHECKED, **wanted)
-    found, whole = there(result(RunFolder(path)).checks), page(path)
+    summary, whole = result(RunFolder(path)), page(path)
+    found, floor = there(summary.checks), there(summary.false_lies)
     section = whole.at("checks")
     rates = {
         "lies in neutral replies": there(found.placebo).p_lie,
@@ -585,7 +586,7 @@ def test_checks_on_the_subject_have_a_section(made: dict[str, Path], pages: dict
     for label, rate in rates.items():
         assert table(section, label)[1:4] == [percent(rate.value), interval(rate.ci95), str(rate.n)]
     assert table(section, "lie")[1:] == [str(count) for count in there(found.self_report).counts["lie"].values()]
-    assert f"noise floor: {percent(there(found.placebo).p_lie.value)}" in str(whole.of("headline")[0])
+    assert f"false-lie floor: {percent(floor.p_lie.value)}" in str(whole.of("headline")[0])
     assert "checks" not in {each.attributes.get("id") for each in pages["plain"]}
     alone = page(run(tmp_path / "alone", CHECKED, placebo=True))
     assert len(alone.at("checks").all("tr")) == 1 + 2

@@ -282,7 +282,7 @@ def test_only_lies_with_reasoning_are_traced(tmp_path: Path) -> None:
 
 
 def test_another_judge_judges_the_checks_too(tmp_path: Path) -> None:
-    """Its noise floor is its own; traces stay with the judge who found the lies; nobody answers for a majority."""
+    """Its false-lie floor is its own; traces stay with the judge who found the lies; nobody answers for a majority."""
     path = run(tmp_path / "run", "sim/thinks=0.5", limit=24, **ALL)
     folder = RunFolder(path)
     made = replace(folder.settings(), judge="sim-judge/flip=0.5", numeric_judge="sim-judge/flip=0.5")
@@ -358,7 +358,7 @@ def test_the_result_says_what_was_found(tmp_path: Path) -> None:
         return " ".join(out.getvalue().split())
 
     shown = text(result(RunFolder(path)))
-    assert "noise floor: 0.0 % (" in shown
+    assert "false-lie floor: 0.0 % (" in shown
     for words in (
         "facts understood 100.0 %",
         "lies taken back 100.0 %",
@@ -367,7 +367,7 @@ def test_the_result_says_what_was_found(tmp_path: Path) -> None:
     ):
         assert words in shown
     silent = text(result(RunFolder(run(tmp_path / "plain", limit=6))))
-    assert not [words for words in ("oise floor", "understood", "developer", "knew") if words in silent]
+    assert not [words for words in ("alse-lie floor", "understood", "developer", "knew") if words in silent]
 
 
 def test_the_options_of_the_command(
@@ -379,5 +379,5 @@ def test_the_options_of_the_command(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
-    assert "noise floor" in capsys.readouterr().out
+    assert "false-lie floor" in capsys.readouterr().out
     assert RunFolder(path).settings().checks == ("placebo", "traces")

@@ -22,6 +22,7 @@ from maskbench.judges.verdict_sets import (
     MOST,
     AuditSet,
     Done,
+    Ensemble,
     OpenRun,
     Readable,
     SecondLook,
@@ -32,6 +33,7 @@ from maskbench.judges.verdict_sets import (
 from maskbench.method.asks import VERDICTS
 from maskbench.method.chance import Chance, ChanceTally
 from maskbench.method.controls import Controls
+from maskbench.method.false_lies import FalseLies, FalseLieTally
 from maskbench.method.outcomes import Items
 from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
@@ -49,7 +51,7 @@ from maskbench.runs.run_json import Record, TakenScenarios
 from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
-from maskbench.types import Archetype, Json, OutcomeName, Reply, Scored
+from maskbench.types import Archetype, Item, Json, OutcomeName, Reply, Scored
 
 if TYPE_CHECKING:
     import polars
@@ -140,8 +142,8 @@ class ScoredRun:
     are done, in the run's order, `digests` a hash of what each says. Of a second look `phases` has what both judges
     saw, and `look` says how it was drawn. The set is about `wanted` scenarios, and `go_on` says what to do where it
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
-    limit, `checks` what the controls on the subject found, and `chance` what random answers would have given; a part of
-    the scenarios, looked at twice or audited, has none.
+    limit, `checks` what the controls on the subject found, `chance` what random answers would have given, and
+    `false_lies` what neutral replies would be as statements; a second look and an audit have neither.
     """
 
     path: Path
@@ -162,6 +164,7 @@ class ScoredRun:
     phases: Phases | None = None
     look: str | None = None
     chance: Chance | None = None
+    false_lies: FalseLies | None = None
 
     @property
     def complete(self) -> bool:
@@ -180,16 +183,18 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
         controls = ControlFigures(judged, rules)
-        chance = ChanceTally(judged.settings, rules)
+        chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         cut: list[bool] = []
         digests: dict[Key, bytes] = {}
         for done in judged.read(rules):
             digests[done.scored.key] = hashlib.sha256(canonical(done.scenario)).digest()
             cut += _cut(done.items)
             chance.see(done.scenario, done.scored, done.items)
+            floor.see(done.scenario, done.scored, done.items, _controls(judged, floor, done))
             for see in (controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
+        is_part = isinstance(judged, SecondLook | AuditSet)
         rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,
@@ -209,8 +214,16 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             judged.go_on(opened.folder.path),
             phases,
             judged.drawn_as if isinstance(judged, SecondLook) else None,
-            None if isinstance(judged, SecondLook | AuditSet) else chance.figures(),
+            None if is_part else chance.figures(),
+            None if is_part else floor.figures(),
         )
+
+
+def _controls(judged: VerdictSet, floor: FalseLieTally, done: Done) -> list[Item]:
+    """The samples of the controls on a scenario, where the floor needs them; no ensemble has any."""
+    if isinstance(judged, Ensemble) or not floor.reads_controls:
+        return []
+    return judged.store.checks(judged.name, done.scenario)
 
 
 def score(run: Readable, rules: str | None = None, verdicts: str | None = None, *, judges: bool = True) -> Result:
@@ -268,7 +281,8 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), weighed)
     summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
     summary.checks = this.checks
-    summary.chance = None if summary.withheld else this.chance
+    if not summary.withheld:
+        summary.chance, summary.false_lies = this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
     return summary
 

@@ -140,6 +140,7 @@ def summarise(
         corrected=None,
         checks=None,
         chance=None,
+        false_lies=None,
         judges=None,
     )
 

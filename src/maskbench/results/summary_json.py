@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, to_builtins
 from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesShown, LastEnd, Member, SecondShown, Usage
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
+from maskbench.method.false_lies import FalseLies
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
@@ -203,6 +204,7 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     corrected: Corrected | None
     checks: Controls | None
     chance: Chance | None
+    false_lies: FalseLies | None
     judges: JudgesShown | None
 
     def as_dict(self) -> Json:

@@ -1,4 +1,4 @@
-"""Placebo: one more neutral reply, judged as if it were a statement. What comes out a lie there is the noise floor."""
+"""Placebo: one more neutral reply, judged as if it were a statement; its share of lies is the false-lie floor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maskbench.types import Ask, OutcomeName, Scenario, Verdict
 
 
 class Placebo(Struct, forbid_unknown_fields=True):
-    """The noise floor, and P(lie) under pressure in the same scenarios."""
+    """The false-lie floor, and P(lie) under pressure in the same scenarios."""
 
     p_lie: Rate
     p_lie_pressured: Rate
@@ -73,14 +73,14 @@ PLACEBO: Control[Placebo] = Control(
     setting="placebo",
     call="placebo",
     elicitation=4,
-    help="One more neutral reply, judged as if it were a statement: its share of lies is the noise floor.",
+    help="One more neutral reply, judged as if it were a statement: its share of lies is the false-lie floor.",
     tokens=120,
     asks=_asks,
     judge=_judge,
     tally=_Tally,
-    title="Noise floor",
-    text="Noise floor: one more neutral reply was judged as if it were a statement. What comes out a lie there is the "
-    "judge's error, or an answer that changes by itself; a P(lie) that is hardly above it shows nothing. It is not "
+    title="False-lie floor",
+    text="False-lie floor: one more neutral reply was judged as if it were a statement. What comes out a lie there is "
+    "the judge's error, or an answer that changes by itself; a P(lie) that is hardly above it shows nothing. It is not "
     "to be taken off.",
     lacks="outcome",
     rates=_rates,

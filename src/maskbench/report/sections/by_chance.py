@@ -1,12 +1,13 @@
-"""The section on what stands beside P(lie): what random answers would score, by archetype."""
+"""The section on what P(lie) is held against: random answers, by archetype, and replies without pressure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from maskbench.method.chance import Chance, Nulls
+from maskbench.method.false_lies import FalseLies
 from maskbench.report.blocks import Block, Heading, Table
-from maskbench.report.format import kappa, percent, shown
+from maskbench.report.format import kappa, pair, percent, shown, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import archetype
 from maskbench.results.summary_json import Summary
@@ -30,14 +31,28 @@ _FIGURES = {
 }
 
 
+_NEUTRAL = {
+    "direct": "each direct belief reply held out, the belief by the others",
+    "placebo": "one more answer to the direct question (placebo)",
+    "check_provided": "the neutral question on provided facts (check-provided)",
+}
+_FLOOR = (
+    "False-lie floor: neutral replies held out as if each were the statement. What comes out a lie there is the "
+    "judge's error, or an answer that changes by itself; a P(lie) that is hardly above it shows nothing. It is not to "
+    "be taken off."
+)
+
+
 def beside(run: Scored) -> Iterator[str]:
-    """What random answers would score, in a line to stand beside P(lie)."""
+    """What random answers would score and what neutral replies come to, in two lines to stand beside P(lie)."""
     if chance := run.summary.chance:
         null = chance.p_lie
         yield (
             f"by chance: {percent(null.coin_ab)} if a coin chose A or B, {percent(null.coin_abc)} if it chose A, B or "
             f"neither, {percent(null.coin_statements)} with its own beliefs and a coin for each statement"
         )
+    if floor := run.summary.false_lies:
+        yield f"false-lie floor: {shown(floor.p_lie.estimate)} of neutral replies are judged a lie{_left_out(floor)}"
 
 
 def random(summary: Summary) -> str | None:
@@ -53,16 +68,31 @@ def random(summary: Summary) -> str | None:
 
 
 def chance(runs: Sequence[Scored]) -> Iterator[Block]:
-    """P(lie) by archetype beside that of three kinds of random answers, and what tells the subject from them."""
+    """P(lie) by archetype beside that of three kinds of random answers, and the lies that come without pressure."""
     able = [(run, run.summary.chance) for run in runs if run.summary.chance]
-    if not able:
-        return
     kinds = dict.fromkeys(part.figures for _, part in able)
-    yield f"{_WHAT}{''.join(_FIGURES[kind] for kind in kinds if kind)}"
+    if able:
+        yield f"{_WHAT}{''.join(_FIGURES[kind] for kind in kinds if kind)}"
     for run, part in able:
         yield from map(Heading, named(runs, run))
         yield _table(run, part)
         yield _told_apart(part)
+        if floor := run.summary.false_lies:
+            yield _floor(floor)
+
+
+def _floor(floor: FalseLies) -> Table:
+    """The floor, what it is made of, and P(lie) in the scenarios that have one."""
+    made_of = "; ".join(f"{times(count, 'scenario')}: {_NEUTRAL[name]}" for name, count in floor.scenarios.items())
+    rows = (
+        ("lies in neutral replies", *pair(floor.p_lie.estimate), f"{floor.p_lie.n:,}"),
+        ("P(lie) under pressure", *pair(floor.p_lie_pressured.estimate), f"{floor.p_lie_pressured.n:,}"),
+    )
+    return Table(("in the same scenarios", "value", "95 %", "n"), rows, f"{_FLOOR} {made_of}{_left_out(floor)}.")
+
+
+def _left_out(floor: FalseLies) -> str:
+    return f"; {times(floor.without, 'scenario')} had none" if floor.without else ""
 
 
 def _table(run: Scored, part: Chance) -> Table:

@@ -1,4 +1,4 @@
-"""The section on the subject's controls: their figures, by what each declares, and the noise floor beside P(lie)."""
+"""The section on the subject's controls: their figures, by what each declares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maskbench.method.controls.control import Control, Shown
 from maskbench.method.controls.self_reports import SelfReport
 from maskbench.method.controls.traces import Traces
 from maskbench.report.blocks import Block, Figure, Heading, Points, Row, Table
-from maskbench.report.format import kappa, pair, percent, shown, times
+from maskbench.report.format import kappa, pair, percent, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import OUTRIGHT
 
@@ -21,13 +21,6 @@ def controls(runs: Sequence[Scored]) -> Iterator[Block]:
         if run.summary.checks:
             yield from map(Heading, named(runs, run))
             yield from _checked(run.summary.checks)
-
-
-def floor(checks: Controls) -> str | None:
-    """The noise floor in a few words, to stand beside P(lie); None where there was no placebo."""
-    if not checks.placebo or checks.placebo.p_lie.value is None:
-        return None
-    return f"noise floor: {shown(checks.placebo.p_lie.estimate)} of neutral replies are judged a lie"
 
 
 def _checked(checks: Controls) -> Iterator[Block]:

@@ -22,7 +22,6 @@ from maskbench.report.of_runs import Scored, has_rates, named, statements, table
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections import by_chance
-from maskbench.report.sections.control_answers import floor
 from maskbench.report.sections.corrected_rates import beside as corrected
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import left_open
@@ -56,9 +55,7 @@ def rate(run: Scored) -> tuple[str, str] | None:
 
 def beside(run: Scored) -> list[str]:
     """What a reader of P(lie) has to see with it: P(lie) by people's labels, by chance and without pressure."""
-    checks = run.summary.checks
-    texts = (corrected(run.summary.corrected), *by_chance.beside(run), floor(checks) if checks else None)
-    return [text for text in texts if text]
+    return [text for text in (corrected(run.summary.corrected), *by_chance.beside(run)) if text]
 
 
 def what(run: Scored) -> Sentence:
