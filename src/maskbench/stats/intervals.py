@@ -98,12 +98,12 @@ def ratio(
     if len(together) < 2:
         return Estimate(p, None, None, len(w))
     n_eff = min(
-        _propositions_size(p, together, by_cluster(w * y / float(w @ x), ids)), 1 / float(shares @ (shares / behind))
+        propositions_size(p, together, by_cluster(w * y / float(w @ x), ids)), 1 / float(shares @ (shares / behind))
     )
     return Estimate(p, *interval(p, n_eff, max(1.0, 1 / float(together @ together) - 1), level), len(w))
 
 
-def _propositions_size(p: float, together: Floats, lies: Floats) -> float:
+def propositions_size(p: float, together: Floats, lies: Floats) -> float:
     """The effective size of propositions, of which each has this share of the denominator and of the lies.
 
     How alike replies of a proposition are is learned from propositions that have the rarer kind of reply. Where
