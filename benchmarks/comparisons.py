@@ -229,7 +229,7 @@ def null_row(name: str, world: World, pairs: int, flips: int = FLIPS) -> str:
 def coverage_row(name: str, world: World, pairs: int) -> str:
     """How often the intervals hold the difference that endless scenarios without failures would show."""
     rng, true = np.random.default_rng(SEED), truth(world)
-    held = np.zeros(3)
+    held, widths = np.zeros(3), []
     for _ in range(pairs):
         first, other = pair(rng, world)
         test = sign_flip(*differences(first, other), rng)
@@ -238,13 +238,27 @@ def coverage_row(name: str, world: World, pairs: int) -> str:
         assert test.high is not None
         assert test.upper is not None
         assert whatever is not None
+        widths.append(test.high - test.low)
         held += (
             test.low <= true <= test.high,
             true <= test.upper,
             whatever[1][0] <= true <= whatever[1][1],
         )
     numbers = " | ".join(f"{share:.3f}" for share in held / pairs)
-    return f"| {name} | {true:+.3f} | {numbers} |"
+    return f"| {name} | {true:+.3f} | {numbers} | {np.mean(widths):.3f} |"
+
+
+def lopsided_row(scenarios: int, expected: float, pairs: int) -> str:
+    """False alarms where one run always lies in a few scenarios, and the other in each as often, five times asked."""
+    rng, rate = np.random.default_rng(SEED), expected / scenarios
+    alarms, warned = 0, 0
+    for _ in range(pairs):
+        moved = rng.binomial(5, rate, scenarios) / 5 - (rng.random(scenarios) < rate)
+        test = sign_flip(moved, np.ones(scenarios), np.arange(scenarios), rng, 999)
+        alarm = test.p is not None and test.p < 0.05
+        alarms += alarm
+        warned += alarm and test.lopsided
+    return f"| {scenarios} | {expected:g} | {alarms / pairs:.3f} | {(alarms - warned) / pairs:.3f} |"
 
 
 def factor_row(name: str, world: World, pairs: int) -> str:
@@ -355,6 +369,8 @@ NULLS = {
     "96 scenarios, 10 statements": World(scenarios=96, statements=10),
     "300 scenarios, weights 1 and 4": World(scenarios=300, heavy=4),
     "24 propositions of 4 scenarios": World(scenarios=96, sizes=(4,)),
+    "40 propositions of 1 or 20": World(scenarios=420, sizes=(1, 20)),
+    "30 scenarios, 5 statements": World(scenarios=30, statements=5),
     "12 scenarios, every pattern": World(scenarios=12),
     "200 scenarios, hardly a lie (2 %), a judge without fault": World(
         scenarios=200, lie=(0.02, 0.02), judge=1.0, unsure=0.02
@@ -367,6 +383,8 @@ COVERED = {
     "96 scenarios, 10 statements": World(scenarios=96, statements=10, lie=(0.4, 0.2)),
     "300 scenarios, weights 1 and 4": World(scenarios=300, heavy=4, lie=(0.4, 0.3)),
     "24 propositions of 4 scenarios": World(scenarios=96, sizes=(4,), lie=(0.4, 0.2)),
+    "40 propositions of 1 or 20": World(scenarios=420, sizes=(1, 20), lie=(0.4, 0.2)),
+    "60 propositions of 1 or 8": World(scenarios=270, sizes=(1, 8), lie=(0.4, 0.2)),
     "200 scenarios, 1 % against 3 % lies, a judge without fault": World(
         scenarios=200, lie=(0.03, 0.01), judge=1.0, unsure=0.02
     ),
@@ -385,9 +403,13 @@ TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
         [(null_row, case) for case in NULLS.items()],
     ),
     (
-        "| a true difference | difference | interval | one-sided bound | interval whatever failed |\n"
-        "|---|---:|---:|---:|---:|",
+        "| a true difference | difference | interval | one-sided bound | interval whatever failed | width |\n"
+        "|---|---:|---:|---:|---:|---:|",
         [(coverage_row, case) for case in COVERED.items()],
+    ),
+    (
+        "| scenarios | lies expected | false alarms | of these without a warning |\n|---:|---:|---:|---:|",
+        [(lopsided_row, (n, expected)) for n in (30, 96, 1000) for expected in (0.5, 1, 3, 6, 10)],
     ),
     (
         "| factors | belief | through it | answered | through it | lies if so | through it |\n"

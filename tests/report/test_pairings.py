@@ -230,3 +230,18 @@ def test_corrected_rates_stand_below_the_names_of_their_runs() -> None:
     head, told = out.getvalue().split("─", 1)
     assert head.count("large") == 2
     assert "Scenarios labelled: 1,200 of acme/large and 30 of acme/large + honest" in joined(told)
+
+
+def test_a_mid_p_is_not_called_exact(pair: tuple[Path, Path]) -> None:
+    """What the test is says that its p is a mid-p, and shows the exact one beside it."""
+    words = " ".join(as_text(compare(*pair).data).split())
+    assert "mid-p; all sign patterns (ties counted in full: exact p" in words
+
+
+def test_many_small_changes_one_way_get_a_warning(tmp_path: Path) -> None:
+    """A subject that never lies against one that lies a little everywhere, five statements each."""
+    paths = [run(tmp_path / name, f"sim/lie={lie}", sample=30, statements=5) for name, lie in (("a", 0), ("b", 0.08))]
+    pairing = pairing_of(compare(*paths).data)
+    assert pairing.test is not None
+    assert pairing.test.significant
+    assert any("p can be far too small" in line for line in pairing.warnings)

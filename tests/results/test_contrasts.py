@@ -61,12 +61,13 @@ def test_weights_count_in_every_rate() -> None:
 
 
 def test_the_test_and_the_interval_are_those_of_p_lie(found: Contrast) -> None:
-    """Four of eleven propositions went from a lie to none: the exact sign-flip test of that column."""
+    """Four of eleven propositions went from a lie to none: the sign-flip test of that column, by its mid-p."""
     d = np.array([-1.0] * 4 + [0.0] * 7)
     expected = sign_flip(d, np.ones(11), np.arange(11), np.random.default_rng(0))
     assert found.test is not None
     assert found.test.p == found.test.p_holm == expected.p == pytest.approx(1 / 16)
-    assert (found.test.propositions, found.test.exact, found.test.patterns) == (11, True, None)
+    assert (found.test.propositions, found.test.exact, found.test.patterns) == (11, False, None)
+    assert found.test.p_exact == 1 / 8
     assert found.test.name == "cluster sign-flip permutation"
     assert found.rates.p_lie.ci95 == [expected.low, expected.high]
     assert found.rates.p_lie.one_sided95 == [expected.lower, expected.upper]
@@ -84,10 +85,10 @@ def test_a_test_alone_is_significant_below_five_percent() -> None:
 
 def test_many_propositions_are_tested_by_drawn_patterns() -> None:
     """Where sign patterns are too many, 20,000 are counted with the observed one, always the same."""
-    weights = np.linspace(1, 2, 40)
+    weights = np.sqrt(np.arange(2.0, 102.0))
     first, other = (
         [replace(row, weight=weight) for row, weight in zip(rows(letters), weights, strict=True)]
-        for letters in ("LH" * 20, "HH" * 15 + "LE" * 5)
+        for letters in ("LH" * 50, "HH" * 45 + "LE" * 5)
     )
     changed, again = of(first, other), of(first, other)
     assert changed.test is not None
@@ -209,3 +210,17 @@ def test_a_few_looks_widen_the_interval_and_name_the_other_test() -> None:
     assert both.test == looked.test
     assert looked.factors is not None
     assert looked.factors.answered_share.ci95 is None
+
+
+def test_many_small_changes_one_way_are_told_apart_from_whole_ones() -> None:
+    """Eight of thirty scenarios lie in one or two statements of five, and did not before: too little to be sure of."""
+    first = np.zeros((30, 1))
+    other = np.array([0.2, 0.4] * 4 + [0.0] * 22)[:, None]
+    side = one_judge(tabulate(rows("H" * 30))[0])
+    before, after = (replace(side, shares=np.repeat(lies, 4, axis=1)) for lies in (first, other))
+    changed = differences(before, after, np.ones(30))
+    assert changed.test is not None
+    assert changed.test.significant
+    assert changed.lopsided
+    assert not differences(before, before, np.ones(30)).lopsided
+    assert not changed.untested().lopsided

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskbench.results.comparison import SEED
-from maskbench.stats.all_pairs import Lies, chance, every_pair
-from maskbench.stats.paired import FLIPS, holm, sign_flip
+from maskbench.stats.all_pairs import Lies, every_pair
+from maskbench.stats.paired import FLIPS, chance, holm, sign_flip
 from maskbench.types import ARCHETYPES, Archetype
 
 KINDS: tuple[Archetype, ...] = ARCHETYPES
@@ -64,14 +64,16 @@ def test_same_as_one_at_a_time(options: dict[str, int]) -> None:
         assert (found.difference, found.p) == pytest.approx(alone(runs[one], runs[other], FLIPS), abs=1e-9)
 
 
-def test_more_patterns_are_all_patterns() -> None:
-    """Where so many are wanted that all can be gone through, p is what ever more drawn ones come to."""
+def test_all_patterns_are_what_ever_more_drawn_ones_come_to() -> None:
+    """With 150 scenarios of two statements all patterns are gone through, and p is that of very many drawn ones."""
     one, other = crowd(12, 150, statements=2)[4:6]
-    (found,) = every_pair([one, other], SEED, FLIPS + 1)
-    drawn = alone(one, other, 400_000)
-    assert found.difference == drawn[0]
-    assert found.p == pytest.approx(drawn[1], abs=4 * math.sqrt(found.p / 400_000))
-    assert found.p != drawn[1]
+    (pair,) = every_pair([one, other], SEED)
+    shared = sorted(one.keys() & other.keys())
+    moved = np.array([one[key][1] * (other[key][0] - one[key][0]) for key in shared])
+    signs = np.random.default_rng(SEED).choice((-1.0, 1.0), (100_000, len(moved)))
+    beyond = np.abs(signs @ moved) - abs(moved.sum())
+    drawn = np.mean(beyond > 1e-9) + np.mean(np.abs(beyond) <= 1e-9) / 2
+    assert pair.p == pytest.approx(drawn, abs=4 * math.sqrt(pair.p / 100_000))
 
 
 @given(st.lists(st.sampled_from([-1.0, -0.6, -1 / 3, 0.0, 1 / 3, 0.5, 1.0, 2.0]), max_size=10))
@@ -83,8 +85,10 @@ def test_chance_by_hand(sums: list[float]) -> None:
         for signs in product((1, -1), repeat=len(sums))
     ]
     by_hand = sum(1.0 if total > seen + 1e-9 else 0.5 if total > seen - 1e-9 else 0.0 for total in totals) / len(totals)
-    found = chance(np.array(sums))
-    assert found == pytest.approx(1.0 if seen < 1e-9 else by_hand, abs=1e-12)
+    both = chance(np.array(sums))
+    assert both is not None
+    assert both[0] == pytest.approx(1.0 if seen < 1e-9 else by_hand, abs=1e-12)
+    assert both[1] == pytest.approx(np.mean([total > seen - 1e-9 for total in totals]), abs=1e-12)
 
 
 def test_too_many_totals() -> None:

@@ -15,12 +15,12 @@ from maskbench.stats.intervals import (
     difference_ratio,
     interval,
     quantile,
-    ratio_of_replies,
+    ratio,
     repeat_interval,
 )
 
 
-def of_size(p: float, size: float, df: int, n: int) -> object:
+def of_size(p: float, size: float, df: float, n: int) -> object:
     """The estimate of a rate that `size` scenarios are worth: all that a test has to work out is that size."""
     return pytest.approx((p, *interval(p, size, df), n))
 
@@ -29,7 +29,7 @@ def replies(lies: list[int], per_proposition: int, weights: list[float] | None =
     """So many lies among the replies of each proposition, all of the replies with an outcome."""
     y = np.concatenate([np.arange(per_proposition) < count for count in lies]).astype(float)
     ids = np.repeat(np.arange(len(lies)), per_proposition)
-    return ratio_of_replies(y, np.ones(len(y)), np.repeat(weights or [1.0] * len(lies), per_proposition), ids)
+    return ratio(y, np.ones(len(y)), np.repeat(weights or [1.0] * len(lies), per_proposition), ids)
 
 
 def test_values_are_summed_by_cluster() -> None:
@@ -48,13 +48,18 @@ def test_a_single_cluster_has_no_variance() -> None:
 
 
 def test_replies_of_a_proposition_that_are_all_alike() -> None:
-    """Ten propositions of three replies, two of them all lies: between 10 and 30 replies, shrunk towards 10.
+    """Ten propositions of three replies, two of them all lies: thirty replies are worth ten, less one."""
+    assert astuple(replies([3, 3, *[0] * 8], 3)) == of_size(0.2, 9, 9, 30)
 
-    Sums of residuals are 0.08 (twice) and -0.02 (8 times), so the variance is 10/9 of 0.016. The two that lie tell how
-    alike replies are, and two more count as all alike: (2 + 2) / (2 * variance / 0.16 + 2 * 0.1).
+
+def test_replies_of_a_proposition_that_differ() -> None:
+    """Ten propositions of three replies, six of them with one lie: between 10 and 30 replies.
+
+    Residuals are 4/300 of a proposition six times and -6/300 four times, so the variance is 10/9 of 240/90000. The six
+    tell how alike replies are, and two more count as all alike: their variance is 10/9 of 0.16 / 10.
     """
-    size = 4 / (2 * (10 / 9 * 0.016) / 0.16 + 2 * 0.1)
-    assert astuple(replies([3, 3, *[0] * 8], 3)) == of_size(0.2, size, 9, 30)
+    size = 8 * 0.16 / (6 * (10 / 9 * 240 / 90000) + 2 * (10 / 9 * 0.016))
+    assert astuple(replies([1] * 6 + [0] * 4, 3)) == of_size(0.2, size, 9, 30)
 
 
 def test_the_rarer_kind_tells_how_alike_replies_are() -> None:
@@ -72,8 +77,8 @@ def test_replies_are_worth_no_more_than_their_number() -> None:
 
 
 def test_the_most_that_replies_are_worth_hangs_on_their_weights() -> None:
-    """With weights 1, 1, 1 and 3 twelve squared by 24: Kish's number is 6 of 8."""
-    assert astuple(replies([1] * 4, 2, [1.0, 1.0, 1.0, 3.0])) == of_size(0.5, 12**2 / 24, 3, 8)
+    """With weights 1, 1, 1 and 2 ten squared by 14: Kish's number is 7.1 of 8, and of propositions 100/28."""
+    assert astuple(replies([1] * 4, 2, [1.0, 1.0, 1.0, 2.0])) == of_size(0.5, 100 / 14, 100 / 28 - 1, 8)
 
 
 @pytest.mark.parametrize(("lies", "p"), [(0, 0.0), (3, 1.0)])

@@ -25,6 +25,8 @@ from maskbench.stats.intervals import (
     ratio,
     repeat_interval,
 )
+from rate_grid import Seen, ratio_at_once
+from rate_worlds import Cell, draw
 
 Column = NDArray[np.float64]
 PUBLIC = {
@@ -120,9 +122,11 @@ def test_separate_scenarios_have_n_minus_1_effective_ones() -> None:
 def test_ratio_by_hand() -> None:
     """Three propositions, one of them twice, one scenario outside, unequal weights: all figures by hand."""
     estimate = ratio([1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [2, 1, 1, 1, 5], ["a", "a", "b", "c", "d"])
-    # p = 3/5; residuals times 5: a 2 x 0.4 + 0.4 = 1.2, b -0.6, c -0.6; V = 3/2 x (1.44 + 0.36 + 0.36)/25
+    # p = 3/5; residuals times 5: a 2 x 0.4 + 0.4 = 1.2, b -0.6, c -0.6; V = 3/2 x (1.44 + 0.36 + 0.36)/25 = 0.1296;
+    # 25/11 propositions; honest ones, 2/5 of all, are 10/11 of them; all alike 3/2 x 0.24 x 11/25 = 0.1584
+    size = (10 / 11 + 2) * 0.24 / (10 / 11 * 0.1296 + 2 * 0.1584)
     assert estimate.n == 4
-    assert ends(estimate) == pytest.approx((0.6, *interval(0.6, 0.24 / 0.1296, 2)))
+    assert ends(estimate) == pytest.approx((0.6, *interval(0.6, size, 25 / 11 - 1)))
 
 
 def test_full_correlation_counts_propositions() -> None:
@@ -145,7 +149,7 @@ def test_no_lies_or_all_lies_use_kishs_size(share: float) -> None:
     """At 0 and 1 there is no variance to see, so the effective size is that of the weights."""
     weights = np.array([1.0, 2, 3, 4])
     estimate = ratio(np.full(4, share), np.ones(4), weights, np.arange(4))
-    assert ends(estimate)[1:] == pytest.approx(interval(share, 100 / 30, 3))
+    assert ends(estimate)[1:] == pytest.approx(interval(share, 100 / 30, 100 / 30 - 1))
 
 
 def test_shares_weigh_by_their_denominator() -> None:
@@ -156,7 +160,7 @@ def test_shares_weigh_by_their_denominator() -> None:
 def test_effective_size_counts_shares_of_the_denominator() -> None:
     """A scenario that is half in the denominator has half its weight in Kish's size."""
     estimate = ratio([0, 0, 0], [1, 0.5, 0.5], [1, 1, 1], [0, 1, 2])
-    assert ends(estimate)[1:] == pytest.approx(interval(0, 4 / 1.5, 2))
+    assert ends(estimate)[1:] == pytest.approx(interval(0, 4 / 1.5, 4 / 1.5 - 1))
 
 
 def test_rounding_in_shares_is_no_error() -> None:
@@ -255,6 +259,56 @@ def test_coverage_holds_with_clusters_and_breaks_without() -> None:
         naive += low <= 0.4 <= high
     assert 0.90 < held / 300 < 0.985
     assert naive / 300 < 0.90
+
+
+@pytest.mark.parametrize(("per", "rate", "n"), [(20, 0.05, 40), (8, 0.05, 60), (8, 0.01, 240)])
+def test_coverage_holds_with_propositions_of_unequal_size(per: int, rate: float, n: int) -> None:
+    """Every other proposition has many scenarios that are all alike: of 300 intervals 93 % and more hold the rate."""
+    rng = np.random.default_rng(11)
+    sizes = np.resize([1, per], n)
+    ids = np.repeat(np.arange(n), sizes)
+    held = 0
+    for _ in range(300):
+        y = (rng.random(n) < rate)[ids]
+        _, low, high = ends(ratio(y, np.ones(len(ids)), np.ones(len(ids)), ids))
+        held += low <= rate <= high
+    assert held / 300 >= 0.93
+
+
+def test_small_propositions_that_lie_do_not_tell_how_alike_large_ones_are() -> None:
+    """Three lies in three propositions of one scenario: 20 of twenty, in which none lies, count as propositions."""
+    sizes = np.repeat([20, 1], 20)
+    ids = np.repeat(np.arange(40), sizes)
+    y = np.isin(ids, [20, 21, 22])
+    _, _, high = ends(ratio(y, np.ones(420), np.ones(420), ids))
+    _, _, of_propositions = ends(separate(np.zeros(22)))
+    assert high > 0.9 * of_propositions
+
+
+def test_statements_that_differ_inside_a_scenario_are_worth_more_than_it() -> None:
+    """240 scenarios of ten statements that lie one in two: the interval is that of far more than 240, and of 2,400."""
+    shares = np.random.default_rng(5).binomial(10, 0.5, 240) / 10
+    value, several, _ = ends(ratio(shares, np.ones(240), np.ones(240), np.arange(240), replies=10))
+    _, as_one, _ = ends(ratio(shares, np.ones(240), np.ones(240), np.arange(240)))
+    assert value - several < 0.4 * (value - as_one)
+
+
+@pytest.mark.parametrize(
+    ("design", "rate", "statements", "alike"),
+    [("60 scenarios apart", 0.05, 1, "none"), ("40 propositions of 1 or 20", 0.2, 3, "moderate")],
+)
+def test_the_grid_judges_what_is_shown(design: str, rate: float, statements: int, alike: str) -> None:
+    """The benchmark reckons many intervals at once, and each is the one of `ratio`."""
+    cell = Cell(design, rate, statements, alike, "beta-binomial")
+    lies = draw(cell, 20, np.random.default_rng(1))
+    at_once = zip(*ratio_at_once(Seen(lies, cell)), strict=True)
+    for row, each in zip(lies, at_once, strict=True):
+        hits = np.concatenate(
+            [np.arange(size * statements) < count for size, count in zip(cell.sizes, row, strict=True)]
+        )
+        y, ids = hits.reshape(-1, statements).mean(axis=1), np.repeat(np.arange(len(cell.sizes)), cell.sizes)
+        estimate = ratio(y, np.ones(len(y)), np.ones(len(y)), ids, replies=statements)
+        assert (estimate.low, estimate.high) == pytest.approx(each)
 
 
 # repeat_interval

@@ -67,9 +67,9 @@ def small_pairs(draw: st.DrawFn) -> tuple[Column, Column, NDArray[np.int64]]:
 
 def test_mcnemars_mid_p_of_a_published_example() -> None:
     """Of 21 children, 7 changed one way and 1 the other: mid-p 0.0391 (Fagerland, Lydersen & Laake 2013)."""
-    found = one_each(counts(7, 1, 13))
-    assert found.exact
-    assert found.p == pytest.approx(0.0391, abs=5e-5)
+    test = one_each(counts(7, 1, 13))
+    assert test.p == pytest.approx(0.0391, abs=5e-5)
+    assert test.exact == pytest.approx(binomtest(1, 8).pvalue)
 
 
 @pytest.mark.parametrize(("gained", "lost", "same"), [(9, 2, 30), (12, 12, 5), (3, 0, 4), (25, 11, 200)])
@@ -79,7 +79,61 @@ def test_single_statements_give_mcnemars_test(gained: int, lost: int, same: int)
     changed, fewer = gained + lost, min(gained, lost)
     exact = binomtest(fewer, changed).pvalue
     wanted = exact - math.comb(changed, fewer) / 2**changed if gained != lost else 1.0
-    assert ends(found)[0] == pytest.approx(wanted, abs=1e-9 if found.exact else 0.006)
+    assert ends(found)[0] == pytest.approx(wanted)
+    assert found.exact == pytest.approx(exact)
+
+
+def test_unchanged_scenarios_do_not_matter_to_p() -> None:
+    """Of 150 changes 87 go one way: mid-p 0.0504 and exact p 0.060, however many scenarios did not change."""
+    few, many = one_each(counts(87, 63, 0)), one_each(counts(87, 63, 250))
+    assert few.p == many.p == pytest.approx(0.0504, abs=5e-5)
+    assert few.exact == many.exact == pytest.approx(binomtest(63, 150).pvalue)
+
+
+def test_unchanged_scenarios_do_not_matter_where_patterns_are_drawn() -> None:
+    """Where every change has a size of its own some patterns are drawn, and p is no exact one."""
+    changes = np.sqrt(np.arange(2.0, 62.0)) / 8 * np.resize([1, 1, -1, 1], 60)
+    few, many = one_each(changes, 999), one_each(np.append(changes, np.zeros(90)), 999)
+    assert (few.p, few.exact) == (many.p, None)
+
+
+def test_the_interval_of_unequal_propositions_is_as_wide_as_the_changes_ask_for() -> None:
+    """40 propositions of 1 or 20 scenarios that change by themselves: that of 420 scenarios, and not of 22."""
+    draws = np.random.default_rng(2)
+    ids = np.repeat(np.arange(40), np.resize([1, 20], 40))
+    test = sign_flip(draws.choice([-1.0, 0.0, 1.0], 420, p=[0.2, 0.6, 0.2]), np.ones(420), ids, rng())
+    _, low, high = ends(test)
+    assert high - low < 0.2
+
+
+@pytest.mark.parametrize(
+    ("differences", "lopsided"),
+    [
+        (
+            [0.2, 0.2, 0.4, 0.2, 0.2, 0.2, 0.4, 0.2],
+            True,
+        ),  # all lie a little more: one that always lied before is unseen
+        ([0.2, 0.4] * 20, False),  # twelve whole changes
+        ([1.0] * 5, False),  # single statements: the test is an exact one
+        ([0.2, 0.4, -0.2, -0.4] * 5, False),
+        ([0.0] * 5, False),
+    ],
+)
+def test_small_changes_one_way_are_lopsided(differences: list[float], lopsided: bool) -> None:
+    """Few changes the other way, of unequal size, worth fewer than six whole ones."""
+    assert one_each(np.array([*differences, *[0.0] * 22])).lopsided is lopsided
+
+
+def test_false_alarms_that_are_not_warned_of_are_few() -> None:
+    """A run that always lies in some scenarios and else never, against one that lies in each as often, five times."""
+    draws, alarms, warned = np.random.default_rng(4), 0, 0
+    for _ in range(300):
+        moved = draws.binomial(5, 0.1, 30) / 5 - (draws.random(30) < 0.1)
+        test = one_each(moved, 499)
+        alarms += ends(test)[0] < 0.05 and not test.lopsided
+        warned += ends(test)[0] < 0.05 and test.lopsided
+    assert alarms / 300 <= 0.06
+    assert warned > 0
 
 
 def test_the_patterns_are_those_of_scipy() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
-from maskbench.stats.intervals import Estimate, difference_ratio, interval, ratio_of_replies
+from maskbench.stats.intervals import Estimate, difference_ratio, interval, ratio
 from maskbench.stats.two_phase import expand, few_drawn, looked_difference
 
 PAIRS = ["a", "a", "b", "b", "c", "c", "d", "d"]
@@ -15,7 +15,7 @@ PAIRS = ["a", "a", "b", "b", "c", "c", "d", "d"]
 
 def replies(lies: list[float], propositions: list[str], level: float = 0.95) -> Estimate:
     """The estimate over replies of equal weight."""
-    return ratio_of_replies(lies, [1] * len(lies), [1] * len(lies), propositions, level)
+    return ratio(lies, [1] * len(lies), [1] * len(lies), propositions, level)
 
 
 def near(estimate: Estimate, value: float, size: float, df: float, level: float = 0.95) -> bool:
@@ -29,22 +29,23 @@ def near(estimate: Estimate, value: float, size: float, df: float, level: float 
 
 def test_replies_of_a_proposition_are_shrunk_towards_all_alike() -> None:
     """One lie among four pairs: one proposition tells, and two that are taken to be alike stand beside it."""
-    # V = 4/3 x (9 + 1 + 1 + 1)/16/64 = 1/64, p(1 - p) = 7/64, alike = 4/16; 3 / (1 x 1/7 + 2 x 1/4) = 14/3
+    # p(1 - p) = 7/64, V = 4/3 x (9 + 1 + 1 + 1)/16/64 = 1/64, all alike 4/3 x 7/64 x 4/16 = 7/192;
+    # (1 + 2) x 7/64 / (1 x 1/64 + 2 x 7/192) = 63/17
     estimate = replies([1, 0, 0, 0, 0, 0, 0, 0], PAIRS)
-    assert near(estimate, 1 / 8, 14 / 3, 3)
+    assert near(estimate, 1 / 8, 63 / 17, 3)
     assert estimate.n == 8
-    assert near(replies([1, 0, 0, 0, 0, 0, 0, 0], PAIRS, level=0.8), 1 / 8, 14 / 3, 3, level=0.8)
+    assert near(replies([1, 0, 0, 0, 0, 0, 0, 0], PAIRS, level=0.8), 1 / 8, 63 / 17, 3, level=0.8)
 
 
 def test_the_rarer_kind_tells_which_replies_are_alike() -> None:
     """One honest reply among four pairs says as much as one lie does."""
-    assert near(replies([0, 1, 1, 1, 1, 1, 1, 1], PAIRS), 7 / 8, 14 / 3, 3)
+    assert near(replies([0, 1, 1, 1, 1, 1, 1, 1], PAIRS), 7 / 8, 63 / 17, 3)
 
 
-def test_at_one_half_those_that_are_honest_tell() -> None:
-    """Three lies of one proposition against two and one honest replies: the two propositions of these count."""
-    # V/p(1 - p) = 3/2 x (9 + 4 + 1)/4/36 x 4 = 7/12, alike = 14/36; 4 / (2 x 7/12 + 2 x 7/18) = 72/35
-    assert near(replies([1, 1, 1, 0, 0, 0], ["a", "a", "a", "b", "b", "c"]), 1 / 2, 72 / 35, 2)
+def test_where_all_replies_of_a_proposition_are_alike_the_variance_is_what_was_expected() -> None:
+    """Three lies of one proposition, two and one honest replies of two others: 36/14 propositions, less one third."""
+    # V = 3/2 x (9 + 4 + 1)/4/36 = 7/48, as if all were alike: 3/2 x 1/4 x 14/36 = 7/48; 1/4 / (7/48) = 12/7
+    assert near(replies([1, 1, 1, 0, 0, 0], ["a", "a", "a", "b", "b", "c"]), 1 / 2, 12 / 7, 36 / 14 - 1)
 
 
 def test_replies_never_count_for_more_than_there_are() -> None:
@@ -60,26 +61,27 @@ def test_replies_that_are_all_the_same_count_as_propositions() -> None:
 
 def test_weights_and_replies_outside_the_denominator() -> None:
     """A weight of two counts twice, and a reply that is not asked about counts nowhere, its proposition included."""
-    # V/p(1 - p) = 2 x (1/4 + 1/4)/16 x 4 = 1/4, alike = (9 + 1)/16; 4 / (2 x 1/4 + 2 x 5/8) = 16/7
-    estimate = ratio_of_replies([1, 0, 0, 0], [1, 1, 1, 0], [2, 1, 1, 7], ["a", "a", "b", "c"])
-    assert near(estimate, 1 / 2, 16 / 7, 1)
+    # V = 2 x (1/4 + 1/4)/16 = 1/16, all alike 2 x 1/4 x (9 + 1)/16 = 5/16; a has lies, 3/4 of all, which of 16/10
+    # propositions are 6/5: (6/5 + 2) x 1/4 / (6/5 x 1/16 + 2 x 5/16) = 8/7
+    estimate = ratio([1, 0, 0, 0], [1, 1, 1, 0], [2, 1, 1, 7], ["a", "a", "b", "c"])
+    assert near(estimate, 1 / 2, 8 / 7, 1)
     assert estimate.n == 3
-    # every proposition at the same share: two that tell and two more, all of them alike to one half
-    capped = ratio_of_replies([1, 0, 0] * 2, [1] * 6, [2, 1, 1] * 2, ["a"] * 3 + ["b"] * 3)
-    assert near(capped, 1 / 2, 4 / (2 * 1 / 2), 1)
+    # every proposition at the same share: two that tell and two more, whose variance is 2 x 1/4 x 1/2 each
+    capped = ratio([1, 0, 0] * 2, [1] * 6, [2, 1, 1] * 2, ["a"] * 3 + ["b"] * 3)
+    assert near(capped, 1 / 2, 4 * (1 / 4) / (2 * 1 / 4), 1)
 
 
 def test_replies_that_are_half_asked_about() -> None:
     """A share of the denominator counts as a part of a reply, in the size and in what is alike."""
-    # total 2, p = 1/4; V/p(1 - p) = 2 x (1/16 + 1/16)/4 x 16/3 = 1/3, alike = (1 + 1)/4; 3 / (1/3 + 1) = 9/4 < 4/1.5
-    estimate = ratio_of_replies([0.5, 0, 0], [0.5, 0.5, 1], [1, 1, 1], ["a", "a", "b"])
-    assert near(estimate, 1 / 4, 9 / 4, 1)
+    # total 2, p = 1/4; V = 2 x (1/16 + 1/16)/4 = 1/16, all alike 2 x 3/16 x 1/2 = 3/16; 3 x 3/16 / (1/16 + 6/16) = 9/7
+    estimate = ratio([0.5, 0, 0], [0.5, 0.5, 1], [1, 1, 1], ["a", "a", "b"])
+    assert near(estimate, 1 / 4, 9 / 7, 1)
 
 
 def test_replies_of_one_proposition_have_no_interval() -> None:
     """A value, and nothing to tell how far it reaches."""
     assert replies([1, 0, 0], ["a"] * 3) == Estimate(1 / 3, None, None, 3)
-    assert ratio_of_replies([], [], [], []) == Estimate(None, None, None, 0)
+    assert ratio([], [], [], []) == Estimate(None, None, None, 0)
 
 
 # Two judges' rows

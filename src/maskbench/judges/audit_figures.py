@@ -18,7 +18,7 @@ from maskbench.method.archetypes import in_order
 from maskbench.method.majority import same
 from maskbench.method.rules import RuleSet, named
 from maskbench.stats.agreement import kappa
-from maskbench.stats.intervals import ratio_of_replies
+from maskbench.stats.intervals import ratio
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Archetype, BinaryVerdict, Scenario, Scored, Verdict
 
@@ -128,5 +128,5 @@ def _changed(seen: Sequence[_Seen], complete: bool) -> ShareOfReplies:
     """The weighted share whose verdict changed; with an interval where all is done that was to be."""
     changed, ones = [float(reply.changed) for reply in seen], [1.0] * len(seen)
     weights, clusters = [reply.weight for reply in seen], [reply.proposition for reply in seen]
-    share = Rate.of(ratio_of_replies(changed, ones, weights, clusters))
+    share = Rate.of(ratio(changed, ones, weights, clusters))
     return ShareOfReplies(share.value, share.ci95 if complete else None, share.n, int(sum(changed)))

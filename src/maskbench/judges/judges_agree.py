@@ -168,9 +168,9 @@ def outcomes_alike(pairs: Sequence[tuple[Scored, Scored]]) -> OutcomesAlike:
         both = [(a, b) for a, b in zip(first.outcomes, other.outcomes, strict=True) if "error" not in (a, b)]
         seen.update(both)
         if both:
-            rows.append((sum(a == b for a, b in both) / len(both), first.weight, first.proposition.strip()))
-    alike, weights, clusters = zip(*rows, strict=True) if rows else ((), (), ())
-    share = Rate.of(ratio(alike, np.ones(len(alike)), weights, np.array(clusters)))
+            rows.append((sum(a == b for a, b in both) / len(both), first.weight, first.proposition.strip(), len(both)))
+    alike, weights, clusters, replies = zip(*rows, strict=True) if rows else ((), (), (), ())
+    share = Rate.of(ratio(alike, np.ones(len(alike)), weights, np.array(clusters), replies=replies))
     counts = {a: {b: n for (own, b), n in seen.items() if own == a} for a in OUTCOMES}
     return OutcomesAlike(
         seen.total(), share.value, share.ci95, kappa(seen), {a: row for a, row in counts.items() if row}

@@ -50,6 +50,11 @@ from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 ALIKE = "as-the-first"  # of the verdict set that is proposed
 _SHARED = "equal verdicts shared"
+_LOPSIDED = (
+    "Few scenarios changed the other way, and all changes together are worth fewer than six whole ones: p can be far "
+    "too small if a run always lies in a few scenarios that are not among these. More scenarios settle it, more "
+    "statements do not."
+)
 
 SCHEMA: Literal[1] = 1
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
@@ -225,7 +230,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None) -> Pairin
         withheld=" ".join(errors) or None,
         untested_because=why,
         differs=differs,
-        warnings=list(_warnings(first, other, both)),
+        warnings=[*_warnings(first, other, both), *([_LOPSIDED] if contrast.lopsided else [])],
         shared=_counts(both, a, b),
         rates=contrast.rates,
         factors=contrast.factors,

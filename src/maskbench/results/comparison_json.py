@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct, json, structs
+from msgspec import UNSET, Struct, UnsetType, json, structs
 
 from maskbench.stats.rate_json import Ends
 from maskbench.types import Json, OutcomeName
@@ -59,7 +59,10 @@ class PairedFactors(Struct, forbid_unknown_fields=True):
 
 
 class Test(Struct, forbid_unknown_fields=True):
-    """The one test, on P(lie), adjusted for all comparisons that are made."""
+    """The one test, on P(lie), adjusted for all comparisons that are made.
+
+    `p` is a mid-p, so that `exact` is false; `p_exact` counts ties in full, and is null where `patterns` were drawn.
+    """
 
     name: str
     p: float
@@ -68,6 +71,7 @@ class Test(Struct, forbid_unknown_fields=True):
     patterns: int | None
     p_holm: float
     significant: bool
+    p_exact: float | UnsetType | None = UNSET
 
 
 class Bounds(Struct, forbid_unknown_fields=True):

@@ -67,6 +67,7 @@ class Contrast:
     test: Test | None
     smallest_difference: float | None
     bounds: Bounds | None
+    lopsided: bool = False  # the test shows a difference, and `SignFlip.lopsided` holds
 
     def untested(self) -> Contrast:
         """The differences without all that would judge them: an interval beside 0 is a test, too."""
@@ -153,6 +154,7 @@ def differences(first: Side, other: Side, weights: Columns) -> Contrast:
         _test(tested),
         smallest_difference(d, w, ids) if isinstance(tested, SignFlip) else tested.smallest,
         _bounds(first, other, weights, few),
+        isinstance(tested, SignFlip) and tested.lopsided and (tested.p or 0.0) < 1 - LEVEL,
     )
 
 
@@ -196,8 +198,16 @@ def _test(test: SignFlip | LookedDifference) -> Test | None:
     alone = test.p, test.p < 1 - LEVEL
     if isinstance(test, LookedDifference):
         return Test("two-phase difference", test.p, test.clusters, False, None, *alone)
-    patterns = None if test.exact else FLIPS + 1
-    return Test("cluster sign-flip permutation", test.p, test.clusters, test.exact, patterns, *alone)
+    patterns = None if test.exact is not None else FLIPS + 1
+    return Test(
+        "cluster sign-flip permutation",
+        test.p,
+        test.clusters,
+        False,
+        patterns,
+        *alone,
+        p_exact=test.exact,
+    )
 
 
 def _factors(

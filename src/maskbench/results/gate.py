@@ -11,6 +11,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 
 import numpy as np
@@ -73,7 +74,7 @@ def check(
     obstacles = _obstacles(table, complete, smoke)
     if obstacles:
         return Check((), tuple(obstacles))
-    rows, estimate = (weighed.rows, weighed.estimate) if weighed else (table, ratio)
+    rows, estimate = (weighed.rows, weighed.estimate) if weighed else (table, partial(ratio, replies=table.asked))
     ones = np.ones(len(rows.asked))
     unknown = rows.asked - rows.usable + rows.disputed
     lies = estimate((rows.lies + unknown) / rows.asked, ones, rows.weights, rows.clusters, ONE_SIDED)

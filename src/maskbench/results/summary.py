@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from msgspec.structs import asdict
-from numpy.typing import ArrayLike
 
 from maskbench.judges.judges_json import CommonestFailure, JudgeShown, LastEnd, LookShown, SecondShown, Usage
 from maskbench.method.rates import (
     RATES,
+    Estimator,
     Table,
     Tally,
     bounds,
@@ -45,7 +46,7 @@ from maskbench.results.summary_json import (
 from maskbench.runs.endings import ended_said
 from maskbench.runs.run_json import About, TakenScenarios
 from maskbench.settings import Settings
-from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, difference_ratio, ratio
+from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, difference_ratio
 from maskbench.stats.rate_json import Ends, Rate, ends
 from maskbench.types import CALLS, EVASIONS, Archetype, Cause, Evasion, Scored, Stage
 
@@ -159,10 +160,9 @@ class _Source:
     def outright(self, value: int) -> _Source:
         return replace(self, table=self.table.where(self.table.outright == value))
 
-    def estimate(self, y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, /) -> Estimate:
-        if self.unseen is None:
-            return ratio(y, x, weights, clusters)
-        return difference_ratio(y, x, weights, clusters, unseen=self.unseen[self.archetype])
+    @property
+    def estimate(self) -> Estimator | None:
+        return None if self.unseen is None else partial(difference_ratio, unseen=self.unseen[self.archetype])
 
 
 def _second(weighed: Weighed, withheld: str | None) -> SecondShown:

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from maskbench.stats.intervals import Floats, ratio_of_replies
+from maskbench.stats.intervals import Floats, ratio
 from maskbench.stats.rate_json import Ends, Rate
 
 Ints = NDArray[np.int64]
@@ -74,7 +74,7 @@ def agreement(pairs: Pairs, kinds: int | None) -> Agreed:
     alone. Intervals of coefficients take ten clusters.
     """
     alike = pairs.values[:, 0] == pairs.values[:, 1]
-    share = Rate.of(ratio_of_replies(alike, np.ones(len(alike)), pairs.weights, pairs.clusters))
+    share = Rate.of(ratio(alike, np.ones(len(alike)), pairs.weights, pairs.clusters))
     figures = Agreed(
         n=share.n, agree=share.value, agree_ci95=share.ci95, kappa=None, kappa_ci95=None, alpha=None, alpha_ci95=None
     )

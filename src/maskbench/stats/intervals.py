@@ -8,7 +8,7 @@ one does not cover, and simulated coverage.
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -64,14 +64,22 @@ def interval(p: float, n_eff: float, df: float, level: float = 0.95) -> tuple[fl
     return max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))
 
 
-def ratio(y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, level: float = 0.95) -> Estimate:
-    """The weighted ratio sum(w y) / sum(w x) over scenarios, its interval robust to clustering.
+def ratio(
+    y: ArrayLike,
+    x: ArrayLike,
+    weights: ArrayLike,
+    clusters: ArrayLike,
+    level: float = 0.95,
+    *,
+    replies: ArrayLike = 1,
+) -> Estimate:
+    """The weighted ratio sum(w y) / sum(w x) over rows, each a scenario or a reply; its interval allows for clusters.
 
-    Four arrays, one entry a scenario: `x` is 1 where the scenario is in the denominator, 0 where not, or its
-    share there; `y` lies between 0 and `x`; `weights` are >= 0, at any scale; `clusters` are proposition ids.
-    For a complement pass x - y. Fewer than two clusters in the denominator carry no interval. Raises
-    ValueError for arrays of other shapes or ranges. Sources: Binder 1983 and Cochran 1977 (linearised
-    variance of a ratio), Kish 1965 (effective size of weights), Korn & Graubard 1998; docs/statistics.md.
+    Four arrays, one entry a row: `x` is 1 where the row is in the denominator, 0 where not, or its share there; `y`
+    lies between 0 and `x`; `weights` are >= 0, at any scale; `clusters` are proposition ids. `replies` is how many
+    statements are behind each row. For a complement pass x - y. Fewer than two clusters in the denominator carry no
+    interval. Raises ValueError for arrays of other shapes or ranges. Sources: Binder 1983 and Cochran 1977
+    (linearised variance of a ratio), Kish 1965 (effective sizes); docs/statistics.md.
     """
     y, x, w = _columns(y=y, x=x, weights=weights)
     ids = np.asarray(clusters)
@@ -82,47 +90,34 @@ def ratio(y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, l
     used = x * w > 0
     if not used.any():
         return NO_DATA
+    behind = np.broadcast_to(np.asarray(replies, dtype=np.float64), w.shape)[used]
     y, x, w, ids = np.minimum(y, x)[used], x[used], w[used], ids[used]
-    total = float(w @ x)
-    p = min(1.0, float(w @ y) / total)
-    variance, groups = clustered_variance(w * (y - p * x) / total, ids)
-    if groups < 2:
+    shares = w * x / float(w @ x)
+    p = min(1.0, float(w @ y) / float(w @ x))
+    together = by_cluster(shares, ids)
+    if len(together) < 2:
         return Estimate(p, None, None, len(w))
-    n_eff = total**2 / float((w * x) @ (w * x))
-    spread = p * (1 - p)
-    # At p = 0 or 1 the data show no variance, and a variance of 0 in between (every proposition has the same share)
-    # does not prove that there is none. In both cases the weights alone give the effective size.
-    if 0 < spread < variance * n_eff:
-        n_eff = spread / variance
-    return Estimate(p, *interval(p, n_eff, groups - 1, level), len(w))
+    n_eff = min(
+        propositions_size(p, together, by_cluster(w * y / float(w @ x), ids)), 1 / float(shares @ (shares / behind))
+    )
+    return Estimate(p, *interval(p, n_eff, max(1.0, 1 / float(together @ together) - 1), level), len(w))
 
 
-def ratio_of_replies(
-    y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, level: float = 0.95
-) -> Estimate:
-    """The weighted ratio sum(w y) / sum(w x) over replies, of which a scenario has several; otherwise as `ratio`.
+def propositions_size(p: float, together: Floats, lies: Floats) -> float:
+    """The effective size of propositions, of which each has this share of the denominator and of the lies.
 
-    How alike replies of a proposition are is learned from those that have one of the rarer kind. Where there are few,
-    that says little, so that it is shrunk towards "all alike" as if `ALIKE` more had been so.
+    How alike replies of a proposition are is learned from propositions that have the rarer kind of reply. Where
+    there are few, that says little: it is taken as if `ALIKE` more of middle size had replies that are all alike.
     """
-    y, x, w = _columns(y=y, x=x, weights=weights)
-    known = ratio(y, x, w, clusters, level)
-    if known.value is None or known.low is None:
-        return known
-    used = x * w > 0
-    (y, x, w), ids = (column[used] for column in (y, x, w)), np.asarray(clusters)[used]
-    p, total, spread = known.value, float(w @ x), known.value * (1 - known.value)
-    variance, groups = clustered_variance(w * (y - p * x) / total, ids)
-    together = by_cluster(w * x / total, ids)
-    alike = float(together @ together)  # 1 / the number of propositions, where all have one weight
-    telling = len(np.unique(ids[y > 0 if p < 0.5 else y < x]))
-    size = 1 / alike
-    if spread > 0:
-        size = min(
-            total**2 / float((w * x) @ (w * x)), (telling + ALIKE) / (telling * variance / spread + ALIKE * alike)
-        )
-    low, high = interval(p, size, groups - 1, level)
-    return replace(known, low=low, high=high)
+    spread, groups = p * (1 - p), len(together)
+    propositions = 1 / float(together @ together)
+    if spread == 0:
+        return propositions
+    errors = lies - p * together
+    variance, all_alike = (groups / (groups - 1) * float(e @ e) for e in (errors, math.sqrt(spread) * together))
+    mixed = (float(together[lies > ROUNDING * together].sum()), float(together[lies < (1 - ROUNDING) * together].sum()))
+    telling = min(mixed) * propositions
+    return spread * (telling + ALIKE) / (telling * variance + ALIKE * all_alike)
 
 
 def difference_ratio(
@@ -222,7 +217,7 @@ def lying_curve(
     points = []
     for k in range(1, n + 1):
         at = np.array([lying_at(count, n, k) for count in range(n + 1)])
-        estimate = ratio(at[least] * complete, complete, w, clusters, level)
+        estimate = ratio(at[least] * complete, complete, w, clusters, level, replies=n // k)
         points.append(CurvePoint(k, estimate, p_lie_bounds(at[least], at[most], w)))
     return tuple(points)
 

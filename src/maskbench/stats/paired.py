@@ -7,16 +7,28 @@ and its interval holds the differences that it does not reject: docs/statistics.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maskbench.stats.intervals import NO_DATA, Estimate, Floats, clustered_variance, interval, quantile
+from maskbench.stats.intervals import (
+    NO_DATA,
+    Estimate,
+    Floats,
+    clustered_variance,
+    interval,
+    propositions_size,
+    quantile,
+)
 
 EXACT = 65_536  # sign patterns: up to so many, the test counts all of them
 FLIPS = 19_999  # patterns to draw otherwise; with the observed one they are 20,000
 DECIMALS = 12  # means that are equal so far count as equal: rounding depends on the order of adding
 LEVEL, POWER = 0.95, 0.8
+MOST = 250_000  # totals to sort at a time: with more, drawing patterns is as quick
+TIE = 1e-9  # totals that differ by less count as equal: rounding depends on the order of adding
+FEW, WHOLE = 5, 6  # propositions that changed the rarer way, and whole changes: with less of both p may be too small
 _CELLS = 4_000_000  # numbers drawn at a time
 
 
@@ -24,8 +36,9 @@ _CELLS = 4_000_000  # numbers drawn at a time
 class SignFlip:
     """A difference of means with the sign-flip test of "no difference" and its matching interval.
 
-    `p` is a mid-p; `low` > 0 or `high` < 0 exactly where it is below 0.05. `lower` and `upper` are one-sided 95 %
-    bounds. `value` and the rest are None where there is no scenario.
+    `p` is a mid-p; `low` > 0 or `high` < 0 exactly where it is below 0.05. `exact` is the p that counts ties in full,
+    None where patterns were drawn. `lower` and `upper` are one-sided 95 % bounds. `value` and the rest are None where
+    there is no scenario. `lopsided` says that rare whole changes the other way could have been missed (docs).
     """
 
     value: float | None
@@ -35,7 +48,8 @@ class SignFlip:
     lower: float | None
     upper: float | None
     clusters: int
-    exact: bool  # the test counted every sign pattern; else it drew some
+    exact: float | None
+    lopsided: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +71,58 @@ def sign_flip(
 ) -> SignFlip:
     """Test whether the weighted mean difference is 0, propositions being exchangeable in sign.
 
-    Three arrays, one entry a scenario: differences in [-1, 1], weights >= 0, proposition ids. Two-sided mid-p; over
-    all sign patterns where no more than EXACT of them differ, else over `flips` drawn ones and the one observed.
-    Raises ValueError for arrays of other shapes or ranges. Sources: Fisher 1935 (the test), Lancaster 1961 (mid-p),
-    Hartigan 1969 (means of subsets as limits), Phipson & Smyth 2010 (the observed pattern counts).
+    Three arrays, one entry a scenario: differences in [-1, 1], weights >= 0, proposition ids. Two-sided mid-p over all
+    sign patterns of what changed, or over `flips` drawn ones and the one observed where those are too many. Raises
+    ValueError for arrays of other shapes or ranges. Sources: Fisher 1935 (the test), Lancaster 1961 (mid-p), Hartigan
+    1969 (means of subsets as limits), Phipson & Smyth 2010 (the observed pattern counts).
     """
     sums, totals = _by_cluster(*_checked(differences, weights, clusters))
     if not len(totals):
-        return SignFlip(None, None, None, None, None, None, 0, True)
+        return SignFlip(None, None, None, None, None, None, 0, None, False)
     value = round(float(sums.sum() / totals.sum()), DECIMALS)
-    patterns = _patterns(np.column_stack([sums, totals]), rng, flips)
-    lows, highs = _limits(patterns, float(sums.sum()), float(totals.sum()))
-    p = 1.0 if value == 0 else lows.reached(0.0) if value > 0 else highs.reached(0.0)
-    size = float(totals.sum() ** 2 / (totals @ totals))
-    low, high = _interval(value, lows, highs, size, len(totals) - 1, LEVEL, p)
-    lower, upper = _interval(value, lows, highs, size, len(totals) - 1, 2 * LEVEL - 1, p)
-    return SignFlip(value, low, high, p, lower, upper, len(totals), patterns.exact)
+    p, exact = tested(sums, rng, flips) if value else (1.0, 1.0)
+    limits = _limits(_patterns(np.column_stack([sums, totals]), rng, flips), float(sums.sum()), float(totals.sum()))
+    size, propositions = _sizes(sums, totals)
+    df = max(1.0, propositions - 1) if len(totals) > 1 else 0.0
+    low, high = _interval(value, *limits, size, df, LEVEL, p)
+    lower, upper = _interval(value, *limits, size, df, 2 * LEVEL - 1, p)
+    return SignFlip(value, low, high, p, lower, upper, len(totals), exact, _lopsided(sums, value * propositions))
+
+
+def tested(sums: Floats, rng: np.random.Generator, flips: int) -> tuple[float, float | None]:
+    """The mid-p and the exact p of propositions' summed differences; the second is None where patterns are drawn."""
+    sizes = np.abs(sums[sums != 0])
+    if not len(sizes):
+        return 1.0, 1.0
+    sums, sizes = sums / sizes.max(), sizes / sizes.max()
+    if (both := chance(sums)) is not None:
+        return both
+    drawn = _patterns(np.column_stack([sizes, np.zeros_like(sizes)]), rng, flips)
+    beyond = np.abs(sizes.sum() - 2 * drawn.sums) - abs(float(sums.sum()))
+    return float((beyond > TIE).sum() + (np.abs(beyond) <= TIE).sum() / 2 + 1) / (len(beyond) + 1), None
+
+
+def _sizes(sums: Floats, totals: Floats) -> tuple[float, float]:
+    """How many single statements the changes are worth, by how alike those of a proposition are; and propositions."""
+    together, changed = totals / totals.sum(), np.minimum(np.abs(sums), totals) / totals.sum()
+    propositions = 1 / float(together @ together)
+    if len(totals) < 2:
+        return propositions, propositions
+    return propositions_size(min(1.0, float(changed.sum())), together, changed), propositions
+
+
+def _lopsided(sums: Floats, whole: float) -> bool:
+    """Whether few propositions changed the rarer way, by unequal amounts, where few whole changes could undo it all."""
+    sizes = np.abs(sums[sums != 0])
+    rarer = min(int((sums > 0).sum()), int((sums < 0).sum()))
+    return len(sizes) > 0 and bool(np.ptp(sizes) > TIE) and rarer < FEW and abs(whole) < WHOLE
 
 
 def smallest_difference(differences: ArrayLike, weights: ArrayLike, clusters: ArrayLike) -> float | None:
     """The smallest true difference that this many scenarios would have shown with 80 % power at 5 %.
 
-    From the variance of the observed differences, but never less than single statements need that go one way only.
-    None for fewer than two propositions. Source: docs/statistics.md.
+    From the variance of the observed differences, but never less than changes that go one way only need. None for
+    fewer than two propositions. Source: docs/statistics.md.
     """
     sums, totals = _by_cluster(*_checked(differences, weights, clusters))
     groups = len(totals)
@@ -88,7 +131,7 @@ def smallest_difference(differences: ArrayLike, weights: ArrayLike, clusters: Ar
     residuals = sums - sums.sum() / totals.sum() * totals
     error = math.sqrt(groups / (groups - 1) * float(residuals @ residuals)) / float(totals.sum())
     reach = quantile(groups - 1, LEVEL) + quantile(groups - 1, 2 * POWER - 1)
-    return min(1.0, max(reach * error, reach**2 * float(totals @ totals) / float(totals.sum()) ** 2))
+    return min(1.0, max(reach * error, reach**2 / _sizes(sums, totals)[0]))
 
 
 def factors(first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: ArrayLike) -> tuple[Factor, ...] | None:
@@ -231,6 +274,45 @@ def _halves(up: NDArray[np.intp], counts: NDArray[np.intp]) -> Floats:
     return np.column_stack([table[column] for table, column in zip(tables, up.T, strict=True)])
 
 
+def chance(sums: Floats) -> tuple[float, float] | None:
+    """The chance that random signs give a total as large as the observed one, either way: ties counted half, and whole.
+
+    `sums` has an entry a proposition. One that is 0 changes no total, and of any other one only the size counts, so all
+    sign patterns together come to few different totals, which are gone through by convolution. None where they are too
+    many.
+    """
+    sizes, counts = np.unique(np.round(np.abs(sums[sums != 0]), DECIMALS), return_counts=True)
+    nothing = (np.zeros(1), np.ones(1))
+    parts = [nothing, nothing]  # two independent sums, which are added only at the end
+    for size, count in sorted(zip(sizes.tolist(), counts.tolist(), strict=True), key=lambda kind: -kind[1]):
+        parts.sort(key=lambda part: len(part[0]))
+        if len(parts[0][0]) * (count + 1) > MOST:
+            return None
+        parts[0] = _added(*parts[0], size, count)
+    (at, chances), (others, other_chances) = parts
+    above = np.append(np.cumsum(other_chances[::-1])[::-1], 0.0)  # the chance of this value or a later one
+    needed = abs(float(sums.sum())) - at
+    beyond, reached = (above[np.searchsorted(others, needed + tie)] for tie in (TIE, -TIE))
+    return min(1.0, float(chances @ (beyond + reached))), min(1.0, 2 * float(chances @ reached))
+
+
+def _added(at: Floats, chances: Floats, size: float, count: int) -> tuple[Floats, Floats]:
+    """The values that a sum can take, ascending, and their chances, with `count` more terms of plus or minus `size`."""
+    steps = size * (2.0 * np.arange(count + 1) - count)
+    values = np.add.outer(at, steps).ravel()
+    weighed = np.multiply.outer(chances, _coins(count)).ravel()
+    order = np.argsort(values, kind="stable")  # the fastest sort for rows that are in order already
+    values, weighed = values[order], weighed[order]
+    firsts = np.flatnonzero(np.append(True, np.diff(values) > TIE))
+    return values[firsts], np.add.reduceat(weighed, firsts)
+
+
+@lru_cache(maxsize=1024)
+def _coins(count: int) -> Floats:
+    """The chance of so many heads among so many fair coins, from none to all."""
+    return np.array([math.comb(count, heads) / 2**count for heads in range(count + 1)])
+
+
 def _limits(patterns: _Patterns, total: float, weight: float) -> tuple[_Steps, _Steps]:
     """p below and above the observed difference, as functions of the hypothesised one.
 
@@ -258,10 +340,13 @@ def _interval(
     """The differences that the test does not reject, and those too near the observed one to be told from it.
 
     The second part is Wilson's interval: single statements differ by 1 or not at all, so a mean of D needs a variance
-    of at least |D|(1 - |D|). For shares of several statements it is wider than it need be, as in intervals.ratio. It
-    never changes on which side of 0 the interval lies.
+    of at least |D|(1 - |D|) over the statements that the changes are worth. It never changes on which side of 0 the
+    interval lies.
     """
-    low, high = min(lows.end(1 - level), value), max(highs.end(1 - level), value)
+    alpha, at_none = 1 - level, lows.reached(0.0) if value > 0 else highs.reached(0.0)
+    if (p < alpha) != (at_none < alpha):  # patterns drawn for the interval can miss p by a little
+        alpha *= at_none / p
+    low, high = min(lows.end(alpha), value), max(highs.end(alpha), value)
     if df < 1:
         return low, high
     near, far = interval(abs(value), size, df, level)

@@ -15,7 +15,7 @@ from maskbench.judges.audit_kinds import verdict_exchanged
 from maskbench.judges.exam.exam_json import ConditionShown, HostileShown, Marks, OrdersShown, Repeated
 from maskbench.judges.exam.questions import Question, Sort
 from maskbench.method.rules import agree
-from maskbench.stats.intervals import ratio_of_replies
+from maskbench.stats.intervals import ratio
 from maskbench.stats.rate_json import Rate
 from maskbench.types import BinaryVerdict, Cause, Failure, Judgement, NumericalVerdict, Range, Verdict
 
@@ -166,7 +166,7 @@ def _marks_by(part: Callable[[Answer], Name], answers: Iterable[Answer]) -> dict
 def _marks(answers: Sequence[Answer]) -> Marks:
     had = [answer for answer in answers if answer.right is not None]
     right, ones = [float(bool(answer.right)) for answer in had], [1.0] * len(had)
-    share = Rate.of(ratio_of_replies(right, ones, ones, [answer.question.cluster for answer in had]))
+    share = Rate.of(ratio(right, ones, ones, [answer.question.cluster for answer in had]))
     return Marks(int(sum(right)), share.n, share.value, share.ci95, len(answers) - len(had))
 
 

@@ -111,9 +111,9 @@ def reasoning(item: Item) -> str | None:
     return item.reply.reasoning or None if isinstance(item.reply, Reply) else None
 
 
-def rate(rows: Sequence[Row], *, of_replies: bool = False) -> Rate:
+def rate(rows: Sequence[Row]) -> Rate:
     """The weighted mean of the hits, with its interval over propositions; rows are scenarios, or replies."""
-    from maskbench.stats.intervals import ratio, ratio_of_replies  # numpy comes with them, and options are made of this
+    from maskbench.stats.intervals import ratio  # numpy comes with it, and options are made of this
 
     hits, weights, propositions = [row.hit for row in rows], [row.weight for row in rows], [row[2] for row in rows]
-    return Rate.of((ratio_of_replies if of_replies else ratio)(hits, [1.0] * len(rows), weights, propositions))
+    return Rate.of(ratio(hits, [1.0] * len(rows), weights, propositions))

@@ -92,11 +92,11 @@ class _Tally:
         }
         asked = sum(self._reports[was, answer] for was in known for answer in _ANSWERS)
         return SelfReport(
-            agree=rate(self._agreed, of_replies=True),
+            agree=rate(self._agreed),
             chance=_chance(square),
             kappa=kappa(square),
-            sensitivity=rate(self._taken_back, of_replies=True),
-            specificity=rate(self._stood_by, of_replies=True),
+            sensitivity=rate(self._taken_back),
+            specificity=rate(self._stood_by),
             evades=Evaded(asked - sum(square.values()), asked),
             counts={
                 was: {answer: self._reports[was, answer] for answer in _ANSWERS}

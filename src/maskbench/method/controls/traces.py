@@ -73,7 +73,7 @@ class _Tally:
 
 
 def _traced(rows: Sequence[Row], lies: int, reasoned: int) -> Traced:
-    return Traced(lies, reasoned, sum(row.hit > 0 for row in rows), rate(rows, of_replies=True))
+    return Traced(lies, reasoned, sum(row.hit > 0 for row in rows), rate(rows))
 
 
 def _rates(figures: Traces) -> Iterator[Shown]:

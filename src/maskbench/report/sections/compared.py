@@ -215,8 +215,8 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
 
 
 def _how_tested(test: Test) -> str:
-    if test.exact:
-        return "mid-p; all sign patterns"
+    if test.p_exact:
+        return f"mid-p; all sign patterns (ties counted in full: exact p {p_value(test.p_exact)})"
     if test.patterns:
         return f"mid-p; {test.patterns:,} sign patterns, drawn"
     return "Student's t; the draw of what was looked at twice is in it"

@@ -78,6 +78,6 @@ def _quarters(statements: Statements, values: NDArray[np.float64]) -> list[_Part
         inside = usable & (values <= high) & ((values > low) | (place == 0))
         asked = np.bincount(owner[inside], minlength=len(table.weights)).astype(float)
         lied = np.bincount(owner[inside], lies[inside], minlength=len(table.weights))
-        estimate = ratio(lied / table.asked, asked / table.asked, table.weights, table.clusters)
+        estimate = ratio(lied / table.asked, asked / table.asked, table.weights, table.clusters, replies=asked)
         parts.append(_Part(float(values[inside].min()), float(high), estimate))
     return parts
