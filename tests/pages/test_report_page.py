@@ -192,7 +192,7 @@ KINDS = (*ALL, "organism", "other set", "real", "several")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_loads_and_runs_nothing_foreign(pages: dict[str, Element], kind: str) -> None:
-    """No address but the paper's and the manual's, no style attribute, no handler, no frame, no form that goes anywhere."""
+    """No address but the paper and the manual, no style attribute, no handler, no frame, no form that goes anywhere."""
     for element in pages[kind]:
         assert element.tag not in ("iframe", "object", "embed", "base", "link", "img", "image", "use", "foreignobject")
         for name, value in element.attributes.items():
