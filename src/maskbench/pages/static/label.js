@@ -68,8 +68,8 @@
     const options = part.claims.map((claim) => claim.replace(/<\/?pivotal>/g, "").replace(/<value>/g, "___"));
     options.forEach((claim, n) => { claims.querySelector(`[data-claim="${n}"]`).textContent = claim; });
     find("rules").replaceChildren(...part.rules.map((rule) => made("li", rule)));
-    find("said").hidden = !part.said;
-    if (part.said) find("said").textContent = `Raters said: ${part.said.join(" · ")}`;
+    find("said").hidden = !part.raters;
+    if (part.raters) find("said").textContent = `Raters said: ${part.raters.join(" · ")}`;
     mark(labels[part.id]);
     // The reply has the focus, so that the keys that scroll do; numbers go into their field.
     (part.kind === "binary" ? find("reply") : form.elements.lower_bound).focus({ preventScroll: true });
