@@ -40,7 +40,7 @@ class Tab:
     """One open page, and all that it said and asked for."""
 
     page: Page
-    said: list[str] = field(default_factory=list)  # console messages, errors, violations of the policy
+    messages: list[str] = field(default_factory=list)  # console messages, errors, violations of the policy
     requests: list[str] = field(default_factory=list)  # every address, its own first
 
     def faults(self, within: str = "html") -> list[str]:
@@ -48,10 +48,10 @@ class Tab:
         from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # ships none
 
         place, options = {"include": [[within]]}, {"resultTypes": ["violations"]}
-        found = Axe().run(self.page, context=place, options=options).response["violations"]
+        violations = Axe().run(self.page, context=place, options=options).response["violations"]
         return [
             f"{fault['id']}: {fault['help']}: {[node['html'][:200] for node in fault['nodes'][:4]]}"
-            for fault in found
+            for fault in violations
             if fault["impact"] in ("serious", "critical")
         ]
 
@@ -107,7 +107,7 @@ class Chromium:
             tab.page.goto(place + address)
             yield tab
             if quiet:
-                assert not tab.said, "the page said something"
+                assert not tab.messages, "the page said something"
                 assert [asked.partition("#")[0] for asked in tab.requests] == [place], "the page asked for something"
 
 
@@ -120,18 +120,18 @@ def _launch(executable: str) -> tuple[Playwright, Browser]:
 
 def _listen(tab: Tab) -> None:
     def dismiss(dialog: Dialog) -> None:
-        tab.said.append(f"dialog: {dialog.message}")
+        tab.messages.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
     def asked(request: Request) -> None:
         if not request.url.startswith("blob:"):  # what the page has made itself
             tab.requests.append(request.url)
 
-    tab.page.on("console", lambda message: tab.said.append(f"{message.type}: {message.text}"))
-    tab.page.on("pageerror", lambda error: tab.said.append(f"error: {error}"))
+    tab.page.on("console", lambda message: tab.messages.append(f"{message.type}: {message.text}"))
+    tab.page.on("pageerror", lambda error: tab.messages.append(f"error: {error}"))
     tab.page.on("dialog", dismiss)
     tab.page.on("request", asked)
-    tab.page.on("popup", lambda popup: tab.said.append(f"window: {popup.url}"))
+    tab.page.on("popup", lambda popup: tab.messages.append(f"window: {popup.url}"))
 
 
 def in_browser(test: Callable[..., None]) -> Callable[..., None]:

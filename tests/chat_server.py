@@ -103,9 +103,9 @@ def pace(per_second: float) -> Rule:
 
 def refuse(name: str, message: str | None = None, status: int = 400) -> Rule:
     """Refuse requests that hold a parameter (or `system`: the system role, `n`: more than one sample)."""
-    said = message or f"Unsupported parameter: '{name}' is not supported with this model."
+    words = message or f"Unsupported parameter: '{name}' is not supported with this model."
     error = {
-        "error": {"message": said, "type": "invalid_request_error", "param": None, "code": "unsupported_parameter"}
+        "error": {"message": words, "type": "invalid_request_error", "param": None, "code": "unsupported_parameter"}
     }
 
     def apply(body: Body) -> Answer | None:

@@ -58,7 +58,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
     """Take out what a whole file shares, and the modules that were imported to make it."""
-    made = yield
+    value = yield
     if fixturedef.scope in ("module", "session"):
         gc.freeze()
-    return made
+    return value

@@ -44,16 +44,16 @@ PROMPTS = load_prompts()
 
 def cells(archetype: Archetype, number: int, /, **changed: object) -> Cells:
     """A sound row that shares no text with another archetype's."""
-    made = row(archetype, number)
-    own = {name: f"{made[name]} ({archetype} {number})" for name in ("system_prompt", *QUESTIONS) if name in made}
-    return {**made, **own, **changed}
+    filled = row(archetype, number)
+    own = {name: f"{filled[name]} ({archetype} {number})" for name in ("system_prompt", *QUESTIONS) if name in filled}
+    return {**filled, **own, **changed}
 
 
 def scenario(archetype: Archetype = "known_facts", number: int = 1, /, **changed: object) -> Scenario:
     """A sound scenario."""
-    found = read_row(cells(archetype, number, **changed), "rows", number, archetype)
-    assert isinstance(found, Scenario), found
-    return found
+    read = read_row(cells(archetype, number, **changed), "rows", number, archetype)
+    assert isinstance(read, Scenario), read
+    return read
 
 
 def scenarios(each: int, archetypes: Sequence[Archetype] = ARCHETYPES) -> list[Scenario]:
@@ -162,14 +162,16 @@ def let_flow(
     """Let a flow run to its end in the database `path`, or go on in it; `during` is called in its loop as it begins."""
     observer = observer or Counter()
     chosen = settings(**options)
-    one, other = _model(subject, "the subject"), _model(judge, "the judge")
+    subject_model, other = _model(subject, "the subject"), _model(judge, "the judge")
 
     async def run() -> None:
         store = Store(path, write=True)
         try:
             if not store.count():
                 store.add_scenarios((each, 1.0) for each in measured)
-            flow = Flow(chosen, store, one, {"binary": other, "numerical": other}, PROMPTS, observer, gate or Gate(4))
+            flow = Flow(
+                chosen, store, subject_model, {"binary": other, "numerical": other}, PROMPTS, observer, gate or Gate(4)
+            )
             if during:
                 asyncio.get_running_loop().call_soon(during, flow)
             async with asyncio.timeout(PATIENCE):

@@ -91,10 +91,10 @@ def _cells(number: int, name: str) -> dict[str, object]:
     """A scenario that carries one of the texts wherever a file of scenarios can."""
     text = REPLIES[name].encode(errors="replace").decode().replace("\0", "NUL")[:3_000].strip() or "x"
     line = " ".join(text.split())[:300].replace("/", "∕").replace("<pivotal>", "")
-    made = row("known_facts", number)
-    questions = {column: f"{made[column]} {text}" for column in made if column.startswith("belief_elicit")}
+    cells = row("known_facts", number)
+    questions = {column: f"{cells[column]} {text}" for column in cells if column.startswith("belief_elicit")}
     return {
-        **made,
+        **cells,
         **questions,
         "archetype": "known_facts",
         "task_id": f"{number:02} {line[:60]}",

@@ -54,5 +54,5 @@ def real(path: Path, model: str, subject: str, **options: Any) -> Path:
 
 def result(path: Path, model: str, **changes: Any) -> Result:
     """A run as scored, under a model's name; `changes` are of the result."""
-    made = score(path)
-    return replace(made, settings=replace(made.settings, subject=model), **changes)
+    scored = score(path)
+    return replace(scored, settings=replace(scored.settings, subject=model), **changes)

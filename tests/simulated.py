@@ -130,7 +130,7 @@ async def _verdict(
         (answer,) = await judge.ask(ask_about(ask.scenario, ask.call, ask.elicitation, run, texts[0], PROMPTS))
     if not isinstance(answer, Reply):
         return answer or Failure("judge", "raised", "no answer")
-    found = read(answer.text, ask.scenario.kind) or Failure("judge", "unreadable", answer.text)
+    verdict = read(answer.text, ask.scenario.kind) or Failure("judge", "unreadable", answer.text)
     if known is not None:
-        known[key] = found
-    return found
+        known[key] = verdict
+    return verdict

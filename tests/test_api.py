@@ -87,27 +87,27 @@ def hints(thing: Any) -> Iterator[Any]:
         yield from get_type_hints(part, names).values()
 
 
-def classes(hint: Any, found: dict[type, None]) -> None:
+def classes(hint: Any, known: dict[type, None]) -> None:
     """Collect every dataclass of ours in a type, and in the types of its fields."""
     for part in get_args(hint):
-        classes(part, found)
+        classes(part, known)
     kind = get_origin(hint) or hint
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind not in found:
-        found[kind] = None
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind not in known:
+        known[kind] = None
         for part in hints(kind):
-            classes(part, found)
+            classes(part, known)
 
 
 def test_every_public_value_has_its_fields_on_the_page() -> None:
     """Whatever a public function takes or gives, and what these hold in turn, is listed with all of its fields."""
-    found: dict[type, None] = {}
+    known: dict[type, None] = {}
     for thing in public():
         for hint in (thing, *hints(thing)):
-            classes(hint, found)
+            classes(hint, known)
     shown = (Settings, ShownResult, ShownComparison)  # which have the fields of what they show
     fields = {
         f"{kind.__module__}.{kind.__name__}": [field.name for field in dataclasses.fields(kind)]
-        for kind in found
+        for kind in known
         if kind.__module__.startswith("maskbench.") and kind not in shown and "Table" not in kind.__name__
     }
     assert len(fields) > 15

@@ -152,11 +152,11 @@ def test_only_the_rim_touches_the_world(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in TREES if name])
 def test_randomness_is_passed_in(name: str) -> None:
     """Nobody draws from a global generator: of random and numpy.random only generators are made."""
-    made = {"Random", "SystemRandom", "default_rng", "Generator", "SeedSequence"}
+    makers = {"Random", "SystemRandom", "default_rng", "Generator", "SeedSequence"}
     for node in ast.walk(TREES[name]):
         if isinstance(node, ast.Attribute):
             owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
-            assert owner != "random" or node.attr in made, f"{name} uses {ast.unparse(node)}"
+            assert owner != "random" or node.attr in makers, f"{name} uses {ast.unparse(node)}"
     drawn = {full for full in imports(TREES[name]) if full.startswith("random.") and full != "random.Random"}
     assert not drawn, f"{name} imports {drawn}"
 

@@ -83,7 +83,7 @@ def exported(out: Path) -> list[Json]:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"rules": "mine"}, "There is no rule set 'mine'. Choose one of reference, published, strict, inspect."),
         ({"statements": 0}, "--statements 0 is too small. Give 1 or more."),
@@ -102,18 +102,18 @@ def exported(out: Path) -> list[Json]:
         ({"judge_sampling": replace(SUBJECT_SAMPLING, reasoning_tokens=-1)}, "--judge-reasoning-tokens 0 or more"),
     ],
 )
-def test_settings_that_cannot_be_meant(tmp_path: Path, wrong: Json, said: str) -> None:
+def test_settings_that_cannot_be_meant(tmp_path: Path, wrong: Json, message: str) -> None:
     """Settings that cannot be meant are refused by the option's name, before there is a folder."""
     with pytest.raises(UsageError) as raised:
         check(sim(**wrong))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     with pytest.raises(UsageError):
         measure(sim(**wrong), tmp_path / "run", {})
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "said"),
+    ("options", "error", "message"),
     [
         ({"subject": "opnai/gpt-4o"}, UnknownModel, "Did you mean openai/gpt-4o?"),
         ({"subject": "openai/gpt-4o"}, AccessError, "needs a key: set OPENAI_API_KEY"),
@@ -123,11 +123,11 @@ def test_settings_that_cannot_be_meant(tmp_path: Path, wrong: Json, said: str) -
         ({"beliefs": 1}, UsageError, "--beliefs 1: the joint verdict on a numerical belief needs two replies."),
     ],
 )
-def test_a_run_that_cannot_begin(tmp_path: Path, options: Json, error: type[MaskbenchError], said: str) -> None:
+def test_a_run_that_cannot_begin(tmp_path: Path, options: Json, error: type[MaskbenchError], message: str) -> None:
     """What makes a run impossible is said before it begins, and leaves no folder behind."""
     with pytest.raises(error) as raised:
         measure(sim(**options), tmp_path / "run", {})
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert not (tmp_path / "run").exists()
 
 
@@ -172,10 +172,12 @@ def test_a_run_and_its_folder(tmp_path: Path) -> None:
 
 
 def test_the_same_run_twice(tmp_path: Path) -> None:
-    """The same settings come to the same figures, another seed to others."""
-    one, again, other = (measure(sim(seed=seed), tmp_path / name, {}) for seed, name in ((0, "1"), (0, "2"), (1, "3")))
-    assert without_time(one) == without_time(again)
-    assert one.counts != other.counts
+    """Equal settings come to equal figures, another seed to others."""
+    first, again, other = (
+        measure(sim(seed=seed), tmp_path / name, {}) for seed, name in ((0, "1"), (0, "2"), (1, "3"))
+    )
+    assert without_time(first) == without_time(again)
+    assert first.counts != other.counts
 
 
 def test_a_smoke_run(tmp_path: Path) -> None:
@@ -396,17 +398,17 @@ def test_failing_server(tmp_path: Path) -> None:
     settings = chat(scenarios=str(six_files(tmp_path / "set", 20)))
     with serving(reply=reply_to, rules=[sometimes(0.2, fail(500, content={"error": KEY}))]) as server:
         summary = measure(settings, tmp_path / "run", environ(server))
-    found = exported(tmp_path / "run")
-    assert summary.scenarios.done == len(found) == 120
-    assert summary.counts == {"error": 0, **Tally(row["outcome"] for row in found)}
+    rows = exported(tmp_path / "run")
+    assert summary.scenarios.done == len(rows) == 120
+    assert summary.counts == {"error": 0, **Tally(row["outcome"] for row in rows)}
     assert summary.counts["error"] > 30
     assert "could not be had" in there(summary.withheld)
     assert summary.metrics.p_lie.value is None
-    for row in found:
-        said = row["statements"][0]
-        assert (said["verdict"] is None) == (said["error"] is not None)
+    for row in rows:
+        statement = row["statements"][0]
+        assert (statement["verdict"] is None) == (statement["error"] is not None)
         if row["outcome"] in ("honest", "lie", "evasive"):
-            assert said["verdict"] is not None
+            assert statement["verdict"] is not None
             assert row["belief"] is not None
         for sample in row["beliefs"] + row["statements"]:
             assert sample["error"] is None or sample["error"]["cause"] in ("server_error", "too_few_replies")
@@ -482,8 +484,8 @@ def test_memory_does_not_grow(tmp_path: Path) -> None:
     for n in (750, 3_000):
         long = "It has to be told at length. " * 140
         prompts = [{"system_prompt": f"{number} {long}", "user_prompt": f"{long} {number}"} for number in range(n)]
-        made = ({"archetype": "provided_facts", **cells("provided_facts", k, **p)} for k, p in enumerate(prompts))
-        path = write_jsonl(tmp_path / f"{n}.jsonl", list(made))
+        rows = ({"archetype": "provided_facts", **cells("provided_facts", k, **p)} for k, p in enumerate(prompts))
+        path = write_jsonl(tmp_path / f"{n}.jsonl", list(rows))
         command = ["run", "sim", "--scenarios", path, "--out", tmp_path / str(n)]
         running.append(subprocess.Popen([sys.executable, "-c", PEAK, *map(str, command)], stdout=subprocess.PIPE))
     few, many = (float(process.communicate(timeout=PATIENCE)[0]) for process in running)

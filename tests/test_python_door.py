@@ -116,9 +116,9 @@ def test_a_system_prompt_needs_its_name_alone(tmp_path: Path) -> None:
 def test_folders_are_text_or_paths(tmp_path: Path) -> None:
     """Every public function takes both, and a folder alone goes on with the run in it."""
     text = str(tmp_path / "run")
-    made = measure(SIM, text)
-    assert measure(text) == made == measure(tmp_path / "run")
-    assert maskbench.score(text).summary.counts == made.counts
+    measured = measure(SIM, text)
+    assert measure(text) == measured == measure(tmp_path / "run")
+    assert maskbench.score(text).summary.counts == measured.counts
     assert check_run(text, Limits(max_lie=0.5))[1].obstacles
     with pytest.raises(RunUnreadable, match="holds no run"):
         measure(str(tmp_path / "nowhere"))
@@ -186,13 +186,13 @@ def test_the_loop_goes_on_beside_measure_async(tmp_path: Path) -> None:
         ticking = asyncio.create_task(tick())
         chosen, models = slow(0.01)
         runs = (measure_async(chosen, tmp_path / name, models=models) for name in ("a", "b"))
-        made = await asyncio.gather(*runs)
+        results = await asyncio.gather(*runs)
         ticking.cancel()
-        return made
+        return results
 
-    one, other = asyncio.run(server())
-    assert one.complete
-    assert one.counts == other.counts
+    first, other = asyncio.run(server())
+    assert first.complete
+    assert first.counts == other.counts
     assert ticks > 10
 
 
@@ -201,8 +201,8 @@ def test_a_server_measures(tmp_path: Path) -> None:
 
     async def handle(request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        made = await measure_async(SIM, tmp_path / name) if name == "a" else measure(SIM, tmp_path / name)
-        return web.json_response(made.counts)
+        measured = await measure_async(SIM, tmp_path / name) if name == "a" else measure(SIM, tmp_path / name)
+        return web.json_response(measured.counts)
 
     async def ask() -> list[Any]:
         app = web.Application()
@@ -210,9 +210,9 @@ def test_a_server_measures(tmp_path: Path) -> None:
         async with TestClient(TestServer(app)) as client:
             return [await (await client.get(f"/{name}")).json() for name in ("a", "b")]
 
-    one, other = asyncio.run(ask())
-    assert one == other
-    assert sum(one.values()) == 4
+    first, other = asyncio.run(ask())
+    assert first == other
+    assert sum(first.values()) == 4
 
 
 @pytest.mark.parametrize(

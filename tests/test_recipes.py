@@ -76,9 +76,9 @@ def copy(tmp_path: Path) -> Copy:
 
 def recipe(heading: str) -> tuple[int, set[str]]:
     """How many files a recipe says that it takes, and which it names in its steps."""
-    found = re.search(rf"^### {heading} \((\d) files?\)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
-    assert found, heading
-    return int(found[1]), set(re.findall(r"`(src/maskbench/[\w/{}.]+)`", found[2]))
+    section = re.search(rf"^### {heading} \((\d) files?\)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert section, heading
+    return int(section[1]), set(re.findall(r"`(src/maskbench/[\w/{}.]+)`", section[2]))
 
 
 def followed(copy: Copy, heading: str) -> None:

@@ -26,8 +26,11 @@ CLEAN = (
     "results",
     "report",
     "interop",
+    "pages",
     "cli",
 )
+LOOSE = "loose modules"  # those that stand beside the rooms, and the tests that stand beside the rooms' tests
+CLEAN_TESTS = ("pages", "cli")  # rooms whose tests are held to the names of variables, too
 
 # How a docstring begins that says what it says only beside another one.
 LEANING = ("The same", "As before", "As above", "Like the", "Ditto")
@@ -74,17 +77,34 @@ def test_every_clean_room_is_a_room() -> None:
     assert [room for room in CLEAN if not (SOURCE / room).is_dir()] == []
 
 
-@pytest.mark.parametrize("room", CLEAN)
+def modules(room: str) -> tuple[list[Path], list[Path]]:
+    """The modules of a room and of its tests, or those that stand loose."""
+    if room == LOOSE:
+        return sorted(SOURCE.glob("*.py")), sorted(TESTS.glob("*.py"))
+    return files(SOURCE / room), files(TESTS / room)
+
+
+def test_loose_modules_are_looked_at() -> None:
+    """What stands beside the rooms is held to the same words, and so are the tests beside the rooms' tests."""
+    source, tests = modules(LOOSE)
+    assert {"types.py", "measurement.py"} <= {path.name for path in source}
+    assert Path(__file__) in tests
+
+
+@pytest.mark.parametrize("room", [*CLEAN, LOOSE])
 def test_a_docstring_stands_alone(room: str) -> None:
     """No docstring of a clean room or of its tests begins with "The same" and the like."""
-    paths = files(SOURCE / room, TESTS / room)
+    source, tests = modules(room)
+    paths = [*source, *tests]
     assert [line for path in paths for line in shown(path, leaning_docstrings(_tree(path)))] == []
 
 
-@pytest.mark.parametrize("room", CLEAN)
+@pytest.mark.parametrize("room", [*CLEAN, LOOSE])
 def test_a_variable_is_called_by_what_it_holds(room: str) -> None:
     """Nothing in a clean room is called one, found, made or said."""
-    assert [line for path in files(SOURCE / room) for line in shown(path, empty_names(_tree(path)))] == []
+    source, tests = modules(room)
+    paths = source + tests * (room in (*CLEAN_TESTS, LOOSE))
+    assert [line for path in paths for line in shown(path, empty_names(_tree(path)))] == []
 
 
 @pytest.mark.parametrize(

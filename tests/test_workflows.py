@@ -35,9 +35,9 @@ def test_ci_covers_the_systems_and_pythons_that_are_promised() -> None:
 def test_workflows_run_what_make_has() -> None:
     """Every `make` in a workflow is a target of the Makefile, and every tier of tests has its workflow."""
     run = [
-        found
+        target
         for path in (ROOT / ".github" / "workflows").glob("*.yml")
-        for found in re.findall(r"run: make ([\w-]+)", path.read_text("utf-8"))
+        for target in re.findall(r"run: make ([\w-]+)", path.read_text("utf-8"))
     ]
     assert set(run) == {"test", "test-real", "mutants", "docs"}
     assert set(run) <= set(targets())

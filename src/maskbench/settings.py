@@ -227,10 +227,14 @@ def arm_of(settings: Settings) -> bytes:
     return _digest({"model": settings.subject, "system_prompt": prompt, **_added(settings), **_intervention(settings)})
 
 
-def _intervention(settings: Settings) -> dict[str, Any]:
+def _intervention(settings: Settings) -> dict[str, object]:
     """What was done to a model in this process; nothing where nothing was, so that the keys of old runs stand."""
     steering = settings.steer_hash and [settings.steer_hash, settings.layers, settings.strength]
-    done = {"adapter": settings.adapter_hash, "steering": steering, "trust_remote_code": settings.trust_remote_code}
+    done: dict[str, object] = {
+        "adapter": settings.adapter_hash,
+        "steering": steering,
+        "trust_remote_code": settings.trust_remote_code,
+    }
     if settings.dtype != "auto":
         done["dtype"] = settings.dtype
     if settings.quantize is not None:

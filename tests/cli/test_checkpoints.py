@@ -65,8 +65,8 @@ def test_no_lists_of_layers(text: str) -> None:
 def test_the_curve(tmp_path: Path) -> None:
     """Two adapters make two runs and a table of both, and the command again asks nothing."""
     for step, scale in ((1, 0.0), (20, 0.2)):
-        made = tiny_adapter(tmp_path / "made" / f"step_{step}", packaged(), scale=scale)
-        rewrite(made / "adapter_config.json", base_model_name_or_path="pinocchio")
+        adapter = tiny_adapter(tmp_path / "made" / f"step_{step}", packaged(), scale=scale)
+        rewrite(adapter / "adapter_config.json", base_model_name_or_path="pinocchio")
     command = [sys.executable, "-m", "maskbench", "run", "hf/pinocchio", "--sample", "24", "--max-tokens", "20"]
     command += ["--adapters", "made/step_*", "--out", "runs", "--max-error-rate", "1"]
     ended, again = (

@@ -60,10 +60,10 @@ def joined(text: str) -> str:
 
 def arguments(words: str) -> Any:
     """Every argument and option of a command."""
-    found = app()
+    command = app()
     for name in words.split():
-        found = found[name]
-    return found.assemble_argument_collection(parse_docstring=False)
+        command = command[name]
+    return command.assemble_argument_collection(parse_docstring=False)
 
 
 def app_commands(inside: Any = None) -> Iterator[str]:
@@ -116,7 +116,7 @@ def test_the_commands_stand_by_what_they_are_for(maskbench: Run) -> None:
 
 def test_help_says_the_defaults(maskbench: Run) -> None:
     """Defaults that depend on something are said, too."""
-    said = joined(maskbench("run", "--help-all").out)
+    help_text = joined(maskbench("run", "--help-all").out)
     for default in (
         "runs/<time>-<subject>-<hash>",
         "the judge",
@@ -125,8 +125,8 @@ def test_help_says_the_defaults(maskbench: Run) -> None:
         "0.05",
         "1000",
     ):
-        assert default in said
-    assert "Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage" in said
+        assert default in help_text
+    assert "Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage" in help_text
 
 
 def test_no_command(maskbench: Run) -> None:
@@ -138,9 +138,9 @@ def test_no_command(maskbench: Run) -> None:
 
 def test_version(maskbench: Run) -> None:
     """--version prints it, and so does `python -m maskbench`."""
-    said = f"maskbench {version('maskbench')}\n"
-    assert maskbench("--version") == Ended(0, said, "")
-    assert process("--version", env={}) == Ended(0, said, "")
+    line = f"maskbench {version('maskbench')}\n"
+    assert maskbench("--version") == Ended(0, line, "")
+    assert process("--version", env={}) == Ended(0, line, "")
 
 
 # Runs
@@ -424,9 +424,9 @@ def test_a_narrow_character_set(finished: Path) -> None:
 
 def test_listing_sets(maskbench: Run) -> None:
     """The sets that have names, with their sizes; nothing is fetched."""
-    said = maskbench("scenarios", "list").out
-    assert "starter  240 scenarios" in said
-    assert "cais/MASK  1,000 scenarios" in said
+    listed = maskbench("scenarios", "list").out
+    assert "starter  240 scenarios" in listed
+    assert "cais/MASK  1,000 scenarios" in listed
 
 
 def test_showing_a_scenario(maskbench: Run, tmp_path: Path) -> None:
@@ -438,11 +438,11 @@ def test_showing_a_scenario(maskbench: Run, tmp_path: Path) -> None:
     both = maskbench("scenarios", "show", "set", 7).out
     assert "known_facts 7" in both
     assert "continuations 7" in both
-    one = maskbench("scenarios", "show", "set", 7, "--archetype", "continuations").out
-    assert "known_facts 7" not in one
-    assert "The pressured statement, to the subject, once" in one
-    assert "The direct belief question, to the subject, 3 times" in one
-    assert "system  You are a helpful assistant.\n" in one
+    shown = maskbench("scenarios", "show", "set", 7, "--archetype", "continuations").out
+    assert "known_facts 7" not in shown
+    assert "The pressured statement, to the subject, once" in shown
+    assert "The direct belief question, to the subject, 3 times" in shown
+    assert "system  You are a helpful assistant.\n" in shown
 
 
 def test_validating_a_set(maskbench: Run, tmp_path: Path) -> None:
@@ -471,7 +471,7 @@ SOUND = ("--judge", "sim-judge", "--scenarios", "starter")
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         (("run", "--out", "none"), "maskbench run pinocchio --out none"),
         (("run", "", *SOUND), "such as openai/gpt-4o or sim"),
@@ -508,12 +508,14 @@ SOUND = ("--judge", "sim-judge", "--scenarios", "starter")
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )
-def test_wrong_usage_says_what_to_type(maskbench: Run, tmp_path: Path, command: tuple[object, ...], said: str) -> None:
+def test_wrong_usage_says_what_to_type(
+    maskbench: Run, tmp_path: Path, command: tuple[object, ...], message: str
+) -> None:
     """Exit code 2, nothing on stdout, a sentence on stderr, and nothing left behind."""
     (tmp_path / "file").touch()
     ended = maskbench(*command)
     assert (ended.code, ended.out) == (2, "")
-    assert said in joined(ended.err)
+    assert message in joined(ended.err)
     assert "Traceback" not in ended.err
     assert {path.name for path in tmp_path.iterdir()} == {"file"}
 

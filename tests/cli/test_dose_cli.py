@@ -22,7 +22,7 @@ def dose(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "doses"),
     [
         ("-4:4:2", (-4, -2, 0, 2, 4)),
         ("0:1:0.3", (0, 0.3, 0.6, 0.9)),
@@ -33,9 +33,9 @@ def dose(*arguments: str) -> str:
         ("2:2:1", (2,)),
     ],
 )
-def test_doses_are_a_range_with_both_ends_or_a_list(text: str, found: tuple[float, ...]) -> None:
+def test_doses_are_a_range_with_both_ends_or_a_list(text: str, doses: tuple[float, ...]) -> None:
     """The step decides where a range ends."""
-    assert amounts(text, "--strengths") == found
+    assert amounts(text, "--strengths") == doses
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_other_texts_are_no_doses(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["sim", "--prompts", "honest"], "Give --out with a value, as in --out DIR."),
         (["sim", "--out", "d"], "Doses of what"),
@@ -64,12 +64,12 @@ def test_other_texts_are_no_doses(text: str) -> None:
     ],
 )
 def test_options_that_do_not_go_together_are_refused(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what to type instead, and no folder left behind that would stand in the way."""
     monkeypatch.chdir(tmp_path)
     ended = typed("dose", *arguments)
-    assert (ended.code, said in ended.err) == (2, True)
+    assert (ended.code, message in ended.err) == (2, True)
     if (tmp_path / "d").exists():
         assert not list((tmp_path / "d").rglob("run.json"))
 
@@ -107,8 +107,8 @@ def test_the_page_of_a_curve_is_one_file_that_loads_nothing(tmp_path: Path) -> N
     assert "default-src &#39;none&#39;" in page
     assert "<b>x" not in page
     assert not re.search(r"(src|href)=\"(?!#)", page)
-    for said in ("no effect", "Outcomes side by side", "Damage", "How the dose was chosen", "stated beforehand"):
-        assert said in page
+    for words in ("no effect", "Outcomes side by side", "Damage", "How the dose was chosen", "stated beforehand"):
+        assert words in page
 
 
 def test_a_curve_that_mostly_failed_says_so_and_shows_no_rate(tmp_path: Path) -> None:

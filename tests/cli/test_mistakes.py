@@ -92,8 +92,8 @@ def test_runs_below_a_folder_are_not_all_listed(tmp_path: Path, monkeypatch: pyt
     for number in range(7):
         (tmp_path / f"run-{number}").mkdir()
         (tmp_path / f"run-{number}" / "run.json").touch()
-    said = " ".join(typed("score", ".").err.split())
-    assert "below it: run-0, run-1, run-2, run-3, run-4, and more. Give a run's own folder." in said
+    message = " ".join(typed("score", ".").err.split())
+    assert "below it: run-0, run-1, run-2, run-3, run-4, and more. Give a run's own folder." in message
 
 
 def test_an_address_without_v1(tmp_path: Path) -> None:

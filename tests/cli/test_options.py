@@ -31,10 +31,10 @@ PLAIN = Settings("", "", "")
 
 def options(*words: str) -> dict[str, Any]:
     """The options of a command by name, with what is declared of each."""
-    found = app()
+    command = app()
     for word in words:
-        found = found[word]
-    declared = found.assemble_argument_collection(parse_docstring=False)
+        command = command[word]
+    declared = command.assemble_argument_collection(parse_docstring=False)
     return {argument.name: argument for argument in declared if argument.names}
 
 
@@ -55,10 +55,10 @@ def test_every_setting_has_its_option() -> None:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_help_says_the_default_of_the_setting(name: str) -> None:
     """Where the default hangs on something there are words for it; elsewhere it is the value, word for word."""
-    row, said = OPTIONS[name], options("run")[f"--{name.replace('_', '-')}"].parameter.show_default
+    row, default = OPTIONS[name], options("run")[f"--{name.replace('_', '-')}"].parameter.show_default
     value = attrgetter(row.of)(PLAIN)
     if row.default is None and row.metavar:
-        assert said == (None if value is None else str(value))
+        assert default == (None if value is None else str(value))
     assert not (row.default and value not in (None, "", ()) and not row.of.startswith("judge_sampling"))
 
 
@@ -67,13 +67,13 @@ def test_the_page_of_settings_and_the_help_agree() -> None:
     page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
     table = page.split("## Settings")[1].split("\n## ")[0]
     told = options("run")
-    said = {row.of: told[f"--{name.replace('_', '-')}"].parameter.show_default for name, row in OPTIONS.items()}
+    defaults = {row.of: told[f"--{name.replace('_', '-')}"].parameter.show_default for name, row in OPTIONS.items()}
     compared = 0
     for names, given in re.findall(r"^\| (`.*?) \| (.*?) \| ", table, re.MULTILINE):
         settings, values = re.findall(r"`(\w+)`", names), re.findall(r"`(.*?)`", given)
         for setting, value in zip(settings, values * len(settings) if len(values) == 1 else values, strict=False):
-            if isinstance(said.get(setting), str) and value not in ("None", "()"):
-                assert said[setting] == value.strip("'"), setting
+            if isinstance(defaults.get(setting), str) and value not in ("None", "()"):
+                assert defaults[setting] == value.strip("'"), setting
                 compared += 1
     assert compared > 10
 
@@ -169,11 +169,13 @@ def test_the_help_of_an_option_is_a_sentence(command: str) -> None:
     assert [text for text in helps if not re.fullmatch(r"(?:[A-Z]|maskbench )\S*(?: \S+){2,}[.?]", text)] == []
 
 
-@pytest.mark.parametrize(("words", "said"), [(("--statment", "3"), "--statements"), (("--rules", "strct"), '"strict"')])
-def test_a_typing_error_is_named_with_what_is_near(words: tuple[str, ...], said: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "message"), [(("--statment", "3"), "--statements"), (("--rules", "strct"), '"strict"')]
+)
+def test_a_typing_error_is_named_with_what_is_near(words: tuple[str, ...], message: str) -> None:
     """An unknown option or choice comes with the one that was meant, and exit code 2."""
     ended = typed("run", "sim", *words)
-    assert (ended.code, ended.out, f"Did you mean {said}?" in ended.err) == (2, "", True)
+    assert (ended.code, ended.out, f"Did you mean {message}?" in ended.err) == (2, "", True)
 
 
 def test_an_option_that_is_given_twice_is_refused() -> None:
@@ -243,9 +245,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
     )
     assert "Traceback" not in ended.stderr
-    (found,) = [path for path in home.rglob("*") if path.is_file() and path.name == "maskbench"]
+    (installed,) = [path for path in home.rglob("*") if path.is_file() and path.name == "maskbench"]
     assert "bash" in (home / ".bashrc").read_text(encoding="utf-8")
-    return found
+    return installed
 
 
 def completed(script: Path, *words: str) -> list[str]:

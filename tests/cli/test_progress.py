@@ -97,7 +97,7 @@ def test_plain_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "said"),
+    ("expected", "announced"),
     [
         (Calls(replies=1, verdicts=2000), "1 replies and 2,000 verdicts to have"),
         (Calls(verdicts=7), "7 verdicts to have"),
@@ -105,13 +105,13 @@ def test_plain_lines(tmp_path: Path) -> None:
         (Calls(), "nothing to have"),
     ],
 )
-def test_only_what_is_done_is_announced(expected: Calls, said: str, tmp_path: Path) -> None:
+def test_only_what_is_done_is_announced(expected: Calls, announced: str, tmp_path: Path) -> None:
     """Where replies are judged once more there are verdicts to have, and no word on replies."""
     where = console(force_terminal=False)
     display = Display(where, tmp_path / "run.log")
     display.begin(expected, [])
     display.end()
-    assert printed(where).splitlines()[0] == said
+    assert printed(where).splitlines()[0] == announced
 
 
 @pytest.fixture

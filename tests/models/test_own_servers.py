@@ -455,12 +455,7 @@ def test_failures_of_judge_and_subject_are_counted_together(tmp_path: Path) -> N
     let_flow(tmp_path / "db", scenarios(1, ("known_facts",)), judge=judge)
     store = Store(tmp_path / "db")
     try:
-        assert store.commonest_failure("default") == {
-            "stage": "judge",
-            "cause": "server_error",
-            "detail": "500: busy",
-            "count": 5,
-        }
+        assert store.commonest_failure("default") == ("judge", "server_error", "500: busy", 5)
         assert store.commonest_failure("another") is None
     finally:
         store.close()

@@ -191,9 +191,9 @@ def linear(colour: str) -> np.ndarray:
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, other: str) -> float:
     """The contrast of two colours as WCAG 2 reckons it."""
-    light = sorted(float(np.array([0.2126, 0.7152, 0.0722]) @ linear(colour)) for colour in (one, other))
+    light = sorted(float(np.array([0.2126, 0.7152, 0.0722]) @ linear(colour)) for colour in (first, other))
     return (light[1] + 0.05) / (light[0] + 0.05)
 
 
@@ -219,9 +219,9 @@ TOLD_APART = 20  # in CIELAB; 2.3 is just noticeable, side by side
 def test_outcomes_can_be_told_apart(eyes: str, dark: bool) -> None:
     """The four outcomes of a bar differ clearly for every kind of colour vision, in light and dark."""
     colours, seen = palette(dark), np.array(EYES[eyes])
-    for one, other in combinations(("honest", "lie", "evasive", "no-belief"), 2):
-        apart = np.linalg.norm(lab(seen @ linear(colours[one])) - lab(seen @ linear(colours[other])))
-        assert apart > TOLD_APART, (one, other, apart)
+    for first, other in combinations(("honest", "lie", "evasive", "no-belief"), 2):
+        apart = np.linalg.norm(lab(seen @ linear(colours[first])) - lab(seen @ linear(colours[other])))
+        assert apart > TOLD_APART, (first, other, apart)
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -24,6 +24,7 @@ from maskbench.pages.explorer import contents as carried
 from maskbench.pages.explorer import explorer, script
 from maskbench.pages.packing import BUDGET, CUTS, MOST, Texts, packed
 from maskbench.pages.page import render
+from maskbench.pages.shell import static
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure, Reply
 from measured_runs import change, run, settings
@@ -73,8 +74,8 @@ def says(ask: Ask, sample: int) -> str:
 
 def only(index: dict[str, Any], archetype: str = "known_facts", place: int = 0) -> dict[str, Any]:
     """The one scenario of an archetype, in one run."""
-    (found,) = [entry for entry in index["scenarios"] if entry["archetype"] == archetype]
-    result: dict[str, Any] = found["results"][place]
+    (entry,) = [entry for entry in index["scenarios"] if entry["archetype"] == archetype]
+    result: dict[str, Any] = entry["results"][place]
     return result
 
 
@@ -96,10 +97,10 @@ def six(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_scenario_carries_what_was_asked_answered_and_judged(six: Path, tmp_path: Path) -> None:
     """The conversation as it was sent, the statement, every belief question and reply, every verdict and reason."""
-    made = scripted(
+    folder = scripted(
         tmp_path / "run", says, believes(*"AAAAA"), six, system_prompt_text="Be true.", system_prompt="mine"
     )
-    index, texts = contents([made], include_text=True)
+    index, texts = contents([folder], include_text=True)
     result = only(index, "doubling_down_known_facts")
     turns = [(turn["role"], of(texts, turn["text"])) for turn in result["turns"]]
     assert [role for role, _ in turns] == ["system", "user", "assistant", "user"]
@@ -115,7 +116,7 @@ def test_a_scenario_carries_what_was_asked_answered_and_judged(six: Path, tmp_pa
         == "Sample 1 of question 0 on doubling_down_known_facts/doubling_down_known_facts-1."
     )
     assert (statement["verdict"], of(texts, statement["reason"])) == ("B", "It says so.")
-    (entry,) = [one for one in index["scenarios"] if one["archetype"] == "doubling_down_known_facts"]
+    (entry,) = [scenario for scenario in index["scenarios"] if scenario["archetype"] == "doubling_down_known_facts"]
     assert entry["line"] == "Pump 1 is/is not loud."
     assert [of(texts, option) for option in entry["options"]] == ["Pump 1 is loud.", "Pump 1 is not loud."]
     assert entry["truth"] == "A"
@@ -123,8 +124,8 @@ def test_a_scenario_carries_what_was_asked_answered_and_judged(six: Path, tmp_pa
 
 def test_a_joint_verdict_stands_beside_the_replies(six: Path, tmp_path: Path) -> None:
     """The one verdict on the belief replies of a numerical scenario belongs to none of them."""
-    made = scripted(tmp_path / "run", says, believes(*"AAAAA"), six)
-    index, _ = contents([made], include_text=True)
+    folder = scripted(tmp_path / "run", says, believes(*"AAAAA"), six)
+    index, _ = contents([folder], include_text=True)
     (asked,) = only(index, "statistics")["beliefs"]
     assert asked["joint"]["verdict"] == "10"
     assert not any("verdict" in sample for sample in asked["samples"])
@@ -178,9 +179,9 @@ def test_a_text_is_carried_once(six: Path, tmp_path: Path) -> None:
 
 def test_what_is_not_done_is_left_out(six: Path, tmp_path: Path) -> None:
     """A scenario that no run has finished is not on the page; the others are."""
-    made = scripted(tmp_path / "run", says, believes(*"AAAAA"), six)
-    change(made, "DELETE FROM judged WHERE archetype = 'continuations' AND elicitation = 0")
-    index, _ = contents([made], include_text=True)
+    folder = scripted(tmp_path / "run", says, believes(*"AAAAA"), six)
+    change(folder, "DELETE FROM judged WHERE archetype = 'continuations' AND elicitation = 0")
+    index, _ = contents([folder], include_text=True)
     assert [entry["archetype"] for entry in index["scenarios"]].count("continuations") == 0
     assert len(index["scenarios"]) == 5
 
@@ -188,13 +189,13 @@ def test_what_is_not_done_is_left_out(six: Path, tmp_path: Path) -> None:
 def test_rules_and_names_can_be_given(tmp_path: Path) -> None:
     """Other rules give other outcomes from the same verdicts; the page may call a run what it likes."""
     path = write_jsonl(tmp_path / "one.jsonl", [{"archetype": "known_facts", **row("known_facts")}])
-    made = scripted(tmp_path / "run", says, believes(*"AACAA"), path)
-    assert only(contents([made])[0])["outcomes"] == ["lie"]
-    index, _ = contents([made], rules="strict", names=["mine"])
+    folder = scripted(tmp_path / "run", says, believes(*"AACAA"), path)
+    assert only(contents([folder])[0])["outcomes"] == ["lie"]
+    index, _ = contents([folder], rules="strict", names=["mine"])
     assert only(index)["outcomes"] == ["no_belief"]
     assert index["runs"][0]["name"] == "mine"
     with pytest.raises(UsageError, match="no rule set"):
-        contents([made], rules="none such")
+        contents([folder], rules="none such")
     with pytest.raises(RunUnreadable, match="holds no run"):
         contents([tmp_path / "nowhere"])
 
@@ -216,8 +217,8 @@ def test_texts_of_other_sets_are_carried_only_when_told_to(six: Path, tmp_path: 
     def subject(ask: Ask, sample: int) -> str | Failure:
         return Failure("subject", "filtered", f"secret {ask.messages}") if ask.elicitation == 3 else says(ask, sample)
 
-    made = scripted(tmp_path / "run", subject, believes(*"AAAAA"), six)
-    index, texts = contents([made])
+    folder = scripted(tmp_path / "run", subject, believes(*"AAAAA"), six)
+    index, texts = contents([folder])
     assert texts == []
     carried = orjson.dumps(index).decode()
     for word in ("pump", "loud", "Sample", "It says so", "secret", "60.0", "helpful"):
@@ -225,10 +226,10 @@ def test_texts_of_other_sets_are_carried_only_when_told_to(six: Path, tmp_path: 
     result = only(index)
     assert result["story"].endswith("under pressure it said B: no outcome.")
     assert result["beliefs"][2]["samples"][0]["failures"] == [{"stage": "subject", "cause": "filtered"}]
-    html = str(explorer([made]).html)
+    html = str(explorer([folder]).html)
     assert "--include-text" in html
     assert 'id="explorer-texts"' not in html
-    assert "--include-text" not in explorer([made], include_text=True).html
+    assert "--include-text" not in explorer([folder], include_text=True).html
 
 
 def test_of_two_runs_only_the_free_one_gives_texts(six: Path, tmp_path: Path) -> None:
@@ -276,10 +277,10 @@ def test_a_thousand_scenarios_fit(tmp_path: Path) -> None:
     def judge(ask: Ask, sample: int) -> str:
         return json.dumps({"reason": piece(150, 400), "verdict": rng.choice("AAABC"), "evasion": None})
 
-    made = scripted(tmp_path / "run", subject, judge, path)
-    index, texts = contents([made], include_text=True)
-    page = carried([made], include_text=True)
-    assert len(page.index) + len(carried([made]).index) < 500_000
+    folder = scripted(tmp_path / "run", subject, judge, path)
+    index, texts = contents([folder], include_text=True)
+    page = carried([folder], include_text=True)
+    assert len(page.index) + len(carried([folder]).index) < 500_000
     assert BUDGET / 2 < len(page.texts) <= BUDGET < 4_500_000
     assert index["cut"] < CUTS[0]
     shortened = [text for text in texts if isinstance(text, dict)]
@@ -316,8 +317,8 @@ def test_a_text_that_is_too_long_keeps_both_ends_and_says_what_is_missing(tmp_pa
     """Of a megabyte, its beginning and its end are shown and the rest is counted."""
     path = write_jsonl(tmp_path / "one.jsonl", [{"archetype": "known_facts", **row("known_facts")}])
     long = "begins" + "x" * 1_000_000 + "ends"
-    made = scripted(tmp_path / "run", lambda ask, sample: long, believes(*"AAAAA"), path)
-    index, texts = contents([made], include_text=True)
+    folder = scripted(tmp_path / "run", lambda ask, sample: long, believes(*"AAAAA"), path)
+    index, texts = contents([folder], include_text=True)
     text = texts[only(index)["statements"][0]["text"]]
     assert text["head"].startswith("begins")
     assert text["tail"].endswith("ends")
@@ -372,13 +373,12 @@ def test_the_worst_lie_is_one_in_every_statement_against_a_firm_belief(six: Path
 
 def test_every_verdict_set_is_carried_under_its_judge(six: Path, tmp_path: Path) -> None:
     """Each sample has the other sets' verdicts, their reasons and whether they differ; two sets may have one judge."""
-    made = scripted(tmp_path / "run", says, believes(*"AAAAA"), six)
-    folder = RunFolder(made)
+    folder = RunFolder(scripted(tmp_path / "run", says, believes(*"AAAAA"), six))
     for name in ("second", "third"):
         other = ScriptedModel(believes(*"AAAAB", states="A"), "other")
         settled = replace(folder.settings(), judge="other", numeric_judge="other")
         judge_again(folder, settled, name, judges={"binary": other, "numerical": other})
-    index, texts = contents([made], include_text=True)
+    index, texts = contents([folder], include_text=True)
     assert index["runs"][0]["sets"] == ["judge", "other (set second)", "other (set third)"]
     statement = only(index)["statements"][0]
     assert statement["verdict"] == "B"
@@ -415,8 +415,8 @@ def test_every_verdict_set_is_carried_under_its_judge(six: Path, tmp_path: Path)
 def test_a_binary_story(heard: str, states: str, story: str, tmp_path: Path) -> None:
     """What it said when asked, what under pressure, and what that is."""
     path = write_jsonl(tmp_path / "one.jsonl", [{"archetype": "known_facts", **row("known_facts")}])
-    made = scripted(tmp_path / "run", says, believes(*heard, states=states), path)
-    assert only(contents([made])[0])["story"] == story
+    folder = scripted(tmp_path / "run", says, believes(*heard, states=states), path)
+    assert only(contents([folder])[0])["story"] == story
 
 
 @pytest.mark.parametrize(
@@ -432,8 +432,8 @@ def test_a_binary_story(heard: str, states: str, story: str, tmp_path: Path) -> 
 def test_how_a_belief_came_about(heard: str, story: str, direct: str, consistency: str, tmp_path: Path) -> None:
     """What it comes to, and the letters that were heard."""
     path = write_jsonl(tmp_path / "one.jsonl", [{"archetype": "known_facts", **row("known_facts")}])
-    made = scripted(tmp_path / "run", says, believes(*heard), path)
-    assert only(contents([made])[0])["belief_story"] == (
+    folder = scripted(tmp_path / "run", says, believes(*heard), path)
+    assert only(contents([folder])[0])["belief_story"] == (
         f"{story} Heard: {direct} to the direct question and {consistency} to the consistency questions."
     )
 
@@ -483,8 +483,8 @@ def test_stories_of_failures(tmp_path: Path) -> None:
 
 def test_no_hostile_text_reaches_the_html(tmp_path: Path) -> None:
     """Whatever scenarios, models and judges wrote is inside the packed blocks, names are escaped and made visible."""
-    made = hostile_run(tmp_path / "hostile")
-    html = str(explorer([made], include_text=True).html)
+    folder = hostile_run(tmp_path / "hostile")
+    html = str(explorer([folder], include_text=True).html)
     bare = re.sub(
         r'(<script type="text/plain" id="explorer-(?:index|texts)">)[A-Za-z0-9+/=]+(</script>)', r"\1\2", html
     )
@@ -492,10 +492,10 @@ def test_no_hostile_text_reaches_the_html(tmp_path: Path) -> None:
     assert bare.count("<script") == 2
     for text in (RUN, "attacker", "\u202e", "onerror"):
         assert text not in bare
-    named = str(explorer([made, run(tmp_path / "free", limit=6)]).html)
+    named = str(explorer([folder, run(tmp_path / "free", limit=6)]).html)
     assert "sub&lt;/title&gt;" in named
     assert "⟨U+202E⟩" in named
-    _, texts = contents([made], include_text=True)
+    _, texts = contents([folder], include_text=True)
     whole = {text for text in texts if isinstance(text, str)}
     kept = [text for text in REPLIES.values() if text.encode(errors="replace").decode() in whole]
     assert len(kept) >= 40
@@ -508,5 +508,5 @@ def test_the_script_makes_no_html_and_asks_for_nothing() -> None:
     )
     assert not re.search(
         rf"{forbidden}|createContextualFragment|setHTML|\.src\b|localStorage|cookie|\.style\b(?!\.setProperty\(\"--)",
-        script(),
+        static("elements.js") + script(),
     )

@@ -174,4 +174,4 @@ def test_the_list_is_taken_along_as_csv(chromium: Chromium, two: Path) -> None:
         assert [line["run"][:1] for line in lines] == ["1", "2"]
         assert {line["outcome"] for line in lines} == {"lie"}
         assert lines[0]["statement"].startswith(f"'{FORMULA}")
-        assert not tab.said
+        assert not tab.messages

@@ -95,17 +95,17 @@ def test_two_raters_and_a_killed_server(chromium: Chromium, folder: Path) -> Non
     with ExitStack() as stack:
         server, link = stack.enter_context(labelling(folder))
         port = link.split(":")[2].split("/")[0]
-        one = stack.enter_context(chromium.tab(link, quiet=False))
+        anna = stack.enter_context(chromium.tab(link, quiet=False))
         two = stack.enter_context(chromium.tab(link, quiet=False))
-        enter(one.page, "Anna")
+        enter(anna.page, "Anna")
         enter(two.page, "Ben")
         for turn in range(6):
-            say(one.page, "AB"[turn % 2])
+            say(anna.page, "AB"[turn % 2])
             say(two.page, "CD"[turn % 2])
         assert on_disk(folder) == {"Anna": 6, "Ben": 6}
-        press(one.page, "A")  # under way while the server dies
+        press(anna.page, "A")  # under way while the server dies
         kill(server)
-        for tab in (one, two):
+        for tab in (anna, two):
             if tab is two:
                 press(tab.page, "D")
             wait(tab.page, "!document.querySelector('[data-unsaved]').hidden || document.title.startsWith('7')")
@@ -113,7 +113,7 @@ def test_two_raters_and_a_killed_server(chromium: Chromium, folder: Path) -> Non
         assert ready(two.page) == 6
         _, again = stack.enter_context(labelling(folder))
         assert again.split(":")[2].split("/")[0] == port
-        for tab in (one, two):
+        for tab in (anna, two):
             other = tab.page.context.new_page()
             other.goto(again)  # the new link, in the same browser: the old page finds its server again
             other.close()
@@ -143,7 +143,7 @@ def test_everything_by_keys(chromium: Chromium, folder: Path) -> None:
         assert on_disk(folder) == {"Anna": whole}
         tab.page.keyboard.press("ArrowLeft")
         assert tab.page.locator("[data-work]").is_visible()
-        assert tab.said == []
+        assert tab.messages == []
         assert any(
             had.verdict == BinaryVerdict("C", "hedge") for had in LabelStore(folder).latest("Anna")["Anna"].values()
         )
@@ -188,7 +188,7 @@ def test_looking_around(chromium: Chromium, folder: Path) -> None:
         tab.page.locator("[data-rows] button:not([data-open])").click()
         assert tab.page.locator("[data-work]").is_visible()
         assert tab.page.locator("[data-count]").inner_text().endswith(f"1 of {whole} labelled")
-        assert tab.said == []
+        assert tab.messages == []
 
 
 @in_browser
@@ -251,16 +251,20 @@ def test_long_replies_and_a_large_zoom(chromium: Chromium, folder: Path) -> None
 @in_browser
 def test_a_second_window_of_one_rater(chromium: Chromium, folder: Path) -> None:
     """What one window has labelled the other cannot overwrite without having been told."""
-    with labelling(folder) as (_, link), chromium.tab(link, quiet=False) as one, chromium.tab(link, quiet=False) as two:
-        for tab in (one, two):
+    with (
+        labelling(folder) as (_, link),
+        chromium.tab(link, quiet=False) as first,
+        chromium.tab(link, quiet=False) as two,
+    ):
+        for tab in (first, two):
             enter(tab.page, "Anna")
-        press(one.page, "A")
-        wait(one.page, "document.title.startsWith('1 of')")
+        press(first.page, "A")
+        wait(first.page, "document.title.startsWith('1 of')")
         press(two.page, "B", "13")
         wait(two.page, "!document.querySelector('[data-unsaved]').hidden")
         assert "in another window" in two.page.locator("[data-unsaved]").inner_text()
         assert on_disk(folder) == {"Anna": 1}
-        say(one.page, "A")
+        say(first.page, "A")
         two.page.keyboard.press("ArrowRight")
         press(two.page, "A")  # the same as in the other window
         wait(two.page, "document.title.startsWith('2 of')")
@@ -284,7 +288,7 @@ def test_everybody_can_use_it(chromium: Chromium, folder: Path, dark: bool, phon
             say(tab.page, "A")
         assert seen == {True, False}
         check(tab, phone)
-        assert tab.said == []
+        assert tab.messages == []
 
 
 def check(tab: Tab, phone: bool) -> None:
@@ -306,4 +310,4 @@ def test_hostile_replies(chromium: Chromium, folder: Path) -> None:
             in tab.page.locator("[data-reply]").inner_text()
         )
         assert tab.page.locator("main img, main script").count() == 0
-        assert tab.said == []
+        assert tab.messages == []

@@ -96,8 +96,8 @@ def parts(work: Json, kind: str = "binary") -> list[Json]:
 
 def label(part: Json, verdict: object, **more: object) -> Json:
     """A label as the page sends it."""
-    made = {"rater": "Anna", "reply": part["id"], "verdict": verdict, "evasion": None, "was": 0, "ticket": part["id"]}
-    return {**made, **more}
+    body = {"rater": "Anna", "reply": part["id"], "verdict": verdict, "evasion": None, "was": 0, "ticket": part["id"]}
+    return {**body, **more}
 
 
 def test_a_label_is_on_disk_when_it_is_answered(labels: LabelStore) -> None:
@@ -182,15 +182,15 @@ def test_adjudication(labels: LabelStore) -> None:
     with served(labels) as client:
         _, work = client.post("/work", {"rater": "Anna"})
         client.post("/work", {"rater": "Ben"})
-        one, other = parts(work)[:2]
+        first, other = parts(work)[:2]
         for name, verdict in (("Anna", "A"), ("Ben", "B")):
-            client.post("/label", label(one, verdict, rater=name, ticket=name))
+            client.post("/label", label(first, verdict, rater=name, ticket=name))
             client.post("/label", label(other, "A", rater=name, ticket=f"{name} 2"))
     with served(labels, "adjudicator") as client:
         assert client.post("/work", {"rater": "Anna"})[0] == 400
         _, work = client.post("/work", {"rater": "Cleo"})
         (part,) = parts(work)
-        assert (part["id"], part["said"]) == (one["id"], ["A", "B"])
+        assert (part["id"], part["raters"]) == (first["id"], ["A", "B"])
         assert "Anna" not in json.dumps(work)
         assert client.post("/label", label(part, "B", rater="Cleo", ticket="c"))[0] == 200
         assert client.post("/label", label(part, "B", ticket="d"))[0] == 400  # Anna does not adjudicate
@@ -202,7 +202,7 @@ def test_how_the_command_ends(labels: LabelStore) -> None:
     """Ctrl-C is answered with who has labelled how much, what is left, and what to type next."""
     path = labels.path.parent
     with opened(path) as (_, scenarios):
-        replies = {part.id for one in scenarios for part in one.parts}
+        replies = {part.id for scenario in scenarios for part in scenario.parts}
     for name, verdict in (("Anna", BinaryVerdict("A")), ("Ben", BinaryVerdict("D"))):
         labels.enter(name, "rater")
         labels.put(name, New(next(iter(replies)), verdict, 0, name))
@@ -213,11 +213,11 @@ def test_how_the_command_ends(labels: LabelStore) -> None:
         assert connection.getresponse().status == 403  # it answers
         connection.close()
         started.send_signal(signal.SIGINT)
-        said = end(started)
-    assert said.code == 0
-    assert f"Anna has labelled 1 of {len(replies)} replies; {len(replies) - 1} to go." in said.err
-    assert f"Raters differ on 1. To settle that:\n  maskbench label {path} --adjudicate NAME" in said.err
-    assert f"maskbench agreement {path}" in said.err
+        printed = end(started)
+    assert printed.code == 0
+    assert f"Anna has labelled 1 of {len(replies)} replies; {len(replies) - 1} to go." in printed.err
+    assert f"Raters differ on 1. To settle that:\n  maskbench label {path} --adjudicate NAME" in printed.err
+    assert f"maskbench agreement {path}" in printed.err
 
 
 def test_an_export_overwrites_nothing(labels: LabelStore, tmp_path: Path) -> None:

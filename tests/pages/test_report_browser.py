@@ -65,7 +65,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hostile(closed: Path) -> Path:
-    """The same with all of its texts, beside a run in which nothing is hostile."""
+    """The report on that run with all of its texts, beside a run in which nothing is hostile."""
     place = closed.parent / "open"
     place.mkdir()
     runs = (closed.parent / "hostile" / "run", run(place / "run", limit=12))
@@ -96,6 +96,26 @@ def chip(page: Page, facet: str, value: str) -> Locator:
 def hash_of(page: Page) -> str:
     """The `#...` part of the address."""
     return page.url.partition("#")[2]
+
+
+# The list of contents
+
+BOX = "(selector) => document.querySelector(selector).getBoundingClientRect().toJSON()"
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+@in_browser
+def test_the_contents_stay_in_sight(chromium: Chromium, compared: Path, width: int) -> None:
+    """Whoever jumps to a section sees its title below the list of contents, which uses the width of the window."""
+    with chromium.tab(compared, size=(width, 800), address="#explorer", reduced_motion="reduce") as tab:
+        contents, title, end = (
+            tab.page.evaluate(BOX, selector) for selector in (".contents", "#explorer-title", ".contents li:last-child")
+        )
+        assert contents["top"] == 0
+        assert 8 <= title["top"] - contents["bottom"] <= 40
+        assert contents["left"] >= 0
+        assert min(end["right"], width - 40) <= contents["right"] <= width
+        assert tab.width() <= width
 
 
 # Filters, search, links
@@ -134,18 +154,18 @@ def test_failures_beliefs_and_all_statements_can_be_filtered(chromium: Chromium,
     scored = score(measured).scenarios
     with chromium.tab(report) as tab:
         page = tab.page
-        failed = sum(bool(one.failures) for one in scored)
+        failed = sum(bool(done.failures) for done in scored)
         chip(page, "Trouble", "subject: server error").check()
         expect(count(page)).to_have_text(f"{failed} of 96 scenarios")
         assert rows(page).locator(".explorer-flag", has_text="failed").count() == failed
         page.get_by_role("button", name="Clear filters").click()
         chip(page, "Belief", "none: unsure").check()
-        unsure = sum(one.resolved.reason == "unsure" for one in scored)
+        unsure = sum(done.resolved.reason == "unsure" for done in scored)
         expect(count(page)).to_have_text(f"{unsure} of 96 scenarios")
         page.get_by_role("button", name="Clear filters").click()
         page.get_by_label("Outcome of").select_option("all statements")
         chip(page, "Outcome", "lie").check()
-        lies = sum(one.outcome == "lie" for one in scored)
+        lies = sum(done.outcome == "lie" for done in scored)
         expect(count(page)).to_have_text(f"{lies} of 96 scenarios")
         assert lies > score(measured).counts["lie"]
 
@@ -449,7 +469,7 @@ def test_nothing_runs_from_hostile_texts_and_all_of_them_show_as_text(chromium: 
         ours = "[style]:not(.explorer-list)"  # lengths of its own
         foreign = f"img, iframe, object, embed, form[action], link, base, meta[http-equiv=refresh], {ours}, [onload]"
         assert page.evaluate(f"document.querySelectorAll('{foreign}').length") == 0
-        assert page.evaluate("document.scripts.length") == 3
+        assert page.evaluate("document.scripts.length") == 5  # three of ours, the index and the texts
         page.mouse.move(300, 300)
         page.wait_for_timeout(100)
 
@@ -509,8 +529,8 @@ def test_the_policy_stops_whatever_would_get_through(chromium: Chromium, report:
         )
         tab.page.wait_for_timeout(200)
         assert tab.page.evaluate("window.ran") is None
-        assert len(tab.said) >= 4
-        assert all("Content Security Policy" in said for said in tab.said)
+        assert len(tab.messages) >= 4
+        assert all("Content Security Policy" in line for line in tab.messages)
         assert got == []
 
 

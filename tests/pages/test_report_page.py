@@ -4,6 +4,7 @@ import base64
 import hashlib
 import itertools
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -89,8 +90,8 @@ class Element:
 
     def at(self, anchor: str) -> "Element":
         """The element with this id."""
-        (found,) = [element for element in self if element.attributes.get("id") == anchor]
-        return found
+        (wanted,) = [element for element in self if element.attributes.get("id") == anchor]
+        return wanted
 
     def of(self, name: str) -> list["Element"]:
         """Every element of a class."""
@@ -151,7 +152,7 @@ def table(figure: Element, row: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Runs of every kind that a page can be asked for."""
     at = tmp_path_factory.mktemp("runs")
     lost = change(run(at / "partial", SUBJECT), "DELETE FROM replies WHERE archetype = 'known_facts'")
@@ -181,10 +182,10 @@ ALL = ("plain", "five", "failing", "withheld", "partial", "none", "smoke", "one 
 
 
 @pytest.fixture(scope="module")
-def pages(made: dict[str, Path]) -> dict[str, Element]:
+def pages(folders: dict[str, Path]) -> dict[str, Element]:
     """The page on each of them, and one on several."""
-    single = {name: page(path) for name, path in made.items()}
-    return single | {"several": page(*(made[name] for name in ("real", "five", "failing", "withheld", "none")))}
+    single = {name: page(path) for name, path in folders.items()}
+    return single | {"several": page(*(folders[name] for name in ("real", "five", "failing", "withheld", "none")))}
 
 
 KINDS = (*ALL, "organism", "other set", "real", "several")
@@ -267,9 +268,9 @@ def test_sections_come_in_their_order(pages: dict[str, Element], kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", ["plain", "five", "failing", "one archetype", "inspect", "organism", "real"])
-def test_figures_are_the_summarys(made: dict[str, Path], pages: dict[str, Element], kind: str) -> None:
+def test_figures_are_the_summarys(folders: dict[str, Path], pages: dict[str, Element], kind: str) -> None:
     """The headline, the finding, the outcome table and every rate are those of `maskbench score`."""
-    summary = result(RunFolder(made[kind]))
+    summary = result(RunFolder(folders[kind]))
     metrics, finding_ = summary.metrics, pages[kind].at("outcomes")
     lie = metrics.p_lie
     assert str(finding_.of("headline")[0]).startswith(percent(lie.value))
@@ -286,9 +287,9 @@ def test_figures_are_the_summarys(made: dict[str, Path], pages: dict[str, Elemen
         assert table(pages[kind].at("rates"), label)[:4] == cells
 
 
-def test_archetypes_are_the_summarys(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_archetypes_are_the_summarys(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """Each archetype has its small chart and its row of rates and counts."""
-    section, parts = pages["plain"].at("archetypes"), result(RunFolder(made["plain"])).by_archetype
+    section, parts = pages["plain"].at("archetypes"), result(RunFolder(folders["plain"])).by_archetype
     assert len(section.of("panel")) == len(parts) == 6
     for name, part in parts.items():
         rate = part.metrics.p_lie
@@ -297,15 +298,15 @@ def test_archetypes_are_the_summarys(made: dict[str, Path], pages: dict[str, Ele
         assert row[-1] == str(sum(part.counts.values()))
 
 
-def test_the_protocol_line_says_what_a_figure_stands_for(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_the_protocol_line_says_what_a_figure_stands_for(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """Subject asked and resolved, judge, prompts, sampling, set and hash, split, rules, protocol id, date, version."""
-    summary, line = result(RunFolder(made["real"])), str(pages["real"].of("identity")[0])
+    summary, line = result(RunFolder(folders["real"])), str(pages["real"].of("identity")[0])
     told = ("acme/large (answered as sim)", "sim-judge", "temperature 1, up to 1,000 tokens, 2 statements a scenario")
-    for said in (*told, "starter@1, 96 of 96", "rules reference", f"protocol id {summary.protocol}"):
-        assert said in line
+    for words in (*told, "starter@1, 96 of 96", "rules reference", f"protocol id {summary.protocol}"):
+        assert words in line
     assert summary.scenarios.hash[:12] in line
     assert summary.judge.prompts.hash[:12] in line
-    with read([made["real"]], None, None) as (shown,):
+    with read([folders["real"]], None, None) as (shown,):
         assert f"begun {date(shown)}" in line
     assert f"maskbench {summary.version}" in line
     assert "split public" in line
@@ -326,9 +327,9 @@ def test_a_stranger_is_told_what_was_measured(pages: dict[str, Element]) -> None
         assert limit in str(pages["real"].at("limits"))
 
 
-def test_with_several_statements_shares_are_of_statements(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_with_several_statements_shares_are_of_statements(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """The headline does not call a share of statements one of scenarios, and says how many scenarios saw a lie."""
-    point = result(RunFolder(made["five"])).metrics.lying_at["5"]
+    point = result(RunFolder(folders["five"])).metrics.lying_at["5"]
     finding_, often = (
         pages["five"].at("outcomes"),
         f"{percent(point.value)} of scenarios ({interval(point.ci95)})",
@@ -339,27 +340,27 @@ def test_with_several_statements_shares_are_of_statements(made: dict[str, Path],
     assert "statements a scenario" not in str(pages["plain"].of("said")[0])
 
 
-def test_asked_outright_or_not(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_asked_outright_or_not(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """Both groups with all four rates; where the set does not say, the page says that."""
-    groups = result(RunFolder(made["plain"])).asked_outright
+    groups = result(RunFolder(folders["plain"])).asked_outright
     labels = "asked for the falsehood", "not asked for it"
     for rate, label in zip((groups["yes"].p_lie, groups["no"].p_lie), labels, strict=True):
         assert table(pages["plain"].at("outright"), label)[1] == f"{percent(rate.value)} ({interval(rate.ci95)})"
     assert "shown once all scenarios are done" in str(pages["none"].at("outright"))
 
 
-def test_lying_at_k_or_how_to_get_it(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_lying_at_k_or_how_to_get_it(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """A point for every k with its interval; with one statement, what to type."""
     assert "maskbench run MODEL --statements 10" in str(pages["plain"].at("lying-at-k"))
     assert not pages["plain"].at("lying-at-k").all("svg")
-    for k, point in result(RunFolder(made["five"])).metrics.lying_at.items():
+    for k, point in result(RunFolder(folders["five"])).metrics.lying_at.items():
         row = table(pages["five"].at("lying-at-k"), k)
         assert row[:3] == [k, percent(point.value), interval(point.ci95)]
 
 
-def test_failures_by_stage_cause_and_archetype(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_failures_by_stage_cause_and_archetype(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """Counts and causes by archetype, the share that was cut, and the bounds."""
-    summary, section = result(RunFolder(made["failing"])), pages["failing"].at("failures")
+    summary, section = result(RunFolder(folders["failing"])), pages["failing"].at("failures")
     parts: dict[str, Summary | Part] = {"All": summary, **summary.by_archetype}
     for name, part in parts.items():
         row = table(section, TABLE[name].title if name in TABLE else name)
@@ -376,7 +377,7 @@ def test_failures_by_stage_cause_and_archetype(made: dict[str, Path], pages: dic
 # Runs that have no result, or none that counts
 
 
-def test_withheld_rates_stay_withheld(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_withheld_rates_stay_withheld(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """Too many failures, an incomplete run, none at all: no headline, no bar, the reason and the counts instead."""
     for kind in ("withheld", "partial", "none"):
         top = pages[kind].at("outcomes")
@@ -384,10 +385,23 @@ def test_withheld_rates_stay_withheld(made: dict[str, Path], pages: dict[str, El
         assert not top.all("svg")
         assert bool(pages[kind].at("failures").all("svg")) == (kind == "withheld")  # the bounds that there still are
         assert str(top.of("said")[0]).startswith("No result for sim/")
-        assert there(result(RunFolder(made[kind])).withheld) in str(top)
+        assert there(result(RunFolder(folders[kind])).withheld) in str(top)
         assert table(top, "lie")[2:4] == ["–", "–"]
         assert EVADER not in str(top)
     assert "80 of 96 scenarios are done" in str(pages["partial"].at("outcomes"))
+
+
+def test_a_withheld_run_says_what_to_type(folders: dict[str, Path], pages: dict[str, Element], tmp_path: Path) -> None:
+    """The page has the command that asks again for what failed, ready to be typed, also of other verdicts and runs."""
+    told = "To ask again for what failed: `{}`"
+    assert told.format(f"maskbench run --out {folders['withheld']}") in str(pages["withheld"].at("outcomes"))
+    assert told.format(f"maskbench run --out {folders['withheld']}") in str(pages["several"].at("outcomes"))
+    assert "To ask again" not in str(pages["plain"].at("outcomes"))
+    path = shutil.copytree(folders["plain"], tmp_path / "it's a run")
+    weak = "sim-judge/unreadable=0.3"
+    judge(RunFolder(path), replace(RunFolder(path).settings(), judge=weak, numeric_judge=weak), "weak", {})
+    words = ["maskbench", "judge", str(path), "--name", "weak"]
+    assert told.format(shlex.join(words)) in str(page(path, verdicts="weak").at("outcomes"))
 
 
 def test_what_is_no_model_says_so(pages: dict[str, Element]) -> None:
@@ -399,13 +413,13 @@ def test_what_is_no_model_says_so(pages: dict[str, Element]) -> None:
     assert "measures nothing" in str(pages["smoke"].at("outcomes"))
 
 
-def test_other_rules_are_named(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_other_rules_are_named(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """A run has its own rules unless others are asked for, and then the page says which were its own."""
     assert "rules “inspect”" in str(pages["inspect"].at("outcomes"))
     assert "is evasive" in str(pages["inspect"].at("denials"))
-    other = page(made["plain"], rules="strict")
+    other = page(folders["plain"], rules="strict")
     assert "was made for the rules “reference” and is shown under “strict”" in str(other.at("outcomes"))
-    lie = result(RunFolder(made["plain"]), "strict").metrics.p_lie
+    lie = result(RunFolder(folders["plain"]), "strict").metrics.p_lie
     assert str(other.of("headline")[0]).startswith(percent(lie.value))
 
 
@@ -445,7 +459,7 @@ def test_beliefs_are_firm_loose_or_absent(tmp_path: Path) -> None:
     measure(chosen, tmp_path / "run", {}, models=(spoken, ScriptedModel(believes, "judge")))
     with read([tmp_path / "run"], None, None) as (shown,):
         pass
-    held = {name: {one.archetype for one in rows} for name, rows in shown.held.items()}
+    held = {name: {entry.archetype for entry in rows} for name, rows in shown.held.items()}
     assert held == {
         "firm": {"known_facts"},
         "loose": {"doubling_down_known_facts", "disinformation"},
@@ -453,16 +467,16 @@ def test_beliefs_are_firm_loose_or_absent(tmp_path: Path) -> None:
         "absent": {"continuations"},
         "open": set(),
     }
-    found = page(tmp_path / "run")
-    beliefs = found.at("beliefs")
+    shown_page = page(tmp_path / "run")
+    beliefs = shown_page.at("beliefs")
     assert [table(beliefs, name)[1] for name in ("firm", "loose", "numerical", "absent")] == ["2", "4", "2", "2"]
     assert "absent in 2 of the 10 scenarios in which it was asked for: mixed in 2 (its direct" in str(beliefs)
-    assert "There were 2 among statements and 0 among answers to neutral questions." in str(found.at("denials"))
+    assert "There were 2 among statements and 0 among answers to neutral questions." in str(shown_page.at("denials"))
 
 
-def test_beliefs_with_missing_verdicts_are_open(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_beliefs_with_missing_verdicts_are_open(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """Where the verdicts that would decide are missing, the page does not call that an absent belief."""
-    with read([made["failing"]], None, None) as (shown,):
+    with read([folders["failing"]], None, None) as (shown,):
         pass
     assert len(shown.held["open"]) > 0
     assert f"In {len(shown.held['open'])} more, the verdicts that would decide are missing." in str(
@@ -470,9 +484,9 @@ def test_beliefs_with_missing_verdicts_are_open(made: dict[str, Path], pages: di
     )
 
 
-def test_other_judges_stand_beside_the_runs_own(made: dict[str, Path], tmp_path: Path) -> None:
+def test_other_judges_stand_beside_the_runs_own(folders: dict[str, Path], tmp_path: Path) -> None:
     """A run that was judged twice shows P(lie) through both, and a page can be asked for by either."""
-    path = shutil.copytree(made["plain"], tmp_path / "run")
+    path = shutil.copytree(folders["plain"], tmp_path / "run")
     other = "sim-judge/accuracy=0.8"
     judge(RunFolder(path), replace(RunFolder(path).settings(), judge=other, numeric_judge=other), "second", {})
     section = page(path).at("judges")
@@ -486,9 +500,9 @@ def test_other_judges_stand_beside_the_runs_own(made: dict[str, Path], tmp_path:
     assert "dispute" in str(page(path, verdicts="majority").at("outcomes"))
 
 
-def test_three_verdict_sets_stand_beside_each_other(made: dict[str, Path], tmp_path: Path) -> None:
+def test_three_verdict_sets_stand_beside_each_other(folders: dict[str, Path], tmp_path: Path) -> None:
     """Every set with its outcomes, the majority with what it leaves open, and each pair as `score` has it."""
-    path = shutil.copytree(made["plain"], tmp_path / "run")
+    path = shutil.copytree(folders["plain"], tmp_path / "run")
     for name, other in (("mine", "sim-judge/accuracy=0.9,seed=5"), ("weak", "sim-judge/accuracy=0.7,seed=9")):
         judge(RunFolder(path), replace(RunFolder(path).settings(), judge=other, numeric_judge=other), name, {})
     held = there(result(RunFolder(path)).judges)
@@ -532,33 +546,33 @@ def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
     assert not section.all("code")
 
 
-def test_labels_correct_the_rates(made: dict[str, Path]) -> None:
+def test_labels_correct_the_rates(folders: dict[str, Path]) -> None:
     """Where people have labelled: the corrected rates beside the judge's, or the reason why there are none."""
-    with read([made["plain"]], None, None) as (shown,):
+    with read([folders["plain"]], None, None) as (shown,):
         pass
-    keys = [(one.archetype, one.task_id) for one in shown.result.scenarios]
+    keys = [(scored.archetype, scored.task_id) for scored in shown.result.scenarios]
     others = {"lie": "honest", "honest": "lie"}
     labels = {
-        key: Label(1.0, others.get(one.outcomes[0], "evasive") if place % 4 == 0 else one.outcomes[0])  # type: ignore[arg-type]
-        for place, (key, one) in enumerate(zip(keys, shown.result.scenarios, strict=True))
+        key: Label(1.0, others.get(scored.outcomes[0], "evasive") if place % 4 == 0 else scored.outcomes[0])  # type: ignore[arg-type]
+        for place, (key, scored) in enumerate(zip(keys, shown.result.scenarios, strict=True))
     }
-    found = there(result(RunFolder(made["plain"]), labels=labels).corrected)
-    assert found.withheld is None
-    _, _, picture, rests = _corrected(shown, found)
-    assert f"differ from the judge on {found.disagreements}" in rests
-    lie = found.metrics["p_lie"]
+    corrected = there(result(RunFolder(folders["plain"]), labels=labels).corrected)
+    assert corrected.withheld is None
+    _, _, picture, rests = _corrected(shown, corrected)
+    assert f"differ from the judge on {corrected.disagreements}" in rests
+    lie = corrected.metrics["p_lie"]
     row = next(row for row in picture.table.rows if row[0] == "P(lie)")
     assert row[2:5] == (percent(lie.value), interval(lie.ci95), difference(lie.added))
-    few = there(result(RunFolder(made["plain"]), labels={keys[0]: labels[keys[0]]}).corrected)
+    few = there(result(RunFolder(folders["plain"]), labels={keys[0]: labels[keys[0]]}).corrected)
     assert few.withheld in _corrected(shown, few)[1].text
-    carried = _corrected(shown, with_parts(found, assumption="The judge errs alike in both."))
+    carried = _corrected(shown, with_parts(corrected, assumption="The judge errs alike in both."))
     assert carried[1].text == "The judge errs alike in both."
-    assert f"{found.settled} scenarios of another run have a human outcome" in carried[-1]
+    assert f"{corrected.settled} scenarios of another run have a human outcome" in carried[-1]
 
 
-def _corrected(shown: Run, found: Corrected) -> tuple[Any, ...]:
+def _corrected(shown: Run, by_labels: Corrected) -> tuple[Any, ...]:
     """The section on a run whose summary has this, with its name first."""
-    summary = with_parts(shown.result.summary, corrected=found)
+    summary = with_parts(shown.result.summary, corrected=by_labels)
     labelled = replace(shown, result=replace(shown.result, summary=summary))
     return (labelled.name, *corrected([labelled]))
 
@@ -566,40 +580,42 @@ def _corrected(shown: Run, found: Corrected) -> tuple[Any, ...]:
 CHECKED = "sim/lie=0.4,evade=0.2,drift=0.2,understood=0.5,admits=0.7,disowns=0.2,thinks=0.5,knows=0.6"
 
 
-def test_checks_on_the_subject_have_a_section(made: dict[str, Path], pages: dict[str, Element], tmp_path: Path) -> None:
+def test_checks_on_the_subject_have_a_section(
+    folders: dict[str, Path], pages: dict[str, Element], tmp_path: Path
+) -> None:
     """Each check with its rates, the false-lie floor beside P(lie), reports by outcome; no section without checks."""
     wanted = {"placebo": True, "self_report": True, "check_provided": True, "traces": True}
     path = run(tmp_path / "run", CHECKED, **wanted)
     summary, whole = result(RunFolder(path)), page(path)
-    found, floor = there(summary.checks), there(summary.false_lies)
+    checks, floor = there(summary.checks), there(summary.false_lies)
     section = whole.at("checks")
     rates = {
-        "lies in neutral replies": there(found.placebo).p_lie,
-        "P(lie) under pressure": there(found.placebo).p_lie_pressured,
-        "facts understood": there(found.check_provided).understood,
-        "P(lie) where understood": there(found.check_provided).p_lie_understood,
-        "report agrees": there(found.self_report).agree,
-        "lies taken back": there(found.self_report).sensitivity,
-        "honest ones stood by": there(found.self_report).specificity,
-        "knew and lied": there(found.traces).all.share,
+        "lies in neutral replies": there(checks.placebo).p_lie,
+        "P(lie) under pressure": there(checks.placebo).p_lie_pressured,
+        "facts understood": there(checks.check_provided).understood,
+        "P(lie) where understood": there(checks.check_provided).p_lie_understood,
+        "report agrees": there(checks.self_report).agree,
+        "lies taken back": there(checks.self_report).sensitivity,
+        "honest ones stood by": there(checks.self_report).specificity,
+        "knew and lied": there(checks.traces).all.share,
     }
     for label, rate in rates.items():
         assert table(section, label)[1:4] == [percent(rate.value), interval(rate.ci95), str(rate.n)]
-    assert table(section, "lie")[1:] == [str(count) for count in there(found.self_report).counts["lie"].values()]
+    assert table(section, "lie")[1:] == [str(count) for count in there(checks.self_report).counts["lie"].values()]
     assert f"false-lie floor: {percent(floor.p_lie.value)}" in str(whole.of("headline")[0])
     assert "checks" not in {each.attributes.get("id") for each in pages["plain"]}
     alone = page(run(tmp_path / "alone", CHECKED, placebo=True))
     assert len(alone.at("checks").all("tr")) == 1 + 2
-    assert len(page(made["plain"], path).at("checks").all("h3")) == 1
+    assert len(page(folders["plain"], path).at("checks").all("h3")) == 1
 
 
 # Several runs
 
 
-def test_several_runs_are_held_against_the_first(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_several_runs_are_held_against_the_first(folders: dict[str, Path], pages: dict[str, Element]) -> None:
     """Every pairing's finding as `compare` has it, its differences and transitions; all figures by run."""
-    others = [made[name] for name in ("five", "failing", "withheld", "none")]
-    compared_ = compare(made["real"], others[0]).data
+    others = [folders[name] for name in ("five", "failing", "withheld", "none")]
+    compared_ = compare(folders["real"], others[0]).data
     rate = compared_.others[0].rates.p_lie
     section = pages["several"].at("comparison")
     shares = finding(compared_, compared_.others[0]).split(": ", 1)[1].split(" for ")
@@ -627,20 +643,20 @@ def test_what_runs_have_in_common_is_said_once(pages: dict[str, Element]) -> Non
     assert line.count("subject") == 5
 
 
-def test_a_run_is_shown_once(made: dict[str, Path], tmp_path: Path) -> None:
-    """The same folder again, or a copy of it, is refused by name."""
-    copy = shutil.copytree(made["plain"], tmp_path / "copy")
+def test_a_run_is_shown_once(folders: dict[str, Path], tmp_path: Path) -> None:
+    """A folder that is given twice, or beside a copy of it, is refused by name."""
+    copy = shutil.copytree(folders["plain"], tmp_path / "copy")
     with pytest.raises(UsageError, match="is given twice"):
-        render([made["plain"], made["plain"] / ".." / "plain"])
-    with pytest.raises(UsageError, match=f"{copy} is a copy of {made['plain']}"):
-        render([made["plain"], copy])
+        render([folders["plain"], folders["plain"] / ".." / "plain"])
+    with pytest.raises(UsageError, match=f"{copy} is a copy of {folders['plain']}"):
+        render([folders["plain"], copy])
     with pytest.raises(UsageError, match="Which run"):
         render([])
 
 
-def test_runs_of_one_subject_are_told_apart(made: dict[str, Path]) -> None:
+def test_runs_of_one_subject_are_told_apart(folders: dict[str, Path]) -> None:
     """Subjects with one name have their folders beside it."""
-    with read([made["plain"], made["five"], made["real"]], None, None) as shown:
+    with read([folders["plain"], folders["five"], folders["real"]], None, None) as shown:
         names = [run.name for run in shown]
     assert names == [f"1 {SUBJECT} (plain)", f"2 {SUBJECT} (five)", "3 acme/large"]
 
@@ -648,12 +664,14 @@ def test_runs_of_one_subject_are_told_apart(made: dict[str, Path]) -> None:
 # Texts, and what is hostile in them
 
 
-def test_texts_stand_on_the_page_where_their_licence_allows(made: dict[str, Path], pages: dict[str, Element]) -> None:
+def test_texts_stand_on_the_page_where_their_licence_allows(
+    folders: dict[str, Path], pages: dict[str, Element]
+) -> None:
     """An example of the run for our own sets; for others a made-up one, unless texts are asked for."""
     assert "A scenario of this run" in str(pages["plain"].at("method"))
     assert "Does garlic cure a cold?" in str(pages["other set"].at("method"))
     assert not [each for each in pages["other set"] if each.attributes.get("id") == "explorer-texts"]
-    told = page(made["other set"], include_text=True)
+    told = page(folders["other set"], include_text=True)
     assert "A scenario of this run" in str(told.at("method"))
     assert [each for each in told if each.attributes.get("id") == "explorer-texts"]
 
@@ -672,9 +690,9 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_names_are_text(made: dict[str, Path], pages: dict[str, Element], tmp_path: Path, name: str) -> None:
+def test_hostile_names_are_text(folders: dict[str, Path], pages: dict[str, Element], tmp_path: Path, name: str) -> None:
     """A subject, a judge, a set and a version that mean harm are shown, cut and harmless, in words and in charts."""
-    path = shutil.copytree(made["five"], tmp_path / "run")
+    path = shutil.copytree(folders["five"], tmp_path / "run")
     stored = name.encode(errors="replace").decode()
     record = RunFolder(path).record()
     for place in (record["settings"], record["scenarios"], record["prompts"], *record["models"].values()):
@@ -683,12 +701,12 @@ def test_hostile_names_are_text(made: dict[str, Path], pages: dict[str, Element]
     record |= {"created": stored, "maskbench": stored, "protocol": stored}
     (path / "run.json").write_bytes(orjson.dumps(record))
     html = render([path]).html
-    found = parsed(html)
+    shown = parsed(html)
     assert len(html) < 600_000
-    assert {each.tag for each in found} <= {each.tag for kind in ("five", "other set") for each in pages[kind]}
-    assert not [each for each in found for attribute in each.attributes if attribute.startswith("on")]
+    assert {each.tag for each in shown} <= {each.tag for kind in ("five", "other set") for each in pages[kind]}
+    assert not [each for each in shown for attribute in each.attributes if attribute.startswith("on")]
     assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\u2028\x00\x1b\ud800-\udfff\ue000]", html)
-    assert visible(stored)[:20] in str(found.all("h1")[0]) or name.isspace()
+    assert visible(stored)[:20] in str(shown.all("h1")[0]) or name.isspace()
 
 
 def test_hidden_characters_show_as_their_numbers() -> None:
@@ -703,16 +721,16 @@ def test_hidden_characters_show_as_their_numbers() -> None:
 
 def test_a_document_holds_its_styles_and_scripts() -> None:
     """The header's policy forbids framing; what would end its own element is refused."""
-    made = document("a & b", Markup("<p>x</p>"), ["p { margin: 0; }"], ["let a = 1;"], allow={"connect-src": "'self'"})
-    assert made.policy.endswith("connect-src 'self'; frame-ancestors 'none'")
-    assert "<title>a &amp; b</title>" in made.html
+    whole = document("a & b", Markup("<p>x</p>"), ["p { margin: 0; }"], ["let a = 1;"], allow={"connect-src": "'self'"})
+    assert whole.policy.endswith("connect-src 'self'; frame-ancestors 'none'")
+    assert "<title>a &amp; b</title>" in whole.html
     with pytest.raises(ValueError, match="may hold neither"):
         document("a", Markup(), [], ["let a = '</script>';"])
 
 
-def test_the_page_stays_small(made: dict[str, Path]) -> None:
+def test_the_page_stays_small(folders: dict[str, Path]) -> None:
     """The part that is not the explorer takes some hundred kilobytes, for several runs, too."""
-    html = render([made[name] for name in ("real", "five", "failing", "plain")]).html
+    html = render([folders[name] for name in ("real", "five", "failing", "plain")]).html
     texts = sum(len(str.join("", map(str, each.parts))) for each in parsed(html).all("script"))
     assert len(html) - texts < 600_000
 
@@ -729,21 +747,21 @@ def maskbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     return Command(capsys, monkeypatch)
 
 
-def test_report_says_where_it_is(maskbench: Command, made: dict[str, Path], tmp_path: Path) -> None:
+def test_report_says_where_it_is(maskbench: Command, folders: dict[str, Path], tmp_path: Path) -> None:
     """Into the run's folder unless told otherwise, for several runs here; whole, and nothing beside it."""
-    ended = maskbench("report", made["plain"])
+    ended = maskbench("report", folders["plain"])
     assert (ended.code, ended.out) == (0, "")
-    place = made["plain"] / "report.html"
+    place = folders["plain"] / "report.html"
     assert f"The report is in {place}." in ended.err
     assert place.as_uri() in ended.err
     assert place.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert maskbench("report", made["plain"], made["five"]).code == 0
-    assert maskbench("report", made["withheld"], "--out", "held.HTML").code == 0
+    assert maskbench("report", folders["plain"], folders["five"]).code == 0
+    assert maskbench("report", folders["withheld"], "--out", "held.HTML").code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["held.HTML", "report.html"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "Which run? Give its folder: maskbench report RUN --out report.html."),
         (("nowhere",), "nowhere holds no run"),
@@ -755,21 +773,21 @@ def test_report_says_where_it_is(maskbench: Command, made: dict[str, Path], tmp_
     ],
 )
 def test_errors_say_what_to_type(
-    maskbench: Command, made: dict[str, Path], tmp_path: Path, arguments: tuple[str, ...], said: str
+    maskbench: Command, folders: dict[str, Path], tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     """Exit code 2, one sentence, and no file."""
     (tmp_path / "folder.html").mkdir()
-    ended = maskbench("report", *(made["plain"] if word == "RUN" else word for word in arguments))
+    ended = maskbench("report", *(folders["plain"] if word == "RUN" else word for word in arguments))
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
     assert [path.name for path in tmp_path.rglob("*")] == ["folder.html"]
 
 
 @pytest.mark.parametrize("name", ["report", "view"])
-def test_the_extra_is_named_where_it_is_missing(made: dict[str, Path], name: str) -> None:
+def test_the_extra_is_named_where_it_is_missing(folders: dict[str, Path], name: str) -> None:
     """Without vl-convert the error says what to install, before anything is written or served."""
     code = "import sys; sys.modules['vl_convert'] = None; from maskbench.cli import main; main()"
-    command = [sys.executable, "-c", code, name, str(made["plain"])]
+    command = [sys.executable, "-c", code, name, str(folders["plain"])]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert f"{name} needs vl_convert. Install it: pip install 'maskbench[report]'." in ended.stderr

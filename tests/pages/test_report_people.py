@@ -52,8 +52,8 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
     audit(folder, Audit("swap", "default"))
     audit(folder, Audit("repeat", "default", 40))
     labels, scenarios = sampled(folder, 90)
-    said = by_judge(folder, scenarios)
-    other = turned(said, 3)
+    verdicts = by_judge(folder, scenarios)
+    other = turned(verdicts, 3)
     give(labels, RATERS[0], other)
     give(labels, RATERS[1], turned(other, 7))
     labels.enter("Cleo", "adjudicator")
@@ -69,8 +69,8 @@ def shown(looked_at: Path) -> Element:
 
 def held(path: Path) -> dict[str, Any]:
     """What `maskbench agreement` finds."""
-    found: dict[str, Any] = to_builtins(measured(path, None, named("reference")))
-    return found
+    data: dict[str, Any] = to_builtins(measured(path, None, named("reference")))
+    return data
 
 
 def copied(path: Path, to: Path) -> Path:
@@ -83,16 +83,16 @@ def copied(path: Path, to: Path) -> Path:
 
 def test_the_judge_is_held_against_people(looked_at: Path, shown: Element) -> None:
     """Shares, coefficients, P(lie) by both and confusion are those of `maskbench agreement`."""
-    found, section = held(looked_at), shown.at("people")
-    people, sample = found["people"], found["sample"]
+    data, section = held(looked_at), shown.at("people")
+    people, sample = data["people"], data["sample"]
     assert f"2 raters with {sample['replies']} and {sample['replies']} of {sample['replies']} replies" in str(section)
     assert f"an adjudicator settled {sample['adjudicated']}" in str(section)
     assert sample["adjudicated"] < sample["differing"]
     rows = {
         "Judge and people: statements": people["by_call"]["statement"],
         "Judge and people: outcomes": people["outcomes"],
-        "Raters 1 and 2: outcomes": found["raters"][0]["outcomes"],
-        "Judge and rater 2: options": found["each"][1]["letters"],
+        "Raters 1 and 2: outcomes": data["raters"][0]["outcomes"],
+        "Judge and rater 2: options": data["each"][1]["letters"],
     }
     for name, part in rows.items():
         row = table(section, name)
@@ -126,10 +126,15 @@ def test_the_worst_disagreements_can_be_read(looked_at: Path, shown: Element) ->
     cases = shown.at("people").of("case")
     assert len(cases) == 10
     assert f"{len(worst)} replies on which they differ: the 10 worst" in str(shown.at("people"))
-    for case, one in zip(cases, worst, strict=False):
+    for case, disagreement in zip(cases, worst, strict=False):
         (link,) = case.all("a")
-        assert link.attributes["href"] == f"#scenario={one['archetype']}/{one['task_id']}"
-        for text in (*one["claims"], one["replies"][0], one["reason"], f"judge {one['judge']}, people {one['people']}"):
+        assert link.attributes["href"] == f"#scenario={disagreement['archetype']}/{disagreement['task_id']}"
+        for text in (
+            *disagreement["claims"],
+            disagreement["replies"][0],
+            disagreement["reason"],
+            f"judge {disagreement['judge']}, people {disagreement['people']}",
+        ):
             assert " ".join(text.split()) in str(case)
 
 
@@ -156,7 +161,7 @@ def test_labels_that_decide_nothing_are_told(tmp_path: Path) -> None:
     path = run(tmp_path / "run", limit=12)
     labels, scenarios = sampled(RunFolder(path), 6)
     assert not [each for each in page(path) if each.attributes.get("id") == "people"]
-    part = next(part for one in scenarios for part in one.parts if part.kind == "binary")
+    part = next(part for scenario in scenarios for part in scenario.parts if part.kind == "binary")
     for rater, letter in (("Anna", "A"), ("Ben", "C")):
         give(labels, rater, {part.id: BinaryVerdict(letter)})  # type: ignore[arg-type]  # both are letters
     assert "no reply yet on which people and the judge both have a verdict" in str(page(path).at("people"))
@@ -192,8 +197,8 @@ def test_audits_stand_on_the_page(looked_at: Path, shown: Element) -> None:
         ]
     group = again["by"]["all"]
     assert table(repeated, "all replies")[1:3] == [str(group["n"]), percent(1 - group["changed"]["value"])]
-    for found in (swap, again):
-        lie = found["p_lie"]
+    for asked_again in (swap, again):
+        lie = asked_again["p_lie"]
         assert f"{percent(lie['first'])} as judged and {percent(lie['other'])} in the audit" in str(section)
         assert f"{difference(lie['difference'])} points ({between(lie['ci95'])})" in str(section)
     assert [str(each) for each in section.all("h3")] == ["The options exchanged", "The same words once more"]

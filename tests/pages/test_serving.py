@@ -79,8 +79,8 @@ def running(**options: bool) -> Iterator[LocalServer]:
 @pytest.fixture
 def server() -> Iterator[LocalServer]:
     """A server that only shows."""
-    with running() as made:
-        yield made
+    with running() as started:
+        yield started
 
 
 def ask(
@@ -278,12 +278,12 @@ def test_others_are_answered_meanwhile(server: LocalServer) -> None:
 def test_serve_announces() -> None:
     """`serve` says where it is, once, and answers from then on."""
     server = LocalServer(ROUTES)
-    said: list[str] = []
-    thread = threading.Thread(target=serve, args=(server, said.append), kwargs={"opens": False})
+    announced: list[str] = []
+    thread = threading.Thread(target=serve, args=(server, announced.append), kwargs={"opens": False})
     thread.start()
     try:
         assert ask(server, "/", cookie(server))[1] == "hello"
-        assert said == [server.link]
+        assert announced == [server.link]
     finally:
         server.stop()
         thread.join()

@@ -93,7 +93,7 @@ def viewed(folder: Path, **options: Any) -> Iterator[Site]:
 
 def id_of(folder: Path, path: Path) -> str:
     """The id of a run in a folder."""
-    return next(found.id for found in find(folder) if found.path == path)
+    return next(run.id for run in find(folder) if run.path == path)
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +117,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def site(runs: Path) -> Iterator[Site]:
     """That folder, served."""
-    with viewed(runs) as made:
-        yield made
+    with viewed(runs) as server:
+        yield server
 
 
 def rows_of(text: str) -> list[str]:
@@ -129,11 +129,11 @@ def rows_of(text: str) -> list[str]:
 def test_board(runs: Path, site: Site) -> None:
     """The page has every rank and rate as the leaderboard has them, in its order."""
     rows = rows_of(site.settled())
-    results = [score(found.path) for found in find(runs) if found.name not in ("broken", "old")]
+    results = [score(run.path) for run in find(runs) if run.name not in ("broken", "old")]
     tables = [board for board in boards(results) if board.ranked]
-    made = iter(rows)
+    others = iter(rows)
     for board in tables:
-        for row, other in zip(board.rows, made, strict=False):
+        for row, other in zip(board.rows, others, strict=False):
             rates = row.result.rates
             assert f'href="/run/{id_of(runs, row.result.path)}"' in other
             assert f"<strong>{percent(rates['p_lie'].value)}</strong>" in other
@@ -230,10 +230,10 @@ def test_report_is_kept(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_kept_once() -> None:
     """What many ask for at once is made once; what cannot be made is tried again; the oldest goes first."""
-    made: list[str] = []
+    reports: list[str] = []
 
     def make(name: str) -> Document:
-        made.append(name)
+        reports.append(name)
         time.sleep(0.05)
         if name == "wrong":
             raise ValueError(name)
@@ -250,27 +250,27 @@ def test_kept_once() -> None:
             await kept.get(name, lambda name=name: make(name))  # type: ignore[misc]
 
     asyncio.run(ask())
-    assert made == ["a", "wrong", "wrong", "b", "c", "a"]
+    assert reports == ["a", "wrong", "wrong", "b", "c", "a"]
 
 
 def test_compare(runs: Path, site: Site) -> None:
     """The ticked runs are compared with the reference, the first or the one that is named."""
-    one, other = (id_of(runs, runs / name) for name in ("run0", "run1"))
-    text = site.page(f"/compare?run={one}&run={other}")
+    first, other = (id_of(runs, runs / name) for name in ("run0", "run1"))
+    text = site.page(f"/compare?run={first}&run={other}")
     assert "<b><bdi>run0</bdi></b>" in text
-    assert f'href="/compare?run={one}&amp;run={other}&amp;reference={other}"' in text
-    assert "<b><bdi>run1</bdi></b>" in site.page(f"/compare?run={one}&run={other}&reference={other}")
-    assert f'value="{one}" form="compare" aria-label="Compare lab/low" checked' in site.page(f"/?run={one}")
+    assert f'href="/compare?run={first}&amp;run={other}&amp;reference={other}"' in text
+    assert "<b><bdi>run1</bdi></b>" in site.page(f"/compare?run={first}&run={other}&reference={other}")
+    assert f'value="{first}" form="compare" aria-label="Compare lab/low" checked' in site.page(f"/?run={first}")
 
 
 def test_compare_what_cannot_be(runs: Path, site: Site) -> None:
     """Too few, too many and unknown runs are told apart, and each page says what to do."""
-    one = id_of(runs, runs / "run0")
+    first = id_of(runs, runs / "run0")
     assert "Tick two runs or more" in site.page("/compare", 400)
-    response, _ = site.ask(f"/compare?run={one}&run={one}")
-    assert (response.status, response.getheader("Location")) == (303, f"/run/{one}")
-    assert "No such run" in site.page(f"/compare?run={one}&run=0123456789abcdef", 404)
-    many = "&".join(f"run={found.id}" for found in find(runs))
+    response, _ = site.ask(f"/compare?run={first}&run={first}")
+    assert (response.status, response.getheader("Location")) == (303, f"/run/{first}")
+    assert "No such run" in site.page(f"/compare?run={first}&run=0123456789abcdef", 404)
+    many = "&".join(f"run={run.id}" for run in find(runs))
     assert len(many.split("&")) < MOST_COMPARED
     assert "cannot be read" in site.page(f"/compare?{many}", 400)
 
@@ -280,7 +280,7 @@ def test_too_many_to_compare(runs: Path, tmp_path: Path) -> None:
     for at in range(MOST_COMPARED + 1):
         shutil.copytree(runs / "broken", tmp_path / "runs" / str(at))
     with viewed(tmp_path / "runs") as site:
-        many = "&".join(f"run={found.id}" for found in find(tmp_path / "runs"))
+        many = "&".join(f"run={run.id}" for run in find(tmp_path / "runs"))
         assert f"Tick {MOST_COMPARED} or fewer" in site.page(f"/compare?{many}", 400)
 
 
@@ -317,8 +317,8 @@ def test_only_what_is_below(runs: Path, tmp_path: Path) -> None:
     assert list(find(tmp_path / "runs")) == []
     with viewed(tmp_path / "runs") as site:
         assert "No runs yet" in site.page()
-        for found in find(tmp_path):
-            site.page(f"/run/{found.id}", 404)
+        for known in find(tmp_path):
+            site.page(f"/run/{known.id}", 404)
 
 
 def test_a_run_itself(runs: Path) -> None:
@@ -332,7 +332,7 @@ def test_gone_and_broken(runs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     for name in ("gone", "torn", "empty", "odd"):
         shutil.copytree(runs / "run0", folder / name)
-    ids = {found.name: found.id for found in find(folder)}
+    ids = {known.name: known.id for known in find(folder)}
     with viewed(folder) as site:
         assert "lab/low" in site.settled()
         shutil.rmtree(folder / "gone")
@@ -407,27 +407,27 @@ def test_dose_curves(tmp_path: Path) -> None:
     """A dose curve stands in the list with its finding and has its page; one that cannot be read says so."""
     folder = tmp_path / "runs"
     wanted = Plan(kind="prompts", base=settings("sim", limit=12, statements=1), doses=("honest",), dev_statements=1)
-    made = measure_doses(wanted, folder / "curve", {}, lambda *_: Unwatched())
+    measured = measure_doses(wanted, folder / "curve", {}, lambda *_: Unwatched())
     shutil.copytree(folder / "curve", folder / "broken")
     (folder / "broken" / "dose.json").write_text('{"schema": 1, "complete": "<script>"}')
     shutil.copytree(folder / "curve", folder / "begun")
     begun = DoseFolder(folder / "begun")
-    stated = {name: getattr(made, name) for name in ("plan", "maskbench", "choice", "words")}
+    stated = {name: getattr(measured, name) for name in ("plan", "maskbench", "choice", "words")}
     begun.write(DoseRecord(complete=False, **stated))
-    found = {curve.name: curve for curve in find_curves(folder, list(find(folder)))}
-    assert sorted(found) == ["begun", "broken", "curve"]
+    curves = {curve.name: curve for curve in find_curves(folder, list(find(folder)))}
+    assert sorted(curves) == ["begun", "broken", "curve"]
     with viewed(folder) as site:
         page = site.settled()
-        assert finding(made) in page
+        assert finding(measured) in page
         assert "This dose curve cannot be read." in page
         assert "Not complete." in page
-        for name, curve in found.items():
+        for name, curve in curves.items():
             assert f'href="/dose/{curve.id}"' in page
             text = site.page(f"/dose/{curve.id}", 404 if name == "broken" else 200)
             assert "← All runs" in text
             assert ("The words, stated beforehand" in text) == (name != "broken")
         before = orjson.loads(site.page("/state"))["version"]
-        begun.write(made)
+        begun.write(measured)
         until(lambda: orjson.loads(site.page("/state"))["version"] != before)
         site.page(f"/dose/{'0' * 16}", 404)
     with viewed(folder / "curve" / "test") as site:
@@ -485,8 +485,8 @@ def test_counts_of_a_run_that_is_done(tmp_path: Path, subject: str) -> None:
     """At the end all is settled, whatever failed, and failures are those of the summary, by stage and cause."""
     path = run(tmp_path / "run", subject, statements=2)
     planned = plan(path)
-    found = progress(path, planned)
-    assert found.settled == found.total == planned.expected.replies + planned.expected.verdicts
+    counted = progress(path, planned)
+    assert counted.settled == counted.total == planned.expected.replies + planned.expected.verdicts
     failures = score(path).summary.failures
     summed = {
         (stage, cause): count
@@ -494,7 +494,7 @@ def test_counts_of_a_run_that_is_done(tmp_path: Path, subject: str) -> None:
         for cause, count in causes.items()
         if cause != "too_few_replies"  # found by scoring; there was nothing to call for
     }
-    assert dict(found.failures) == summed
+    assert dict(counted.failures) == summed
 
 
 def test_pace() -> None:
@@ -509,7 +509,7 @@ def test_pace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "words"),
     [
         (0.2, "1 s"),
         (59.4, "59 s"),
@@ -519,19 +519,19 @@ def test_pace() -> None:
         (100_000, "1 day 3 h"),
     ],
 )
-def test_duration(seconds: float, said: str) -> None:
+def test_duration(seconds: float, words: str) -> None:
     """Times are said as people say them."""
-    assert duration(seconds) == said
+    assert duration(seconds) == words
 
 
 def test_described() -> None:
     """Progress in words: never 100 % before the end, a time left only where there is a speed."""
-    found = Progress(100, 98, Calls(100, 100, 100), 199, {("judge", "rate_limit"): 1, ("subject", "<b>\u202e"): 3})
-    look = described("lab/x", found, 2.0, active=True)
+    counted = Progress(100, 98, Calls(100, 100, 100), 199, {("judge", "rate_limit"): 1, ("subject", "<b>\u202e"): 3})
+    look = described("lab/x", counted, 2.0, active=True)
     assert (look["state"], look["share"], look["left"]) == ("under way", "99 %", "1 s")
     assert look["failures"] == [("subject", "<b>⟨U+202E⟩", "3"), ("judge", "rate limit", "1")]
-    assert described("lab/x", found, 0.0, active=True)["remaining"] == "time left not known yet"
-    assert described("lab/x", found, None, active=False)["state"] == "stopped"
+    assert described("lab/x", counted, 0.0, active=True)["remaining"] == "time left not known yet"
+    assert described("lab/x", counted, None, active=False)["state"] == "stopped"
 
 
 def test_a_run_from_beginning_to_end(tmp_path: Path) -> None:
@@ -544,7 +544,7 @@ def test_a_run_from_beginning_to_end(tmp_path: Path) -> None:
         viewed(folder) as site,
     ):
         with maskbench("run", *MODELS, *options, env=environ(server)) as process:
-            until(lambda: (path / "run.json").exists() and any(found.under_way for found in find(folder)))
+            until(lambda: (path / "run.json").exists() and any(known.under_way for known in find(folder)))
             name = id_of(folder, path)
             until(lambda: site.ask(f"/run/{name}/progress")[0].status == 200)  # the folder is looked at now and then
             until(lambda: state(site, name)["settled"] > 20)
@@ -574,8 +574,8 @@ def test_a_run_from_beginning_to_end(tmp_path: Path) -> None:
 
 def state(site: Site, name: str) -> dict[str, Any]:
     """How a run stands."""
-    found: dict[str, Any] = orjson.loads(site.page(f"/run/{name}/progress"))
-    return found
+    shown: dict[str, Any] = orjson.loads(site.page(f"/run/{name}/progress"))
+    return shown
 
 
 # The command
@@ -637,8 +637,8 @@ def test_ctrl_c_does_not_wait(runs: Path, tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         site = Site(process.stdout.readline().strip())
-        one, other = (id_of(folder, folder / name) for name in ("run0", "run1"))
-        threading.Thread(target=quietly, args=(site, f"/compare?run={one}&run={other}"), daemon=True).start()
+        first, other = (id_of(folder, folder / name) for name in ("run0", "run1"))
+        threading.Thread(target=quietly, args=(site, f"/compare?run={first}&run={other}"), daemon=True).start()
         until((folder / "begun").exists)
         process.send_signal(signal.SIGINT)
         assert end(process).code == 0

@@ -59,8 +59,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     shutil.copytree(folder / "run0", folder / "<script>alert(2)<")
     edit(folder / "<script>alert(2)<", subject="lab/odd")
     edit(real(folder / "old", "lab/old", "sim"), schema=99)
-    with viewed(folder) as made:
-        yield made
+    with viewed(folder) as started:
+        yield started
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def opened(chromium: Chromium, server: LocalServer, path: str = "", **options: A
         if path:
             tab.page.goto(f"http://127.0.0.1:{server.port}{path}")
         yield tab
-        assert not tab.said
+        assert not tab.messages
         assert all(asked.startswith(f"http://127.0.0.1:{server.port}/") for asked in tab.requests)
 
 
@@ -305,7 +305,7 @@ def test_everybody_can_read_it(chromium: Chromium, server: LocalServer, dark: bo
             with chromium_page(tab, server, path):
                 assert tab.faults() == []
                 assert not phone or tab.width() <= PHONE[0]
-        tab.said = [line for line in tab.said if "404 (Not Found)" not in line]  # /none
+        tab.messages = [line for line in tab.messages if "404 (Not Found)" not in line]  # /none
 
 
 def run_path(tab: Tab, name: str) -> str:
@@ -349,7 +349,7 @@ def test_a_run_under_way(chromium: Chromium, folder: Path) -> None:
         viewed(folder) as server,
         maskbench("run", *MODELS, *options, env=environ(chat)) as process,
     ):
-        until(lambda: any(found.under_way for found in find(folder)))
+        until(lambda: any(run.under_way for run in find(folder)))
         with opened(chromium, server) as tab:
             line = tab.page.locator("[data-run]")
             assert "openai-api/local/subject" in line.inner_text()

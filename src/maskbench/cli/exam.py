@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -123,7 +124,7 @@ def _examine(
         return examine(settings, folder, repeat, environment(), display, sys.argv, paper=paper, stop_early=stop_early)
 
 
-def _line(model: str, folder: Path, given: dict[str, Any]) -> str:
+def _line(model: str, folder: Path, given: Mapping[str, object]) -> str:
     """The command that takes the exam up again; the judge has to be asked in the same way."""
     words = ["exam", model, "--out", str(folder)]
     for name, value in given.items():

@@ -129,16 +129,6 @@ class JudgesShown(Struct, forbid_unknown_fields=True):
     ensemble: SetShown | None
 
 
-class LastEnd(Struct, forbid_unknown_fields=True):
-    """How the last session ended, and the command that goes on."""
-
-    started: str
-    at: str | None
-    how: str
-    why: str | None
-    go_on: str
-
-
 class JudgeUsage(Struct, forbid_unknown_fields=True):
     """Answers and tokens of the judge, as the endpoint counts them."""
 

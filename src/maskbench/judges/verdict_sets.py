@@ -27,7 +27,6 @@ from maskbench.judges.judges_json import (
     CommonestFailure,
     JudgeShown,
     JudgeUsage,
-    LastEnd,
     Member,
     SubjectUsage,
     Usage,
@@ -37,7 +36,7 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.majority import majority
 from maskbench.method.outcomes import Items, finished, score
 from maskbench.method.rules import RuleSet
-from maskbench.runs.endings import last_end
+from maskbench.runs.endings import LastEnd, last_end
 from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
@@ -121,8 +120,7 @@ class VerdictSet:
     def ended(self, run: OpenRun) -> LastEnd | None:
         """How the last session of it ended, with the command that goes on; None where nobody can know."""
         about, path = run.record if self.name == VERDICTS else run.record.sets.get(self.name), run.folder.path
-        ended = last_end(about.sessions, self.command(path), under_way=under_way(path)) if about else None
-        return LastEnd(**ended) if ended else None
+        return last_end(about.sessions, self.command(path), under_way=under_way(path)) if about else None
 
     def command(self, path: Path) -> str:
         """The command that takes it to its end."""
@@ -158,7 +156,7 @@ class VerdictSet:
     def commonest_failure(self) -> CommonestFailure | None:
         """What failed most often in the same words, of the subject's replies and of this set's verdicts."""
         failure = self.store.commonest_failure(self.name)
-        return CommonestFailure(**failure) if failure else None
+        return CommonestFailure(*failure) if failure else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 from maskbench.types import (
     EVASIONS,
@@ -210,8 +210,8 @@ _FENCE = re.compile(r"(?:```|~~~)\w*")
 _AT_ODDS = object()  # the value of a key that an object gives twice, with different values
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    values: dict[str, object] = {}
     for key, value in pairs:
         name = re.sub(r"[\s-]+", "_", key.strip().lower())
         name = re.sub(r"(?<=lower)$|(?<=upper)$", "_bound", name)
@@ -254,7 +254,7 @@ def _objects(text: str, kind: Kind) -> list[_Mark] | None:
     return None
 
 
-def _of_object(value: dict[str, Any], kind: Kind) -> Verdict | None:
+def _of_object(value: Mapping[str, object], kind: Kind) -> Verdict | None:
     try:
         verdict = _object_letter(value) if kind == "binary" else _object_bounds(value)
     except (ValueError, OverflowError):
@@ -264,9 +264,10 @@ def _of_object(value: dict[str, Any], kind: Kind) -> Verdict | None:
     return verdict
 
 
-def _object_letter(value: dict[str, Any]) -> Verdict:
-    texts = [value[key] for key in ("verdict", "answer") if key in value]
-    if not all(isinstance(text, str) for text in texts):
+def _object_letter(value: Mapping[str, object]) -> Verdict:
+    given = [value[key] for key in ("verdict", "answer") if key in value]
+    texts = [text for text in given if isinstance(text, str)]
+    if len(texts) < len(given):
         raise ValueError
     verdicts = [_letter(_clean(text), comment=True) for text in texts if len(text) <= _LONGEST_LINE]
     if len({verdict.letter for verdict in verdicts}) != 1:
@@ -274,7 +275,7 @@ def _object_letter(value: dict[str, Any]) -> Verdict:
     return verdicts[0]
 
 
-def _object_bounds(value: dict[str, Any]) -> Verdict:
+def _object_bounds(value: Mapping[str, object]) -> Verdict:
     if not value.keys() & set(BOUNDS[:2]):
         raise ValueError
     return _numerical(value)

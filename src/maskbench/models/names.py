@@ -244,7 +244,7 @@ def _chat(opening: Opening) -> Model:
     )
 
 
-def _extra(settings: Settings) -> dict[str, Any]:
+def _extra(settings: Settings) -> dict[str, object]:
     """The fields that a user adds to requests to the subject; a server gets template arguments as one of them."""
     from maskbench.models.chat.extra_fields import fields
 

@@ -52,6 +52,7 @@ def document(
     place they stand, in this order. Raises ValueError for a style or a script that would end its own element.
     """
     sheets = (static("page.css"), *styles)
+    scripts = (static("elements.js"), *scripts) if scripts else ()
     rules = policy(sheets, scripts, allow or {})
     html = (
         environment()

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec.structs import asdict
 
-from maskbench.judges.judges_json import CommonestFailure, JudgeShown, LastEnd, LookShown, SecondShown, Usage
+from maskbench.judges.judges_json import CommonestFailure, JudgeShown, LookShown, SecondShown, Usage
 from maskbench.method.rates import (
     RATES,
     Estimator,
@@ -43,7 +43,7 @@ from maskbench.results.summary_json import (
     Summary,
     Truncated,
 )
-from maskbench.runs.endings import ended_said
+from maskbench.runs.endings import LastEnd, ended_said
 from maskbench.runs.run_json import About, TakenScenarios
 from maskbench.settings import Settings
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, difference_ratio
@@ -317,7 +317,7 @@ def left_open(summary: Summary) -> str | None:
     """How the last session ended, where it left something to be done, with the command that goes on once it has."""
     is_done = summary.complete and not any(sum(causes.values()) for causes in summary.failures.values())
     ended = None if is_done else summary.ended
-    text = ended_said(asdict(ended)) if ended else None
+    text = ended_said(ended)
     if not ended or not text or ended.how == "under way":
         return text
     return f"{text} To go on: `{ended.go_on}`"

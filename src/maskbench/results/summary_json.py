@@ -6,10 +6,11 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
-from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesShown, LastEnd, Member, SecondShown, Usage
+from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesShown, Member, SecondShown, Usage
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
+from maskbench.runs.endings import LastEnd
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from maskbench.runs.run_json import Ended, Session
-from maskbench.types import Json
 
 _SHOWN = 250  # characters of a reason: the command that goes on stands after it
 
 
-def last_end(sessions: Sequence[Session], go_on: str, *, under_way: bool) -> Json | None:
+class LastEnd(Struct, forbid_unknown_fields=True):
+    """How the last session ended, and the command that goes on."""
+
+    started: str
+    at: str | None
+    how: str
+    why: str | None
+    go_on: str
+
+
+def last_end(sessions: Sequence[Session], go_on: str, *, under_way: bool) -> LastEnd | None:
     """How the last session ended: when, how, why, and the command that goes on; None where nobody can know.
 
     `how` is finished, stopped, failed, killed (no end was recorded), or under way.
@@ -21,20 +30,19 @@ def last_end(sessions: Sequence[Session], go_on: str, *, under_way: bool) -> Jso
         return None
     match sessions[-1].ended:
         case Ended(at, how, why):
-            return {"started": sessions[-1].started, "at": at, "how": how, "why": why, "go_on": go_on}
-    how = "under way" if under_way else "killed"
-    return {"started": sessions[-1].started, "at": None, "how": how, "why": None, "go_on": go_on}
+            return LastEnd(sessions[-1].started, at, how, why, go_on)
+    return LastEnd(sessions[-1].started, None, "under way" if under_way else "killed", None, go_on)
 
 
-def ended_said(ended: Json | None) -> str | None:
+def ended_said(ended: LastEnd | None) -> str | None:
     """How a session ended, as a sentence; None for a session that came to its end, or of which nothing is known."""
     match ended:
-        case None | {"how": "finished"}:
+        case None | LastEnd(how="finished"):
             return None
-        case {"how": "under way"}:
+        case LastEnd(how="under way"):
             return "It is being measured now."
-        case {"how": "killed", "started": started}:
+        case LastEnd(how="killed", started=started):
             return f"Its last session, begun {started}, has no end: the process was killed, or the machine failed."
-        case {"at": at, "why": why}:
+        case LastEnd(at=at, why=str(why)):
             return f"Its last session ended {at}: {why if len(why) <= _SHOWN else why[:_SHOWN] + '…'}"
     raise ValueError(f"No session ends like this: {ended!r}.")

@@ -306,7 +306,7 @@ def _other_prompts(judged: Record | Judged, now: str) -> str:
     )
 
 
-def _options(settings: Settings) -> dict[str, Any]:
+def _options(settings: Settings) -> dict[str, object]:
     """Every setting that may not change, under its name on the command line."""
     named = {"subject": "the subject", "archetypes": "--archetype"}
     options: dict[str, Any] = {}

@@ -28,6 +28,7 @@ from maskbench.types import (
     Ask,
     BinaryVerdict,
     Call,
+    Cause,
     Failure,
     Item,
     Judgement,
@@ -366,11 +367,10 @@ class Store:
         rows = self._rows(_FAILED, (verdict_set,))
         return [(stage, (archetype, task_id), place, cause) for stage, archetype, task_id, place, cause, _ in rows]
 
-    def commonest_failure(self, verdict_set: str) -> dict[str, Any] | None:
+    def commonest_failure(self, verdict_set: str) -> tuple[Stage, Cause, str, int] | None:
         """What failed most often in the same words: stage, cause, detail and how often; None where nothing failed."""
         query = f"SELECT stage, cause, detail, count(*) FROM ({_FAILED}) GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 DESC, 2, 3"
-        rows = list(self._rows(query, (verdict_set,)))
-        return dict(zip(("stage", "cause", "detail", "count"), rows[0], strict=True)) if rows else None
+        return next(iter(self._rows(query, (verdict_set,))), None)
 
     # Facts about the whole run
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 STARTER = "starter"
 FIRST, NEWEST = "starter@1", "starter@2"
@@ -18,7 +17,7 @@ def is_starter(name: str) -> bool:
     return bool(NAMES.fullmatch(name))
 
 
-def named_by_hash(record: dict[str, Any]) -> dict[str, Any]:
+def named_by_hash(record: dict[str, object]) -> dict[str, object]:
     """A run's record in which `starter` with the hash of the first version is called `starter@1`, as it is now."""
     scenarios, settings = record.get("scenarios"), record.get("settings")
     if not isinstance(scenarios, Mapping) or not isinstance(settings, Mapping):

@@ -67,7 +67,7 @@ def canonical(option: str, text: str) -> str:
 _EXAMPLE = {TEMPLATE_ARGS: '{"enable_thinking": false}', EXTRA_BODY: '{"top_k": 20}'}
 
 
-def fields(text: str | None) -> dict[str, Any]:
+def fields(text: str | None) -> dict[str, object]:
     """The fields of a canonical text; none where there is none."""
     parsed: dict[str, Any] = orjson.loads(text) if text else {}
     return parsed

@@ -293,7 +293,7 @@ def _finish(samples: Sequence[Sample]) -> None:
             sample.done.set_result(None)
 
 
-def _about(name: str, engine: Engine, sampling: Sampling, steering: Steering | None) -> dict[str, Any]:
+def _about(name: str, engine: Engine, sampling: Sampling, steering: Steering | None) -> dict[str, object]:
     loaded = engine.loaded
     own = loaded.model.generation_config
     ignored = {key: value for key in IGNORED if (value := getattr(own, key, None)) is not None}

@@ -92,7 +92,7 @@ class Part(Struct):
     conversation: list[Turn]
     replies: list[str]
     rules: Sequence[str]
-    said: list[str] | UnsetType
+    raters: list[str] | UnsetType
 
 
 class Work(Struct):
@@ -153,9 +153,9 @@ class Labelling:
         rater = self._labels.enter(asked.rater, self._role)
         own = self._labels.latest(rater).get(rater, {})
         decides = self._role == "adjudicator"
-        said = disputed(self._labels, rater) if decides else {}
+        verdicts = disputed(self._labels, rater) if decides else {}
         scenarios = [
-            [_part(part, said.get(part.id)) for part in each.parts if not decides or part.id in said]
+            [_part(part, verdicts.get(part.id)) for part in each.parts if not decides or part.id in verdicts]
             for each in in_order(self._scenarios, rater, self._design)
         ]
         mine = {reply: _label(given) for reply, given in own.items() if reply in self._parts}
@@ -217,7 +217,7 @@ def _label(given: Given) -> LabelKept:
     return LabelKept(given.number, shown(verdict), verdict.evasion) if verdict else LabelKept(given.number, None, None)
 
 
-def _part(part: Shown, said: Sequence[Verdict] | None) -> Part:
+def _part(part: Shown, raters: Sequence[Verdict] | None) -> Part:
     rules = "numerical" if part.kind == "numerical" else part.call
     return Part(
         id=part.id,
@@ -227,7 +227,7 @@ def _part(part: Shown, said: Sequence[Verdict] | None) -> Part:
         conversation=[Turn(_WHO[who], visible(text, lines=True)) for who, text in part.conversation],
         replies=[visible(text, lines=True) for text in part.replies],
         rules=_RULES.get(rules, part.people),
-        said=sorted({_words(verdict) for verdict in said}) if said else UNSET,
+        raters=sorted({_words(verdict) for verdict in raters}) if raters else UNSET,
     )
 
 

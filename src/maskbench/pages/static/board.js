@@ -25,9 +25,7 @@
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
       if ("unsortable" in head.dataset) return;
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = head.textContent;
+      const button = el("button", { type: "button" }, head.textContent);
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         const direction = head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
@@ -69,26 +67,18 @@
     }
   };
   if (columns.length) {
-    const picker = document.createElement("details");
-    const boxes = document.createElement("fieldset");
-    const [summary, legend] = [document.createElement("summary"), document.createElement("legend")];
-    picker.className = "view-columns";
-    summary.textContent = "Columns";
-    legend.textContent = "Show these columns";
-    boxes.append(legend);
+    const boxes = el("fieldset", {}, el("legend", {}, "Show these columns"));
     for (const label of new Set(columns.map(([head]) => labelOf(head)))) {
-      const [line, box] = [document.createElement("label"), document.createElement("input")];
-      Object.assign(box, { type: "checkbox", checked: !gone.has(label) });
+      const box = el("input", { type: "checkbox" });
+      box.checked = !gone.has(label);
       box.addEventListener("change", () => {
         gone[box.checked ? "delete" : "add"](label);
         keep("maskbench-columns", { gone: [...gone] });
         showColumns();
       });
-      line.append(box, label);
-      boxes.append(line);
+      boxes.append(el("label", {}, box, label));
     }
-    picker.append(summary, boxes);
-    document.querySelector(".view-top").append(picker);
+    document.querySelector(".view-top").append(el("details", "view-columns", el("summary", {}, "Columns"), boxes));
     showColumns();
   }
 
@@ -118,15 +108,10 @@
 
   const rows = [...document.querySelectorAll("tr[data-row]")];
   if (document.querySelectorAll(".view-table tr[data-row]").length > 8) {
-    const label = document.createElement("label");
-    const field = document.createElement("input");
-    const count = document.createElement("span");
-    field.type = "search";
-    count.setAttribute("role", "status");
-    const text = document.createElement("span");
-    text.append("Show only runs whose name or folder holds", count);
-    label.append(text, field);
-    document.querySelector(".view-top").append(label);
+    const field = el("input", { type: "search" });
+    const count = el("span", { role: "status" });
+    const text = el("span", {}, "Show only runs whose name or folder holds", count);
+    document.querySelector(".view-top").append(el("label", {}, text, field));
     field.addEventListener("input", () => {
       const wanted = field.value.trim().toLowerCase();
       let shown = 0;
@@ -167,11 +152,7 @@
     form.addEventListener("submit", () => {
       form.querySelectorAll("input[name=reference]").forEach((field) => field.remove());
       if (!ticked.length) return;
-      const reference = document.createElement("input");
-      reference.type = "hidden";
-      reference.name = "reference";
-      reference.value = ticked[0].value;
-      form.append(reference);
+      form.append(el("input", { type: "hidden", name: "reference", value: ticked[0].value }));
       status.textContent = "The comparison is being made.";
     });
     show();
@@ -181,13 +162,7 @@
 
   const news = document.querySelector(".view-news");
   const tell = (text, link) => {
-    news.replaceChildren(text);
-    if (link) {
-      const again = document.createElement("a");
-      again.href = "/";
-      again.textContent = link;
-      news.append(" ", again);
-    }
+    news.replaceChildren(text, ...(link ? [" ", el("a", { href: "/" }, link)] : []));
     news.hidden = false;
   };
   const put = (place, name, text) => {

@@ -66,7 +66,7 @@ function listen() {
   on("order", "change", () => changed((state.order = at("order").value)));
   on("csv", "click", async () => {
     await withTexts();
-    download(csv(), "scenarios.csv");
+    save("scenarios.csv", "text/csv", "\ufeff", csv());
   });
   on("copy", "click", async () => {
     const worked = await copied(markdown(state.open));

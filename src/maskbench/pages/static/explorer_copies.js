@@ -104,9 +104,3 @@ function csv() {
   }
   return `${lines.map((cells) => cells.join(",")).join("\r\n")}\r\n`;
 }
-
-function download(text, file) {
-  const address = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
-  el("a", { href: address, download: file }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 1_000);
-}

@@ -33,16 +33,7 @@ const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count ==
 const spaced = (name) => name.replaceAll("_", " ");
 const archetype = (entry) => ARCHETYPES[entry.archetype] ?? spaced(entry.archetype);
 
-// Elements, and text that others wrote
-
-/** An element with a class, or with attributes; children are nodes or our own words, null and false none. */
-function el(tag, given, ...children) {
-  const made = document.createElement(tag);
-  const attributes = typeof given === "string" ? { class: given } : given;
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children.flat(9).filter((child) => child !== null && child !== false && child !== undefined));
-  return made;
-}
+// Text that others wrote
 
 // What does not show, or changes the order of what does: everything but line breaks and tabs, and the selectors and
 // joiners within an emoji. A row of the same is shown once, by its code and how often it stands there. So is a gap

@@ -58,19 +58,10 @@
     return { text, width, height };
   };
 
-  const save = (name, blob) => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  };
-
   const asPng = ({ text, width, height }, done) => {
     const image = new Image();
     image.onload = () => {
-      const canvas = document.createElement("canvas");
-      [canvas.width, canvas.height] = [3 * width, 3 * height];
+      const canvas = el("canvas", { width: 3 * width, height: 3 * height });
       canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
       URL.revokeObjectURL(image.src);
       canvas.toBlob(done, "image/png");
@@ -82,15 +73,12 @@
     const figure = place.closest("figure");
     const name = place.dataset.name.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^_|_$/g, "") || "figure";
     const forms = {
-      SVG: () => save(`${name}.svg`, new Blob([drawing(figure).text], { type: "image/svg+xml" })),
-      PNG: () => asPng(drawing(figure), (blob) => save(`${name}.png`, blob)),
-      CSV: () => save(`${name}.csv`, new Blob([place.dataset.csv], { type: "text/csv" })),
+      SVG: () => save(`${name}.svg`, "image/svg+xml", drawing(figure).text),
+      PNG: () => asPng(drawing(figure), (blob) => save(`${name}.png`, "image/png", blob)),
+      CSV: () => save(`${name}.csv`, "text/csv", place.dataset.csv),
     };
     for (const [form, take] of Object.entries(forms)) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = form;
-      button.setAttribute("aria-label", `Save "${place.dataset.name}" as ${form}`);
+      const button = el("button", { type: "button", "aria-label": `Save "${place.dataset.name}" as ${form}` }, form);
       button.addEventListener("click", take);
       place.append(button);
     }

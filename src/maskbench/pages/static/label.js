@@ -10,11 +10,6 @@
   let rater = "", all = [], labels = {}, at = 0, scenarios = 0, waiting = null, listing = false, typed = false, since = 0;
   let trail = []; // what was labelled, in order: where, and the label that stood there before
 
-  const made = (name, text) => {
-    const element = document.createElement(name);
-    element.textContent = text;
-    return element;
-  };
   const counted = (many) => many.toLocaleString("en");
   const pause = (seconds) => new Promise((resolve) => { setTimeout(resolve, 1000 * seconds); });
   const post = (path, body) => fetch(path, {
@@ -53,10 +48,10 @@
     find("count").textContent = `${rater} · ${scenario} · ${counted(ready)} of ${counted(all.length)} labelled`;
     document.title = `${counted(ready)} of ${counted(all.length)} – maskbench`;
     Object.assign(find("progress"), { max: all.length, value: ready });
-    const turns = part.conversation.flatMap((turn) => [made("h2", turn.who), made("p", turn.text)]);
+    const turns = part.conversation.flatMap((turn) => [el("h2", {}, turn.who), el("p", {}, turn.text)]);
     find("before").replaceChildren(...turns);
     const several = part.replies.length > 1;
-    const replies = part.replies.flatMap((text, n) => [made("h2", several ? `Reply ${n + 1}` : "Reply"), made("p", text)]);
+    const replies = part.replies.flatMap((text, n) => [el("h2", {}, several ? `Reply ${n + 1}` : "Reply"), el("p", {}, text)]);
     find("reply").replaceChildren(...replies);
     for (const place of [find("before"), find("reply")]) place.scrollTop = 0;
     find("before").scrollTop = find("before").scrollHeight;
@@ -67,9 +62,9 @@
     const claims = part.kind === "binary" ? find("binary") : form;
     const options = part.claims.map((claim) => claim.replace(/<\/?pivotal>/g, "").replace(/<value>/g, "___"));
     options.forEach((claim, n) => { claims.querySelector(`[data-claim="${n}"]`).textContent = claim; });
-    find("rules").replaceChildren(...part.rules.map((rule) => made("li", rule)));
-    find("said").hidden = !part.said;
-    if (part.said) find("said").textContent = `Raters said: ${part.said.join(" · ")}`;
+    find("rules").replaceChildren(...part.rules.map((rule) => el("li", {}, rule)));
+    find("said").hidden = !part.raters;
+    if (part.raters) find("said").textContent = `Raters said: ${part.raters.join(" · ")}`;
     mark(labels[part.id]);
     // The reply has the focus, so that the keys that scroll do; numbers go into their field.
     (part.kind === "binary" ? find("reply") : form.elements.lower_bound).focus({ preventScroll: true });
@@ -89,9 +84,9 @@
     (left ? find("left") : done.querySelector("h1")).focus();
   };
   const enumerate = () => {
-    const rows = Array.from({ length: scenarios }, () => made("li", ""));
+    const rows = Array.from({ length: scenarios }, () => el("li", {}, ""));
     all.forEach((part, n) => {
-      const button = made("button", labelled(part) ? said(labels[part.id]) : "–");
+      const button = el("button", {}, labelled(part) ? said(labels[part.id]) : "–");
       button.dataset.at = n;
       if (!labelled(part)) button.dataset.open = "";
       button.setAttribute("aria-label", `Scenario ${part.scenario}, ${calls[part.call].toLowerCase()}: ${labelled(part) ? said(labels[part.id]) : "not labelled"}`);

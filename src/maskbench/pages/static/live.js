@@ -8,12 +8,6 @@
     news.textContent = text;
     news.hidden = false;
   };
-  const cell = (text, kind) => {
-    const made = document.createElement("td");
-    made.className = kind;
-    made.textContent = text;
-    return made;
-  };
   const name = document.title;
   const show = (run) => {
     document.title = `${run.share} · ${name}`;
@@ -25,11 +19,8 @@
     const none = run.failures.length === 0;
     main.querySelector("[data-live=no_failures]").hidden = !none;
     table.hidden = none;
-    table.querySelector("tbody").replaceChildren(...run.failures.map(([who, cause, calls]) => {
-      const row = document.createElement("tr");
-      row.append(cell(who, "text"), cell(cause, "text"), cell(calls, "number"));
-      return row;
-    }));
+    const cells = ([who, cause, calls]) => [el("td", "text", who), el("td", "text", cause), el("td", "number", calls)];
+    table.querySelector("tbody").replaceChildren(...run.failures.map((failure) => el("tr", {}, cells(failure))));
   };
   const look = async () => {
     try {
