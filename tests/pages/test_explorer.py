@@ -378,7 +378,7 @@ def test_every_verdict_set_is_carried_under_its_judge(six: Path, tmp_path: Path)
         other = ScriptedModel(believes(*"AAAAB", states="A"), "other")
         settled = replace(folder.settings(), judge="other", numeric_judge="other")
         judge_again(folder, settled, name, judges={"binary": other, "numerical": other})
-    index, texts = contents([folder], include_text=True)
+    index, texts = contents([folder.path], include_text=True)
     assert index["runs"][0]["sets"] == ["judge", "other (set second)", "other (set third)"]
     statement = only(index)["statements"][0]
     assert statement["verdict"] == "B"

@@ -10,7 +10,7 @@ const isOurs = () => location.hash === "#explorer" || KEYS.some((key) => asked()
 
 function write(push) {
   const parts = FACETS.map(({ key }) => [key, [...state.chosen[key]].join(",")]);
-  parts.push(["q", state.q], ["by", state.by === "all" && "all"], ["differ", state.differ && "yes"]);
+  parts.push(["q", state.q], ["by", state.by === "first" && "first"], ["differ", state.differ && "yes"]);
   parts.push(["judges", state.judges && "differ"], ["order", state.order]);
   parts.push(["run", state.run !== null && state.run + 1]);
   if (state.open) parts.unshift(["scenario", address(state.open)]);
@@ -27,7 +27,7 @@ async function read() {
   const before = state.open;
   state = { ...fresh(), q: given.get("q") ?? "", differ: given.has("differ"), judges: given.has("judges"), open: before };
   if (Object.hasOwn(ORDERS, given.get("order") ?? "")) state.order = given.get("order");
-  if (given.get("by") === "all") state.by = "all";
+  if (given.get("by") === "first") state.by = "first";
   if (runs[given.get("run") - 1]) state.run = given.get("run") - 1;
   for (const { key, boxes } of FACETS) {
     for (const value of (given.get(key) ?? "").split(",")) if (boxes.has(value)) state.chosen[key].add(value);

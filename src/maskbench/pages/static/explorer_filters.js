@@ -31,7 +31,7 @@ function valuesOf(entry, result) {
 }
 
 const chosenNone = () => Object.fromEntries(FACETS.map(({ key }) => [key, new Set()]));
-const fresh = () => ({ q: "", run: null, by: "first", order: null, differ: false, judges: false, chosen: chosenNone(), open: null });
+const fresh = () => ({ q: "", run: null, by: "all", order: null, differ: false, judges: false, chosen: chosenNone(), open: null });
 let state = fresh();
 let listed = []; // what fits the filters, in the order of the list
 
