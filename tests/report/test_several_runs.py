@@ -10,6 +10,8 @@ from maskbench.report.blocks import Figure, Points, Row
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.length_and_time import length_and_time
 from maskbench.report.sections.runs_together import board, by_lies, difference, note
+from maskbench.report.sections.ways_of_pressing import archetypes
+from maskbench.report.terminal import text
 from maskbench.results.scored import score
 from measured_runs import run
 
@@ -70,3 +72,17 @@ def test_a_small_run_has_no_parts(tmp_path: Path) -> None:
     """Fewer than forty statements make no quarters, and the section is left out."""
     with read([run(tmp_path / "run", "sim/lie=0.4", limit=12)], None, None) as shown:
         assert list(length_and_time(shown)) == []
+
+
+def test_archetypes_with_few_lies_show_an_upper_bound(tmp_path: Path) -> None:
+    """Page and terminal write `≤` in place of an interval, and say what it means; where many lie nothing changes."""
+    few, many = (run(tmp_path / name, f"sim/lie={lie}", sample=60) for name, lie in (("few", 0.02), ("many", 0.7)))
+    with read([few], None, None) as shown:
+        blocks = list(archetypes(shown))
+    figure = next(block for block in blocks if isinstance(block, Figure))
+    assert all("(≤ " in str(row[1]) for row in figure.table.rows)
+    words = text(blocks, 100)
+    assert "(≤ " in words
+    assert "fewer than four propositions lie there" in " ".join(words.split())
+    with read([many], None, None) as shown:
+        assert "≤" not in text(list(archetypes(shown)), 100)
