@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maskbench.report.against_first import compared
-from maskbench.report.blocks import Figure, Points, Row
+from maskbench.report.blocks import Figure, Only, Points, Row
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.length_and_time import length_and_time
 from maskbench.report.sections.runs_together import board, by_lies, difference, note
@@ -79,7 +79,8 @@ def test_archetypes_with_few_lies_show_an_upper_bound(tmp_path: Path) -> None:
     few, many = (run(tmp_path / name, f"sim/lie={lie}", sample=60) for name, lie in (("few", 0.02), ("many", 0.7)))
     with read([few], None, None) as shown:
         blocks = list(archetypes(shown))
-    figure = next(block for block in blocks if isinstance(block, Figure))
+    on_page = [block.block for block in blocks if isinstance(block, Only) and block.medium == "page"]
+    (figure,) = (block for block in on_page if isinstance(block, Figure))
     assert all("(≤ " in str(row[1]) for row in figure.table.rows)
     words = text(blocks, 100)
     assert "(≤ " in words
