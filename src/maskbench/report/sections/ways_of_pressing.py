@@ -47,7 +47,7 @@ def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
     yield from (Only("text", Warn(text)) for text in _withheld(runs, names))
 
 
-_BOUNDS = "≤: fewer than four propositions lie there, so that 95 % is an upper bound alone, at 97.5 %."
+_BOUNDS = "≤: fewer than four propositions lie there, which gives an upper bound alone (one-sided, 97.5 %)."
 _MOST_RUNS = 4  # with a line each under every archetype; more would be a wall of lines
 _SORTED = "Where it lies most: P(lie) by archetype, the highest first"
 
