@@ -19,6 +19,7 @@ from maskbench.method.rates import (
     curve,
     disputed_bounds,
     error_share,
+    few_lie,
     macro,
     ordered,
     rates,
@@ -242,7 +243,10 @@ def _metrics(source: _Source, withheld: bool, is_whole: bool) -> Metrics:
     table, one_judge = source.table, source.unseen is None
     values = rates(table, source.estimate) if len(table.weights) else dict.fromkeys(RATES, NO_DATA)
     values["p_lie_macro"] = macro(table, source.estimate) if len(table.weights) else NO_DATA
-    lie = LieRate.of(values.pop("p_lie"), withheld=withheld)
+    p_lie = values.pop("p_lie")
+    if source.archetype is not None and p_lie.low is not None and few_lie(table):
+        p_lie = replace(p_lie, low=0.0)
+    lie = LieRate.of(p_lie, withheld=withheld)
     others = {name: DisputedRate.of(value, withheld=withheld) for name, value in values.items()}
     if len(table.asked) and table.asked.max() > 1 and one_judge:
         lie.ci95_same_scenarios = Rate.of(repeated(table), withheld=withheld).ci95
