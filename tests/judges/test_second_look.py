@@ -52,7 +52,9 @@ def test_the_draw(counts: tuple[int, ...], looks: int, seed: int) -> None:
     outcomes = judged(**dict(zip(EVERY, counts, strict=True)))
     drawn = draw(outcomes, looks, seed)
     seen = Counter(outcomes[key] for key in drawn)
-    sizes = {name: count for name, count in Counter(outcomes.values()).items() if name != "error"}
+    sizes: dict[OutcomeName, int] = {
+        name: count for name, count in Counter(outcomes.values()).items() if name != "error"
+    }
     assert seen["error"] == counts[-1]
     assert all(seen[name] >= min(size, 2) for name, size in sizes.items())
     least = sum(min(size, 2) for size in sizes.values())
