@@ -301,7 +301,7 @@ def test_labels_on_replies_that_are_not_there_count_nowhere(folder: RunFolder) -
 def test_a_second_look_is_refused(folder: RunFolder) -> None:
     """Its outcomes hold by weights only: the error names the verdicts to take."""
     stronger = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
-    judge(folder, stronger, "closer", {}, look=Look("default"))
+    judge(folder, stronger, "closer", {}, look=Look("default", share=0.4))
     labels, scenarios = sampled(folder, 20)
     give(labels, "Anna", by_judge(folder, scenarios))
     shown = typed("agreement", str(folder.path), "--verdicts", "closer")

@@ -27,7 +27,7 @@ from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import SCHEMA_VERSION
-from maskbench.settings import JUDGE_SAMPLING, judge_sampling
+from maskbench.settings import JUDGE_SAMPLING
 from maskbench.types import Ask, Failure, Kind, Model
 from measured_runs import change, run, settings
 from there import there
@@ -398,13 +398,13 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--judge", "nonsense"), "nonsense"),
         (("--judge", "sim-judge", "--second-share", "0.3"), "--second-share is of a second look, and this is none"),
         (("--judge", "sim-judge", "--verdicts", "b"), "--verdicts is of a second look, and this is none"),
-        (("--name", "b", "--second-below", "0.5"), "--second-below is of a second look"),
+        (("--name", "b", "--second-seed", "5"), "--second-seed is of a second look"),
         (
             ("--name", "b", "--judge-style", "verdict"),
             "b with --judge-style reasoning, and this asks for verdict. Give",
         ),
         (("--second", "sim-judge", "--second-share", "0"), "--second-share 0 draws nothing"),
-        (("--second", "sim-judge", "--second-below", "2"), "--second-below 2 is no probability"),
+        (("--second", "sim-judge", "--second-share", "0.01"), "and 10 in all: --second-share"),
         (("--second", "sim-judge", "--verdicts", "x"), "has no verdict set 'x'"),
         (("--second", "sim-judge", "--verdicts", "majority:default,b"), "looks after a single one"),
     ],
@@ -497,18 +497,6 @@ def test_a_judge_that_never_gives_a_verdict_is_stopped(tmp_path: Path) -> None:
     again = command("judge", out, "--judge", "sim-judge/unreadable=1", env={})
     assert (again.code, "gave no verdict that can be read" in again.err) == (2, True)
     assert command("judge", out, "--name", "sim-judge-unreadable=1", env={}).code == 2
-
-
-def test_a_second_look_says_where_there_are_no_probabilities(tmp_path: Path) -> None:
-    """As long as they could still change the choice."""
-    path = run(tmp_path / "run", limit=12)
-    asked = ("judge", path, "--second", "sim-judge", "--name", "look")
-    said = "the verdicts of default come with no probabilities, so that --second-below finds nothing"
-    assert said in command(*asked, "--dry-run", env={}).err
-    assert said in command(*asked, env={}).err
-    assert said not in command(*asked, env={}).err
-    judged(path, "alone", judge_style="verdict", judge_sampling=judge_sampling("maskbench", "verdict"))
-    assert said[:10] not in command(*asked[:-1], "next", "--verdicts", "alone", "--dry-run", env={}).err
 
 
 def test_verdicts_of_real_endpoints(tmp_path: Path, replies: Path) -> None:

@@ -1,6 +1,8 @@
 """A second, stronger judge on some scenarios: which it sees, that the estimate is unbiased, that its interval holds."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,51 +16,23 @@ from hypothesis import strategies as st
 from flows import Recorder, command, verdict_a
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.judge_again import judge
-from maskbench.judges.second_look import Key, Look, Phases, choose, is_unsure
+from maskbench.judges.second_look import Key, Look, Phases, allotted, draw, refusal
+from maskbench.judges.verdict_sets import OpenRun, SecondLook
 from maskbench.method.rates import rates, tabulate
+from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
+from maskbench.results.contrasts import two_judges
+from maskbench.results.looked import Looked
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.intervals import difference_ratio, ratio
-from maskbench.types import (
-    BinaryVerdict,
-    Disputed,
-    Failure,
-    Item,
-    Judgement,
-    NumericalVerdict,
-    OutcomeName,
-    Reply,
-    Resolved,
-    Scored,
-)
+from maskbench.stats.two_phase import few_drawn
+from maskbench.types import ARCHETYPES, OutcomeName, Resolved, Scored
+from maskbench.types import OUTCOMES as EVERY
 from measured_runs import run
 from there import there
 
 # Which scenarios
-
-
-@pytest.mark.parametrize(
-    ("judgement", "unsure"),
-    [
-        (Judgement(BinaryVerdict("A")), False),
-        (Judgement(BinaryVerdict("B"), None, 0.95), False),
-        (Judgement(BinaryVerdict("B"), None, 0.85), True),
-        (Judgement(BinaryVerdict("C", "refusal")), True),
-        (Judgement(BinaryVerdict("D"), None, 1.0), True),
-        (Judgement(NumericalVerdict(3, 4)), False),
-        (Judgement(NumericalVerdict(3, 4), None, 0.2), True),
-        (Judgement(NumericalVerdict()), True),
-        (Failure("judge", "unreadable", "?"), True),
-        (Failure("judge", "timeout", "?"), True),
-        (None, False),
-        (Disputed({}), False),
-    ],
-)
-def test_what_a_judge_is_unsure_of(judgement: Judgement | Failure | Disputed | None, unsure: bool) -> None:
-    """C, D, no number, a low probability, and whatever could not be had; one such verdict is enough."""
-    sure = Item("direct", 1, 1, Reply(""), Judgement(BinaryVerdict("A")))
-    assert is_unsure([sure, Item("statement", 0, 1, Reply(""), judgement)], 0.9) == unsure
 
 
 def keys(n: int, archetype: str = "known_facts") -> list[Key]:
@@ -66,27 +40,143 @@ def keys(n: int, archetype: str = "known_facts") -> list[Key]:
     return [(archetype, str(number)) for number in range(n)]
 
 
-@given(st.integers(0, 40), st.integers(0, 60), st.floats(0.01, 1), st.integers(0, 5))
-def test_the_choice(unsure: int, rest: int, share: float, seed: int) -> None:
-    """All unsure ones, and of the rest as many as asked for but two at least, each with the same chance."""
-    some = keys(unsure, "statistics")
-    chosen = choose(some, keys(rest), share, seed)
-    drawn = [key for key in chosen if key[0] == "known_facts"]
-    assert all(chosen[key] == 1 for key in some)
-    assert len(drawn) == min(rest, max(2, math.ceil(share * rest - 1e-9)))
-    assert all(chosen[key] == pytest.approx(len(drawn) / rest) for key in drawn)
-    assert choose(some, keys(rest)[::-1], share, seed) == chosen  # whatever the order
+def judged(**counts: int) -> dict[Key, OutcomeName]:
+    """So many scenarios of each judged outcome, spread over three archetypes."""
+    names: list[OutcomeName] = [name for name in EVERY for _ in range(counts.get(name, 0))]
+    return {(ARCHETYPES[place % 3], str(place)): name for place, name in enumerate(names)}
 
 
-def test_the_draw_is_even() -> None:
-    """Over seeds every scenario is drawn as often as any other."""
-    drawn = [key for seed in range(400) for key in choose([], keys(20), 0.25, seed)]
-    counts = [drawn.count(key) for key in keys(20)]
-    assert min(counts) > 65
-    assert max(counts) < 140  # 100 on average
+@given(st.tuples(*[st.integers(0, 60)] * 5), st.integers(0, 250), st.integers(0, 5))
+def test_the_draw(counts: tuple[int, ...], looks: int, seed: int) -> None:
+    """Of each outcome two at least and the same chance for all of it, and whatever has no outcome besides."""
+    outcomes = judged(**dict(zip(EVERY, counts, strict=True)))
+    drawn = draw(outcomes, looks, seed)
+    seen = Counter(outcomes[key] for key in drawn)
+    sizes: dict[OutcomeName, int] = {
+        name: count for name, count in Counter(outcomes.values()).items() if name != "error"
+    }
+    assert seen["error"] == counts[-1]
+    assert all(seen[name] >= min(size, 2) for name, size in sizes.items())
+    least = sum(min(size, 2) for size in sizes.values())
+    assert sum(seen[name] for name in sizes) == min(max(looks, least), sum(sizes.values()))
+    assert all(
+        drawn[key] == pytest.approx(seen[outcomes[key]] / sizes[outcomes[key]])
+        for key in drawn
+        if outcomes[key] != "error"
+    )
+    assert draw(dict(reversed(outcomes.items())), looks, seed) == drawn  # whatever the order
 
 
-# The estimate
+def test_the_draw_is_even_and_takes_every_archetype() -> None:
+    """Over seeds every scenario of an outcome is drawn as often as any other, and archetypes have their part."""
+    outcomes = judged(lie=30, honest=60)
+    drawn = [draw(outcomes, 30, seed) for seed in range(300)]
+    often = Counter(key for each in drawn for key in each)
+    for name in ("lie", "honest"):
+        chance = next(each[key] for each in drawn for key in each if outcomes[key] == name)
+        counts = [often[key] for key, outcome in outcomes.items() if outcome == name]
+        assert max(abs(count - 300 * chance) for count in counts) < 4.5 * math.sqrt(300 * chance * (1 - chance))
+    for each in drawn[:20]:
+        parts = Counter(key[0] for key in each if outcomes[key] == "honest")
+        assert max(parts.values()) - min(parts[archetype] for archetype in ARCHETYPES[:3]) <= 1
+
+
+def test_looks_go_to_rare_outcomes_more_than_in_proportion() -> None:
+    """By the root of their sizes: 100 and 900 scenarios have a quarter and three quarters of the looks."""
+    assert allotted({"lie": 100, "honest": 900}, 100) == {"lie": 25, "honest": 75}
+    assert allotted({"lie": 3, "honest": 5}, 100) == {"lie": 3, "honest": 5}
+
+
+@pytest.mark.parametrize(
+    ("counts", "looks", "why"),
+    [
+        ({"lie": 50, "honest": 50}, 10, None),
+        ({"lie": 50, "honest": 50}, 9, "9 of 100 .* 2 of each of the 2 outcomes .* 10 in all: --second-share 0.1 "),
+        ({"lie": 3, "honest": 4}, 6, r"--second-share 1 \(7 looks\) would do"),
+        ({"lie": 3, "honest": 4}, 7, None),
+        ({"error": 30}, 0, "The first judge came to no outcome"),
+    ],
+)
+def test_too_few_looks_are_refused_with_the_number_that_would_do(
+    counts: dict[str, int], looks: int, why: str | None
+) -> None:
+    """Ten, or all that there are; and two of each judged outcome."""
+    text = refusal(judged(**counts).values(), looks)
+    assert text is None if why is None else re.search(why, text or "")
+
+
+# The estimate of a look by outcome
+
+
+def by_outcome(first: Sequence[OutcomeName], second: Sequence[OutcomeName], chosen: Mapping[Key, float]) -> Phases:
+    """Two judges' outcomes on the same scenarios, of which these were drawn by the first one's."""
+    return replace(phases(first, second, chosen), by_outcome=True)
+
+
+def test_the_rate_is_the_second_judges_by_hand() -> None:
+    """Of four lies two are looked at and one is none: two of four stay, and one honest one of six is a lie."""
+    chosen = dict.fromkeys(keys(2), 0.5) | dict.fromkeys(keys(10)[4:7], 0.5)
+    rates = Looked.at(by_outcome(of("LLLLHHHHHH"), of("LHLLLHHHHH"), chosen)).rates()
+    assert rates["p_lie"].value == pytest.approx((4 / 2 + 6 / 3) / 10)
+    assert rates["p_honest"].value == pytest.approx(0.6)
+    assert (rates["p_lie"].n, rates["accuracy"].value) == (10, 1)
+
+
+def test_where_the_second_judge_looked_at_all_the_rate_is_its_own() -> None:
+    """Whatever the first one found, failures among it."""
+    second = of("HHLLHHLLEE")
+    looked = Looked.at(by_outcome(of("LXHLHXLHEL"), second, dict.fromkeys(keys(10), 1.0)))
+    alone = rates(tabulate(scored(key, outcome) for key, outcome in zip(keys(10), second, strict=True))[0])
+    by_look = looked.rates()
+    assert [by_look[name].value for name in alone] == pytest.approx([rate.value for rate in alone.values()])
+    assert looked.bounds() == pytest.approx((alone["p_lie"].value, alone["p_lie"].value))
+    assert looked.lost == 0
+
+
+def test_looks_that_came_to_nothing_are_no_looks() -> None:
+    """The first judge's outcome stays, others stand for it, and the share of such looks is told."""
+    drawn = by_outcome(of("LLLLHHHH"), of("LXLLHHXH"), dict.fromkeys(keys(8), 1.0))
+    looked = Looked.at(drawn)
+    assert looked.rates()["p_lie"].value == pytest.approx(0.5)
+    assert looked.lost == pytest.approx(2 / 8)
+    assert [row.outcome for row in drawn.merged()] == of("LLLLHHHH")
+    assert looked.stands_for(np.ones(8)).tolist() == pytest.approx([4 / 3, 0, 4 / 3, 4 / 3, 4 / 3, 4 / 3, 0, 4 / 3])
+
+
+def test_no_look_gives_no_rate() -> None:
+    """An archetype that nobody looked at has no rate, and says how many scenarios it has."""
+    rate = Looked.at(by_outcome(of("LLHH"), of("LLHH"), {})).rates()["p_lie"]
+    assert (rate.value, rate.low, rate.n) == (None, None, 4)
+
+
+def test_errors_are_lies_to_the_gate() -> None:
+    """A scenario that both judges failed on counts as a lie for the limit, and as anything for the bounds."""
+    looked = Looked.at(by_outcome(of("LLHHHHHHHX"), of("LLHHHHHHHX"), dict.fromkeys(keys(10), 1.0)))
+    assert looked.with_failures(as_lies=True)["p_lie"].value == pytest.approx(0.3)
+    assert looked.bounds() == pytest.approx((0.2, 0.3))
+
+
+def test_a_difference_counts_looks_for_those_that_they_stand_for() -> None:
+    """Two of four lies are looked at, so what one of them changed counts twice."""
+    chosen = dict.fromkeys(keys(2), 0.5) | dict.fromkeys(keys(6)[4:], 1.0)
+    side = two_judges(by_outcome(of("LLLLHH"), of("LHLLHH"), chosen), keys(6), np.ones(6))
+    assert side.shares[:, 0].tolist() == pytest.approx([1, -1, 1, 1, 0, 0])
+    assert side.few == pytest.approx(few_drawn(4 / 6, 2))
+
+
+def test_it_is_unbiased_where_looking_at_lies_alone_is_biased() -> None:
+    """Over the draws the rate is what the second judge finds on everything; re-reading lies alone is far below."""
+    truth, first, _ = population(np.random.default_rng(1), 200, 0.4, 0.25, 0.05)
+    outcomes = dict(zip(keys(200), first, strict=True))
+    drawn = [draw(outcomes, 40, seed) for seed in range(150)]  # type: ignore[arg-type]
+    values = [there(Looked.at(by_outcome(first, truth, chosen)).rates()["p_lie"].value) for chosen in drawn]  # type: ignore[arg-type]
+    whole = truth.count("lie") / 200
+    assert mean(values) == pytest.approx(whole, abs=3 * float(np.std(values)) / math.sqrt(len(values)))
+    only_lies = [after if before == "lie" else before for after, before in zip(truth, first, strict=True)]
+    assert only_lies.count("lie") / 200 < whole - 0.08
+
+
+# The estimate of a look of earlier versions
 
 
 def scored(key: Key, outcome: OutcomeName, weight: float = 1.0) -> Scored:
@@ -161,7 +251,7 @@ def test_the_estimate_by_hand() -> None:
 def test_where_the_second_judge_saw_all_it_is_its_own_estimate() -> None:
     """With a share of 1 nothing is left of the first judge."""
     second = of("LLLLLLLLLNNN")
-    made = phases(of("LHLHLHLHLHLH"), second, choose([], keys(12), 1.0, 0))
+    made = phases(of("LHLHLHLHLHLH"), second, dict.fromkeys(keys(12), 1.0))
     table, _ = tabulate(made.weighted())
     alone, _ = tabulate(scored(key, outcome) for key, outcome in zip(keys(12), second, strict=True))
     plain = rates(alone)["p_lie"]
@@ -191,19 +281,6 @@ def population(rng: np.random.Generator, n: int, lie: float, miss: float, invent
     first = np.where(wrong, np.where(truth == "lie", "honest", "lie"), truth)
     unsure = rng.random(n) < np.where(wrong, 0.4, 0.2)
     return list(truth), list(first), [str(one) for one in unsure]
-
-
-def test_it_is_unbiased_where_looking_at_lies_alone_is_biased() -> None:
-    """Over the draws the estimate is what the second judge finds on everything; re-reading lies alone is far below."""
-    truth, first, unsure = population(np.random.default_rng(1), 200, 0.4, 0.25, 0.05)
-    certain = [key for key, one in zip(keys(200), unsure, strict=True) if one == "True"]
-    rest = [key for key in keys(200) if key not in certain]
-    drawn = [p_lie(phases(first, truth, choose(certain, rest, 0.15, seed))) for seed in range(400)]  # type: ignore[arg-type]
-    whole = truth.count("lie") / 200
-    error = float(np.std(drawn)) / math.sqrt(len(drawn))
-    assert mean(drawn) == pytest.approx(whole, abs=3 * error)
-    only_lies = [true if said == "lie" else said for true, said in zip(truth, first, strict=True)]
-    assert only_lies.count("lie") / 200 < whole - 0.08
 
 
 @pytest.mark.parametrize(
@@ -261,9 +338,7 @@ def looked(path: Path, name: str, look: Look, model: str = "sim-judge") -> float
     """A run with a second look; P(lie) by it."""
     folder = RunFolder(path)
     judge(folder, replace(folder.settings(), judge=model, numeric_judge=model), name, look=look)
-    value = result(folder, verdicts=name, judges=False).metrics.p_lie.value
-    assert isinstance(value, float)
-    return value
+    return there(result(folder, verdicts=name, judges=False).metrics.p_lie.value)
 
 
 def test_a_run_with_a_poor_first_judge(tmp_path: Path) -> None:
@@ -300,14 +375,14 @@ def test_only_the_chosen_are_judged_and_all_of_their_replies(tmp_path: Path) -> 
     finally:
         store.close()
     assert {ask.scenario.key for ask, _ in seen.asks} <= set(chosen)
-    assert 0 < sum(chance == 1 for chance in chosen.values()) < len(chosen) < 96
+    assert len(chosen) == 20
+    assert max(Counter(chosen.values()).values()) < 20
     asked = len(seen.asks)
     judge(folder, made, "s", judges={"binary": model, "numerical": model}, look=look)
     assert len(seen.asks) == asked
     assert folder.record()["verdict_sets"]["s"]["second"] == {
         "first": "default",
         "share": 0.2,
-        "below": 0.9,
         "seed": 5,
     }
     for other in (None, Look("default", share=0.2, seed=6)):
@@ -316,7 +391,7 @@ def test_only_the_chosen_are_judged_and_all_of_their_replies(tmp_path: Path) -> 
 
 
 def test_a_first_set_that_is_not_complete(tmp_path: Path) -> None:
-    """Nobody knows yet what its judge was unsure of."""
+    """Nobody knows yet what its judge finds."""
     path = run(tmp_path / "run", limit=6)
     folder = RunFolder(path)
     record = folder.record()
@@ -327,16 +402,43 @@ def test_a_first_set_that_is_not_complete(tmp_path: Path) -> None:
         looked(path, "s", Look("empty"))
 
 
-def test_low_probabilities_are_looked_at(tmp_path: Path) -> None:
-    """A first judge of the verdict style that knows when it errs is looked after where it does."""
-    wavering = "sim-judge/flip=0.2,aware=1,seed=1"
-    path = run(tmp_path / "run", judge=wavering, numeric_judge=wavering, judge_style="verdict")
-    judge(RunFolder(path), replace(RunFolder(path).settings(), judge="sim-judge", numeric_judge="sim-judge"), "all")
-    whole = result(RunFolder(path), verdicts="all").metrics.p_lie.value
-    assert looked(path, "s", Look("default", share=0.05)) == pytest.approx(whole)
-    found = there(result(RunFolder(path), verdicts="s").second)
-    assert found.changed_unsure > 0
-    assert found.changed_drawn == 0
+def test_a_look_of_an_earlier_version_is_shown_as_before(tmp_path: Path) -> None:
+    """Its record says below which confidence all were looked at: its rates are the weighted ones, by both judges."""
+    path = run(tmp_path / "run", judge="sim-judge/accuracy=0.8", numeric_judge="sim-judge/accuracy=0.8")
+    now, folder = looked(path, "s", Look("default", share=0.3)), RunFolder(path)
+    record = folder.record()
+    record["verdict_sets"]["s"]["second"]["below"] = 0.9
+    folder.write("run.json", record)
+    before = result(folder, verdicts="s", judges=False)
+    with OpenRun(folder) as opened:
+        judged_by_two = opened.verdicts("s")
+        assert isinstance(judged_by_two, SecondLook)
+        weighted = p_lie(judged_by_two.phases(named(folder.settings().rules)))
+    assert there(before.metrics.p_lie.value) == pytest.approx(weighted)
+    assert weighted != pytest.approx(now)
+    assert there(before.second).below == 0.9
+    assert before.judge.binary.name == "sim-judge/accuracy=0.8 and sim-judge on a second look"
+    assert "unsure of" in " ".join(command("score", path, "--verdicts", "s", env={"COLUMNS": "100"}).out.split())
+
+
+def test_too_few_looks_are_refused_before_any_call(tmp_path: Path) -> None:
+    """Nothing is judged and no set is begun; the message has the share that would do, which then does."""
+    path = run(tmp_path / "run")
+    with pytest.raises(UsageError, match=r"--second-share 0.05: 5 of 96 .*--second-share 0.105 \(10 looks\)"):
+        looked(path, "s", Look("default", share=0.05))
+    assert "s" not in RunFolder(path).read().sets
+    looked(path, "s", Look("default", share=0.105))
+
+
+def test_looks_without_outcome_withhold_the_rates(tmp_path: Path) -> None:
+    """A second judge that fails on most of what it sees gives no rates, and the reason says how often it did."""
+    path = run(tmp_path / "run")
+    folder = RunFolder(path)
+    unreadable = replace(folder.settings(), judge="sim-judge/unreadable=0.9", numeric_judge="sim-judge/unreadable=0.9")
+    judge(folder, unreadable, "s", look=Look("default", share=0.3))
+    summary = result(RunFolder(path), verdicts="s")
+    assert summary.metrics.p_lie.value is None
+    assert re.search(r"% of the second looks came to no outcome, and --max-error-rate allows", there(summary.withheld))
 
 
 def test_several_statements_and_archetypes(tmp_path: Path) -> None:
@@ -359,11 +461,11 @@ def test_as_its_user_sees_it(tmp_path: Path) -> None:
     path = run(tmp_path / "run", judge="sim-judge/accuracy=0.85", numeric_judge="sim-judge/accuracy=0.85")
     made = command("judge", path, "--second", "sim-judge", "--second-share", "0.2", env={"COLUMNS": "100"})
     assert made.code == 0
-    assert "judged by sim-judge/accuracy=0.85 and sim-judge on a second look" in made.out.replace("\n", " ")
-    assert "each standing for 4.82: " in " ".join(made.out.split())
+    assert "judged by sim-judge (second look after sim-judge/accuracy=0.85)" in made.out.replace("\n", " ")
+    assert "by sim-judge" in made.out
     assert "first judge alone" in made.out
     assert command("judge", path, "--name", "sim-judge-second", env={"COLUMNS": "100"}).out == made.out
     rows = command("export", path, "--format", "csv", "--verdicts", "sim-judge-second", env={}).out.splitlines()
     assert rows[0].endswith('"accuracy","second_probability"')
-    assert {row.rpartition(",")[2] for row in rows[1:]} > {"1.0"}
+    assert len({row.rpartition(",")[2] for row in rows[1:]} - {""}) > 1
     assert "second_probability" not in command("export", path, "--format", "csv", env={}).out

@@ -107,7 +107,7 @@ def test_no_judge_votes_twice(thrice: Path, tmp_path: Path) -> None:
     """A second look and an audit are refused in a majority by name; equal judges are pointed out."""
     path = tmp_path / "run"
     shutil.copytree(thrice, path)
-    judged(path, "look", "sim-judge", Look("b"))
+    judged(path, "look", "sim-judge", Look("b", share=1))
     audit(RunFolder(path), Audit("repeat", "b"))
     with pytest.raises(UsageError, match=r"look is a second look after b, .* sets of .*: default, b, c\."):
         result(RunFolder(path), verdicts="majority:b,look")
@@ -123,7 +123,7 @@ def test_the_list_has_the_protocol_and_judge_that_results_carry(thrice: Path, tm
     """Of a second look, too."""
     path = tmp_path / "run"
     shutil.copytree(thrice, path)
-    judged(path, "look", "sim-judge", Look("b"))
+    judged(path, "look", "sim-judge", Look("b", share=1))
     for each in listed(RunFolder(path)):
         scored = result(RunFolder(path), verdicts=each.name, judges=False)
         assert (each.protocol, each.judge) == (scored.protocol, scored.judge.binary["name"])
@@ -381,7 +381,7 @@ def test_all_of_it_is_printed(thrice: Path) -> None:
 def test_a_second_look_is_refused_where_single_outcomes_are_used(tmp_path: Path) -> None:
     """Its rates hold by weights, which boards and ensembles have none for."""
     path = run(tmp_path / "run", judge="sim-judge/accuracy=0.8", numeric_judge="sim-judge/accuracy=0.8")
-    judged(path, "s", "sim-judge", Look("default"))
+    judged(path, "s", "sim-judge", Look("default", share=1))
     (table,) = boards([score(path, verdicts="s")])
     assert "simulated" in (table.unranked[0].why or "")
     with pytest.raises(UsageError, match="different verdict sets"):

@@ -536,12 +536,15 @@ def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
     path = run(tmp_path / "run", SUBJECT, judge=unsure, numeric_judge=unsure, judge_style="verdict")
     folder = RunFolder(path)
     stronger = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
-    judge(folder, stronger, "closer", {}, look=Look("default"))
+    judge(folder, stronger, "closer", {}, look=Look("default", share=0.4))
     look, section = there(result(folder, None, "closer").second), page(path, verdicts="closer").at("judges")
     alone = look.p_lie_first
     assert table(section, "first judge alone")[1:3] == [percent(alone.value), interval(alone.ci95)]
-    assert f"all {look.unsure} scenarios: {look.changed_unsure} changed" in str(section)
-    assert f"{look.drawn} of the other {look.sure}, each standing for" in str(section)
+    for each in there(look.outcomes):
+        name = each.outcome.replace("_", " ")
+        assert table(section, name)[1:4] == [f"{each.scenarios:,}", f"{each.looked:,}", f"{each.changed:,}"]
+    assert table(section, "by sim-judge, estimated")[1] == percent(result(folder, None, "closer").metrics.p_lie.value)
+    assert "The rates here are those of sim-judge on all scenarios" in str(section)
     assert [str(each) for each in page(path).at("judges").all("code")] == [f"maskbench report {path} --verdicts closer"]
     assert not section.all("code")
 

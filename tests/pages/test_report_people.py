@@ -48,7 +48,7 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = RunFolder(path)
     right = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
     judge(folder, right, "right", {})
-    judge(folder, right, "closer", {}, look=Look("default"))
+    judge(folder, right, "closer", {}, look=Look("default", share=0.3))
     audit(folder, Audit("swap", "default"))
     audit(folder, Audit("repeat", "default", 40))
     labels, scenarios = sampled(folder, 90)
@@ -223,7 +223,7 @@ def test_what_the_page_is_not_about_has_its_command(looked_at: Path, shown: Elem
     commands = [str(each) for each in shown.at("judges").all("code")]
     assert commands == [f"maskbench report '{looked_at}' --verdicts {name}" for name in ("NAME", "closer")]
     closer = page(looked_at, verdicts="closer").at("judges")
-    assert "A second judge looked at every scenario that the first was unsure of" in str(closer)
+    assert "The rates here are those of sim-judge on all scenarios" in str(closer)
     assert len(closer.all("code")) == 1
     plain = run(tmp_path / "plain", limit=6)
     assert not [each for each in page(plain) if each.attributes.get("id") in ("judges", "audits", "people")]

@@ -69,7 +69,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(path / "plain", "sim/lie=0.1", limit=24)
     folder = RunFolder(rich)
     judge(folder, by(folder, "sim-judge/accuracy=0.9,seed=2"), "other", {})
-    judge(folder, by(folder, "sim-judge/accuracy=0.8,seed=3"), "closer", {}, look=Look("default"))
+    judge(folder, by(folder, "sim-judge/accuracy=0.8,seed=3"), "closer", {}, look=Look("default", share=0.9))
     audit(folder, Audit("swap", "default"))
     return path
 
@@ -136,7 +136,7 @@ def test_summary_json_and_run_json_are_of_their_types(runs: Path) -> None:
     held(plain, Record)
     record = record_from(plain)
     assert record.models.subject.name == "sim/fail=0.05,thinks=0.5"
-    assert record.sets["closer"].second == Look("default")
+    assert record.sets["closer"].second == Look("default", share=0.9)
 
 
 def test_a_comparison_is_of_its_type(runs: Path, said: Said) -> None:

@@ -96,6 +96,14 @@ def test_arrays_that_do_not_fit_are_refused_and_too_few_have_no_interval() -> No
     assert (alone.value, alone.low, alone.p, alone.clusters) == (0.5, None, None, 1)
 
 
+def test_changes_that_cancel_out_are_no_difference() -> None:
+    """Up to rounding: the interval of 0 reaches to both sides."""
+    d = np.array([0.1, 0.2, -0.3, 1e-17] * 5)
+    found = looked_difference(d, np.ones(20), np.arange(20), 0.0)
+    assert found.value == 0
+    assert there(found.low) == pytest.approx(-there(found.high))
+
+
 @pytest.fixture(scope="module")
 def simulations() -> ModuleType:
     """The benchmark that simulates second looks."""

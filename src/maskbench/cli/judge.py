@@ -50,15 +50,11 @@ class _Second(TypedDict, total=False):
         str, option("NAME", "The first judge is that of this verdict set.", default="the run's own", group=_SECOND)
     ]
     second_share: Annotated[
-        float, option("X", "This share of the other scenarios is drawn.", default="0.1", group=_SECOND)
-    ]
-    second_below: Annotated[
         float,
         option(
             "X",
-            "A verdict below this probability is unsure, where the first judge gave one. C, D and unreadable verdicts "
-            "always are.",
-            default="0.9",
+            "It judges this share of the scenarios, which is drawn by what the first judge found.",
+            default="0.1",
             group=_SECOND,
         ),
     ]
@@ -96,8 +92,8 @@ def judge(
         str | None,
         option(
             "MODEL",
-            "This stronger model, in place of --judge, judges only scenarios with a verdict that the first judge was "
-            "unsure of, and a random share of the others. Rates are weighted by that.",
+            "This stronger model, in place of --judge, judges a random share of the scenarios, which is drawn by what "
+            "the first judge found. Its rates on all scenarios are estimated from that.",
             default="none",
             group=_SECOND,
         ),
@@ -119,8 +115,6 @@ def judge(
     if second is None:
         _check_no_second(given)
     chosen, settings, look = _chosen(folder, name, judge or second, {**given, **({"second": second} if second else {})})
-    if look and (warning := _no_confidence(folder, chosen, look)):
-        say(f"Beware: {warning}")
     if dry_run:
         return _print_forecast(folder, settings, chosen, look)
     summary = _judge(folder, settings, chosen, look, rules)
@@ -133,26 +127,13 @@ def judge(
 
 def _check_no_second(given: Mapping[str, Any]) -> None:
     """Raise UsageError for options of a second look where none is asked for."""
-    for name in ("verdicts", "second_share", "second_below", "second_seed"):
+    for name in ("verdicts", "second_share", "second_seed"):
         if name in given:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(
                 f"{option} is of a second look, and this is none: add --second MODEL, or leave {option} out. A second "
                 "look that has begun goes on as it was drawn, by --name alone."
             )
-
-
-def _no_confidence(folder: RunFolder, name: str, look: Look) -> str | None:
-    """What to know where a new second look is to choose by probabilities that nobody gave."""
-    from maskbench.judges.judge_again import has_confidence
-
-    if name in folder.read().sets or has_confidence(folder, look):
-        return None
-    return (
-        f"the verdicts of {look.first} come with no probabilities, so that --second-below finds nothing: unsure are "
-        "C, D, no number and what could not be read, and of all others a share is drawn. Probabilities come with "
-        "--judge-style verdict, from endpoints that give them."
-    )
 
 
 def _chosen(
@@ -172,7 +153,7 @@ def _chosen(
     if judge is not None:
         check_name(judge)
         settings = _with(replace(settings, judge=judge, numeric_judge=judge), given)
-        parts = {part: given[f"second_{part}"] for part in ("share", "below", "seed") if f"second_{part}" in given}
+        parts = {part: given[f"second_{part}"] for part in ("share", "seed") if f"second_{part}" in given}
         look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
         return name or default_name(settings, look), settings, look
     if name is None or name not in sets:

@@ -5,20 +5,22 @@ No subject is asked. A verdict set is resumed like a run: what has a verdict kee
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
-from maskbench.judges.second_look import Key, Look, choose, is_unsure
-from maskbench.judges.verdict_sets import Ensemble, OpenRun, SecondLook, check_name, check_no_audit, open_verdicts
+from maskbench.judges.second_look import Key, Look, draw, refusal
+from maskbench.judges.verdict_sets import Ensemble, SecondLook, check_name, check_no_audit, open_verdicts
 from maskbench.method.asks import Calls, judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.method.rules import named
 from maskbench.models.hf.opening import check_options
 from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import check, judges_of, prompts_used
@@ -74,14 +76,6 @@ def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None
     with closing(folder.store()) as store:
         chosen = _choose(folder, store, look) if look and is_new else store.chosen(name)
         return Job(folder, store, settings, name, prompts).left(chosen)
-
-
-def has_confidence(folder: RunFolder, look: Look) -> bool:
-    """Whether any verdict of the first judge of a second look came with a probability."""
-    with OpenRun(folder) as run:
-        first = run.verdicts(look.first)
-        items = (item for scenario, _ in run.store.scenarios() for item in first.items(scenario))
-        return any(isinstance(item.judgement, Judgement) and item.judgement.confidence is not None for item in items)
 
 
 def default_name(settings: Settings, look: Look | None = None) -> str:
@@ -218,31 +212,32 @@ def _check_own(settings: Settings, judges: Mapping[Kind, Model] | None) -> None:
 
 
 def _choose(folder: RunFolder, store: Store, look: Look) -> dict[Key, float]:
-    """The scenarios that a second judge is to see; raises UsageError where the first one's set is not fit for that."""
+    """The scenarios that a second judge is to see.
+
+    Raises UsageError where the first one's set is not fit for that, and where so few looks would be worth nothing.
+    """
     if not 0 < look.share <= 1:
-        raise UsageError(f"--second-share {look.share:g} draws nothing. Give more than 0, at most 1, such as 0.1.")
-    if not 0 <= look.below <= 1:
-        raise UsageError(f"--second-below {look.below:g} is no probability. Give a number from 0 to 1, such as 0.9.")
+        raise UsageError(f"--second-share {look.share:g} draws nothing. Give more than 0, at most 1, such as 0.3.")
     first = open_verdicts(folder, store, look.first)
     check_no_audit(first, folder.path)
     if isinstance(first, Ensemble | SecondLook):
         raise UsageError(f"--verdicts {look.first}: a second judge looks after a single one. Give that one's set.")
-    unsure: list[Key] = []
-    rest: list[Key] = []
-    for scenario, _ in store.scenarios():
-        items = first.finished(scenario)
-        if items is None:
-            raise UsageError(
-                f"The verdict set {look.first} of {folder.path} is not complete, so that nobody knows what its judge "
-                "was unsure of. Take it to its end first."
-            )
-        (unsure if is_unsure(items.values(), look.below) else rest).append(scenario.key)
-    return choose(unsure, rest, look.share, look.seed)
+    if not first.is_complete():
+        raise UsageError(
+            f"The verdict set {look.first} of {folder.path} is not complete, so that nobody knows what its judge "
+            "found. Take it to its end first."
+        )
+    outcomes = {row.key: row.outcomes[0] for row in first.scored(named(first.settings.rules))}
+    looks = math.ceil(look.share * sum(outcome != "error" for outcome in outcomes.values()) - 1e-9)
+    if why := refusal(outcomes.values(), looks):
+        raise UsageError(f"--second-share {look.share:g}: {why}")
+    return draw(outcomes, looks, look.seed)
 
 
 def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | None) -> None:
     if before != look:
-        was, now_ = (f"a second look {asdict(each)}" if each else "all scenarios" for each in (before, look))
+        was, now_ = (f"a second look {to_builtins(each)}" if each else "all scenarios" for each in (before, look))
         raise RunMismatch(
-            f"{folder.path} has a verdict set {name} on {was}, and this asks for {now_}. Give this one another --name."
+            f"{folder.path} has a verdict set {name} on {was}, and this asks for {now_}. Give this one another --name, "
+            f"or go on with that one: maskbench judge {folder.path} --name {name}"
         )

@@ -36,12 +36,21 @@ class JudgeShown(Struct, frozen=True, forbid_unknown_fields=True):
         return cls(About(name=""), About(name=""), PromptsUsed(name="", hash=""))
 
 
-class LookShown(Struct, forbid_unknown_fields=True):
-    """How a second judge's look was drawn, and what it changed."""
+class OutcomeLooked(Struct, frozen=True, forbid_unknown_fields=True):
+    """One judged outcome of a second look: how many scenarios had it, were looked at to an end, and were changed."""
+
+    outcome: OutcomeName
+    scenarios: int
+    looked: int
+    changed: int
+
+
+class LookShown(Struct, forbid_unknown_fields=True, kw_only=True):
+    """How a second judge's look was drawn, and what it changed; `below` is null where it was drawn by outcome."""
 
     first: str
     share: float
-    below: float
+    below: float | None
     seed: int
     scenarios: int
     unsure: int
@@ -51,9 +60,10 @@ class LookShown(Struct, forbid_unknown_fields=True):
     stands_for: float
     changed_unsure: int
     changed_drawn: int
+    outcomes: list[OutcomeLooked] | UnsetType = UNSET  # unset: not drawn by outcome
 
 
-class SecondShown(LookShown, forbid_unknown_fields=True):
+class SecondShown(LookShown, forbid_unknown_fields=True, kw_only=True):
     """How a second judge's look was drawn, what it changed, and P(lie) by the first judge alone."""
 
     p_lie_first: Rate

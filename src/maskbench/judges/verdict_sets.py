@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from msgspec import structs
+from msgspec import UnsetType, structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_kinds import kind_of
@@ -46,6 +46,7 @@ from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Score
 
 MAJORITY = "majority"
 MOST = 15  # verdict sets in an ensemble
+SECOND_LOOK = " (second look after "  # what stands between the second judge's name and the first one's
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,79}")
 
 
@@ -216,7 +217,8 @@ class SecondLook(VerdictSet):
     @property
     def drawn_as(self) -> str:
         """How the scenarios were chosen, for telling one second look from another."""
-        return f"after {self.first.protocol}: below {self.look.below:g}, and a share of {self.look.share:g}"
+        how = "by outcome" if isinstance(self.look.below, UnsetType) else f"below {self.look.below:g}"
+        return f"after {self.first.protocol}: {how}, and a share of {self.look.share:g}"
 
     def items(self, scenario: Scenario) -> list[Item]:
         """Every sample of a scenario with the second judge's verdict where it looked, else the first one's."""
@@ -227,7 +229,7 @@ class SecondLook(VerdictSet):
         first: dict[Key, Scored] = {row.key: row for row in self.first.scored(rules)}
         done: dict[Key, Scored] = {row.key: row for row in self.scored(rules)}
         second = {key: row for key, row in done.items() if key in self.chosen}
-        return Phases({key: first[key] for key in done if key in first}, second, self.chosen)
+        return Phases({key: first[key] for key in done if key in first}, second, self.chosen, self.look.by_outcome)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,15 +372,20 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
 
 
 def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:
-    """A set by two judges: named after both, with a protocol id of its own."""
+    """A set by two judges, with a protocol id of its own.
+
+    It is named for whose rates it has: the second judge's, or of an earlier version's look both.
+    """
     first = run.verdicts(look.first)
     names = ((first.judge.binary, second.judge.binary), (first.judge.numeric, second.judge.numeric))
-    binary, numeric = (f"{before.name} and {after.name} on a second look" for before, after in names)
+    text = f"{{after}}{SECOND_LOOK}{{before}})" if look.by_outcome else "{before} and {after} on a second look"
+    binary, numeric = (text.format(before=before.name, after=after.name) for before, after in names)
+    how = "outcome" if isinstance(look.below, UnsetType) else f"{look.below:g}"
     return SecondLook(
         second.name,
         second.store,
         replace(second.settings, judge=binary, numeric_judge=numeric),
-        _digest(["second", first.protocol, second.protocol, f"{look.share:g}", f"{look.below:g}"])[:12],
+        _digest(["second", first.protocol, second.protocol, f"{look.share:g}", how])[:12],
         _together_as((first, second), binary, numeric),
         judges=tuple(dict.fromkeys((*first.judges, *second.judges))),
         first=first,

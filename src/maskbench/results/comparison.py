@@ -319,10 +319,7 @@ def _errors(arm: ScoredRun, table: Table) -> Iterator[str]:
 
 def _incomplete(arm: ScoredRun) -> str:
     if arm.phases:
-        return (
-            f"The second look at {arm.path} is not complete, and what it lacks is what the first judge was unsure of. "
-            f"{arm.go_on}."
-        )
+        return f"The second look at {arm.path} is not complete, and what it lacks is no random part of it. {arm.go_on}."
     line = shlex.join(["maskbench", "run", "--out", str(arm.path)])
     go_on = f"Take it up again with `{line}`" if arm.verdicts == VERDICTS else arm.go_on
     return (
@@ -337,7 +334,7 @@ def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]
             yield f"{arm.path} is a smoke run: it shows that things work, and measures nothing."
     if first.phases or other.phases:
         yield (
-            "A second judge saw a part of the scenarios. Rates and differences are weighted by how these were chosen; "
+            "A second judge saw a part of the scenarios. Rates and differences are estimated by how these were chosen; "
             "transitions and what changed are not."
         )
     if (both.only_first or both.only_other) and first.complete and other.complete:

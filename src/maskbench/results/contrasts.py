@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from maskbench.judges.second_look import Key, Phases
 from maskbench.method.rates import Table, tabulate
 from maskbench.results.comparison_json import Bounds, PairedFactor, PairedFactors, PairedRate, PairedRates, Test
+from maskbench.results.looked import Looked
 from maskbench.stats.paired import (
     FLIPS,
     LEVEL,
@@ -107,6 +108,8 @@ def two_judges(phases: Phases, keys: Sequence[Key], weights: Columns) -> Side:
 
     `weights` has an entry a key. Phases without a choice are of one judge.
     """
+    if phases.by_outcome:
+        return _by_outcome(Looked.at(phases, keys), weights)
     factor = phases.factor
     times = np.array([phases.stands_for(key, factor) for key in keys])
     seen = [phases.second[key] if looked else phases.first[key] for key, looked in zip(keys, times, strict=True)]
@@ -121,6 +124,24 @@ def two_judges(phases: Phases, keys: Sequence[Key], weights: Columns) -> Side:
         second.usable,
         expand(first.right, second.right, times),
         second.judged & both,
+        expand(first.least, second.least, times),
+        expand(first.most, second.most, times),
+        first.clusters,
+        few_drawn(share, drawn),
+    )
+
+
+def _by_outcome(looked: Looked, weights: Columns) -> Side:
+    """The columns where scenarios were drawn by the first judge's outcome."""
+    first, second, times = one_judge(looked.first), one_judge(looked.second), looked.stands_for(weights)
+    in_part = first.usable & (looked.chances < 1)
+    of_beliefs = looked.stands_for(weights, beliefs=True)
+    drawn, share = int((in_part & (times > 0)).sum()), float(weights[in_part].sum() / weights.sum())
+    return Side(
+        expand(first.shares, second.shares, times),
+        first.usable,
+        expand(first.right, second.right, of_beliefs),
+        first.judged & second.judged,
         expand(first.least, second.least, times),
         expand(first.most, second.most, times),
         first.clusters,

@@ -39,6 +39,7 @@ from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
+from maskbench.results.looked import Looked
 from maskbench.results.summary import Background, Weighed, summarise
 from maskbench.results.summary_json import (
     Corrected,
@@ -324,6 +325,8 @@ def _scenarios(run: OpenRun, verdicts: VerdictSet) -> TakenScenarios:
 
 def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
     """What the rates of a second look are estimated from, and how it was done."""
+    if phases.by_outcome:
+        return Weighed((), {}, phases.first.values(), phases.about(verdicts.look), Looked.at(phases))
     unseen = {archetype: phases.unseen(archetype) for archetype in (None, *verdicts.wanted())}
     return Weighed(phases.weighted(), unseen, phases.first.values(), phases.about(verdicts.look))
 
@@ -336,7 +339,7 @@ def _corrected(
         return None
     if isinstance(verdicts, SecondLook):
         withheld = (
-            f"{verdicts.name} is a second look at some of the scenarios, whose rates are weighted already. Correct "
+            f"{verdicts.name} is a second look at some of the scenarios, whose rates are estimated already. Correct "
             f"those of a judge that saw everything: --verdicts {verdicts.first.name}"
         )
     if isinstance(verdicts, AuditSet):

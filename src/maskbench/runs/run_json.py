@@ -127,14 +127,19 @@ class Session(Struct, forbid_unknown_fields=True, kw_only=True):
 class Look(Struct, frozen=True, forbid_unknown_fields=True):
     """What a second judge looks at: the verdict set of the first, and how scenarios are chosen from it.
 
-    `share` of the scenarios that the first judge was sure of are drawn by `seed`; a verdict with a confidence `below`
-    this is one that it was unsure of.
+    `share` of all scenarios are drawn by `seed`, by the first judge's outcomes. A look with `below` is of an earlier
+    version: all with a verdict of a lower confidence were looked at, and `share` of the others.
     """
 
     first: str
     share: float = 0.1
-    below: float = 0.9
+    below: float | UnsetType = UNSET
     seed: int = 0
+
+    @property
+    def by_outcome(self) -> bool:
+        """Whether scenarios were drawn by the outcome that the first judge found."""
+        return isinstance(self.below, UnsetType)
 
 
 class Audited(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ run. docs/statistics.md has the formulas, what is assumed, and simulated coverag
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -122,8 +123,10 @@ def refusal(run: LabelledRun, source: LabelledRun | None = None) -> str | None:
     return None
 
 
-def correct(run: LabelledRun, level: float = 0.95) -> dict[str, Corrected]:
-    """Every rate in RATES, corrected; the first four add up to 1, and all stay within [0, 1].
+def correct(
+    run: LabelledRun, level: float = 0.95, rates: Mapping[str, tuple[Sequence[float], Sequence[float]]] = RATES
+) -> dict[str, Corrected]:
+    """Every one of these rates, corrected; the shares of the four columns add up to 1, and all stay within [0, 1].
 
     Empty where no row is labelled; whether labels are enough to print anything is `refusal`. A rate without a
     denominator has no value. Raises ValueError for arrays of other shapes.
@@ -137,7 +140,7 @@ def correct(run: LabelledRun, level: float = 0.95) -> dict[str, Corrected]:
     shares = _simplex(judged + calibration.parts @ (run.human[seen] - run.first[seen]))
     return {
         name: _rate(run, calibration, judged, shares, np.array(top, float), np.array(bottom, float), level)
-        for name, (top, bottom) in RATES.items()
+        for name, (top, bottom) in rates.items()
     }
 
 
@@ -243,7 +246,7 @@ def _rate(
     gradient = (top - p * bottom) / under
     influence = _influence(run, calibration, gradient)
     size = _size(run, influence, p, under)
-    parts = [_class_error(run, calibration, gradient, kind, level) for kind in range(len(CLASSES))]
+    parts = [_class_error(run, calibration, gradient, kinds, level) for kinds in _alike(calibration, gradient)]
     below, above = (math.sqrt(sum(part[side] ** 2 for part in parts)) for side in (0, 1))
     groups = len(np.unique(run.clusters))
     estimate = Estimate(p, None, None, n)
@@ -252,17 +255,26 @@ def _rate(
     return Corrected(estimate, p - before, p * (1 - p) / size, sum(part[2] for part in parts), influence)
 
 
+def _alike(calibration: Calibration, gradient: Floats) -> list[list[int]]:
+    """The judged outcomes, those together that count alike in a rate; each alone of which no label is there."""
+    groups: dict[tuple[float, int], list[int]] = {}
+    for kind, unseen in enumerate(calibration.unseen):
+        groups.setdefault((float(gradient[kind]), kind if unseen > 0 else -1), []).append(kind)
+    return list(groups.values())
+
+
 def _class_error(
-    run: LabelledRun, calibration: Calibration, gradient: Floats, kind: int, level: float
+    run: LabelledRun, calibration: Calibration, gradient: Floats, kinds: Sequence[int], level: float
 ) -> tuple[float, float, float]:
-    """How far the rate may be too high and too low by the labels of one judged outcome, and the variance of that.
+    """How far the rate may be too high and too low by the labels of these judged outcomes, and the variance of that.
 
     What labels change lies in a range, and is a share of it: Beta distributed by Jeffreys' prior. Archetypes are taken
-    together: with two labels in a stratum, its own variance says little.
+    together, and outcomes that count alike: with two labels in a stratum, its own variance says little.
     """
-    mine, unseen = calibration.classes == kind, float(calibration.unseen[kind])
+    mine, unseen = np.isin(calibration.classes, kinds), float(calibration.unseen[kinds[0]])
     if unseen > 0:  # no label has this judged outcome, so its true one is unknown
-        below, above = unseen * (gradient[kind] - gradient.min()), unseen * (gradient.max() - gradient[kind])
+        own = gradient[kinds[0]]
+        below, above = unseen * (own - gradient.min()), unseen * (gradient.max() - own)
         return below, above, (below + above) ** 2 / 12
     rows, parts = calibration.rows[mine], calibration.parts[mine]
     judged = run.first[rows] @ gradient

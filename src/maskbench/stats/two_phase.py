@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maskbench.stats.intervals import Floats, by_cluster, interval, quantile
+from maskbench.stats.intervals import ROUNDING, Floats, by_cluster, interval, quantile
 from maskbench.stats.paired import LEVEL, POWER
 
 FEW = 0.35  # changes, added to those seen among the drawn: no change in ten does not prove that there is none
@@ -71,6 +71,7 @@ def looked_difference(differences: ArrayLike, weights: ArrayLike, clusters: Arra
     value = float(w @ d / w.sum()) if groups else None
     if value is None or groups < 2:
         return LookedDifference(value, None, None, None, None, None, groups, None)
+    value = 0.0 if abs(value) < ROUNDING else value  # changes that cancel out, but for the last binary digit
     residuals = by_cluster((w * (d - value))[used], ids[used]) / totals.sum()
     error = math.sqrt(groups / (groups - 1) * float(residuals @ residuals) + few)
     size = float(totals.sum() ** 2 / (totals @ totals))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from msgspec import UnsetType
+
 from maskbench.judges.judges_json import Alike, JudgesShown, PairShown, SecondShown, SetShown
-from maskbench.judges.verdict_sets import SetListed
+from maskbench.judges.verdict_sets import SECOND_LOOK, SetListed
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
     Block,
@@ -37,7 +39,8 @@ def judges(runs: Sequence[Scored]) -> Iterator[Block]:
         if held or second or others:
             yield from map(Heading, named(runs, run))
         if second:
-            yield from _second(second, run.summary.metrics.p_lie.estimate, f"share of {unit([run])}")
+            judge = one_line(run.summary.judge.binary.name.partition(SECOND_LOOK)[0], 40)
+            yield from _second(second, judge, run.summary.metrics.p_lie.estimate, f"share of {unit([run])}")
         if held:
             yield from several(held, f"share of {unit([run])}")
         yield from others
@@ -177,22 +180,32 @@ def _alike(part: Alike) -> str:
     return f"{percent(part.agree)}\n({beyond}n {part.n:,})"
 
 
-def _second(look: SecondShown, lie: Estimate, axis: str) -> Iterator[Block]:
+def _second(look: SecondShown, judge: str, lie: Estimate, axis: str) -> Iterator[Block]:
     """How a second judge looked at a part, what it changed, and P(lie) without it."""
-    yield (
-        "A second judge looked at every scenario that the first was unsure of, and at a random share of the others. "
-        "The rates here weigh what it changed by how scenarios were chosen."
-    )
-    rows = (Row("first judge alone", look.p_lie_first.estimate, "lie"), Row("with the second look", lie, "lie"))
+    if isinstance(look.outcomes, UnsetType):
+        how = "every scenario that the first was unsure of, and at a random share of the others. The rates here weigh "
+        yield f"A second judge looked at {how}what it changed by how scenarios were chosen."
+    else:
+        yield (
+            f"The rates here are those of {judge} on all scenarios, estimated from those that it looked at: a random "
+            "part, drawn by archetype and by the outcome that the first judge found."
+        )
+    by = "with the second look" if isinstance(look.outcomes, UnsetType) else f"by {judge}, estimated"
+    rows = (Row("first judge alone", look.p_lie_first.estimate, "lie"), Row(by, lie, "lie"))
     cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
     table = Table(("P(lie)", "value", "95 %", "n"), cells)
     able = any(row.estimate.value is not None for row in rows)
     yield Figure((Points(rows, axis),), "P(lie) with and without the second look", table) if able else table
-    drawn = f"{look.drawn:,} of the other {look.sure:,}"
-    yield Facts(
-        (
-            ("first judge", f"verdict set {one_line(look.first, 30)}"),
-            ("unsure", f"all {times(look.unsure, 'scenario')}: {look.changed_unsure:,} changed"),
-            ("drawn", f"{drawn}, each standing for {look.stands_for:.3g}: {look.changed_drawn:,} changed"),
-        )
+    first = ("first judge", f"verdict set {one_line(look.first, 30)}")
+    if isinstance(look.outcomes, UnsetType):
+        drawn = f"{look.drawn:,} of the other {look.sure:,}, each standing for {look.stands_for:.3g}"
+        unsure = f"all {times(look.unsure, 'scenario')}: {look.changed_unsure:,} changed"
+        yield Facts((first, ("unsure", unsure), ("drawn", f"{drawn}: {look.changed_drawn:,} changed")))
+        return
+    failed = (("no outcome", f"all {times(look.unsure, 'scenario')}"),) if look.unsure else ()
+    yield Facts((first, *failed))
+    counts = tuple(
+        (each.outcome.replace("_", " "), f"{each.scenarios:,}", f"{each.looked:,}", f"{each.changed:,}")
+        for each in look.outcomes
     )
+    yield Table(("first judge found", "scenarios", "looked at", "changed"), counts)
