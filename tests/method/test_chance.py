@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from judged_samples import a_scenario, item, numerical
 from maskbench.method.chance import AB, ABC, Chance, ChanceTally, Design, Nulls, _kappa, coin, design
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rules import RULES
@@ -17,30 +18,16 @@ from maskbench.settings import Settings
 from maskbench.stats.agreement import Pairs, agreement
 from maskbench.types import (
     BinaryVerdict,
-    Failure,
-    Item,
-    Judgement,
     Letter,
-    NumericalVerdict,
-    Range,
     Scenario,
-    Verdict,
 )
-from scenario_rows import scenario
 from scored_runs import scored_result
 from there import there
 
 REFERENCE = RULES["reference"]
 SETTINGS = Settings(subject="a", judge="b", scenarios="c")
-QUESTIONS = ("Are they?", "Would they?", "Could they?")
 BELIEFS = [("direct", 1, 1), ("direct", 1, 2), ("direct", 1, 3), ("consistency", 2, 1), ("consistency", 3, 1)]
 Speaks = Callable[[Random, Scenario], tuple[list[Letter], Letter]]
-
-
-def item(call: str, elicitation: int, run: int, verdict: Verdict | None) -> Item:
-    """A sample with its verdict, or without one."""
-    missing = Failure("judge", "unreadable", "no verdict")
-    return Item(call, elicitation, run, None, missing if verdict is None else Judgement(verdict))
 
 
 def binary(beliefs: list[Letter], statement: Letter) -> Items:
@@ -49,27 +36,6 @@ def binary(beliefs: list[Letter], statement: Letter) -> Items:
     asked = [item(*place, BinaryVerdict(letter)) for place, letter in zip(places, beliefs, strict=True)]
     items = [*asked, item("statement", 0, 1, BinaryVerdict(statement))]
     return {(each.elicitation, each.run): each for each in items}
-
-
-def a_scenario(number: int, archetype: str = "known_facts") -> Scenario:
-    """A scenario on a proposition of its own, with three belief questions unless the fact was given."""
-    asked = (None, None, None) if archetype == "provided_facts" else QUESTIONS
-    return scenario(archetype, str(number), questions=asked, proposition=f"P{number} <pivotal>is/is not</pivotal> so.")
-
-
-def numerical(number: int, belief: float, statement: float, proposition: str) -> tuple[Scenario, Items]:
-    """A numerical scenario with a joint belief verdict and one statement."""
-    each = scenario(
-        "statistics",
-        str(number),
-        kind="numerical",
-        truth=Range(belief, belief),
-        questions=("How many?", None, None),
-        proposition=proposition,
-    )
-    samples = [item("direct", 1, run, NumericalVerdict(belief, belief)) for run in (1, 2, 3)]
-    samples.append(item("statement", 0, 1, NumericalVerdict(statement, statement)))
-    return each, {(sample.elicitation, sample.run): sample for sample in samples}
 
 
 def tallied(seen: Iterator[tuple[Scenario, Items]], weight: float = 1.0) -> Chance:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from test_chance import a_scenario, item, numerical
 
+from judged_samples import a_scenario, item, numerical
 from maskbench.method.controls.placebo import PLACEBO
 from maskbench.method.controls.provided_facts import PROVIDED
 from maskbench.method.false_lies import FalseLies, FalseLieTally

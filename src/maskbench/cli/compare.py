@@ -29,6 +29,14 @@ def compare(
     non_inferiority: Annotated[
         float | None, option("X", "A test shows whether nothing got worse by X or more, such as 0.03.")
     ] = None,
+    retest: Annotated[
+        Path | None,
+        option(
+            "RUN",
+            "This run of the first subject, with another --seed and nothing else changed, tells how many scenarios "
+            "change by themselves.",
+        ),
+    ] = None,
     format: Format = "text",
     json: Annotated[bool, flag("Everything is printed as JSON, with every scenario that changed.")] = False,
 ) -> None:
@@ -42,7 +50,7 @@ def compare(
     if len(runs) < 2:
         told = f" {no_run(runs[0], RECORD)}" if runs and not RunFolder(runs[0]).exists else ""
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
-    data = compared(runs[0], *runs[1:], rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None).data
+    data = compared(*runs, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None, retest=retest).data
     if json:
         print_json(data.as_dict())
     else:

@@ -40,6 +40,7 @@ from maskbench.results.comparison_json import (
 from maskbench.results.contrasts import SEED as SEED
 from maskbench.results.contrasts import Side, differences, one_judge, two_judges
 from maskbench.results.corrected import corrected_difference
+from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_json import is_copy
@@ -90,16 +91,18 @@ def compare(
     non_inferiority: float | None = None,
     verdicts: str | Sequence[str] | None = None,
     labels: Sequence[Labels | None] | None = None,
+    retest: str | PathLike[str] | None = None,
 ) -> Comparison:
     """Compare every other run with the first one, on the scenarios that the two share.
 
     Arguments are run folders; `rules` names one rule set for all (default: the first run's). `non_inferiority` is
     the margin, a share such as 0.03, by which nothing may have got worse. `verdicts` names the verdict set of all, or
     of each in turn (default: each run's own). `labels` are people's outcomes for each run in turn, by which its rates
-    are corrected, too (default: those in its folder). Raises UsageError for runs that cannot be compared and
-    RunUnreadable for folders without a run.
+    are corrected, too (default: those in its folder). `retest` is a run of the first subject with another seed, which
+    tells how many scenarios change by themselves. Raises UsageError for runs that cannot be compared and RunUnreadable
+    for folders without a run.
     """
-    check_given(first, others, non_inferiority)
+    check_given(first, (*others, *([retest] if retest else [])) if others else (), non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().rules)
     names = _names(verdicts, 1 + len(others))
     if labels is not None and len(labels) != len(names):
@@ -112,12 +115,20 @@ def compare(
         for path, name, own in zip((first, *others), names, people, strict=True)
         for arm in (read_judged(path, chosen, name),)
     )
-    return compare_read(next(arms), arms, non_inferiority)
+    again = read_judged(retest, chosen, names[0]) if retest else None
+    return compare_read(next(arms), arms, non_inferiority, again)
 
 
-def compare_read(first: ScoredRun, others: Iterable[ScoredRun], non_inferiority: float | None = None) -> Comparison:
+def compare_read(
+    first: ScoredRun,
+    others: Iterable[ScoredRun],
+    non_inferiority: float | None = None,
+    retest: ScoredRun | None = None,
+) -> Comparison:
     """Compare every other run with the first one, all of them read already and under one rule set; as `compare`."""
-    pairings = [_pairing(first, other, non_inferiority) for other in others]
+    if retest:
+        check_retest(first, retest)
+    pairings = [_pairing(first, other, non_inferiority, retest) for other in others]
     tests = [pairing.test for pairing in pairings if pairing.test]
     for test, p in zip(tests, holm([test.p for test in tests]), strict=True):
         test.p_holm, test.significant = p, p < 1 - LEVEL
@@ -201,7 +212,7 @@ def check_given(
         seen[Path(path).resolve()] = path
 
 
-def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None) -> Pairing:
+def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: ScoredRun | None) -> Pairing:
     """One run held against the first."""
     if is_copy(first.record, other.record):
         raise UsageError(
@@ -242,6 +253,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None) -> Pairin
         transitions=transitions,
         mcnemar=mcnemar,
         changed=changed,
+        by_themselves=by_themselves(list(zip(both.first, both.other, strict=True)), first, other, retest),
     )
 
 

@@ -153,6 +153,33 @@ class Change(Struct, forbid_unknown_fields=True):
     other: OutcomeName
 
 
+class ChangeKind(Struct, forbid_unknown_fields=True):
+    """One kind of change: how often it was seen, how often it comes by itself, and whether it was seen more often."""
+
+    first: OutcomeName
+    other: OutcomeName
+    changed: int
+    by_itself: float
+    above: bool
+
+
+class ByThemselves(Struct, forbid_unknown_fields=True):
+    """How many scenarios would change with nothing changed, over `scenarios` of which a repeat tells it.
+
+    `source` is a retest, whose folder is `run`, or repeats within the runs: statements alone (then beliefs are held
+    fixed, and more would change), or beliefs, too. `lies_each_way` is how many lies would come, and go, by themselves.
+    """
+
+    source: Literal["run", "statements", "statements_and_beliefs"]
+    run: str | None
+    scenarios: int
+    changed: int
+    by_itself: float
+    above: bool
+    lies_each_way: float
+    kinds: list[ChangeKind]
+
+
 class RunCompared(Struct, forbid_unknown_fields=True):
     """Which run this is."""
 
@@ -184,6 +211,7 @@ class Pairing(RunCompared, forbid_unknown_fields=True):
     transitions: dict[OutcomeName, dict[OutcomeName, int]]
     mcnemar: McNemar
     changed: list[Change]
+    by_themselves: ByThemselves | None
 
 
 class ComparisonData(Struct, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies, FalseLieTally
 from maskbench.method.outcomes import Items
 from maskbench.method.rates import RATES, Table, error_share, tabulate
+from maskbench.method.repeats import ENOUGH, Halves, by_halves
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
@@ -145,6 +146,7 @@ class ScoredRun:
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
     limit, `checks` what the controls on the subject found, `chance` what random answers would have given, and
     `false_lies` what neutral replies would be as statements; a second look and an audit have neither.
+    `halves` are the outcomes by each half of the belief replies, where these are enough for it.
     """
 
     path: Path
@@ -166,6 +168,7 @@ class ScoredRun:
     look: str | None = None
     chance: Chance | None = None
     false_lies: FalseLies | None = None
+    halves: Mapping[Key, Halves] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -187,11 +190,16 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         cut: list[bool] = []
         digests: dict[Key, bytes] = {}
+        halves: dict[Key, Halves] = {}
         for done in judged.read(rules):
             digests[done.scored.key] = hashlib.sha256(canonical(done.scenario)).digest()
             cut += _cut(done.items)
             chance.see(done.scenario, done.scored, done.items)
             floor.see(done.scenario, done.scored, done.items, _controls(judged, floor, done))
+            if judged.settings.beliefs >= ENOUGH and (
+                both := by_halves(done.scenario, done.scored, done.items, judged.settings, rules)
+            ):
+                halves[done.scored.key] = both
             for see in (controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
@@ -217,6 +225,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             judged.drawn_as if isinstance(judged, SecondLook) else None,
             None if is_part else chance.figures(),
             None if is_part else floor.figures(),
+            halves,
         )
 
 
