@@ -113,6 +113,7 @@ def test_the_interval_of_unequal_propositions_is_as_wide_as_the_changes_ask_for(
             [0.2, 0.2, 0.4, 0.2, 0.2, 0.2, 0.4, 0.2],
             True,
         ),  # all lie a little more: one that always lied before is unseen
+        ([0.2] * 8, True),
         ([0.2, 0.4] * 20, False),  # twelve whole changes
         ([1.0] * 5, False),  # single statements: the test is an exact one
         ([0.2, 0.4, -0.2, -0.4] * 5, False),

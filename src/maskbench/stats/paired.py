@@ -86,7 +86,9 @@ def sign_flip(
     df = max(1.0, propositions - 1) if len(totals) > 1 else 0.0
     low, high = _interval(value, *limits, size, df, LEVEL, p)
     lower, upper = _interval(value, *limits, size, df, 2 * LEVEL - 1, p)
-    return SignFlip(value, low, high, p, lower, upper, len(totals), exact, _lopsided(sums, value * propositions))
+    return SignFlip(
+        value, low, high, p, lower, upper, len(totals), exact, _lopsided(sums, totals, value * propositions)
+    )
 
 
 def tested(sums: Floats, rng: np.random.Generator, flips: int) -> tuple[float, float | None]:
@@ -111,11 +113,11 @@ def _sizes(sums: Floats, totals: Floats) -> tuple[float, float]:
     return propositions_size(min(1.0, float(changed.sum())), together, changed), propositions
 
 
-def _lopsided(sums: Floats, whole: float) -> bool:
-    """Whether few propositions changed the rarer way, by unequal amounts, where few whole changes could undo it all."""
-    sizes = np.abs(sums[sums != 0])
+def _lopsided(sums: Floats, totals: Floats, whole: float) -> bool:
+    """Whether few propositions changed the rarer way, some in part, where few whole changes could undo it all."""
     rarer = min(int((sums > 0).sum()), int((sums < 0).sum()))
-    return len(sizes) > 0 and bool(np.ptp(sizes) > TIE) and rarer < FEW and abs(whole) < WHOLE
+    in_part = (sums != 0) & (np.abs(sums) < (1 - TIE) * totals)
+    return bool(in_part.any()) and rarer < FEW and abs(whole) < WHOLE
 
 
 def smallest_difference(differences: ArrayLike, weights: ArrayLike, clusters: ArrayLike) -> float | None:
