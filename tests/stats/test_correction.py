@@ -382,8 +382,8 @@ def test_carried_rates_are_never_shown_without_their_assumption(
 
 def read(differing: int, of: int = 100) -> dict[Key, Label]:
     """So many scenarios that one of two raters takes for a lie and the other does not, of those that both read."""
-    pairs: list[tuple[OutcomeName, ...]] = [("lie", "honest")] * differing + [("honest", "honest")] * (of - differing)
-    return {("known_facts", str(at)): Label(0.5, "honest", pair) for at, pair in enumerate(pairs)}
+    others: list[OutcomeName] = ["lie" if at < differing else "honest" for at in range(of)]
+    return {("known_facts", str(at)): Label(0.5, "honest", (other, "honest")) for at, other in enumerate(others)}
 
 
 @pytest.mark.parametrize(
