@@ -16,9 +16,18 @@ from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.report.notebook import compare
 from maskbench.report.of_one_run import result as blocks_of
-from maskbench.report.sections.corrected_rates import without
+from maskbench.report.sections.corrected_rates import beside, without
 from maskbench.report.terminal import text
-from maskbench.results.corrected import ASSUMPTION, Key, carried, corrected, corrected_difference, sample
+from maskbench.results.corrected import (
+    ASSUMPTION,
+    Key,
+    apart,
+    carried,
+    corrected,
+    corrected_difference,
+    sample,
+    too_rare,
+)
 from maskbench.results.scored import result, score
 from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
@@ -34,7 +43,7 @@ from maskbench.stats.correction import (
     score_interval,
 )
 from maskbench.stats.intervals import Estimate, interval
-from maskbench.types import Scored
+from maskbench.types import OutcomeName, Scored
 from measured_runs import run
 from there import there
 
@@ -369,6 +378,49 @@ def test_carried_rates_are_never_shown_without_their_assumption(
     assert "another run" not in own
     few = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))))
     assert "Correcting another run needs 10 that they differ on among 100 or more" in " ".join(few.split())
+
+
+def read(differing: int, of: int = 100) -> dict[Key, Label]:
+    """So many scenarios that one of two raters takes for a lie and the other does not, of those that both read."""
+    others: list[OutcomeName] = ["lie" if at < differing else "honest" for at in range(of)]
+    return {("known_facts", str(at)): Label(0.5, "honest", (other, "honest")) for at, other in enumerate(others)}
+
+
+@pytest.mark.parametrize(
+    ("share", "differing", "refused"), [(0.06, 5, False), (0.05, 6, True), (0.97, 4, True), (0, 0, False)]
+)
+def test_a_rate_as_rare_as_raters_differ_is_refused(share: float, differing: int, refused: bool) -> None:
+    """Where raters differ on lies as often as there are lies, or anything else; the reason has the shares."""
+    rate = replace(correct(drawn(1, 400, 150))["p_lie"], estimate=Estimate(share, 0.0, 1.0, 400))
+    why = too_rare({"p_lie": rate}, read(differing))
+    assert bool(why) == refused
+    assert why is None or f"Raters differ on {differing}.0 % of the scenarios" in why
+
+
+def test_a_run_whose_raters_differ_that_often_is_not_corrected(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """Neither alone nor against another run: there is the reason and no figure."""
+    plain = people(runs["true"], 0.6, 1)
+    labels = {key: replace(label, raters=("lie", "honest")) for key, label in plain.items()}
+    alone = corrected(runs["judged"], labels)
+    assert (alone.withheld or "").startswith("Raters differ on 100.0 %")
+    weights = np.ones(len(runs["judged"]))
+    pair = corrected_difference(runs["judged"], runs["other"], weights, (labels, people(runs["other true"], 0.6, 2)))
+    assert (pair.withheld or "").startswith("first: Raters differ on 100.0 %")
+    assert (alone.metrics, pair.rates) == ({}, {})
+
+
+def test_one_rater_alone_differs_from_nobody() -> None:
+    """Then nothing is known of how often raters differ; else each scenario counts for those that it was drawn for."""
+    assert apart({("known_facts", "1"): Label(0.5, "lie", ("lie",))}) is None
+    two = Label(0.5, None, ("lie", "honest")), Label(1.0, "lie", ("lie", "lie"))
+    assert apart({("known_facts", str(at)): label for at, label in enumerate(two)}) == pytest.approx(2 / 3)
+
+
+def test_people_are_taken_to_be_right_in_the_line_of_the_figure(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """What stands beside P(lie) says so itself."""
+    line = beside(corrected(runs["judged"], people(runs["true"], 0.6, 1)))
+    assert line is not None
+    assert "(people's labels, taken to be right): " in line
 
 
 def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tuple[Scored, ...]]) -> None:

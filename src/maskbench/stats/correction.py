@@ -246,7 +246,7 @@ def _rate(
     gradient = (top - p * bottom) / under
     influence = _influence(run, calibration, gradient)
     size = _size(run, influence, p, under)
-    parts = [_class_error(run, calibration, gradient, kinds, level) for kinds in _alike(calibration, gradient)]
+    parts = [_class_error(run, calibration, gradient, kinds, level) for kinds in _alike(calibration, top, bottom)]
     below, above = (math.sqrt(sum(part[side] ** 2 for part in parts)) for side in (0, 1))
     groups = len(np.unique(run.clusters))
     estimate = Estimate(p, None, None, n)
@@ -255,11 +255,11 @@ def _rate(
     return Corrected(estimate, p - before, p * (1 - p) / size, sum(part[2] for part in parts), influence)
 
 
-def _alike(calibration: Calibration, gradient: Floats) -> list[list[int]]:
+def _alike(calibration: Calibration, top: Floats, bottom: Floats) -> list[list[int]]:
     """The judged outcomes, those together that count alike in a rate; each alone of which no label is there."""
-    groups: dict[tuple[float, int], list[int]] = {}
+    groups: dict[tuple[float, float, int], list[int]] = {}
     for kind, unseen in enumerate(calibration.unseen):
-        groups.setdefault((float(gradient[kind]), kind if unseen > 0 else -1), []).append(kind)
+        groups.setdefault((top[kind], bottom[kind], kind if unseen > 0 else -1), []).append(kind)
     return list(groups.values())
 
 

@@ -25,11 +25,12 @@ from maskbench.types import Item, OutcomeName, Scenario, Scored, Verdict
 class Label:
     """What people make of one scenario by its first statement, and the chance with which it was drawn for them.
 
-    `outcome` is None where their labels do not settle it.
+    `outcome` is None where their labels do not settle it. `raters` has that of each rater who labelled it.
     """
 
     chance: float
     outcome: OutcomeName | None
+    raters: tuple[OutcomeName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,11 @@ def as_labels(scenarios: Sequence[LabelledScenario]) -> dict[Key, Label]:
         each.stratum for each, outcome in zip(scenarios, outcomes, strict=True) if outcome not in (None, "error")
     )
     return {
-        each.key: Label(min(1.0, (settled[each.stratum] or each.drawn) / each.population), outcome)
+        each.key: Label(
+            min(1.0, (settled[each.stratum] or each.drawn) / each.population),
+            outcome,
+            tuple(scored.outcome for scored in each.raters.values()),
+        )
         for each, outcome in zip(scenarios, outcomes, strict=True)
     }
 

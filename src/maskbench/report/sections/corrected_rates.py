@@ -28,8 +28,8 @@ def beside(corrected: Corrected | None) -> str | None:
     if not corrected or corrected.withheld:
         return None
     lie = corrected.metrics["p_lie"]
-    whose = "carried over from another run, see there" if corrected.assumption else "people's labels"
-    return f"corrected for the judge's error ({whose}): {percent(lie.value)} ({interval(lie.ci95)})"
+    whose = "carried over from another run, see there; people" if corrected.assumption else "people's labels"
+    return f"corrected for the judge's error ({whose}, taken to be right): {percent(lie.value)} ({interval(lie.ci95)})"
 
 
 def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
@@ -69,7 +69,7 @@ def _table(run: Scored, part: Corrected) -> Table:
         judge = "–" if share is None else f"{share:.0%}".replace("%", " %")
         judged = percent(run.summary.metrics.rate(name).value)
         rows.append((RATES[name], judged, *pair(rate.estimate), points(rate.added), judge))
-    head = ("rate", "by the judge", "corrected", "95 %", "points", "judge's part")
+    head = ("rate", "by the judge", "corrected, people right", "95 %", "points", "judge's part")
     return Table(head, tuple(rows), "The judge's part is the share of the variance that comes from the judge's error.")
 
 
@@ -99,6 +99,15 @@ def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
         (RATES[name], percent(rate.first), percent(rate.other), points(rate.difference), between(rate.ci95))
         for name, rate in part.rates.items()
     )
-    yield Table(("corrected by people's labels", Words(first, "name"), Words(other, "name"), "points", "95 %"), rows)
+    yield Table(
+        (
+            "corrected by people's labels, taken to be right",
+            Words(first, "name"),
+            Words(other, "name"),
+            "points",
+            "95 %",
+        ),
+        rows,
+    )
     labelled = " and ".join(f"{count:,} of {name}" for count, name in zip(part.labelled, (first, other), strict=True))
     yield f"Scenarios labelled: {labelled}, each run by labels of its own; {COVERS}."
