@@ -83,9 +83,13 @@ def test_it_is_scored_to_the_figures_of_then(tmp_path: Path, name: str) -> None:
 
 
 def _as_then(now: Any, then: Any) -> Any:
-    """A summary without what 0.1.0 did not write."""
+    """A summary without what 0.1.0 did not write, and with its intervals: 0.2.0 computes them in another way."""
     if isinstance(now, dict) and isinstance(then, dict):
-        return {name: _as_then(now[name], then[name]) for name in then if name in now}
+        return {
+            name: then[name] if name.startswith("ci95") else _as_then(now[name], then[name])
+            for name in then
+            if name in now
+        }
     return now
 
 
