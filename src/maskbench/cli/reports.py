@@ -16,7 +16,6 @@ from maskbench.cli.options import ComputeFile, OneRuleSet, Opens, Public, RulesO
 from maskbench.errors import UsageError
 from maskbench.runs.disk import create
 
-
 _PICTURES = (".pdf", ".svg", ".png", ".csv", ".html")
 
 

@@ -109,7 +109,8 @@ async def _flow(flow: JudgeFlow, models: Sequence[Model], watcher: Watcher, stop
             return
         flow.stop(f"Stopped by {by}.")
         watcher.tell(
-            f"Stopping: waiting up to {GRACE_SECONDS:.0f} s for calls that are still running. Ctrl-C again stops at once."
+            f"Stopping: waiting up to {GRACE_SECONDS:.0f} s for calls that are still running. "
+            "Ctrl-C again stops at once."
         )
 
     signals = _signals() if threading.current_thread() is threading.main_thread() else ()

@@ -125,7 +125,9 @@ def endpoint(name: str, environ: Mapping[str, str]) -> Endpoint:
     base_url = _base_url(service, known, environ)
     loopback = is_loopback(base_url.hostname)
     key = _key(service, environ)
-    if key is None and not loopback and (known is None or not known.local):
+    # Whoever has a key does not send it over plain http, so an unknown service there is a server of one's own.
+    is_own = known.local if known else base_url.scheme == "http"
+    if key is None and not loopback and not is_own:
         raise AccessError(f"{name} needs a key: set {key_variables(service)[0]} in the environment or in .env.")
     plain_http = environ.get(http_variable(service), "").strip().lower() in ("1", "true", "yes")
     # A key that goes out unencrypted goes straight to its server: a proxy would read it.
