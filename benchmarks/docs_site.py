@@ -120,7 +120,7 @@ def drawn(block: str) -> str:
 
 
 def door() -> str:
-    """The first page: that of docs/, without what is for its repository alone, with the made reference in its list, and the table of contents behind it."""
+    """The first page: that of docs/ for readers of the site, with the made reference, and the table of contents."""
     listed = "\n".join(f"- [{line.partition(':')[0]}]({name}):{line.partition(':')[2]}" for name, line in MADE.items())
     whole = re.sub(r"<!-- not on the site -->.*?<!-- end -->\n+", "", page(DOOR), flags=re.DOTALL)
     text = re.sub(r"(?<=\n## Reference\n\n)", f"{listed}\n", whole)
