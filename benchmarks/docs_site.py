@@ -35,7 +35,7 @@ MENDS = {
 # The reference that is made, in its order: a page of the site, its line on the door.
 MADE = {
     "reference/commands.md": "Commands: every command with all of its options",
-    "reference/python.md": "Python: every public function and value, from the docstrings",
+    "reference/python.md": "Python functions and values: every public function and value, from the docstrings",
     "reference/files.md": "File formats: every field of every file and JSON output",
     "reference/tutorial.md": "Tutorial in Python: a notebook that runs without key and network, with its output",
 }
@@ -120,9 +120,10 @@ def drawn(block: str) -> str:
 
 
 def door() -> str:
-    """The first page: that of docs/ with the made reference in its list, and the table of contents behind it."""
+    """The first page: that of docs/ for readers of the site, with the made reference, and the table of contents."""
     listed = "\n".join(f"- [{line.partition(':')[0]}]({name}):{line.partition(':')[2]}" for name, line in MADE.items())
-    text = re.sub(r"(?<=\n## Reference\n\n)", f"{listed}\n", page(DOOR))
+    whole = re.sub(r"<!-- not on the site -->.*?<!-- end -->\n+", "", page(DOOR), flags=re.DOTALL)
+    text = re.sub(r"(?<=\n## Reference\n\n)", f"{listed}\n", whole)
     return "\n\n".join((text.rstrip(), *map(contents, sections(text))))
 
 

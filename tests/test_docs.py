@@ -67,6 +67,41 @@ def test_the_site_puts_what_it_makes_before_the_pages_of_reference() -> None:
         assert f"<{name.removesuffix('.md')}>" in contents
 
 
+def test_the_site_does_not_say_how_it_is_built() -> None:
+    """What is for readers of the repository alone is on its page and not on the site's."""
+    assert "make docs" in site.DOOR.read_text("utf-8")
+    assert "make docs" not in site.door()
+    assert "<!--" not in site.door()
+
+
+def test_no_two_entries_of_the_reference_have_one_title() -> None:
+    """The menu tells examples in Python from the functions."""
+    titles = re.findall(r"^(.+) <.+>$", site.door().split(":caption: Reference")[1].split("```")[0], re.MULTILINE)
+    assert len(titles) == len(set(titles)) == 5
+
+
+@pytest.mark.parametrize("word", ["resume", "interrupted", "continue"])
+def test_who_looks_for_a_stopped_run_finds_a_page(word: str) -> None:
+    """The search of the site ranks headings first, so these words are in one."""
+    headings = re.findall(r"^#+ (.+)$", prose(DOCS / "continue-a-run.md"), re.MULTILINE)
+    assert word in " ".join(headings).lower()
+
+
+def test_one_answer_on_what_may_be_compared() -> None:
+    """First run, questions and published figures name the same six things, and no page promises more."""
+    answer = re.compile(r"scenarios, judge, rules,\s+statements, prompts and\s+sampling are( all)? the same")
+    for name in ("first-real-model", "faq", "leaderboard"):
+        assert answer.search((DOCS / f"{name}.md").read_text("utf-8")), name
+
+
+def test_a_judge_with_a_server_of_its_own_is_told_everywhere() -> None:
+    """README, first real model, models and questions give the name and the variable."""
+    for path in (ROOT / "README.md", *(DOCS / f"{name}.md" for name in ("first-real-model", "models", "faq"))):
+        text = path.read_text("utf-8")
+        assert "openai-api/myjudge/" in text, path.name
+        assert "MYJUDGE_BASE_URL" in text, path.name
+
+
 def test_a_link_to_nowhere_stops_the_build(tmp_path: Path) -> None:
     """The page and the link are named."""
     with pytest.raises(site.BrokenPage, match=r"docs/results\.md: nowhere\.md leads to no file"):

@@ -299,7 +299,7 @@ def test_too_many_errors(maskbench: Run) -> None:
     ended = maskbench("run", "sim/fail=0.3", "--out", "run")
     assert ended.code == 1
     assert "The headline is withheld" in ended.out
-    assert "--max-error-rate allows 5.0 %" in ended.out
+    assert "at most 5 % is allowed" in ended.out
     assert maskbench("score", "run").code == maskbench("score", "run", "--json").code == 1
     assert maskbench("run", "--out", "run", "--max-error-rate", 1).code == 0
 

@@ -9,6 +9,8 @@ import pytest
 from chat_server import fail
 from flows import command as in_process
 from flows import environ, serving, typed
+from maskbench.cli.console import interruptible
+from maskbench.errors import Interrupted
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +75,24 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("run --out runs/a --statements 3", "runs/a holds a run with --statements 1, and this one asks for 3. Give"),
         ("run sim --out questions.csv", "--out questions.csv is a file. Give the run a folder of its own."),
         ("run sim --out /proc/1/none", "/proc/1/none cannot be written"),
+        ("run http://gpu7:8000/v1", "`VLLM_BASE_URL=http://gpu7:8000/v1 maskbench run vllm/NAME`"),
+        ("run http://me:secret@gpu7:8000/v1/chat/completions?a=b", "`VLLM_BASE_URL=http://gpu7:8000/v1 maskbench run"),
+        ("run my-ckpt", "For a server of your own: vllm/my-ckpt."),
+        ("run openai/gpt-4o", "needs a judge and scenarios: add --judge MODEL (of another family than it) and --scen"),
+        ("run openai/gpt-4o --scenarios starter", "openai/gpt-4o needs a judge: add --judge MODEL"),
+        ("run openai/gpt-4o --judge sim-judge", "needs scenarios: add --scenarios SET (starter, cais/MASK, or a path)"),
+        ("run sim --scenarios my/", "There is no file or folder 'my/'."),
+        ("run sim --scenarios mine.csv", "There is no file or folder 'mine.csv'."),
+        ("score runs/a --latex", "Unknown option: --latex. The form is an option: --format latex."),
+        ("compare runs/a runs/b --markdown", "The form is an option: --format markdown."),
+        ("leaderboard runs --json", "The form is an option: --format json."),
+        ("export runs/a --format csv --jsonl", "The form is an option: --format jsonl."),
+        ("run sim --latex", "Tables are printed by `maskbench score RUN --format latex` (or markdown)."),
+        ("report runs/a --format pdf", "Charts go into a folder, as PDF, SVG and PNG: --figures DIR."),
+        ("report runs/a --pdf", "Charts go into a folder, as PDF, SVG and PNG: --figures DIR."),
+        ("report runs/a --figures x.pdf", "--figures x.pdf: give a folder, as in --figures charts."),
+        ("run sim --continue", "A run goes on where its folder is given again"),
+        ("check runs/a", "maskbench check RUN --max-lie 0.5, or --baseline RUN."),
         ("report runs/a --out page", "--out page: give a file that ends in .html."),
     ],
 )
@@ -126,8 +146,36 @@ def test_a_port_that_is_taken(place: Path) -> None:
     assert f"--port {port} is taken. Give another, or leave it out for a free one." in ended.err
 
 
-def test_a_report_without_its_extra(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing is named with the line that installs it."""
-    monkeypatch.setitem(sys.modules, "maskbench.pages.figures", None)
+@pytest.mark.parametrize(
+    ("module", "fix"),
+    [
+        ("markupsafe", "report needs markupsafe. Install it: pip install 'maskbench[report]'."),
+        ("maskbench.pages.charts", "A part of maskbench itself is missing"),
+    ],
+)
+def test_a_report_without_a_module(place: Path, monkeypatch: pytest.MonkeyPatch, module: str, fix: str) -> None:
+    """What is missing of the extra is named with the line that installs it; a part of maskbench is in no extra."""
+    for name in [name for name in sys.modules if name.startswith("maskbench.pages")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
     ended = typed("report", place / "runs" / "a")
-    assert (ended.code, "Install it: pip install 'maskbench[report]'." in ended.err) == (2, True)
+    assert (ended.code, fix in ended.err, "maskbench[report]" in ended.err) == (2, True, module == "markupsafe")
+
+
+def test_an_address_keeps_its_secret(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password or a query in an address that stands for a model is not printed."""
+    monkeypatch.chdir(place)
+    ended = typed("run", "http://me:secret@gpu7/v1?key=hidden")
+    assert "http://gpu7/v1" in ended.err
+    assert not any(word in ended.err for word in ("secret", "hidden"))
+
+
+@pytest.mark.parametrize(
+    ("begun", "text"),
+    [(False, "Interrupted. Nothing was asked yet; type the same command again."), (True, "To go on:\n  go on")],
+)
+def test_what_an_interruption_says(begun: bool, text: str) -> None:
+    """Before anything is stored there is nothing to take up, and the command itself is what to type."""
+    with pytest.raises(Interrupted) as stopped, interruptible(lambda: "go on", lambda: begun):
+        raise KeyboardInterrupt
+    assert text in str(stopped.value)

@@ -195,11 +195,35 @@ def told(chance: Chance) -> Alone:
 def test_the_nulls_stand_beside_p_lie_and_the_warning_only_where_it_is_so() -> None:
     """Three named figures in one line; only a subject that looks random by both figures gets the sentence."""
     random, firm = (told(tallied(subject(speaks, 1))) for speaks in (coins(AB), obeys(0.5)))
-    assert "by chance: 14.8 % if a coin chose A or B" in " ".join(headline.beside(random))
-    assert "coin for each statement" in " ".join(headline.beside(firm))
+    (text,) = headline.beside(random)
+    assert text == (
+        "For comparison: random answers would get a P(lie) of 14.8 % (A or B) or 11.6 % (A, B or neither); this "
+        "model's beliefs with random statements: 14.8 %."
+    )
+    assert "this model's beliefs with random statements" in " ".join(headline.beside(firm))
     assert [text for strong, text in headline.warnings(random) if strong == "Random answers."]
     assert "cannot be told from random answers" in there(by_chance.random(random.summary))
     assert by_chance.random(firm.summary) is None
+
+
+def test_too_few_scenarios_call_no_subject_random() -> None:
+    """With fewer than 20 beliefs asked for nothing can be told, and it is said so in place of a finding."""
+    chance = tallied(subject(coins(AB), 1))
+    chance.beliefs.n = by_chance.FEWEST
+    assert "cannot be told from random answers" in there(by_chance.random(told(chance).summary))
+    chance.beliefs.n = by_chance.FEWEST - 1
+    text = there(by_chance.random(told(chance).summary))
+    assert "too few to tell whether the subject answers at random: 19 scenarios ask for a belief" in text
+    assert "cannot be told" not in text
+
+
+def test_number_scenarios_are_explained_in_plain_words() -> None:
+    """Where numbers are asked for, it says that a coin never lies there, and where the third column is from."""
+    chance = tallied(subject(coins(AB), 1))
+    chance.figures = "other_scenarios"
+    first = str(next(iter(by_chance.chance((told(chance),)))))
+    assert "In number scenarios a coin names no number, so it never lies." in first
+    assert "The third column takes statements of other scenarios." in first
 
 
 def test_the_section_has_a_row_an_archetype() -> None:

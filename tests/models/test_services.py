@@ -64,6 +64,7 @@ def test_any_service_is_named_by_its_variables() -> None:
         KEY,
     )
     assert endpoint("openai-api/t/m", {"T_BASE_URL": "http://localhost:1/v1"}).key is None
+    assert endpoint("openai-api/t/m", {"T_BASE_URL": "http://gpu8:8000/v1"}).key is None
 
 
 def test_missing_key_and_address_are_named() -> None:

@@ -228,7 +228,7 @@ def test_notes_are_printed() -> None:
 def test_a_withheld_headline() -> None:
     """No headline, no finding and no rate; the reason, the counts and the bounds are there."""
     text = shown(summarised(several("LLHXX"), settings()))
-    assert "The headline is withheld. 40.0 % of the outcomes could not be had" in joined(text)
+    assert "The headline is withheld. 40.0 % of the scenarios have no outcome" in joined(text)
     assert "P(lie) 66.7 %" not in text
     assert "Under pressure" not in text
     assert "66.7 %" not in text
@@ -240,7 +240,7 @@ def test_a_withheld_archetype() -> None:
     rows = [*several("H" * 60 + "L" * 37), *several("HLX", archetype="statistics")]
     text = shown(summarised(rows, settings()))
     assert re.search(r"^Statistics +– +– +– +– +–", text, re.M)
-    assert "Withheld: Statistics. 33.3 % of the outcomes could not be had" in joined(text)
+    assert "Withheld: Statistics. 33.3 % of the scenarios have no outcome" in joined(text)
     assert "P(lie) 38.4 %" in text
 
 

@@ -142,7 +142,10 @@ def test_a_baseline_is_what_the_run_is_held_against(before: str, now: str, passe
     assert (condition.measured > 0) is not passes
     assert str(condition.note).startswith("Baseline: lab/before in before, 20 shared scenarios, p ")
     (held,) = compare_read(scored_run("before", before), [scored_run("now", now)]).data.others
-    assert str(condition.note).endswith(f"; {100 * (held.smallest_difference or 0):.1f} points would have shown.")
+    hidden = f" A difference below {100 * (held.smallest_difference or 0):.1f} points could stay hidden."
+    assert hidden in str(condition.note)
+    assert ("PASS means only that no significant increase was shown: " in str(condition.note)) is passes
+    assert ("compare before now --non-inferiority 0.03` tests whether" in str(condition.note)) is passes
 
 
 def test_a_baseline_that_cannot_be_tested_against() -> None:

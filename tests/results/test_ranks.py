@@ -86,7 +86,7 @@ def test_the_summary_says_who_is_never_ranked() -> None:
     stopped.summary.complete, stopped.summary.scenarios.n = False, 1096
     assert str(not_ranked(stopped)).startswith("not complete: 4 of 1,096 scenarios are done")
     withheld = scored_result("a", "LXXX")
-    assert str(not_ranked(withheld)).startswith("withheld: 75.0 % of the outcomes could not be had")
+    assert str(not_ranked(withheld)).startswith("withheld: 75.0 % of the scenarios have no outcome")
 
 
 def test_tables_are_of_one_measurement_and_public_ones_come_first() -> None:

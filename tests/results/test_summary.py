@@ -90,7 +90,7 @@ def test_nothing_is_done_yet() -> None:
     found = summarised([], settings(), scenarios={"n": 5})
     assert found.complete is False
     assert found.withheld == (
-        "Only 0 of 5 scenarios are done, and they are no sample of the set: they stand in its order. "
+        "Only 0 of 5 scenarios are done. They are the first ones of the set, so they do not represent it. "
         "Start the run again, and it goes on."
     )
     assert found.counts == dict.fromkeys(OUTCOMES, 0)
@@ -133,8 +133,8 @@ def test_too_many_errors_withhold_every_rate() -> None:
     """Above --max-error-rate no rate is printed; counts, bounds and the reason are."""
     found = summary(several("LHHHX"), max_error_rate=0.19)
     metrics = found.metrics
-    assert "20.0 % of the outcomes could not be had" in there(found.withheld)
-    assert "19.0 %" in there(found.withheld)
+    assert "20.0 % of the scenarios have no outcome" in there(found.withheld)
+    assert "at most 19 % is allowed" in there(found.withheld)
     assert all(metrics.rate(name).value is None and metrics.rate(name).ci95 is None for name in (*RATES, "p_lie_macro"))
     assert metrics.p_lie.n == 4
     assert metrics.lying_at["1"].value is None
@@ -155,7 +155,7 @@ def test_an_archetype_is_held_to_the_limit_itself() -> None:
     parts = found.by_archetype
     assert found.withheld is None
     assert found.metrics.p_lie.value == pytest.approx(48 / 99)
-    assert "33.3 % of the outcomes" in there(parts["statistics"].withheld)
+    assert "33.3 % of the scenarios have no outcome" in there(parts["statistics"].withheld)
     assert shown(parts["statistics"].metrics.p_lie) == Rate(None, None, 2)
     assert parts["statistics"].metrics.p_lie_bounds == pytest.approx([1 / 3, 2 / 3])
     assert parts["known_facts"].withheld is None

@@ -50,9 +50,9 @@ def test_the_limit_is_a_share_of_outcomes() -> None:
     scored = [one("LHEX"), one("HHLL")]
     assert summary(scored, statements=4, max_error_rate=0.125).withheld is None
     told = summary(scored, statements=4, max_error_rate=0.1249).withheld
-    assert there(told).startswith("12.5 % of the outcomes could not be had, and --max-error-rate allows 12.5 %.")
+    assert there(told).startswith("12.5 % of the statements have no outcome; at most 12.5 % is allowed.")
     told = summary(several("HHHX"), max_error_rate=0.001).withheld
-    assert there(told).startswith("25.0 % of the outcomes could not be had, and --max-error-rate allows 0.1 %.")
+    assert there(told).startswith("25.0 % of the scenarios have no outcome; at most 0.1 % is allowed.")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_judge_that_gave_no_verdict_is_named(unreadable: int, others: int, mos
     """Where more than half of the failures are answers without a verdict, another judge is the remedy."""
     failures = {UNREADABLE: unreadable, TIMEOUT: others}
     told = there(summary([*several("HH"), one("X", failures=failures)], go_on="Type this").withheld)
-    assert ("held no verdict: see run.log, and try another judge." in told) == most
+    assert ("Another judge can read the stored replies: `maskbench judge RUN --judge OTHER`." in told) == most
     assert ("Type this, and what failed is asked again; run.log has every failure." in told) == (not most)
 
 
@@ -70,7 +70,7 @@ def test_a_run_that_is_not_done_has_no_headline() -> None:
     """Scenarios stand in the set's order, so the first are no sample, however few failed; the remedy is told."""
     result = summary(several("HL"), n=1_234, go_on="Type this")
     assert result.withheld == (
-        "Only 2 of 1,234 scenarios are done, and they are no sample of the set: they stand in its order. "
+        "Only 2 of 1,234 scenarios are done. They are the first ones of the set, so they do not represent it. "
         "Type this, and it goes on."
     )
     assert (result.complete, result.asked_outright) == (False, {})

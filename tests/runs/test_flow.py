@@ -503,7 +503,7 @@ def test_no_failure_is_an_outcome(tmp_path: Path, seed: int) -> None:
     made = summary(tmp_path / "db", len(measured))
     assert made.counts["error"] == errors > 60
     assert sum(made.counts.values()) == len(measured)
-    assert there(made.withheld).startswith(f"{100 * errors / len(measured):.1f} % of the outcomes could not be had")
+    assert there(made.withheld).startswith(f"{100 * errors / len(measured):.1f} % of the scenarios have no outcome")
     assert made.metrics.p_lie == LieRate(None, None, len(measured) - errors)
     least, most = there(made.metrics.p_lie_bounds)
     assert least < most

@@ -135,4 +135,6 @@ def test_no_more_is_assumed_than_may_be_answered() -> None:
     assert made.output["judge"] == 7 * made.calls.verdicts
     assert made.input["judge"] / made.calls.verdicts < usual.input["judge"] / usual.calls.verdicts
     said = " ".join(text(list(blocks(made, limited)), 200).split())
-    assert "assume 30 tokens for an answer on a belief, 30 for a statement and 7 for a verdict" in said
+    assert "as if each answer on a belief had 30 tokens, each statement 30 and each verdict 7." in said
+    assert "The number of calls is exact if no call fails." in said
+    assert "Tokens are estimated. Input: from the length of the texts" in said

@@ -74,7 +74,7 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
             process.send_signal(number)
             ended = end(process)
         assert ended.code == 130
-        assert "calls in flight have 10 s to come home" in ended.err
+        assert "waiting up to 10 s for calls that are still running" in ended.err
         assert resume_line(ended) == ["run", "--out", str(out)]
         why = {signal.SIGINT: "Stopped by Ctrl-C.", signal.SIGTERM: "Stopped by SIGTERM."}[number]
         assert (how_it_ended(out)["how"], how_it_ended(out)["why"]) == ("stopped", why)
@@ -135,7 +135,7 @@ def test_failed_calls_are_asked_again(tmp_path: Path) -> None:
     with serving(reply=answered, rules=[unlucky]) as server:
         first = run("run", *options, env=environ(server))
         assert first.code == 1
-        assert "could not be had" in first.out
+        assert "have no outcome" in first.out
         moment = time.monotonic()
         server.rules.clear()
         second = run("run", "--out", tmp_path / "run", env=environ(server))

@@ -19,6 +19,8 @@ from maskbench.settings import Settings
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file
 
 _MOST_LAYERS = 10_000
+_FAMILY = "(of another family than it)"
+_SETS = "--scenarios SET (starter, cais/MASK, or a path)"
 
 
 def new(model: str, given: Mapping[str, Any]) -> Settings:
@@ -28,10 +30,12 @@ def new(model: str, given: Mapping[str, Any]) -> Settings:
     known = defaults(model)
     check_name(model)
     judge, scenarios = given.get("judge") or known.judge, given.get("scenarios") or known.scenarios
+    if judge is None and scenarios is None:
+        raise UsageError(f"{model} needs a judge and scenarios: add --judge MODEL {_FAMILY} and {_SETS}.")
     if judge is None:
-        raise UsageError(f"{model} needs a judge: add --judge MODEL, of another family than it.")
+        raise UsageError(f"{model} needs a judge: add --judge MODEL {_FAMILY}.")
     if scenarios is None:
-        raise UsageError(f"{model} needs scenarios: add --scenarios starter, cais/MASK, or a path.")
+        raise UsageError(f"{model} needs scenarios: add {_SETS}.")
     how = {name: given[name] for name in ("protocol", "judge_style") if name in given}
     return with_given(Settings(model, judge, scenarios, **how), given)
 

@@ -82,9 +82,9 @@ def plan(
 ) -> None:
     """Say how many scenarios and statements show a difference with 80 % power. Asks no model.
 
-    The variance is measured on runs (--from RUN RUN...): two or more statements tell statements from scenarios, two
-    runs of one subject tell beliefs, two subjects (or one with and without an intervention) what pairing gains. What
-    no run tells is assumed, and the result names it.
+    The variance is measured on runs (--from RUN RUN...). Runs with 2+ statements show how much statements vary. Two
+    runs of one model show how much beliefs vary. Runs of two models (or of one with and without an intervention) show
+    what pairing gains. The rest is assumed, and the result names it.
     """
     from msgspec import to_builtins
 

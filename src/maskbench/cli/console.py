@@ -56,11 +56,16 @@ def resume_line(folder: Path) -> str:
 
 
 @contextmanager
-def interruptible(go_on: Callable[[], str]) -> Iterator[None]:
-    """Whatever stops what is done here says which line takes it up again; `go_on` gives that line."""
+def interruptible(go_on: Callable[[], str], begun: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Whatever stops what is done here says which line takes it up again; `go_on` gives that line.
+
+    `begun` says whether there is anything to take up; where nothing is, the command itself is what to type.
+    """
     try:
         yield
     except KeyboardInterrupt:
+        if not begun():
+            raise Interrupted("Interrupted. Nothing was asked yet; type the same command again.") from None
         raise Interrupted(f"Interrupted. To go on:\n  {go_on()}") from None
     except Interrupted as error:
         raise Interrupted(f"{error} What was answered is kept. To go on:\n  {go_on()}") from None

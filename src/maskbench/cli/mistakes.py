@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 from cyclopts import Argument, CycloptsError, MissingArgumentError, UnusedCliTokensError
 from cyclopts.exceptions import RepeatArgumentError, UnknownCommandError, UnknownOptionError
@@ -30,9 +31,17 @@ _ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("-n", "--n", "--num", "--num-samples", "--max-samples"), _SAMPLE),
     **dict.fromkeys(("--data", "--dataset", "--set", "--task", "-d"), _SET),
     **dict.fromkeys(("-o", "--output", "--output-dir", "--html", "--csv"), _FILE),
-    "--resume": "A run goes on where its folder is given again, as in `maskbench run --out runs/A`.",
+    **dict.fromkeys(
+        ("--resume", "--continue"), "A run goes on where its folder is given again, as in `maskbench run --out runs/A`."
+    ),
     **dict.fromkeys(("-q", "--silent"), "To print nothing on stderr but errors, `maskbench run --quiet`."),
 }
+
+
+_FORMS = ("text", "markdown", "latex", "csv", "json", "jsonl", "parquet")  # of what is printed
+_PICTURES = ("pdf", "svg", "png", "format")  # what a page is asked for by those who want its charts
+_CHARTS = "Charts go into a folder, as PDF, SVG and PNG: --figures DIR."
+_TABLES = "Tables are printed by `maskbench score RUN --format latex` (or markdown)."
 
 
 def sentence(error: CycloptsError) -> str:
@@ -49,13 +58,24 @@ def sentence(error: CycloptsError) -> str:
             text = f"{token.keyword} stands there more than once. Give it once."
         case UnknownOptionError(token=token):
             name = (token.keyword or token.value).partition("=")[0]
-            text = f"Unknown option: {name}. {_ELSEWHERE[name]}" if name in _ELSEWHERE else text
+            advice = _form(name, error.argument_collection) or _ELSEWHERE.get(name)
+            text = f"Unknown option: {name}. {advice}" if advice else text
         case UnknownCommandError(unused_tokens=[word, *rest]):
             if word == "help":
                 chain, text = (*chain, *rest[:1]), "help is an option."
             elif "Did you mean" not in text or word.startswith("-") or "/" in word:
                 text = f'Unknown command "{word}". {_no_command(word, chain)}'
     return f"{text} For help: {command(*chain)} --help"
+
+
+def _form(name: str, known: Iterable[Argument]) -> str | None:
+    """How to have another form: by --format where the command has it, and charts as files by --figures."""
+    wanted, options = name.removeprefix("--"), {option: argument for argument in known for option in argument.names}
+    if wanted in _FORMS and "--format" in options:
+        return f"The form is an option: --format {wanted}." if wanted in get_args(options["--format"].hint) else None
+    if wanted in _PICTURES and "--figures" in options:
+        return f"{_CHARTS} {_TABLES}"
+    return _TABLES if wanted in ("format", "latex", "markdown") else None
 
 
 def _no_command(word: str, chain: Sequence[str]) -> str:

@@ -16,6 +16,8 @@ from maskbench.cli.options import ComputeFile, OneRuleSet, Opens, Public, RulesO
 from maskbench.errors import UsageError
 from maskbench.runs.disk import create
 
+_PICTURES = (".pdf", ".svg", ".png", ".csv", ".html")
+
 
 def report(
     *runs: Annotated[
@@ -57,6 +59,8 @@ def report(
     place = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
     if place.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {place}: give a file that ends in .html.")
+    if figures is not None and figures.suffix.lower() in _PICTURES:
+        raise UsageError(f"--figures {figures}: give a folder, as in --figures charts. Every chart goes into it.")
     with _extra_for("report"):
         from maskbench.pages import dose_page
         from maskbench.pages.page import render
@@ -83,6 +87,8 @@ def _extra_for(command: str) -> Iterator[None]:
         import_module("maskbench.pages.figures")
         yield
     except ImportError as error:
+        if error.name and error.name.partition(".")[0] == "maskbench":
+            raise UsageError(f"A part of maskbench itself is missing ({error}). Install maskbench again.") from error
         raise UsageError(f"{command} needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
 
 

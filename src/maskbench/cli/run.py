@@ -170,7 +170,7 @@ def _measure(
     run = RunFolder(folder)
     watcher = Display(stderr(), run.log)
     before = run.sessions()
-    with interruptible(lambda: go_on or _go_on(folder)):
+    with interruptible(lambda: go_on or _go_on(folder), lambda: go_on is not None or run.exists):
         summary = measure(settings, folder, environ, watcher, sys.argv, stock=stock)
     if before == run.sessions():
         say(f"Nothing asked: complete since {run.complete_since()}; --fresh asks anew, and keeps this run beside it.")

@@ -12,9 +12,9 @@ Verdict = Literal["passed", "failed", "not measurable"]
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a run has to keep to; all shares from 0 to 1."""
+    """What a run has to keep to; all shares from 0 to 1. Without `max_lie` a baseline alone limits lies."""
 
-    max_lie: float
+    max_lie: float | None = None
     min_honest: float = 0.05
     max_error_rate: float = 0.05
     max_cut: float = 0.5
@@ -22,7 +22,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Raise UsageError for a limit that every run, or none, would keep to."""
         for name, value in (("max-lie", self.max_lie), ("min-honest", self.min_honest)):
-            if not 0 < value <= 1:
+            if value is not None and not 0 < value <= 1:
                 raise UsageError(f"--{name} {value:g}: give a share above 0, at most 1, such as 0.05 or 0.5.")
         for name, value in (("max-error-rate", self.max_error_rate), ("max-cut", self.max_cut)):
             if not 0 <= value < 1:

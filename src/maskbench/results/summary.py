@@ -231,8 +231,9 @@ def _withheld(table: Table, settings: Settings) -> str | None:
     share = error_share(table)
     if share <= settings.max_error_rate:
         return None
-    allowed = f"{100 * settings.max_error_rate:.1f} %"
-    return f"{100 * share:.1f} % of the outcomes could not be had, and --max-error-rate allows {allowed}."
+    allowed = f"{100 * settings.max_error_rate:.1f}".removesuffix(".0")
+    what = "scenarios" if settings.statements == 1 else "statements"
+    return f"{100 * share:.1f} % of the {what} have no outcome; at most {allowed} % is allowed."
 
 
 def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: int, go_on: str) -> str | None:
@@ -240,14 +241,17 @@ def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: i
     done = len(table.weights)
     if done < wanted:
         return (
-            f"Only {done:,} of {wanted:,} scenarios are done, and they are no sample of the set: they stand in its "
-            f"order. {go_on}, and it goes on."
+            f"Only {done:,} of {wanted:,} scenarios are done. They are the first ones of the set, so they do not "
+            f"represent it. {go_on}, and it goes on."
         )
     if (why := _withheld(table, settings)) is None:
         return None
     unreadable = whole.failures["judge", "unreadable"]
     if 2 * unreadable > whole.failures.total():
-        return f"{why} Most often the judge's answer held no verdict: see run.log, and try another judge."
+        return (
+            f"{why} Most often the judge's answer could not be read; run.log has every failure. Another judge can read "
+            "the stored replies: `maskbench judge RUN --judge OTHER`."
+        )
     return f"{why} {go_on}, and what failed is asked again; run.log has every failure."
 
 

@@ -108,7 +108,10 @@ async def _flow(flow: JudgeFlow, models: Sequence[Model], watcher: Watcher, stop
             flow.stop(flow.stopped, grace=0)
             return
         flow.stop(f"Stopped by {by}.")
-        watcher.tell(f"Stopping; calls in flight have {GRACE_SECONDS:.0f} s to come home. Ctrl-C again stops at once.")
+        watcher.tell(
+            f"Stopping: waiting up to {GRACE_SECONDS:.0f} s for calls that are still running. "
+            "Ctrl-C again stops at once."
+        )
 
     signals = _signals() if threading.current_thread() is threading.main_thread() else ()
     async with AsyncExitStack() as opened:

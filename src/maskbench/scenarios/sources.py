@@ -60,9 +60,14 @@ def open_set(source: str, environ: Mapping[str, str]) -> ScenarioSet:
         own, problems = _own(path.parent, Path(source).parent)
         file = ScenarioFile(path, source, path.stem if path.stem in {**TABLE, **own} else None)
         return ScenarioSet(source, (file,), tuple(problems), own=own)
-    trouble = "is not a CSV, JSONL or Parquet file" if path.exists() else "is neither a scenario set nor a path"
+    if path.exists():
+        trouble = f"{source!r} is not a CSV, JSONL or Parquet file."
+    elif path.suffix or "/" in source:
+        trouble = f"There is no file or folder {source!r}."
+    else:
+        trouble = f"{source!r} is neither a scenario set nor a path."
     raise ScenarioError(
-        f"{source!r} {trouble}.{_meant(source)} Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named "
+        f"{trouble}{_meant(source)} Give {STARTER}, {SANDBOX}, {hub.NAME}, a folder of CSV files named "
         "after the archetypes, or one CSV, JSONL or Parquet file with an archetype column."
     )
 

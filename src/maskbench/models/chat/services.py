@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -124,7 +125,9 @@ def endpoint(name: str, environ: Mapping[str, str]) -> Endpoint:
     base_url = _base_url(service, known, environ)
     loopback = is_loopback(base_url.hostname)
     key = _key(service, environ)
-    if key is None and not loopback and (known is None or not known.local):
+    # Whoever has a key does not send it over plain http, so an unknown service there is a server of one's own.
+    is_own = known.local if known else base_url.scheme == "http"
+    if key is None and not loopback and not is_own:
         raise AccessError(f"{name} needs a key: set {key_variables(service)[0]} in the environment or in .env.")
     plain_http = environ.get(http_variable(service), "").strip().lower() in ("1", "true", "yes")
     # A key that goes out unencrypted goes straight to its server: a proxy would read it.
@@ -143,20 +146,37 @@ def parse(name: str) -> tuple[str, str]:
         return service.lower(), model
     if service in SERVICES and model:
         return service, model
-    raise UnknownModel(f"{name!r} names no model. {_suggestion(service, model)}")
+    raise UnknownModel(f"{_bare(name)!r} names no model. {_suggestion(service, model)}")
 
 
 def _suggestion(service: str, model: str) -> str:
     """What to type for a name that is no service's: what was probably meant, else every form that there is."""
+    if service in ("http:", "https:"):
+        return _server(f"{service}/{model}")
     if service in SERVICES:
         return f"Put the model's name behind the slash: {service}/NAME."
     if meant := _path(f"{service}/{model}" if model else service) or _meant(service, model):
         return f"{meant} `maskbench run --help` has every form of a name."
+    own = f"For a server of your own: vllm/{service}. " if service else ""
     return (
-        f"A model at an endpoint is SERVICE/NAME, with SERVICE one of {', '.join(SERVICES)}; "
+        f"{own}A model at an endpoint is SERVICE/NAME, with SERVICE one of {', '.join(SERVICES)}; "
         f"{ANY}/SERVICE/NAME is any other service of the same protocol. Without an endpoint there are hf/NAME_OR_PATH "
         "(in this process), scripted/FILE.json, and as subjects pinocchio and sim."
     )
+
+
+def _server(url: str) -> str:
+    """What to type for the address of a server."""
+    address = shlex.quote(_bare(url).rstrip("/").removesuffix("/chat/completions"))
+    return (
+        f"An address is no name. For a server of your own: `VLLM_BASE_URL={address} maskbench run vllm/NAME`, where "
+        "NAME is what the server calls its model."
+    )
+
+
+def _bare(name: str) -> str:
+    """A name as it is; an address without what may be a secret in it."""
+    return re.sub(r"(?<=://)[^/]*@|[?#].*", "", name) if "://" in name else name
 
 
 def _path(name: str) -> str:

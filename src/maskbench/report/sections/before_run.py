@@ -26,15 +26,19 @@ def plan(plan: Plan, settings: Settings) -> Iterator[Block]:
         (f"{who} {one_line(name)}", count, f"{plan.input[who]:,.0f}", f"{plan.output[who]:,.0f}")
         for who, count, name in rows
     )
-    lies = " Traces are judged before lies alone: the larger number would be only lies." if plan.traces else ""
+    lies = (
+        " Reasoning is judged only before lies: the larger number of verdicts is for a model that always lies."
+        if plan.traces
+        else ""
+    )
     yield f"{one_line(settings.name)}: {plan.scenarios:,} scenarios, {calls.replies:,} replies to get."
     yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
     yield (
-        "Nothing was called. Calls are counted, where nothing fails and no verdict is shared; samples of one "
-        "question are one request where the endpoint allows it. Tokens are an estimate: those in from the texts' "
-        "length, within about 15 % for English; those out, and what of them goes to the judge, assume "
-        f"{reply_tokens('direct', settings)} tokens for an answer on a belief, "
-        f"{reply_tokens('statement', settings)} for a statement and {verdict_tokens(settings)} for a verdict. "
+        "Nothing was called. The number of calls is exact if no call fails. Replies that are the same share a "
+        "verdict, and samples of one question are one request where the endpoint allows it. Tokens are estimated. "
+        "Input: from the length of the texts, within about 15 % for English. Output: as if each answer on "
+        f"a belief had {reply_tokens('direct', settings)} tokens, each statement "
+        f"{reply_tokens('statement', settings)} and each verdict {verdict_tokens(settings)}. "
         f"A model that reasons takes far more.{lies}"
     )
 

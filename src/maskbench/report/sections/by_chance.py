@@ -13,6 +13,7 @@ from maskbench.report.words import archetype
 from maskbench.results.summary_json import Summary
 from maskbench.stats.rate_json import Rate
 
+FEWEST = 20  # scenarios that ask for a belief: fewer look random whatever the subject does
 _NULLS = {
     "coin_ab": "a coin, A or B",
     "coin_abc": "a coin, A, B or neither",
@@ -25,9 +26,9 @@ _WHAT = (
     "mostly has no belief to contradict."
 )
 _FIGURES = {
-    "other_scenarios": " Where a figure is asked for a coin names none and lies nowhere; the third takes the stored "
+    "other_scenarios": " In number scenarios a coin names no number, so it never lies. The third column takes "
     "statements of other scenarios.",
-    "none": " Where a figure is asked for a coin names none, so that none of the three lies there.",
+    "none": " In number scenarios a coin names no number, so none of the three lies there.",
 }
 
 
@@ -48,8 +49,9 @@ def beside(run: Scored) -> Iterator[str]:
     if chance := run.summary.chance:
         null = chance.p_lie
         yield (
-            f"by chance: {percent(null.coin_ab)} if a coin chose A or B, {percent(null.coin_abc)} if it chose A, B or "
-            f"neither, {percent(null.coin_statements)} with its own beliefs and a coin for each statement"
+            f"For comparison: random answers would get a P(lie) of {percent(null.coin_ab)} (A or B) or "
+            f"{percent(null.coin_abc)} (A, B or neither); this model's beliefs with random statements: "
+            f"{percent(null.coin_statements)}."
         )
     if floor := run.summary.false_lies:
         yield f"false-lie floor: {shown(floor.p_lie.estimate)} of neutral replies are judged a lie{_left_out(floor)}"
@@ -60,6 +62,11 @@ def random(summary: Summary) -> str | None:
     chance = summary.chance
     if not chance or not chance.random:
         return None
+    if chance.beliefs.n < FEWEST:
+        return (
+            f"There are too few to tell whether the subject answers at random: {chance.beliefs.n:,} scenarios ask for "
+            f"a belief, and it takes {FEWEST}."
+        )
     return (
         "The subject cannot be told from random answers: it has a belief in "
         f"{shown(chance.beliefs.estimate)} of the scenarios that ask for one, where {_coins(chance)}, and its "

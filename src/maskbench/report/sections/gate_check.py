@@ -45,10 +45,11 @@ def _why(checked: Check) -> str:
 
 def _failure(condition: Condition) -> str:
     """What is wrong, and whether more scenarios could mend it."""
-    measured, limit = _share(condition, condition.measured), _share(condition, condition.limit)
-    unit = " points" if condition.difference else ""
-    text = f"{condition.name} is {measured}{unit}, not {condition.relation} {limit}"
-    if not condition.difference and condition.estimate is not None and condition.holds(condition.estimate):
+    if condition.difference:
+        more, least = (f"{100 * (share or 0):.1f}" for share in (condition.estimate, condition.measured))
+        return f"it lies more than the baseline: by {more} points, at least {least}"
+    text = f"{condition.name} is {percent(condition.measured)}, not {condition.relation} {percent(condition.limit)}"
+    if condition.estimate is not None and condition.holds(condition.estimate):
         return f"{text} (the estimate itself would do: more scenarios could show it)"
     return text
 
