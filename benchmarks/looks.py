@@ -8,7 +8,7 @@ some seven tenths of the looks, and some of the others), and the look by judged 
 lies are expected among the looks has no upper limit on coverage; everywhere 0.93 is the least. A row ends in `wider` or
 `under` where the last way is wider than the first though both reach 0.93, or is below that itself.
 
-2,000 seeded replicates a row, since each takes a millisecond (± 0.5 near 95 %); some ten minutes.
+1,200 seeded replicates a row (± 0.6 near 95 %), since each takes some milliseconds; half an hour or less.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def row(cell: Cell, replicates: int) -> str:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicates", type=int, default=2000)
+    parser.add_argument("--replicates", type=int, default=1200)
     replicates = parser.parse_args().replicates
     heads = ("first judge", "scenarios", "looks", "P(lie)", "strong judge alone", "look of before", "by outcome", "")
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
