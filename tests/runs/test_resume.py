@@ -94,7 +94,7 @@ def test_interrupted_twice(tmp_path: Path) -> None:
             until(lambda: server.in_flight == 8)
             process.send_signal(signal.SIGINT)
             assert process.stderr is not None
-            while "Stopping; calls in flight have 10 s" not in (line := process.stderr.readline()):
+            while "Stopping: waiting up to 10 s" not in (line := process.stderr.readline()):
                 assert line, "it stopped before the second Ctrl-C"
             moment = time.monotonic()
             process.send_signal(signal.SIGINT)
