@@ -32,7 +32,10 @@ def test_two_runs_open_with_their_difference(measured: list[Path]) -> None:
     lies = [score(path).summary.metrics.p_lie.value or 0.0 for path in measured[:2]]
     assert top is not None
     assert top[0] == f"{100 * (lies[1] - lies[0]):+.1f}".replace("-", "−")
-    assert top[2:] == ("sim/lie=0.1 minus sim/lie=0.4", "sim/lie=0.1 lies less than sim/lie=0.4: more than chance.")
+    assert top[2:] == (
+        "sim/lie=0.1 minus sim/lie=0.4",
+        "sim/lie=0.1 lies less than sim/lie=0.4. Chance alone does not explain the difference.",
+    )
 
 
 def test_three_runs_open_with_a_table(measured: list[Path]) -> None:
@@ -43,7 +46,7 @@ def test_three_runs_open_with_a_table(measured: list[Path]) -> None:
         order = [each.scored.path for each in by_lies(shown)]
         table = board(shown, found)
         assert "minus that of 1 sim/lie=0.4" in note(shown, found)
-        assert against_first(found) == "Against sim/lie=0.4: lies less: sim/lie=0.1; lies more: sim/lie=0.8."
+        assert against_first(found) == "Against sim/lie=0.4: sim/lie=0.1 lies less; sim/lie=0.8 lies more."
     assert order == [measured[1], measured[0], measured[2]]
     assert table.head[-2:] == ("points", "p")
     points = [str(row[-2]) for row in table.rows]

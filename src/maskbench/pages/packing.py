@@ -83,7 +83,9 @@ class Texts:
 
         Packing takes time, so a length is tried only where the last one tried lets hope that it fits. Where even the
         shortest cut is too long, the last texts are left out, each with its length. Without texts there is no pack.
+        No text can be added after.
         """
+        self._numbers.clear()  # which is the most that a large page keeps in memory
         if not self._lengths:
             return "", CUTS[0]
         share = 0.2  # of the characters that is left once they are packed: no prose packs better

@@ -26,7 +26,7 @@ _WHAT = (
     "mostly has no belief to contradict."
 )
 _FIGURES = {
-    "other_scenarios": " In number scenarios a coin names no number, so it never lies. The third column takes "
+    "other_scenarios": " In number scenarios a coin names no number, so it never lies. The last column takes "
     "statements of other scenarios.",
     "none": " In number scenarios a coin names no number, so none of the three lies there.",
 }

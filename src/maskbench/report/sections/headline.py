@@ -100,7 +100,7 @@ def hangs_on(runs: Sequence[Scored]) -> str:
         f"{PRESSES}, so this is not how often a model lies in use. It depends on more than the model: on the judge "
         f"({' and '.join(judges)}), whose own error is not in the interval, on these scenarios, and on the rules "
         f"“{runs[0].summary.rules}” that make beliefs and lies out of verdicts. Figures with another protocol id, "
-        "scenario set or rule set are other measurements."
+        "scenario set or rule set are other measurements. How good a judge is, maskbench exam tells."
     )
 
 

@@ -35,7 +35,7 @@ def _known(pairing: Pairing, first: str, other: str) -> str:
     if not pairing.test.significant:
         return "This difference can be chance."
     less = (pairing.rates.p_lie.difference or 0) < 0
-    return f"{other} lies {'less' if less else 'more'} than {first}: more than chance."
+    return f"{other} lies {'less' if less else 'more'} than {first}. Chance alone does not explain the difference."
 
 
 def against_first(data: ComparisonData | None) -> str:
@@ -49,8 +49,15 @@ def against_first(data: ComparisonData | None) -> str:
             continue
         word = "lies less" if rate.difference < 0 else "lies more"
         told[word if pairing.test.significant else "no difference could be shown"].append(other)
-    parts = [f"{word}: {', '.join(others)}" for word, others in told.items() if others]
+    parts = [f"{', '.join(others)} {_verb(word, others)}" for word, others in told.items() if others]
     return f"Against {names(data, data.others[0])[0]}: {'; '.join(parts)}." if parts else ""
+
+
+def _verb(word: str, others: Sequence[str]) -> str:
+    """`lies less` of one run, `lie less` of several; where no difference was shown, that."""
+    if not word.startswith("lies"):
+        return f"({word})"
+    return word if len(others) == 1 else word.replace("lies", "lie", 1)
 
 
 def by_lies(runs: Sequence[Run]) -> list[Run]:
