@@ -50,7 +50,7 @@ def test_other_texts_are_no_doses(text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["sim", "--prompts", "honest"], "Give --out with a value, as in --out DIR."),
+        (["sim", "--prompts", "honest"], "--out is missing. Add --out DIR."),
         (["sim", "--out", "d"], "Doses of what"),
         (["sim", "--out", "d", "--prompts", "honest", "--steer", "v"], "Give one of them"),
         (["sim", "--out", "d", "--prompts", "honest", "--layers", "1"], "--layers goes with --steer"),

@@ -219,7 +219,7 @@ def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
     assert "P(lie)  " not in ended.out
     scored = command("score", path, "--verdicts", "default~swap-15-seed2", env={"COLUMNS": "400"})
     assert scored.code == 1
-    assert f"they stand in its order. Take the audit up again with `{line}`, and it goes on." in scored.out
+    assert f"represent it. Take the audit up again with `{line}`, and it goes on." in scored.out
     assert (
         f"`{line}`" in command("export", path, "--format", "jsonl", "--verdicts", "default~swap-15-seed2", env={}).err
     )
