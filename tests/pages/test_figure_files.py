@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from browser import Chromium, in_browser
 from flows import typed
 from maskbench.errors import UsageError
+from maskbench.pages.drawing import COLOURS
 from maskbench.pages.figure_files import picture, values, write
 from maskbench.pages.page import render
 from maskbench.report.blocks import (
@@ -162,3 +163,16 @@ def test_the_page_saves_a_figure_in_every_form(chromium: Chromium, tmp_path: Pat
             assert download.value.suggested_filename == f"outcomes.{form.lower()}"
             assert content.startswith(start)
             assert b"var(" not in content
+
+
+@in_browser
+def test_a_figure_saved_in_the_dark_has_the_key_of_its_charts(chromium: Chromium, tmp_path: Path) -> None:
+    """Swatches have the light colours that the bars have, whatever the page shows when it is saved."""
+    page = tmp_path / "report.html"
+    page.write_text(render([run(tmp_path / "run", "sim/lie=0.5", limit=12)]).html, encoding="utf-8")
+    with chromium.tab(page, dark=True) as opened:
+        with opened.page.expect_download() as download:
+            opened.page.get_by_role("button", name='Save "Outcomes" as SVG').click()
+        content = Path(download.value.path()).read_text("utf-8")
+    assert "rgb(" not in content
+    assert content.count(COLOURS["honest"]) > 1

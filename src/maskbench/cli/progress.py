@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 10.0
 WINDOW_SECONDS = 30.0  # over which speed is averaged
-_COLOUR = "#0072b2"  # as honesty has it on the page
+_COLOUR = "#0072b2"  # as honesty has it in a terminal
 _NAME = 36  # characters of what is being done and by whom
 
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve
 from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
 from maskbench.report.format import shown, span
-from maskbench.report.outcome_bars import RATE_OF
+from maskbench.report.outcome_bars import RATE_OF, colour_of
 from maskbench.report.sections.doses import DAMAGE
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
@@ -25,8 +25,7 @@ def outcome_curve(data: DoseCurve, rows: Sequence[AnyDose], width: float, varian
     _spread(data, sheet)
     _mark(data, sheet)
     for place, outcome in enumerate(_OUTCOMES):
-        points = [(_amount(row), row.values[RATE_OF[outcome]].estimate) for row in rows]
-        _line(sheet, points, outcome.replace("_", "-"), place)
+        _line(sheet, [(_amount(row), _of_outcome(row, outcome)) for row in rows], colour_of(outcome), place)
     label = "; ".join(f"dose {row.amount:g}: P(lie) {shown(row.values['p_lie'].estimate)}" for row in rows)
     return sheet.svg(f"Outcomes by dose. {label}", variant)
 
@@ -44,8 +43,12 @@ def damage_curve(data: DoseCurve, rows: Sequence[AnyDose], width: float, variant
 def shares(shows: Literal["outcomes", "damage"], row: AnyDose) -> dict[str, Estimate]:
     """What a curve shows of one dose, by name."""
     if shows == "outcomes":
-        return {outcome.replace("_", " "): row.values[RATE_OF[outcome]].estimate for outcome in _OUTCOMES}
+        return {outcome.replace("_", " "): _of_outcome(row, outcome) for outcome in _OUTCOMES}
     return {name: _of_damage(row, name) for name, _, _ in DAMAGE}
+
+
+def _of_outcome(row: AnyDose, outcome: OutcomeName) -> Estimate:
+    return row.values[RATE_OF[outcome]].estimate
 
 
 def _of_damage(row: AnyDose, name: str) -> Estimate:

@@ -40,6 +40,7 @@ from maskbench.report.blocks import (
 from maskbench.stats.intervals import Estimate
 
 Columns = Literal["column", "two_columns"]
+_Drawing = tuple[str, list[ElementTree.Element]]  # a title, where there is one, and charts in all their widths
 _WIDTHS: Mapping[Columns, int] = {"column": NARROW, "two_columns": WIDE}  # pixels, at 96 to the inch: 90 and 186 mm
 _MILLIMETRE = 25.4 / 96
 _INCH = 300  # pixels of a PNG to the inch
@@ -90,8 +91,12 @@ def values(figure: Figure | Panels) -> str:
 
 def picture(figure: Figure | Panels, columns: Columns) -> str:
     """A figure as one SVG that stands alone, as wide as one column of a paper (90 mm) or as two (186 mm)."""
+    return _picture(figure, _drawn(figure), columns)
+
+
+def _picture(figure: Figure | Panels, drawings: Sequence[_Drawing], columns: Columns) -> str:
     width = float(_WIDTHS[columns])
-    boxes = list(_boxes(figure, "narrow" if columns == "column" else "wide"))
+    boxes = list(_boxes(drawings, "narrow" if columns == "column" else "wide"))
     placed, height = _flow(boxes, width, _key_height(figure, width))
     root = ElementTree.Element(
         "svg",
@@ -119,8 +124,9 @@ def _named(sections: Iterable[Section]) -> Iterator[tuple[str, Figure | Panels]]
 
 
 def _files(folder: Path, name: str, figure: Figure | Panels) -> Iterator[Path]:
+    drawings = _drawn(figure)
     for columns in _WIDTHS:
-        svg = picture(figure, columns)
+        svg = _picture(figure, drawings, columns)
         for suffix, content in (
             ("svg", svg.encode()),
             ("pdf", vl_convert.svg_to_pdf(svg)),
@@ -187,15 +193,19 @@ def _under(heading: str, label: object) -> str:
 # The picture
 
 
-def _boxes(figure: Figure | Panels, variant: str) -> Iterator[_Box]:
-    """The drawings of a figure; of a chart in two widths, the one that is wanted."""
+def _drawn(figure: Figure | Panels) -> list[_Drawing]:
+    """Every chart or panel of a figure, drawn once for all widths."""
     if isinstance(figure, Figure):
-        yield from (_Box(*_size(svg), (svg,)) for svg in _svgs(drawn(figure.charts)) if _fits(svg, variant))
-        return
-    for panel in figure.panels:
-        charts = [svg for svg in _svgs(drawn(panel.charts, panel=True)) if _fits(svg, variant)]
+        return [("", [svg]) for svg in _svgs(drawn(figure.charts))]
+    return [(panel.title, _svgs(drawn(panel.charts, panel=True))) for panel in figure.panels]
+
+
+def _boxes(drawings: Sequence[_Drawing], variant: str) -> Iterator[_Box]:
+    """The drawings that this width takes; of a chart in two widths, the one that is wanted."""
+    for title, svgs in drawings:
+        charts = [svg for svg in svgs if _fits(svg, variant)]
         if charts:
-            yield _below(panel.title, charts)
+            yield _below(title, charts) if title else _Box(*_size(charts[0]), tuple(charts))
 
 
 def _svgs(markup: str) -> list[ElementTree.Element]:

@@ -14,13 +14,18 @@
   const words = (x, y, text, weight) =>
     node("text", { x, y, "font-size": 13, "font-weight": weight, fill: "#1d1c1a" }, text);
 
+  // The light colours by their names, as the charts fall back on them, whatever the page shows now.
+  const light = (figure) =>
+    Object.fromEntries([...figure.innerHTML.matchAll(/var\(--([\w-]+), (#\w+)\)/g)].map(([, name, hex]) => [name, hex]));
+
   // The key: a swatch and a name each, in lines as wide as the figure.
   const key = (figure, root, width) => {
+    const colours = light(figure);
     let x = 0, y = 0;
     for (const entry of figure.querySelectorAll(".key li")) {
       const room = 32 + 7.3 * entry.textContent.length;
       if (x && x + room > width) [x, y] = [0, y + LINE];
-      const fill = getComputedStyle(entry, "::before").backgroundColor;
+      const fill = colours[entry.className] ?? getComputedStyle(entry, "::before").backgroundColor;
       root.append(node("rect", { x, y: y + 4, width: 12, height: 12, rx: 2, fill }));
       root.append(words(x + 18, y + 15, entry.textContent, 400));
       x += room;

@@ -72,18 +72,14 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
 
 def _against_the_first(data: ComparisonData) -> Figure:
     """The difference in P(lie) of every run against the first one, on one axis."""
-    rows = []
-    for pairing in data.others:
-        rate = pairing.rates.p_lie
-        low, high = rate.ci95 or (None, None)
-        rows.append(Row(names(data, pairing)[1], Estimate(rate.difference, low, high, rate.n), "lie"))
+    rows = tuple(Row(names(data, pairing)[1], _difference(pairing.rates.p_lie), "lie") for pairing in data.others)
     cells = tuple(
         (row.label, points(row.estimate.value), between(pairing.rates.p_lie.ci95), significance(pairing))
         for row, pairing in zip(rows, data.others, strict=True)
     )
     table = Table(("run", "points in P(lie)", "95 %", "corrected p"), cells)
     title = f"P(lie) of each run minus P(lie) of {names(data, data.others[0])[0]}, in points"
-    return Figure((Differences(tuple(rows)),), title, table)
+    return Figure((Differences(rows),), title, table)
 
 
 def significance(pairing: Pairing) -> str:
