@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from maskbench.errors import Interrupted, UsageError
+from maskbench.errors import BudgetReached, Interrupted, UsageError
 from maskbench.runs.disk import PRIVATE, SHARED, inherited, make_folder
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from maskbench.report.blocks import Block, Section
     from maskbench.results.summary_json import Summary
 
-OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
+OK, TOO_MANY_ERRORS, WRONG, NOTHING_LEFT, INTERRUPTED = 0, 1, 2, 4, 130
 Form = Literal["text", "markdown", "latex"]
 
 
@@ -67,6 +67,9 @@ def interruptible(go_on: Callable[[], str], begun: Callable[[], bool] = lambda: 
         if not begun():
             raise Interrupted("Interrupted. Nothing was asked yet; type the same command again.") from None
         raise Interrupted(f"Interrupted. To go on:\n  {go_on()}") from None
+    except BudgetReached as error:
+        line = f"{go_on()} {error.option} MORE"
+        raise BudgetReached(f"{error} What was answered is kept. To go on:\n  {line}", error.option) from None
     except Interrupted as error:
         raise Interrupted(f"{error} What was answered is kept. To go on:\n  {go_on()}") from None
 

@@ -21,7 +21,7 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import DryRun, Shared, flag, option, takes
+from maskbench.cli.options import OF_JUDGES, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.settings import Settings
 
@@ -38,7 +38,7 @@ _JUDGE = ("judge_style", "judge_prompts", "protocol", "judge_temperature", "judg
     "maskbench exam openai/gpt-4o --short",
     "maskbench exam openai/gpt-4o --judge-style verdict --out exams/gpt-4o",
 )
-@takes(*_JUDGE, *_LOCAL, *_HOW)
+@takes(*_JUDGE, *_LOCAL, *_HOW, *OF_JUDGES)
 def exam(
     model: Annotated[str, option("MODEL", "This model is the judge, named as for `maskbench run --judge`.")],
     /,

@@ -70,7 +70,7 @@ class _Manner(NamedTuple):
 
 
 @in_short(
-    "judge scenarios out sample limit statements system-prompt rules connections dry-run",
+    "judge scenarios out sample limit statements system-prompt rules connections max-cost dry-run",
     "maskbench run",
     "maskbench run vllm/mine --judge openai/gpt-4o --scenarios starter --out a",
 )
@@ -118,7 +118,8 @@ def run(
 ) -> None:
     """Measure whether MODEL says what it believes, and print the result.
 
-    Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 130 interrupted.
+    Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 4 stopped at --max-cost
+    or --max-tokens-total; 130 interrupted.
     """
     if printed.full and printed.json:
         raise UsageError("--json prints everything already. Leave --full out.")
