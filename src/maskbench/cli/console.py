@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from maskbench.report.blocks import Block, Section
     from maskbench.results.summary_json import Summary
+    from maskbench.settings import Settings
 
 OK, TOO_MANY_ERRORS, WRONG, NOTHING_LEFT, INTERRUPTED = 0, 1, 2, 4, 130
 Form = Literal["text", "markdown", "latex"]
@@ -166,6 +167,19 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
         from maskbench.report import latex
 
         put(latex.render(blocks), end="")
+
+
+def print_costs(verdicts: int, tokens: float, settings: Settings) -> None:
+    """Print what so many verdicts would cost and how long they would take, from requests of so many tokens."""
+    from maskbench.report.sections.money import estimated
+    from maskbench.runs.estimate import estimate
+    from maskbench.runs.forecast import INPUT_RANGE, verdict_load
+    from maskbench.runs.meter import known_prices
+
+    size = INPUT_RANGE[0] * tokens, INPUT_RANGE[1] * tokens
+    load = verdict_load(verdicts, size, settings)
+    prices = known_prices(settings, environment(), stages=("judge",))
+    print_blocks(list(estimated(estimate({("judge", settings.judge): load}, settings, prices), settings)))
 
 
 def print_json(data: Any) -> None:

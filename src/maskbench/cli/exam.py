@@ -15,6 +15,7 @@ from maskbench.cli.console import (
     environment,
     interruptible,
     print_blocks,
+    print_costs,
     print_json,
     put,
     say,
@@ -139,3 +140,4 @@ def _print_forecast(settings: Settings, out: Path | None, repeat: int, short: bo
 
     left, tokens = forecast(settings, out, repeat, paper_for(settings.judge, short))
     put(f"{left:,} verdicts are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called.")
+    print_costs(left, tokens, settings)

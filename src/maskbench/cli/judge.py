@@ -16,6 +16,7 @@ from maskbench.cli.console import (
     command,
     environment,
     interruptible,
+    print_costs,
     print_summary,
     put,
     say,
@@ -203,6 +204,7 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
         f"{left:,} verdicts by {plain(settings.judge)} are to be had for {plain(name)}, from requests of about "
         f"{tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
     )
+    print_costs(left, tokens, settings)
 
 
 def _list(folder: RunFolder) -> None:

@@ -11,6 +11,7 @@ from maskbench.types import Call, Stage
 
 Part: TypeAlias = Literal["beliefs", "statements", "controls"]
 _PARTS: dict[Call, Part] = {"direct": "beliefs", "consistency": "beliefs", "statement": "statements"}
+StagePrices: TypeAlias = dict[Stage, dict[str, Price | None]]  # by model; null: no list has one
 _Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
@@ -45,7 +46,7 @@ class Ledger(Struct, forbid_unknown_fields=True):
     """All that was reported since the run began, or since a version that keeps it went on with it."""
 
     rows: list[BillRow] = []
-    prices: dict[Stage, dict[str, Price | None]] = {}  # by model; null: no list has one
+    prices: StagePrices = {}
     whole: bool = True  # false: an earlier version began the run and kept no bill
 
     def price(self, row: BillRow) -> Price | None:
@@ -84,4 +85,4 @@ class Bill(Struct, forbid_unknown_fields=True):
     at_least: bool
     unpriced: list[str]
     rows: list[Charge]
-    prices: dict[Stage, dict[str, Price | None]]
+    prices: StagePrices

@@ -11,8 +11,8 @@ from msgspec import to_builtins
 
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.method.asks import VERDICTS
-from maskbench.models.prices import FREE, Price, Tokens, cost, own_prices, packaged, price_of, typed
-from maskbench.runs.bill_json import Bill, BillRow, Ledger, part_of
+from maskbench.models.prices import FREE, Tokens, cost, own_prices, packaged, price_of, typed
+from maskbench.runs.bill_json import Bill, BillRow, Ledger, StagePrices, part_of
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
@@ -20,7 +20,6 @@ from maskbench.settings import Budget, Settings
 from maskbench.types import STAGES, Ask, Call, Model, Stage, Usage
 
 ASSUMED = Tokens(calls=1, input=1000, output=250)  # of a call, before the first has told its tokens
-StagePrices = dict[Stage, dict[str, Price | None]]
 
 
 class _Limit(NamedTuple):
@@ -41,7 +40,8 @@ def known_prices(
     Raises UsageError for a price list that is none, and for a limit in dollars on a model without a price.
     """
     lists = own_prices(environ, Path.cwd()), packaged()
-    budget, prices = settings.budget, StagePrices()
+    budget = settings.budget
+    prices: StagePrices = {}
     options: tuple[tuple[Stage, tuple[str, ...], str], ...] = (
         ("subject", (settings.subject,), ""),
         ("judge", (settings.judge, settings.numeric_judge), "judge_"),
