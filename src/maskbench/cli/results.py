@@ -5,8 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from maskbench.cli.console import TOO_MANY_ERRORS, check_form, print_json, print_summary, resume_line, say
-from maskbench.cli.options import Format, RulesOfRun, Run, Verdicts, flag, option
+from msgspec import to_builtins
+
+from maskbench.cli.console import (
+    TOO_MANY_ERRORS,
+    Form,
+    check_form,
+    print_blocks,
+    print_json,
+    print_summary,
+    resume_line,
+    say,
+)
+from maskbench.cli.options import As, Format, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
 
@@ -26,6 +37,7 @@ def score(
             default="the run's own labels, if any",
         ),
     ] = None,
+    as_: As = None,
     format: Format = "text",
     json: Annotated[bool, flag("The result is printed as JSON, as summary.json has it.")] = False,
 ) -> None:
@@ -33,6 +45,11 @@ def score(
     from maskbench.results.scored import result
 
     check_form(format, json=json)
+    if as_ is not None:
+        if rules or labels_from:
+            raise UsageError("--as has the rule set of its convention and takes no labels. Leave the other option out.")
+        _score_as(run, as_, verdicts, format, json=json)
+        return
     if labels_from and labels_from.resolve() == run.resolve():
         raise UsageError(
             f"--labels-from {labels_from} is the run itself, whose own labels are taken anyway. Leave it out."
@@ -43,6 +60,20 @@ def score(
     else:
         print_summary(summary, format)
     if summary.withheld:
+        raise SystemExit(TOO_MANY_ERRORS)
+
+
+def _score_as(run: Path, name: str, verdicts: str | None, form: Form, *, json: bool) -> None:
+    """Print what a run comes to under a publisher's convention, or under all of them."""
+    from maskbench.report.sections.under_conventions import blocks
+    from maskbench.results.conventions import figures
+
+    computed = figures(run, name, verdicts)
+    if json:
+        print_json(to_builtins(computed))
+    else:
+        print_blocks(list(blocks(computed)), form)
+    if any(each.withheld for each in computed):
         raise SystemExit(TOO_MANY_ERRORS)
 
 
