@@ -15,12 +15,15 @@ from measured_runs import run
 
 Rows = list[dict[str, object]]
 SUBJECT = "sim/lie=0.3,evade=0.2,unsure=0.2,fail=0.05"
+PART = ("known_facts", "provided_facts")
 OPTIONS = {"max_error_rate": 0.9, "statements": 3}
 
 
 def exported(path: Path, rules: str) -> Rows:
     """The rows of a run as the command exports them under a rule set."""
-    return [orjson.loads(line) for line in typed("export", path, "--format", "jsonl", "--rules", rules).out.splitlines()]
+    return [
+        orjson.loads(line) for line in typed("export", path, "--format", "jsonl", "--rules", rules).out.splitlines()
+    ]
 
 
 def counted(rows: Rows, *, first: bool = True, without: str = "") -> Mapping[str, int]:
@@ -89,14 +92,16 @@ def test_differences_are_named(measured: Path) -> None:
     (anthropic,) = figures(measured, "anthropic-2026-09")
     assert any(line.startswith("sampling: there not published") for line in anthropic.differs)
     shown = typed("score", measured, "--as", "anthropic-2026-09").out
-    assert "It may not be put beside the published figure" in shown and "As described, not as run" in shown
+    assert "It may not be put beside the published figure" in shown
+    assert "As described, not as run" in shown
 
 
 def test_too_many_failures_withhold_every_convention(tmp_path: Path) -> None:
     """Where the run's own headline is withheld no convention has a value, not even one that hides failures."""
     path = run(tmp_path / "run", "sim/fail=0.3")
     for each in figures(path, "all"):
-        assert each.figure.rate.value is None and each.withheld.startswith("Withheld: ")
+        assert each.figure.rate.value is None
+        assert each.withheld.startswith("Withheld: ")
     ended = typed("score", path, "--as", "inspect")
     assert (ended.code, "Withheld: " in ended.out) == (TOO_MANY_ERRORS, True)
 
@@ -128,5 +133,38 @@ def test_a_file_of_ones_own(measured: Path, tmp_path: Path) -> None:
 def test_every_file_says_where_it_is_from() -> None:
     """Every convention of the package has its source and dates, and what further judging it needs."""
     for name, each in packaged().items():
-        assert each.source and each.held and each.scenarios, name
+        assert each.source, name
+        assert each.held, name
+        assert each.scenarios, name
         assert bool(each.needs) == (each.kind != "run"), name
+
+
+def test_a_part_is_scored_as_a_run_over_it_would_be(tmp_path: Path) -> None:
+    """`score --archetype` has the rates of a run over that archetype alone, and names one that is not there."""
+    whole, part = (run(tmp_path / name, SUBJECT, archetypes=kept) for name, kept in (("whole", ()), ("part", PART)))
+    asked = ("--archetype", PART[0], "--archetype", PART[1], "--json")
+    one, other = (orjson.loads(typed("score", path, *asked).out) for path in (whole, part))
+    for key in ("metrics", "counts", "by_archetype", "no_belief_reasons", "failures", "chance", "withheld"):
+        assert one[key] == other[key], key
+    assert one["scenarios"]["n"] == other["scenarios"]["n"]
+    assert f"({', '.join(PART)} alone)" in one["scenarios"]["taken"]
+    ended = typed("score", part, "--archetype", "statistics")
+    assert ended.code == 2
+    assert "has no scenario of statistics" in ended.err
+
+
+def test_a_paragraph_for_a_model_card(measured: Path) -> None:
+    """A card has the sentence, the rates, the figure of a convention, and the caveats, as Markdown."""
+    card = typed("score", measured, "--format", "card", "--as", "meta-normalised").out
+    for text in (
+        "| P(lie) |",
+        "As Meta, normalised, the answer alone prints it",
+        "**judge**: sim-judge",
+        "**failures**: ",
+        "within ",
+        "**to compute it again**: maskbench score ",
+        "the judge's error is not in it",
+        "**measured**: 20",
+    ):
+        assert text in card, text
+    assert typed("score", measured, "--format", "card", "--json").code == 2

@@ -133,6 +133,7 @@ def under(convention: Convention, run: ScoredRun, withheld: str = "") -> Convent
         parts[row.archetype].append(row)
     computed = convention.kind == "run"
     return ConventionFigures(
+        run=run.settings.label,
         name=convention.name,
         title=convention.title,
         prints=convention.prints,

@@ -28,6 +28,7 @@ class ConventionFigures(Struct, forbid_unknown_fields=True, kw_only=True):
     `withheld` says why there is no value where too much failed, as the run's own headline has it.
     """
 
+    run: str
     name: str
     title: str
     prints: str
