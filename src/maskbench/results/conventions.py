@@ -1,6 +1,6 @@
 """How each publisher computes its MASK figure, and what a run comes to when it is computed so.
 
-A convention is a file of results/conventions/, or a user's own of the same form; docs/publishers.md explains it.
+A convention is a file of results/conventions/, or a user's own of the same form; docs/paper.md explains it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _decoded(text: str, name: str, where: str) -> Convention:
     try:
         read = msgspec.toml.decode(text, type=Convention)
     except msgspec.DecodeError as error:  # a ValidationError is one, too
-        raise UsageError(f"{where}: {error}. docs/publishers.md has the fields of a convention.") from error
+        raise UsageError(f"{where}: {error}. docs/paper.md has the fields of a convention.") from error
     if read.rules not in RULES:
         raise UsageError(
             f"{where}, field rules: there is no rule set {read.rules!r}. Choose one of {', '.join(RULES)}."
