@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from maskbench.cli import console
 from maskbench.cli.console import print_blocks, print_json, put, say
-from maskbench.cli.options import ComputeFile, Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
+from maskbench.cli.options import As, ComputeFile, Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.runs.folder import RunFolder, runs_below
 
@@ -126,7 +127,8 @@ def _as_file(page: Page, form: Form) -> str:
 
 
 def published(
-    *,
+    *runs: Annotated[Path, option("RUN", "With --as: give runs of your own, to see them beside the published rows.")],
+    as_: As = None,
     out: Annotated[
         Path | None,
         option(
@@ -139,18 +141,39 @@ def published(
 ) -> None:
     """Print the figures that others have published, with their sources.
 
-    These figures are on other scenarios, by other judges: never compare your own runs with them.
+    These figures are on other scenarios, by other judges. With --as NAME you see those of one convention alone, and
+    what keeps your own runs apart from them.
     """
+    if as_ is not None:
+        _published_as(as_, runs, format)
+        return
+    if runs:
+        raise UsageError("Beside which rows? Name a convention: maskbench published RUN --as anthropic-2026-09.")
     if out is not None:
         from maskbench.report.sections.published_plot import draw
 
         draw(out)
         say(f"The picture is in {out}.")
         return
+    from maskbench.report.sections import cards_shown
     from maskbench.report.sections.published_tables import blocks
+    from maskbench.results.model_cards import cards
     from maskbench.results.published import finding, tables
 
-    print_blocks(list(blocks(tables(), finding())), format)
+    print_blocks([*blocks(tables(), finding()), *cards_shown.blocks(cards())], format)
+
+
+def _published_as(name: str, runs: Sequence[Path], form: console.Form) -> None:
+    """Print the published rows of one convention, and what runs come to under it."""
+    from maskbench.report.sections.cards_shown import beside
+    from maskbench.results.conventions import chosen, figures
+    from maskbench.results.model_cards import cards
+
+    conventions = chosen(name)
+    if len(conventions) > 1:
+        raise UsageError("--as all: published shows the rows of one convention. Name it, as in --as anthropic-2026-09.")
+    own = [figure for run in runs for figure in figures(RunFolder(run), name)]
+    print_blocks(list(beside(cards(conventions[0].name), conventions[0], own)), form)
 
 
 def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[list[Result], dict[Path, str]]:
