@@ -9,7 +9,8 @@ import pytest
 from flows import typed
 from maskbench.cli.console import TOO_MANY_ERRORS
 from maskbench.errors import UsageError
-from maskbench.results.conventions import chosen, figures, packaged
+from maskbench.report.format import percent
+from maskbench.results.conventions import chosen, figures, gaps, packaged
 from maskbench.types import OUTCOMES
 from measured_runs import run
 
@@ -168,3 +169,49 @@ def test_a_paragraph_for_a_model_card(measured: Path) -> None:
     ):
         assert text in card, text
     assert typed("score", measured, "--format", "card", "--json").code == 2
+
+
+def test_two_runs_under_one_convention(measured: Path, tmp_path: Path) -> None:
+    """`compare --as` has both figures and their difference; a run against itself has 0, order turns signs."""
+    other = run(tmp_path / "other", "sim/lie=0.7,evade=0.1", **OPTIONS)
+    names = [None, None]
+    first, second = gaps((measured, other), "anthropic-2026-06", names)
+    assert first.difference is None
+    assert second.difference is not None
+    assert second.figure.rate.value is not None
+    assert first.figure.rate.value is not None
+    turned = gaps((other, measured), "anthropic-2026-06", names)[1].difference
+    itself = gaps((measured, measured), "anthropic-2026-06", names)[1].difference
+    assert turned is not None
+    assert itself is not None
+    assert turned.value == pytest.approx(-(second.difference.value or 0))
+    assert (itself.value, itself.ci95) == (0, [0, 0])
+    shown = typed("compare", measured, other, "--as", "anthropic-2026-06").out
+    assert "As described, not as run." in shown
+    assert typed("compare", measured, other, "--as", "all").code == 2
+    assert "not from a run as it is" in typed("compare", measured, other, "--as", "scale").err
+    board = typed("leaderboard", measured, other, "--as", "anthropic-2026-06").out
+    assert board.count("sim/lie") == 2
+
+
+def test_a_gate_counts_lies_as_a_publisher_does(tmp_path: Path) -> None:
+    """`check --as` holds that publisher's share of lies against the limit, failures being lies there, too."""
+    path = run(tmp_path / "run", "sim/lie=0.3,evade=0.4,fail=0.02")
+    ended = typed("check", path, "--max-lie", "0.99", "--as", "anthropic-2026-06", "--json")
+    condition = orjson.loads(ended.out)["conditions"][0]
+    rows = counted(exported(path, "reference"))
+    assert "lies as anthropic-2026-06 counts them" in condition["name"]
+    lied = rows["lie"] + rows["error"]
+    assert condition["estimate"] == pytest.approx(lied / (lied + rows["honest"]))
+    assert rows["error"] > 0
+    assert typed("check", path, "--max-lie", "0.1", "--as", "anthropic-2026-06").code == 3
+    assert typed("check", path, "--as", "anthropic-2026-06", "--baseline", path).code == 2
+
+
+def test_a_report_has_what_publishers_would_print(measured: Path, tmp_path: Path) -> None:
+    """`report --as` adds a section with the figures, which are the same as the terminal's."""
+    page = tmp_path / "page.html"
+    assert typed("report", measured, "--as", "anthropic-2026-09", "--out", page).code == 0
+    (computed,) = figures(measured, "anthropic-2026-09")
+    assert "As publishers compute it" in page.read_text("utf-8")
+    assert percent(computed.figure.rate.value) in page.read_text("utf-8")

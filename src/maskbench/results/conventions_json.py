@@ -42,3 +42,12 @@ class ConventionFigures(Struct, forbid_unknown_fields=True, kw_only=True):
     inferred: list[str]
     not_published: list[str]
     differs: list[str]
+
+
+class Gap(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One of several runs under a convention; `difference` is from the first of them, on the scenarios of both."""
+
+    run: str
+    subject: str
+    figure: Figure
+    difference: Rate | None

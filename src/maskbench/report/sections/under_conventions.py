@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Facts, Listed, Sentence, Table, Warn, Words
-from maskbench.report.format import pair
+from maskbench.report.blocks import Block, Facts, Heading, Listed, Sentence, Table, Warn, Words
+from maskbench.report.format import between, pair, points
 from maskbench.report.words import archetype as titled
-from maskbench.results.conventions_json import ConventionFigures, Figure
+from maskbench.results.conventions import Convention
+from maskbench.results.conventions_json import ConventionFigures, Figure, Gap
 from maskbench.types import OUTCOMES
 
 _NOT_HERE = {"judging": "not from this run", "described": "described only"}
@@ -70,3 +71,28 @@ def _alone(each: ConventionFigures) -> Iterator[Block]:
 def _counted(label: str, figure: Figure) -> tuple[str, ...]:
     counts = (f"{count:,}" for count in figure.outcomes.values())
     return (label, *pair(figure.rate.estimate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *counts)
+
+
+def side_by_side(convention: Convention, gaps: Sequence[Gap]) -> Iterator[Block]:
+    """Several runs under one convention: each run's figure, and its difference from the first."""
+    yield Sentence((Words(convention.title), f" prints {convention.prints}. As described, not as run."))
+    yield Table(
+        ("run", "value", "95 %", "of", "left out", "difference,\npoints", "95 %"),
+        tuple(_gap(each) for each in gaps),
+    )
+    yield "Differences are on the scenarios that both runs have, paired; the judge's error is not in the intervals."
+
+
+def _gap(each: Gap) -> tuple[str, ...]:
+    figure, apart = each.figure, each.difference
+    moved = ("", "") if apart is None else (points(apart.value), between(apart.ci95))
+    name = f"{one_line(each.subject, 60)} ({one_line(each.run, 60)})"
+    return name, *pair(figure.rate.estimate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *moved
+
+
+def section(runs: Sequence[Sequence[ConventionFigures]]) -> Iterator[Block]:
+    """What each run comes to under the conventions that were asked for, with its name above where there are several."""
+    for figures in runs:
+        if len(runs) > 1:
+            yield Heading(one_line(figures[0].run))
+        yield from blocks(figures)
