@@ -53,6 +53,7 @@ def test_money_is_a_range_for_subject_and_judge() -> None:
     assert subject.cost[0] == pytest.approx((subject.input_tokens[0] * 1 + subject.output_tokens[0] * 10) / 1e6)
     assert costs.cost == pytest.approx(tuple(sum(ends) for ends in zip(subject.cost, judge.cost or (), strict=True)))
     assert costs.at_most is not None
+    assert costs.cost is not None
     assert costs.at_most > costs.cost[1]
 
 

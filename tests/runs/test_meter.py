@@ -17,10 +17,11 @@ from maskbench.errors import BudgetReached, RunUnreadable, UsageError
 from maskbench.measurement import measure
 from maskbench.models.chat import wire
 from maskbench.models.prices import FREE, Price
+from maskbench.pages.server.live import described, plan, progress
 from maskbench.results.scored import result
 from maskbench.runs.bill_json import Bill, BillRow, Ledger
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.meter import Meter, bill_of, known_prices, ledger_of
+from maskbench.runs.meter import Meter, bill_of, dollars, known_prices, ledger_of
 from maskbench.runs.store import Store
 from maskbench.settings import Budget, Settings, protocol_id
 from maskbench.types import Usage
@@ -56,19 +57,20 @@ def Bill_of(plain: Mapping[str, Any]) -> Bill:  # it reads one
     return msgspec.convert(plain, Bill)
 
 
-def usage(body: Body) -> Mapping[str, int]:
+def usage(body: Body) -> Mapping[str, Any]:
     """Forty tokens in, of them thirty from a cache, and ten out for each sample."""
     count = body.get("n", 1)
     return {
         "prompt_tokens": 40,
         "completion_tokens": 10 * count,
-        "prompt_tokens_details": {"cached_tokens": 30},  # type: ignore[dict-item]
+        "prompt_tokens_details": {"cached_tokens": 30},
     }
 
 
 def counted(body: Body) -> Answer:
-    """A completion with that usage."""
-    return Answer(content=completion(body, [reply_to(body)] * body.get("n", 1), usage(body)))
+    """A completion with that usage; every model but the subject judges."""
+    role = {**body, "model": "subject" if body["model"] == "subject" else "judge"}
+    return Answer(content=completion(body, [reply_to(role)] * body.get("n", 1), usage(body)))
 
 
 def test_the_bill_has_a_row_for_each_stage_at_its_price(rows: Path, tmp_path: Path) -> None:
@@ -275,3 +277,51 @@ def test_a_run_of_an_earlier_version_has_a_bill_from_where_it_went_on() -> None:
     billed = Ledger([row], {"subject": {"m": Price(input=1, output=1)}}, whole=False).bill()
     assert billed is not None
     assert billed.at_least
+
+
+def test_the_bill_is_in_the_whole_result_and_on_the_page(rows: Path, tmp_path: Path) -> None:
+    """Terminal and page have the rows by stage, the sum, and the prices; a page under way has the money so far."""
+    out = tmp_path / "run"
+    with serving(rules=[counted], keep=False) as server:
+        measure(local(rows), out, environ(server))
+    whole = " ".join(command("score", out, env={}).out.split())
+    assert "judge, statements openai-api/local/judge" in whole
+    total = bill(out).cost
+    assert total is not None
+    assert f"In all: {dollars(total)}." in whole
+    assert "openai-api/local/subject $1 in, $0.1 cached, $10 out (by the command)" in whole
+    page = command("report", out, "--out", tmp_path / "page.html", env={})
+    assert page.code == 0, page.err
+    assert f"In all: {dollars(total)}." in (tmp_path / "page.html").read_text(encoding="utf-8")
+    live = progress(out, plan(out))
+    assert live.cost == dollars(total)
+    assert described("it", live, None, active=True)["remaining"].endswith(f", {dollars(total)} so far")
+
+
+def test_another_judges_bill_is_its_own(rows: Path, tmp_path: Path) -> None:
+    """Verdicts by another judge are billed beside the run's: the subject's rows are those of the run."""
+    out = tmp_path / "run"
+    with serving(rules=[counted], keep=False) as server:
+        measure(local(rows), out, environ(server))
+        prices = ["--judge-price-in", "5", "--judge-price-out", "5"]
+        ended = command("judge", out, "--judge", "openai-api/local/other", *prices, "--name", "b", env=environ(server))
+    assert ended.code == 0, ended.err
+    other = result(RunFolder(out), verdicts="b").bill
+    assert isinstance(other, Bill)
+    assert {row.model for row in other.rows} == {"openai-api/local/subject", "openai-api/local/other"}
+    judged = [row for row in other.rows if row.stage == "judge"]
+    assert judged[0].cost == pytest.approx(50 * 5 * judged[0].calls / 1e6)
+    own = result(RunFolder(out)).bill
+    assert isinstance(own, Bill)
+    assert {row.model for row in own.rows} == {"openai-api/local/subject", "openai-api/local/judge"}
+
+
+def test_the_progress_line_has_the_money_so_far(rows: Path, tmp_path: Path) -> None:
+    """What a run has cost so far stands in the line that tells how it goes."""
+    prices = ["--price-in", "1", "--price-out", "10", "--judge-price-in", "2", "--judge-price-out", "20"]
+    with serving(rules=[counted], keep=False) as server:
+        arguments = ("run", *MODELS, "--scenarios", rows, "--out", tmp_path / "run", *prices)
+        ended = command(*arguments, env=environ(server))
+    total = bill(tmp_path / "run").cost
+    assert total is not None
+    assert f" tokens, {dollars(total)}, 0:00:0" in ended.err

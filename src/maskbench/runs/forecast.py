@@ -35,12 +35,20 @@ class Load:
     output: tuple[float, float] = (0.0, 0.0)
     most_output: float = 0.0
 
+    @property
+    def at_most(self) -> Load:
+        """The load where it may fall away altogether."""
+        return Load((0.0, self.calls[1]), (0.0, self.input[1]), (0.0, self.output[1]), self.most_output)
+
+    def times(self, least: float, most: float) -> Load:
+        """The load so many times at least and at most."""
+        ends = ((low * least, high * most) for low, high in (self.calls, self.input, self.output))
+        calls, inputs, outputs = ends
+        return Load(calls, inputs, outputs, self.most_output * most)
+
     def __add__(self, other: Load) -> Load:
-        low, high = (
-            [getattr(self, name)[end] + getattr(other, name)[end] for name in ("calls", "input", "output")]
-            for end in (0, 1)
-        )
-        (calls, inputs, outputs) = zip(low, high, strict=True)
+        pairs = ((self.calls, other.calls), (self.input, other.input), (self.output, other.output))
+        calls, inputs, outputs = ((mine[0] + its[0], mine[1] + its[1]) for mine, its in pairs)
         return Load(calls, inputs, outputs, self.most_output + other.most_output)
 
 
@@ -100,18 +108,11 @@ def _add_checks(planned: Plan, scenario: Scenario, settings: Settings, prompts: 
         planned.load("subject", settings.subject, _subject_load(ask, settings))
     for place, ask in enumerate(judged):
         load = _judge_load(ask, ask.call, 1, settings)
-        is_sure = place < len(asks)  # reasoning is judged only before lies
-        planned.load(
-            "judge", judge, load if is_sure else Load(*((0.0, most) for _, most in _ends(load)), load.most_output)
-        )
+        planned.load("judge", judge, load if place < len(asks) else load.at_most)  # reasoning: only before lies
     planned.input["subject"] += sum(map(tokens, asks))
     planned.output["subject"] += sum(reply_tokens(ask.call, settings) for ask in asks)
     planned.input["judge"] += sum(map(tokens, judged))
     planned.output["judge"] += verdict_tokens(settings) * len(judged)
-
-
-def _ends(load: Load) -> tuple[tuple[float, float], ...]:
-    return load.calls, load.input, load.output
 
 
 def _subject_load(ask: Ask, settings: Settings) -> Load:

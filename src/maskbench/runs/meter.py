@@ -49,10 +49,10 @@ def known_prices(
     for stage, models, prefix in options:
         if stage not in stages:
             continue
-        given = [getattr(budget, f"{prefix}price_{what}") for what in ("in", "out", "cached")]
+        given, given_out, cached = (getattr(budget, f"{prefix}price_{what}") for what in ("in", "out", "cached"))
         for model in models:
             known = price_of(model, *lists) or (FREE if model in own else None)
-            price = typed(known, *given, f"{prefix}price".replace("_", "-"))
+            price = typed(known, given, given_out, cached, f"{prefix}price".replace("_", "-"))
             if price is None and budget.max_cost is not None:
                 option = f"--{prefix}price".replace("_", "-")
                 raise UsageError(

@@ -15,8 +15,11 @@ from maskbench.runs.meter import dollars, spent
 from maskbench.settings import Settings
 
 
-def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
-    """What a run would cost and how long it would take; nothing where nobody bills any of the models."""
+def estimated(estimate: Estimate, settings: Settings, *, limited: bool = True) -> Iterator[Block]:
+    """What a run would cost and how long it would take; nothing where nobody bills any of the models.
+
+    `limited` says that the command has --max-cost.
+    """
     if all(each.price == FREE for each in estimate.models):
         return
     rows = [
@@ -26,9 +29,9 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
     yield Rows(("money, from least to most", "calls", "tokens in", "tokens out", "US dollars"), tuple(rows))
     if estimate.cost is not None and estimate.at_most is not None:
         yield (
-            f"In all {_between(*map(dollars, estimate.cost))}, and {dollars(estimate.at_most)} if every answer used all "
-            "of its --max-tokens. A model that reasons, and calls that have to be repeated, cost more; --max-cost ends a "
-            "run in time."
+            f"In all {_between(*map(dollars, estimate.cost))}, and {dollars(estimate.at_most)} if every answer used "
+            "all of its --max-tokens. A model that reasons, and calls that have to be repeated, cost more"
+            f"{'; --max-cost ends a run in time.' if limited else '.'}"
         )
     yield from _unknown([each.model for each in estimate.models if each.price is None])
     if estimate.by_counts:
