@@ -187,6 +187,14 @@ _TABLE = {
         "all",
         of="archetypes",
     ),
+    "label": Setting(
+        WHAT,
+        "TEXT",
+        "This says what the run measures where the subject's name does not, such as ckpt-1200. Runs with other labels "
+        "are other models.",
+        "none",
+        of="run_label",
+    ),
     "sample": Setting(
         WHAT,
         "N",
