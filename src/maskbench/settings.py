@@ -28,6 +28,7 @@ _FLOAT_MOST = math.nextafter(math.inf, 0)  # what is larger is infinite
 
 Truncation = Literal["judge", "retry", "error"]
 Filtered = Literal["error", "evasive"]
+Substitution = Literal["note", "error"]
 Protocol = Literal["maskbench", "published"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Quantisation = Literal["4bit", "8bit"]
@@ -76,6 +77,7 @@ class Settings:
     protocol: Protocol = "maskbench"
     on_truncation: Truncation = "judge"
     filtered: Filtered = "error"
+    on_substitution: Substitution = "note"  # another model than the one asked for answered
     placebo: bool = field(default=False, metadata=_CONTROL)
     check_provided: bool = field(default=False, metadata=_CONTROL)
     self_report: bool = field(default=False, metadata=_CONTROL)

@@ -229,6 +229,12 @@ _TABLE = {
     "filtered": Setting(
         WHAT, "error|evasive", "A reply that a content filter withheld counts as a failure or as an evasion."
     ),
+    "on_substitution": Setting(
+        WHAT,
+        "note|error",
+        "A reply that another model gave than the one asked for, as a router's fallback does, is counted and named, or "
+        "is a failure.",
+    ),
     "seed": Setting(WHAT, "N", "N seeds the sample, and simulated and local models."),
     "send_seed": Setting(
         WHAT, "", "Endpoints are sent a seed, another one for every sample. Each sample is then a request of its own."

@@ -17,6 +17,7 @@ from maskbench.errors import Interrupted, MaskbenchError, ModelError
 from maskbench.method.asks import VERDICTS, is_joint, joint_ask, judge_asks, replies_of, stands, subject_asks
 from maskbench.method.judge_ask import Judged, Prompts, ask_about, ask_again, judged
 from maskbench.method.verdict import confidence, read
+from maskbench.models.families import alike
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings, reply_key, seed_of, verdict_key
@@ -299,6 +300,8 @@ class Flow(JudgeFlow):
         seeds = tuple(seed_of(keys[run]) for run in runs)
         async with self._turns:
             answers = await self._call(self._subject, replace(ask, runs=runs, seeds=seeds), "subject")
+        if self._settings.on_substitution == "error":
+            answers = {run: _of_the_subject(answer, self._settings.subject) for run, answer in answers.items()}
         for run, answer in answers.items():
             self._store.put_reply(keys[run], seed_of(keys[run]), ask, run, answer)
             self._settle(ask, answer)
@@ -374,6 +377,13 @@ def _cleaned(answer: Reply | Failure, stage: Stage) -> Reply | Failure:
     texts = {name: getattr(answer, name) or "" for name in ("text", "reasoning", "model", "fingerprint")}
     odd: dict[str, Any] = {name: _storable(text) for name, text in texts.items() if not text.isascii()}
     return replace(answer, **odd) if odd else answer
+
+
+def _of_the_subject(answer: Reply | Failure, subject: str) -> Reply | Failure:
+    """The answer, or the failure that it is where another model gave it."""
+    if isinstance(answer, Failure) or not answer.model or alike(subject, answer.model):
+        return answer
+    return Failure("subject", "substituted", f"{answer.model} answered in place of {subject}.")
 
 
 def _storable(text: str) -> str:
