@@ -142,11 +142,11 @@ def main() -> None:
     """Write the table, and say what is below the wanted coverage."""
     parser = argparse.ArgumentParser(description="Simulated coverage of rates on the grid.")
     parser.add_argument("--replicates", type=int, default=REPLICATES)
-    parser.add_argument("--to", type=Path, default=TABLE)
+    parser.add_argument("--out", type=Path, default=TABLE)
     parser.add_argument("--check", action="store_true", help="fail where a cell is below 0.93")
     chosen = parser.parse_args()
     rows = list(table(chosen.replicates))
-    write(chosen.to, rows)
+    write(chosen.out, rows)
     low = [each for each in rows if float(str(each["ratio"])) < LEAST]
     for each in low:
         print(*(each[name] for name in (*HEAD, "ratio", "wilson")), sep=", ")

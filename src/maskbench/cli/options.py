@@ -192,6 +192,14 @@ _TABLE = {
         "all",
         of="archetypes",
     ),
+    "label": Setting(
+        WHAT,
+        "TEXT",
+        "This says what the run measures where the subject's name does not, such as ckpt-1200. Runs with other labels "
+        "are other models.",
+        "none",
+        of="run_label",
+    ),
     "sample": Setting(
         WHAT,
         "N",
@@ -225,6 +233,12 @@ _TABLE = {
     ),
     "filtered": Setting(
         WHAT, "error|evasive", "A reply that a content filter withheld counts as a failure or as an evasion."
+    ),
+    "on_substitution": Setting(
+        WHAT,
+        "note|error",
+        "A reply that another model gave than the one asked for, as a router's fallback does, is counted and named, or "
+        "is a failure.",
     ),
     "seed": Setting(WHAT, "N", "N seeds the sample, and simulated and local models."),
     "send_seed": Setting(
@@ -286,6 +300,12 @@ _TABLE = {
     ),
     "threads": Setting(LOCAL, "N", "Torch computes with N threads on a CPU.", "the quicker of one and all, timed"),
     "trust_remote_code": Setting(LOCAL, "", "maskbench runs the code that the model brings along."),
+    "common_noise": Setting(
+        LOCAL,
+        "",
+        "Runs of one --seed draw their tokens by the same noise, so that two of them differ only where their "
+        "distributions do, and their difference has a narrower interval. It is for pinocchio, too.",
+    ),
     "judge": Setting(
         JUDGE, "MODEL", "This model gives the verdicts.", "rules/sandbox for pinocchio, sim-judge for sim; else none"
     ),

@@ -17,10 +17,11 @@ from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ModelEr
 from maskbench.method.asks import VERDICTS, is_joint, joint_ask, judge_asks, replies_of, stands, subject_asks
 from maskbench.method.judge_ask import Judged, Prompts, ask_about, ask_again, judged
 from maskbench.method.verdict import confidence, read
+from maskbench.models.families import alike
 from maskbench.runs.meter import Meter
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
-from maskbench.settings import Settings, reply_key, seed_of, verdict_key
+from maskbench.settings import Settings, reply_key, sample_seed, seed_of, verdict_key
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
 
 UNFIT = 30  # unreadable answers without one readable: a judge that never gives a verdict is not paid to the end
@@ -326,11 +327,14 @@ class Flow(JudgeFlow):
 
     async def _obtain(self, ask: Ask, runs: tuple[int, ...], keys: Mapping[int, bytes]) -> dict[int, Reply]:
         """Ask the subject for these samples and keep what comes; returns those that did not fail."""
-        seeds = tuple(seed_of(keys[run]) for run in runs)
+        seeds = {run: sample_seed(self._settings, ask, run, keys[run]) for run in runs}
         async with self._turns:
-            answers = await self._call(self._subject, replace(ask, runs=runs, seeds=seeds), "subject")
+            asked = replace(ask, runs=runs, seeds=tuple(seeds.values()))
+            answers = await self._call(self._subject, asked, "subject")
+        if self._settings.on_substitution == "error":
+            answers = {run: _of_the_subject(answer, self._settings.subject) for run, answer in answers.items()}
         for run, answer in answers.items():
-            self._store.put_reply(keys[run], seed_of(keys[run]), ask, run, answer)
+            self._store.put_reply(keys[run], seeds[run], ask, run, answer)
             self._settle(ask, answer)
             if isinstance(answer, Failure):
                 self._watcher.failed(replace(ask, runs=(run,)), answer)
@@ -404,6 +408,13 @@ def _cleaned(answer: Reply | Failure, stage: Stage) -> Reply | Failure:
     texts = {name: getattr(answer, name) or "" for name in ("text", "reasoning", "model", "fingerprint")}
     odd: dict[str, Any] = {name: _storable(text) for name, text in texts.items() if not text.isascii()}
     return replace(answer, **odd) if odd else answer
+
+
+def _of_the_subject(answer: Reply | Failure, subject: str) -> Reply | Failure:
+    """The answer, or the failure that it is where another model gave it."""
+    if isinstance(answer, Failure) or not answer.model or alike(subject, answer.model):
+        return answer
+    return Failure("subject", "substituted", f"{answer.model} answered in place of {subject}.")
 
 
 def _storable(text: str) -> str:

@@ -37,6 +37,7 @@ class Known(Struct, kw_only=True):
     resolved: list[str] = []
     fingerprints: list[str] = []
     fingerprint: str | None = None
+    answers: dict[str, int] = {}  # replies by resolved name, where it was not one model alone
 
 
 class About(dict[str, Any]):
