@@ -40,6 +40,28 @@ def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
     return sampling if style == "reasoning" else replace(sampling, max_tokens=VERDICT_TOKENS)
 
 
+_Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a run may use up, and prices in dollars for a million tokens that go before those of the lists.
+
+    It changes nothing that is asked. `max_cost` and `max_tokens_total` hold for all sessions of a run together.
+    """
+
+    max_cost: Annotated[float, Meta(gt=0, le=1_000_000_000)] | None = None  # dollars
+    max_tokens_total: Annotated[int, Meta(ge=1)] | None = None  # in and out
+    price_in: _Dollars | None = None  # of the subject
+    price_out: _Dollars | None = None
+    price_cached: _Dollars | None = None  # input that a cache held
+    judge_price_in: _Dollars | None = None
+    judge_price_out: _Dollars | None = None
+    judge_price_cached: _Dollars | None = None
+    rpm: Annotated[int, Meta(ge=1)] | None = None  # requests a minute to one service
+    tpm: Annotated[int, Meta(ge=1)] | None = None  # tokens a minute to one service
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Every option of a run, as `maskbench run --help` describes them, with the defaults that it has there.
@@ -95,6 +117,7 @@ class Settings:
     device: str | None = None  # of models in this process, as torch names it
     batch_tokens: int | None = None  # that a batch of theirs may come to hold
     threads: int | None = None  # that torch computes with; none: the quicker of one and all
+    budget: Budget = Budget()
 
     def __post_init__(self) -> None:
         """Fill in what hangs on other settings."""
@@ -163,13 +186,15 @@ LEAST_GIVEN: Mapping[str, int] = {
     "threads": 1,
     "max_tokens": 1,
     "reasoning_tokens": 0,
+    **dict.fromkeys(("max_tokens_total", "rpm", "tpm"), 1),
+    **{f"{judge}price_{what}": 0 for judge in ("", "judge_") for what in ("in", "out", "cached")},
 }
 
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
 # vectors may lie elsewhere, as long as their hashes are the same.
 MAY_CHANGE = frozenset(
     {
-        *("connections", "timeout", "retries", "rules", "max_error_rate"),
+        *("connections", "timeout", "retries", "rules", "max_error_rate", "budget"),
         *("adapter", "steer", "device", "batch_tokens", "threads"),
     }
 )

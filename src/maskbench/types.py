@@ -208,6 +208,8 @@ class Usage:
     input: int | None = None
     output: int | None = None
     reasoning: int | None = None  # part of output
+    cached: int | None = None  # part of input: what a cache held
+    written: int | None = None  # part of input: what was put into a cache
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -181,6 +181,7 @@ class Store:
         self._fresh: set[tuple[str, bytes]] = set()  # verdicts that are waiting to be written
         self._timer: asyncio.TimerHandle | None = None
         self._broken: RunError | None = None
+        self._keeps: dict[str, Callable[[], Any]] = {}  # facts that change with every call
         try:
             self._check_schema(write)
         except sqlite3.DatabaseError as error:
@@ -416,7 +417,14 @@ class Store:
     def remember(self, name: str, value: Any) -> None:
         """Remember a fact (anything that JSON can say), at once."""
         with self._commit():
-            self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, orjson.dumps(value).decode()))
+            self._write_fact(name, value)
+
+    def keeps(self, name: str, value: Callable[[], Any]) -> None:
+        """Remember a fact that changes with every call: `value` is asked for it whenever answers are written."""
+        self._keeps[name] = value
+
+    def _write_fact(self, name: str, value: Any) -> None:
+        self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, _dumps(value)))
 
     def latest(self) -> str:
         """When the last answer came, in UTC."""
@@ -475,6 +483,8 @@ class Store:
             for statement, rows in self._waiting.items():
                 if rows:
                     self._db.executemany(statement, rows)
+            for name, value in self._keeps.items():
+                self._write_fact(name, value())
         for rows in self._waiting.values():
             rows.clear()
         self._fresh.clear()
