@@ -112,7 +112,7 @@ def test_the_word_of_the_service_holds_for_all_its_requests() -> None:
 
     used_up = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m2s"}
     tokens = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "120ms"}
-    cases = (
+    cases: tuple[tuple[int, dict[str, str], float | None, float], ...] = (
         (429, {}, 7.0, 7.0),
         (429, {}, 10_000.0, 60.0),
         (200, {}, None, 0.0),

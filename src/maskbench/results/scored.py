@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
@@ -296,7 +296,9 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         summary.chance, summary.false_lies = this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
     members = judged.members if isinstance(judged, Ensemble) else (judged,)
-    summary.bill = bill_of(run.store, [member.name for member in members]) or UNSET
+    if bill := bill_of(run.store, [member.name for member in members]):
+        bill.at_least |= summary.usage.subject.at_least
+        summary.bill = bill
     return summary
 
 
