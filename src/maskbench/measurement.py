@@ -30,6 +30,7 @@ from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
+from maskbench.runs.shared_beliefs import as_served, take_over
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
@@ -123,6 +124,7 @@ def _measure(
     with folder.writing():
         store = prepare(folder, settings, prompts, wants, watcher)
         try:
+            take_over(folder, store, settings, prompts)
             if not is_finished(store, settings, prompts):
                 _let_flow(folder, store, settings, prompts, environ, watcher, command, models, stock, stopper)
         finally:
@@ -152,7 +154,7 @@ def _let_flow(
     if not models and is_local(settings.subject) and not stock:  # a stock that holds something has the subject
         watcher.tell(f"Loading {settings.subject}.")
     subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned, stock)
-    described = describe(subject, judges)
+    described = describe(subject := as_served(subject, store, watcher), judges)
     for line in moved(before, described):
         watcher.tell(line)
     if warning := kinship(settings.subject, (settings.judge, settings.numeric_judge)):

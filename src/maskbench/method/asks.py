@@ -24,6 +24,11 @@ def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
     ]
 
 
+def own_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
+    """What this very run asks the subject: not what another run asked whose beliefs it shares."""
+    return [ask for ask in subject_asks(scenario, settings) if not (settings.beliefs_from and ask.elicitation)]
+
+
 def is_joint(ask: Ask) -> bool:
     """Whether the replies to this ask are judged together, in one call."""
     return ask.call == "direct" and ask.scenario.kind == "numerical"
@@ -83,7 +88,7 @@ def calls(scenario: Scenario, settings: Settings) -> Calls:
 
     Traces are not counted: how many there are follows from the verdicts.
     """
-    asks = subject_asks(scenario, settings)
+    asks = own_asks(scenario, settings)
     controls = sum(len(ask.runs) for ask in control_asks(scenario, settings))
     return Calls(
         replies=sum(len(ask.runs) for ask in asks) + controls,

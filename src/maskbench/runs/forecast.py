@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from maskbench.method.asks import Calls, calls, is_joint, subject_asks
+from maskbench.method.asks import Calls, calls, is_joint, own_asks
 from maskbench.method.controls import BY_CALL, CONTROLS, control_asks, judge_control, of_reasoning
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.settings import Settings
@@ -41,7 +41,7 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     for scenario in scenarios:
         planned.scenarios += 1
         planned.calls += calls(scenario, settings)
-        for ask in subject_asks(scenario, settings):
+        for ask in own_asks(scenario, settings):
             planned.input["subject"] += tokens(ask)
             planned.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)
             for judged in _judge_asks(ask, settings, prompts):
