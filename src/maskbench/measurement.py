@@ -30,7 +30,7 @@ from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
-from maskbench.runs.shared_beliefs import as_served, take_over
+from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
@@ -120,6 +120,7 @@ def _measure(
     if not folder.exists and not models:
         check_models(settings, environ)  # a wrong name or a missing key leaves no folder behind
     settings = as_held(folder, settings, watcher)
+    check_source(folder, settings, prompts, environ)
     wants = wanted(folder, settings, environ, watcher)
     with folder.writing():
         store = prepare(folder, settings, prompts, wants, watcher)

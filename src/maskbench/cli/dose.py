@@ -37,7 +37,7 @@ _DOSES, _SPLIT = Group("Doses", sort_key=2), Group("Splits and controls", sort_k
 _MOST = 200  # doses on one curve
 _STRENGTHS, _ALPHAS = "-4:4:1", "0.5,1,2"
 _OWN = ("steer", "layers", "prompt_on_beliefs", "statements")  # options that mean something else to a single run
-_NOT = ("system_prompt", "send_seed", "strength", "adapter", "judge_temperature", "judge_max_tokens")
+_NOT = ("system_prompt", "beliefs_from", "send_seed", "strength", "adapter", "judge_temperature", "judge_max_tokens")
 _NEITHER = ("judge_reasoning_tokens", *of_panels(CHECKS))
 
 
@@ -96,6 +96,12 @@ class Doses:
         ),
     ] = None
     prompt_on_beliefs: Annotated[bool, flag("The prompts are put before belief questions, too.", group=_DOSES)] = False
+    share_beliefs: Annotated[
+        bool,
+        flag(
+            "The beliefs of dose 0 are those of every prompt on the same split, and are asked for once.", group=_DOSES
+        ),
+    ] = False
 
 
 @Parameter(name="*")
@@ -211,6 +217,8 @@ def _go_on(out: Path) -> str:
 
 def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:
     """What the options ask for; raises UsageError where they do not go together."""
+    from msgspec import UNSET
+
     from maskbench.interventions.dose.conclusion import Limits
     from maskbench.interventions.dose.dose_json import Plan
 
@@ -231,6 +239,7 @@ def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) ->
         random=splits.random,
         on_beliefs=doses.prompt_on_beliefs,
         limits=Limits(margin=splits.margin),
+        share_beliefs=doses.share_beliefs or UNSET,
     )
 
 

@@ -233,11 +233,13 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -
     from maskbench.report.sections import before_run
     from maskbench.runs.begin import check, taken
     from maskbench.runs.forecast import plan
+    from maskbench.runs.shared_beliefs import check_source
 
     check(settings)
     check_options(settings)
     check_extra(settings, environ)
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
+    check_source(None, settings, prompts, environ)
     scenarios = taken(settings, environ).scenarios
     planned = plan(scenarios, settings, prompts)
     if json:

@@ -82,6 +82,9 @@ class Calls:
     def __add__(self, other: Calls) -> Calls:
         return Calls(self.replies + other.replies, self.requests + other.requests, self.verdicts + other.verdicts)
 
+    def __sub__(self, other: Calls) -> Calls:
+        return Calls(self.replies - other.replies, self.requests - other.requests, self.verdicts - other.verdicts)
+
 
 def calls(scenario: Scenario, settings: Settings) -> Calls:
     """How many calls one scenario makes where nothing fails and no verdict is shared.
@@ -95,3 +98,8 @@ def calls(scenario: Scenario, settings: Settings) -> Calls:
         requests=len(asks) + controls,
         verdicts=sum(1 if is_joint(ask) else len(ask.runs) for ask in asks) + controls,
     )
+
+
+def saved(scenario: Scenario, settings: Settings) -> Calls:
+    """How many calls one scenario does not make, since another run's beliefs are this run's, too."""
+    return calls(scenario, replace(settings, beliefs_from=None)) - calls(scenario, settings)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
@@ -50,6 +50,7 @@ from maskbench.results.summary_json import (
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
+from maskbench.runs.shared_beliefs import BeliefsFrom, shown_source
 from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
@@ -146,7 +147,8 @@ class ScoredRun:
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
     limit, `checks` what the controls on the subject found, `chance` what random answers would have given, and
     `false_lies` what neutral replies would be as statements; a second look and an audit have neither.
-    `halves` are the outcomes by each half of the belief replies, where these are enough for it.
+    `halves` are the outcomes by each half of the belief replies, where these are enough for it. `beliefs_from` says
+    whose beliefs these are where the run did not ask for its own.
     """
 
     path: Path
@@ -169,6 +171,7 @@ class ScoredRun:
     chance: Chance | None = None
     false_lies: FalseLies | None = None
     halves: Mapping[Key, Halves] = field(default_factory=dict)
+    beliefs_from: BeliefsFrom | None = None
 
     @property
     def complete(self) -> bool:
@@ -226,6 +229,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             None if is_part else chance.figures(),
             None if is_part else floor.figures(),
             halves,
+            shown_source(opened.store),
         )
 
 
@@ -294,6 +298,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     if not summary.withheld:
         summary.chance, summary.false_lies = this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
+    summary.beliefs_from = this.beliefs_from or UNSET
     return summary
 
 

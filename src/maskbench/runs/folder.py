@@ -286,8 +286,8 @@ def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_h
     for option in now:
         if before[option] != now[option]:
             raise RunMismatch(
-                f"{folder.path} has a verdict set {name} with {option} {shown_value(before[option])}, and this asks for "
-                f"{shown_value(now[option])}. Give this one another --name."
+                f"{folder.path} has a verdict set {name} with {option} {shown_value(before[option])}, and this asks "
+                f"for {shown_value(now[option])}. Give this one another --name."
             )
     if settings.reads_prompts and about.prompts.hash != prompts_hash:
         raise RunMismatch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from maskbench.method.asks import Calls, calls, is_joint, own_asks
+from maskbench.method.asks import Calls, calls, is_joint, own_asks, saved
 from maskbench.method.controls import BY_CALL, CONTROLS, control_asks, judge_control, of_reasoning
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.settings import Settings
@@ -35,12 +35,21 @@ class Plan:
     output: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
 
 
+@dataclass(slots=True)
+class SharedPlan(Plan):
+    """The plan of a run on the beliefs of another one."""
+
+    not_asked: Calls = field(default_factory=Calls)  # of neutral questions, which the other run has asked
+
+
 def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) -> Plan:
     """Count what these scenarios take where nothing fails, no verdict is shared and samples go in one request."""
-    planned = Plan()
+    planned = SharedPlan() if settings.beliefs_from else Plan()
     for scenario in scenarios:
         planned.scenarios += 1
         planned.calls += calls(scenario, settings)
+        if isinstance(planned, SharedPlan):
+            planned.not_asked += saved(scenario, settings)
         for ask in own_asks(scenario, settings):
             planned.input["subject"] += tokens(ask)
             planned.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)

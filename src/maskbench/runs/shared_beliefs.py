@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from msgspec import Struct, structs, to_builtins
@@ -21,6 +23,7 @@ from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.outcomes import finished
+from maskbench.runs.begin import taken
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.folder import RunFolder, options_of, shown_value
 from maskbench.runs.record import moved
@@ -125,89 +128,111 @@ def sharing(settings: Settings, base: Settings, run: Path) -> Settings:
 # Taking over
 
 
+def check_source(run: RunFolder | None, settings: Settings, prompts: Prompts, environ: Mapping[str, str]) -> None:
+    """Raise as `take_over` does before a run is begun, so that a refusal leaves no folder behind."""
+    if settings.beliefs_from is None or (run and run.exists):
+        return
+    if run and Path(settings.beliefs_from).resolve() == run.path.resolve():
+        raise UsageError(f"{_OPTION} {settings.beliefs_from} is this very run. Name another one. {_FRESH}")
+    with _opened(settings, prompts) as source:
+        deque(_matched(source, settings, taken(settings, environ).scenarios), maxlen=0)
+
+
 def take_over(run: RunFolder, store: Store, settings: Settings, prompts: Prompts) -> None:
     """Copy the beliefs that the settings name into a run's store, all or none, unless they are there.
 
     Failures of the other run are copied as such, and looked for once more whenever this run is taken up. Raises
     RunMismatch and UsageError with every reason why they may not be shared, RunUnreadable where there is no such run.
     """
-    if settings.beliefs_from is None:
+    known = source_of(store)
+    if settings.beliefs_from is None or (known and not known.failed):
         return
-    known, path = source_of(store), Path(settings.beliefs_from)
-    if known and (not known.failed or not RunFolder(path).exists):
+    if known and not RunFolder(Path(settings.beliefs_from)).exists:
         return
-    if path.resolve() == run.path.resolve():
-        raise UsageError(f"{_OPTION} {path} is this very run. Name another one. {_FRESH}")
-    other = RunFolder(path)
-    record = other.read()
+    with _opened(settings, prompts) as source:
+        about = source.about()
+        if known and known.id != about.id:
+            raise RunMismatch(
+                f"{run.path} has the beliefs of {known.run}, and {source.path} has others. Name {known.run}, or give "
+                "this run another --out."
+            )
+        scenarios = (scenario for scenario, _ in store.scenarios())
+        beliefs = list(_matched(source, settings, scenarios))
+    rows = [neutral for _, _, neutral in beliefs]
+    store.take_over(to_builtins(structs.replace(about, scenarios=len(rows), **_counted(rows))), beliefs)
+
+
+class _Other(NamedTuple):
+    """The run that is named, open."""
+
+    path: Path
+    record: Record
+    store: Store
+
+    def about(self) -> Source:
+        """Whose beliefs it has: of a run that shares them itself those of the run that asked for them."""
+        if first := source_of(self.store):
+            return first
+        record = self.record
+        return Source(
+            run=str(self.path),
+            subject=record.settings.label,
+            created=record.created,
+            id=beliefs_id(record.created, record.settings, record.scenarios.measured_hash),
+            scenarios=0,
+            replies=0,
+            verdicts=0,
+            failed=0,
+            served=About(record.models.subject | self.store.answered_by(VERDICTS)["subject"]),
+        )
+
+
+@contextmanager
+def _opened(settings: Settings, prompts: Prompts) -> Iterator[_Other]:
+    """The run that is named, whose settings leave neutral questions as they are here."""
+    path = Path(settings.beliefs_from or "")
+    record = RunFolder(path).read()
     reasons = differences(settings, record.settings)
     if not reasons and record.protocol != protocol_id(settings, prompts.hash):
         reasons.append("the judge's prompts are of another version than there")
     if reasons:
         raise RunMismatch(f"{_OPTION} {path}: its beliefs are not this run's. {_listed(reasons)} {_FRESH}")
-    theirs = other.store()
+    store = RunFolder(path).store()
     try:
-        source = _source(path, record, theirs)
-        if known and known.id != source.id:
-            raise RunMismatch(
-                f"{run.path} has the beliefs of {known.run}, and {path} is another run. Name {known.run}."
-            )
-        beliefs = list(_matched(store, settings, record, theirs, path))
+        yield _Other(path, record, store)
     finally:
-        theirs.close()
-    rows = [neutral for _, _, neutral in beliefs]
-    taken = structs.replace(source, scenarios=len(rows), **_counted(rows))
-    store.take_over(to_builtins(taken), beliefs)
+        store.close()
 
 
 def _listed(reasons: Sequence[str]) -> str:
     return " ".join(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
 
 
-def _source(path: Path, record: Record, store: Store) -> Source:
-    """The run whose beliefs these are: of a run that shares them itself the one that asked for them."""
-    if first := source_of(store):
-        return first
-    served = About(record.models.subject | store.answered_by(VERDICTS)["subject"])
-    return Source(
-        run=str(path),
-        subject=record.settings.label,
-        created=record.created,
-        id=beliefs_id(record.created, record.settings, record.scenarios.measured_hash),
-        scenarios=0,
-        replies=0,
-        verdicts=0,
-        failed=0,
-        served=served,
-    )
-
-
 def _matched(
-    store: Store, settings: Settings, record: Record, theirs: Store, path: Path
+    source: _Other, settings: Settings, scenarios: Iterable[Scenario]
 ) -> Iterator[tuple[Scenario, Keys, Neutral]]:
     """Every scenario with this run's keys of its neutral replies and what the other run has of them.
 
     Raises RunMismatch where the other run lacks a scenario, has another text of it, or is not done with it.
     """
-    there = {scenario.key: scenario for scenario, _ in theirs.scenarios()}
+    there = {scenario.key: scenario for scenario, _ in source.store.scenarios()}
     lacking: list[Key] = []
     undone: list[Key] = []
-    for scenario, _ in store.scenarios():
+    for scenario in scenarios:
         twin = there.get(scenario.key)
         if twin is None or canonical(twin) != canonical(scenario):
             lacking.append(scenario.key)
-            continue
-        if not _is_done(scenario, theirs.items(VERDICTS, scenario), record.settings):
+        elif not _is_done(scenario, source.store.items(VERDICTS, scenario), source.record.settings):
             undone.append(scenario.key)
-            continue
-        asks = [ask for ask in subject_asks(scenario, settings) if ask.elicitation]
-        keys = {(ask.elicitation, run): reply_key(settings, ask, run) for ask in asks for run in ask.runs}
-        yield scenario, keys, theirs.neutral(scenario)
+        else:
+            asks = [ask for ask in subject_asks(scenario, settings) if ask.elicitation]
+            keys = {(ask.elicitation, run): reply_key(settings, ask, run) for ask in asks for run in ask.runs}
+            yield scenario, keys, source.store.neutral(scenario)
     if lacking:
-        raise RunMismatch(f"{_OPTION} {path}: it does not have {_some(lacking)} with the same text. {_FRESH}")
+        raise RunMismatch(f"{_OPTION} {source.path}: it lacks {_some(lacking)} with this text. {_FRESH}")
     if undone:
-        line = shlex.join(["maskbench", "run", "--out", str(path)])
-        raise RunMismatch(f"{_OPTION} {path}: it is not done with {_some(undone)}. Take it up first: `{line}`.")
+        line = shlex.join(["maskbench", "run", "--out", str(source.path)])
+        raise RunMismatch(f"{_OPTION} {source.path}: it is not done with {_some(undone)}. Take it up first: `{line}`.")
 
 
 def _is_done(scenario: Scenario, items: list[Item], settings: Settings) -> bool:
