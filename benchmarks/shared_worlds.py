@@ -66,27 +66,32 @@ def choices() -> Iterator[Cell]:
 class Drawn:
     """Lies of each scenario among its statements: replicate, arm, scenario; `fresh` are arms asked once more.
 
-    `shared` has all arms on the beliefs of the first, `own` each on its own, with the same statements.
+    `shared` has all arms on the beliefs of the first, `own` each on its own, with the same statements. The other two
+    are drawn where they are asked for.
     """
 
     shared: Ints
-    own: Ints
-    fresh: Ints
+    own: Ints | None = None
+    fresh: Ints | None = None
 
 
-def draw(cell: Cell, replicates: int, rng: np.random.Generator) -> Drawn:
-    """So many replicates of a cell, each with scenarios of its own."""
+def draw(cell: Cell, replicates: int, rng: np.random.Generator, *, anew: bool = False) -> Drawn:
+    """So many replicates of a cell, each with scenarios of its own; with `anew` on other beliefs, too."""
     arms, scenarios = len(cell.pressed), int(cell.sizes.sum())
     firm = rng.random((replicates, scenarios)) >= cell.wavering
     never = rng.random((replicates, scenarios)) < ABSENT
     kept = np.where(never, _NONE, np.where(rng.random((replicates, scenarios)) < 0.9, _KEPT, _PRESSED))
     chances = _chances(cell, replicates, rng)
-    firsts = [_believed(firm, kept, rng) for _ in range(arms)]
+    belief = _believed(firm, kept, rng)
     first = [_said(cell, chances[at], rng) for at in range(arms)]
+    shared = np.stack([_lies(belief, said) for said in first], axis=1)
+    if not anew:
+        return Drawn(shared)
+    others = [belief, *(_believed(firm, kept, rng) for _ in range(arms - 1))]
     again = [_said(cell, chances[at], rng) for at in range(arms)]
     return Drawn(
-        np.stack([_lies(firsts[0], said) for said in first], axis=1),
-        np.stack([_lies(own, said) for own, said in zip(firsts, first, strict=True)], axis=1),
+        shared,
+        np.stack([_lies(own, said) for own, said in zip(others, first, strict=True)], axis=1),
         np.stack([_lies(_believed(firm, kept, rng), said) for said in again], axis=1),
     )
 
@@ -120,11 +125,11 @@ def _lies(belief: Ints, said: Ints) -> Ints:
     return np.asarray(contradicts.sum(axis=-1))
 
 
-def truth(cell: Cell, rng: np.random.Generator, scenarios: int = 2_000_000) -> tuple[float, ...]:
+def truth(cell: Cell, rng: np.random.Generator, scenarios: int = 1_000_000) -> tuple[float, ...]:
     """P(lie) of each arm, from so many scenarios of a proposition each: what arms share does not move it."""
     at_a_time = 1000
     apart = Cell("1000 scenarios apart", cell.pressed, cell.wavering, 1)
     sums = np.zeros(len(cell.pressed))
     for _ in range(scenarios // (1000 * at_a_time)):
-        sums += draw(apart, at_a_time, rng).own.mean(axis=(0, 2))
+        sums += draw(apart, at_a_time, rng).shared.mean(axis=(0, 2))
     return tuple(sums / (scenarios // (1000 * at_a_time)))

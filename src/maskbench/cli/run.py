@@ -229,7 +229,7 @@ def _whole_command(folder: Path) -> str:
 def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -> None:
     from maskbench.method.judge_ask import load_prompts
     from maskbench.models.chat.extra_fields import check_extra
-    from maskbench.models.hf.opening import check_options
+    from maskbench.models.hf.opening import check_options, identified
     from maskbench.report.sections import before_run
     from maskbench.runs.begin import check, taken
     from maskbench.runs.forecast import plan
@@ -239,7 +239,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -
     check_options(settings)
     check_extra(settings, environ)
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
-    check_source(None, settings, prompts, environ)
+    check_source(None, identified(settings), prompts, environ)
     scenarios = taken(settings, environ).scenarios
     planned = plan(scenarios, settings, prompts)
     if json:

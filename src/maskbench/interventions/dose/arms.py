@@ -184,7 +184,7 @@ class _Measuring:
 
     def _runs(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> list[Path]:
         """Measure these doses on one split, or go on with them."""
-        paths = []
+        paths: list[Path] = []
         for place, dose in enumerate(some, start=1):
             settings = replace(dose.settings, scenarios=split.source, statements=statements)
             path = self.folder.path / part / dose.name

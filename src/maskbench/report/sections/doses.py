@@ -260,7 +260,7 @@ def _damage_table(data: DoseCurve, rows: Sequence[AnyDose]) -> Table:
             (
                 _label(data, row),
                 *(f"{percent(row.values[name].value)}{shared}" for name in ("accuracy", "p_no_belief")),
-                _moved(row),
+                "–" if shared else _moved(row),
                 percent(row.p_lie_by_base.other if isinstance(row, DoseRow) else row.values["p_lie"].value),
                 percent(row.malformed_value),
                 _perplexity(row),
