@@ -56,7 +56,7 @@ def source_of(result: Result) -> BeliefsFrom | None:
 
 def share(first: ScoredRun, other: ScoredRun) -> bool:
     """Whether two runs have the same neutral replies."""
-    return of_run(first).id == of_run(other).id
+    return any(groups([of_run(first), of_run(other)]))
 
 
 def check_apart(runs: Sequence[ScoredRun]) -> None:
@@ -87,7 +87,7 @@ def groups(arms: Sequence[Arm]) -> Iterator[list[Arm]]:
     by_id: dict[str, list[Arm]] = {}
     for arm in arms:
         by_id.setdefault(arm.id, []).append(arm)
-    yield from (same for same in by_id.values() if len(same) > 1)
+    yield from (same for same in by_id.values() if len(same) > 1 and any(arm.source for arm in same))
 
 
 def correlated(arms: Sequence[Arm]) -> Iterator[str]:

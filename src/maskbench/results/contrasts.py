@@ -84,7 +84,7 @@ class Contrast:
         )
 
     def with_(self, rates: PairedRates, factors: PairedFactors | None) -> Contrast:
-        """The same test on other rates and factors."""
+        """This test with other rates and factors."""
         return replace(self, rates=rates, factors=factors)
 
     def withheld(self) -> Contrast:

@@ -65,7 +65,7 @@ class BeliefsFrom(Struct, frozen=True, kw_only=True):
 
 
 class Source(BeliefsFrom, frozen=True, kw_only=True):
-    """The same with the model that answered, as its run describes it."""
+    """Whose beliefs a run has, with the model that answered as its run describes it."""
 
     served: About
 
