@@ -15,6 +15,7 @@ from msgspec.structs import replace as with_parts
 from flows import command, environ, reply_to, serving, six_files
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.arms import measure_doses
+from maskbench.interventions.dose.dose_forecast import forecast
 from maskbench.interventions.dose.dose_json import DoseCurve, Plan, plain_dose
 from maskbench.interventions.dose.plan import check
 from maskbench.measurement import measure
@@ -260,8 +261,8 @@ def test_a_gate_says_whose_beliefs_they_are(runs: dict[str, Path]) -> None:
 def doses(out: Path, **changes: Any) -> DoseCurve:
     """A curve of two prompts on shared beliefs."""
     base = settings("sim/lie=0.5", limit=12, statements=2)
-    wanted = Plan(**{"kind": "prompts", "base": base, "doses": ("honest", "placebo"), "share_beliefs": True} | changes)
-    return measure_doses(wanted, out, {}, lambda title, folder: Unwatched())
+    parts: dict[str, Any] = {"kind": "prompts", "base": base, "doses": ("honest", "placebo"), "share_beliefs": True}
+    return measure_doses(Plan(**parts | changes), out, {}, lambda title, folder: Unwatched())
 
 
 def test_doses_that_leave_beliefs_alone_ask_for_them_once_a_split(tmp_path: Path) -> None:
@@ -302,3 +303,13 @@ def test_a_curve_that_asks_anew_says_nothing_of_sharing(tmp_path: Path) -> None:
     assert "Beliefs are elicited again at every dose." in shown(dose_blocks(curve))
     as_ever = with_parts(curve, plan=Plan(kind="prompts", base=settings("sim"), doses=("honest",)))
     assert "share_beliefs" not in plain_dose(as_ever)["plan"]
+
+
+def test_the_forecast_of_doses_counts_beliefs_once_a_split() -> None:
+    """The others are asked for statements alone."""
+    parts: dict[str, Any] = {"kind": "prompts", "base": settings("sim", limit=6), "doses": ("honest", "placebo")}
+    runs, asking = forecast(Plan(**parts), {})
+    same, sharing = forecast(Plan(**parts, share_beliefs=True), {})
+    assert runs == same == 6
+    subject = next(key for key in asking if key[0] == "subject")
+    assert asking[subject].calls[1] - sharing[subject].calls[1] == 4 * 23

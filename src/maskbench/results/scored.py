@@ -48,6 +48,7 @@ from maskbench.results.summary_json import (
     Summary,
 )
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.meter import bill_of
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
 from maskbench.runs.shared_beliefs import BeliefsFrom, shown_source
@@ -299,6 +300,8 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         summary.chance, summary.false_lies = this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
     summary.beliefs_from = this.beliefs_from or UNSET
+    members = judged.members if isinstance(judged, Ensemble) else (judged,)
+    summary.bill = bill_of(run.store, [member.name for member in members]) or UNSET
     return summary
 
 
@@ -319,6 +322,7 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         go_on=judged.go_on(run.folder.path),
         ended=judged.ended(run),
         notes=[*judged.notes(), *judged.plain_notes()],
+        answers=run.store.answers(),
     )
 
 

@@ -129,13 +129,17 @@ def sharing(settings: Settings, base: Settings, run: Path) -> Settings:
 
 
 def check_source(run: RunFolder | None, settings: Settings, prompts: Prompts, environ: Mapping[str, str]) -> None:
-    """Raise as `take_over` does before a run is begun, so that a refusal leaves no folder behind."""
+    """Raise as `take_over` does before a run is begun, so that a refusal leaves no folder behind.
+
+    Without a run (a plan of one) no scenario is looked at: the set may be out of reach.
+    """
     if settings.beliefs_from is None or (run and run.exists):
         return
     if run and Path(settings.beliefs_from).resolve() == run.path.resolve():
         raise UsageError(f"{_OPTION} {settings.beliefs_from} is this very run. Name another one. {_FRESH}")
     with _opened(settings, prompts) as source:
-        deque(_matched(source, settings, taken(settings, environ).scenarios), maxlen=0)
+        scenarios = taken(settings, environ).scenarios if run else ()
+        deque(_matched(source, settings, scenarios), maxlen=0)
 
 
 def take_over(run: RunFolder, store: Store, settings: Settings, prompts: Prompts) -> None:
