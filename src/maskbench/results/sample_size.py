@@ -9,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
-from maskbench.judges.audit_kinds import kind_of
-from maskbench.judges.verdict_sets import check_no_audit, reading
-from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import tabulate
-from maskbench.method.rules import RuleSet, named
-from maskbench.results.comparison import read_judged, shared
+from maskbench.results.comparison import shared
+from maskbench.results.pilot import read_pilot
 from maskbench.results.sample_size_json import Lost, Needed, PlanData, Together, Variance
 from maskbench.results.scored import ScoredRun
-from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Key
 from maskbench.settings import arm_of
 from maskbench.stats.intervals import Floats
@@ -33,12 +29,18 @@ def plan(difference: float, runs: Sequence[str | PathLike[str]] = (), rules: str
     """
     needed(1.0, difference)
     parts, taken = measured(runs, rules) if runs else (assumed(), 0)
+    return plan_of(difference, parts, [str(run) for run in runs], taken)
+
+
+def plan_of(difference: float, parts: Split, runs: list[str], taken: int) -> PlanData:
+    """The table of a difference by a split of the variance, of these runs on so many scenarios that they share."""
+    needed(1.0, difference)
     return PlanData(
         schema=1,
         difference=difference,
         power=POWER,
         level=LEVEL,
-        runs=[str(run) for run in runs],
+        runs=runs,
         scenarios=taken,
         p_lie=parts.p_lie,
         variance=Variance(parts.scenario, parts.belief, parts.statement, parts.alike, parts.judge),
@@ -57,9 +59,8 @@ def _needed(parts: Split, difference: float, statements: int) -> Needed:
 
 def measured(runs: Sequence[str | PathLike[str]], rules: str | None = None) -> tuple[Split, int]:
     """The split of these runs' variance on the scenarios that they all share, and how many those are."""
-    chosen = named(rules or RunFolder(runs[0]).settings().rules)
-    arms, again = zip(*(_read(run, chosen) for run in runs), strict=True)
-    return split_of(arms, again)
+    pilot = read_pilot(runs, rules)
+    return split_of(pilot.arms, pilot.again)
 
 
 def split_of(arms: Sequence[ScoredRun], again: Sequence[Mapping[Key, Scored]]) -> tuple[Split, int]:
@@ -80,26 +81,6 @@ def split_of(arms: Sequence[ScoredRun], again: Sequence[Mapping[Key, Scored]]) -
     if not keys:
         raise UsageError("No scenario is done in all of these runs. Give runs on the same scenario set.")
     return split(_runs(arms, again, keys)), len(keys)
-
-
-def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[Key, Scored]]:
-    """A run, and what another verdict set of the same judge makes of it, where it has one that was asked alike."""
-    with reading(run) as opened:
-        arm = read_judged(opened, rules)
-        names = _asked_alike(arm, opened.store.verdict_sets())
-        if not names:
-            return arm, {}
-        other = opened.verdicts(names[0])
-        check_no_audit(other, arm.path)
-        return arm, {row.key: row for row in other.scored(rules)}
-
-
-def _asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
-    """Which of these verdict sets are of the same judge as the run's own, asked in the same way."""
-    sets = arm.record.sets
-    odd = {name for name, about in sets.items() if about.second or (about.audit and kind_of(about.audit.kind).flips)}
-    same = {name for name in sets if sets[name].protocol == arm.protocol} - odd
-    return [name for name in names if name != VERDICTS and (name in same or name not in sets)]
 
 
 def _runs(arms: Sequence[ScoredRun], again: Sequence[Mapping[Key, Scored]], keys: Sequence[Key]) -> Runs:
