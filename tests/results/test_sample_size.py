@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from maskbench.errors import UsageError
-from maskbench.results.sample_size import plan, split_of
+from maskbench.results.designs import plan
+from maskbench.results.sample_size import split_of
 from maskbench.stats.power import assumed
 from scored_runs import rows, scored_run
 

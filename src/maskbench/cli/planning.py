@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group
+from cyclopts import Group, Parameter
 
-from maskbench.cli.console import print_blocks, print_json
+from maskbench.cli.console import environment, print_blocks, print_json
 from maskbench.cli.options import RulesOfAll, flag, option
 from maskbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from maskbench.results.designs_json import Goal
+    from maskbench.results.designs import Prices
+    from maskbench.results.designs_json import DesignsData, Goal
+    from maskbench.results.sample_size_json import PlanData
 
+_Dollars = tuple[float | None, float | None]  # for a million tokens in and out
 _QUESTION = Group("The question", sort_key=1)
+_PRICES = Group("What it costs", sort_key=2)
+_OF_RUNS = "that of the runs; without any, calls are counted and no money"
+
+
+def _model(what: str, default: str) -> Parameter:
+    return option("MODEL", what, default=default, group=_PRICES)
+
+
+def _dollars(what: str) -> Parameter:
+    return option("X", what, default="as in the price list", limits=(0, None), group=_PRICES)
 
 
 def plan(
@@ -60,6 +74,15 @@ def plan(
         option("RUN", "The variance is measured on these runs. Further ones may follow.", name="--from"),
     ] = None,
     rules: RulesOfAll = None,
+    subject: Annotated[str | None, _model("This model is to be measured; its list price counts.", _OF_RUNS)] = None,
+    judge: Annotated[str | None, _model("This model judges; its list price counts.", _OF_RUNS)] = None,
+    second: Annotated[
+        str | None, _model("This strong judge may look again; P(lie) by it is what is wanted.", "none")
+    ] = None,
+    price_in: Annotated[float | None, _dollars("A million tokens in cost X dollars at the subject's service.")] = None,
+    price_out: Annotated[float | None, _dollars("A million tokens out cost X dollars there.")] = None,
+    judge_price_in: Annotated[float | None, _dollars("A million tokens in cost X dollars at the judge's.")] = None,
+    judge_price_out: Annotated[float | None, _dollars("A million tokens out cost X dollars there.")] = None,
     json: Annotated[bool, flag("The plan is printed as JSON.")] = False,
 ) -> None:
     """Say which design answers a question for the fewest calls: how many scenarios, statements and calls it takes.
@@ -71,17 +94,24 @@ def plan(
     """
     from msgspec import to_builtins
 
-    from maskbench.results.designs import answer
-    from maskbench.results.sample_size_json import PlanData
-
-    answered = answer(_goal(difference, half_width, gate), [*(source or ()), *more], rules, p_lie)
-    if json:
-        return print_json(to_builtins(answered))
     from maskbench.report.sections import designs_offered, scenarios_needed
+    from maskbench.results import designs
 
-    if isinstance(answered, PlanData):
-        return print_blocks([*scenarios_needed.blocks(answered), *designs_offered.blocks(answered.designs)])
-    return print_blocks(list(designs_offered.blocks(answered)))
+    goal, runs = _goal(difference, half_width, gate), [*(source or ()), *more]
+    models = {designs.SUBJECT: subject, designs.JUDGE: judge, designs.STRONG: second}
+    own = {designs.SUBJECT: (price_in, price_out), designs.JUDGE: (judge_price_in, judge_price_out)}
+    prices = _prices(models, own, runs)
+    if goal.kind == "difference":
+        plan = designs.plan(goal.value, runs, rules, p_lie, prices)
+        answered: PlanData | DesignsData = plan
+        shown = [*scenarios_needed.blocks(plan), *designs_offered.blocks(plan.designs)]
+    else:
+        answered = designs.answer(goal, runs, rules, p_lie, prices)
+        shown = [*designs_offered.blocks(answered)]
+    if json:
+        print_json(to_builtins(answered))
+    else:
+        print_blocks(shown)
 
 
 def _goal(difference: float | None, half_width: float | None, gate: str | None) -> Goal:
@@ -97,3 +127,19 @@ def _goal(difference: float | None, half_width: float | None, gate: str | None) 
     if difference is not None:
         return Goal("difference", difference)
     return designs.half_width(half_width) if half_width is not None else designs.gate(gate or "")
+
+
+def _prices(models: Mapping[str, str | None], own: Mapping[str, _Dollars], runs: Sequence[Path]) -> Prices:
+    """What each model costs: as typed, else by the price lists; without a name, those of the first run."""
+    from maskbench.models.prices import own_prices, packaged, typed
+    from maskbench.results.designs import JUDGE, SUBJECT, prices_of
+    from maskbench.runs.folder import RunFolder
+
+    used = RunFolder(runs[0]).settings() if runs else None
+    known = {SUBJECT: used.subject, JUDGE: used.judge} if used else {}
+    named = {**known, **{who: name for who, name in models.items() if name is not None}}
+    prices = dict(prices_of(named, own_prices(environment(), Path()), packaged()))
+    for who, (price_in, price_out) in own.items():
+        price = typed(prices.get(who), price_in, price_out, None, "price" if who == SUBJECT else "judge-price")
+        prices |= {who: price} if price else {}
+    return prices

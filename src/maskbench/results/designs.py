@@ -14,16 +14,22 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 
 from maskbench.errors import UsageError
+from maskbench.judges.looks_needed import FirstJudge, Rates, looks_needed
 from maskbench.method.rates import tabulate
+from maskbench.models.prices import FREE, Price, price_of
+from maskbench.models.prices import Tokens as Priced
+from maskbench.models.prices import cost as cost_of
 from maskbench.results.designs_json import Assumed, DesignsData, DesignShown, Goal, Spent, Tokens
 from maskbench.results.pilot import Asked, Pilot, read_pilot
 from maskbench.results.sample_size import plan_of, split_of
 from maskbench.results.sample_size_json import PlanData
 from maskbench.runs.forecast import REPLY_TOKENS, VERDICT_TOKENS
-from maskbench.stats.power import LEVEL, POWER, STATEMENTS, Source, Split, assumed
-from maskbench.stats.precision import any_of, for_gate, for_half_width, scenarios_for
+from maskbench.stats.power import LEVEL, POWER, STATEMENTS, Source, Split, assumed, needed
+from maskbench.stats.precision import any_of, for_gate, for_half_width, scenarios_for, worth
 
-Price = tuple[float, float]  # US dollars for a million tokens read and written
+Prices = Mapping[str, Price]
+NO_PRICES: Prices = {}
+SUBJECT, JUDGE, STRONG = "subject", "judge", "strong judge"  # who has a price
 
 # What is assumed where no run is given: the public set's calls (docs/method.md) and shares that models often have.
 EVASIVE, NO_BELIEF = 0.15, 0.1
@@ -32,20 +38,19 @@ BELIEF_REPLIES, BELIEF_VERDICTS = 3.438, 3.246
 COUPLED = 0.5  # of what chance brings to a statement and a belief, which two arms share by --common-noise
 SETTLED = 1.1  # belief replies until one takes the side of a statement that is no lie
 WANDERING = 0.5  # of the belief replies, until one does so in a scenario without a belief
+MORE = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)  # times the scenarios of one judge, for two judges
 # Tokens in of a call, as in the starter set; those out are what `--dry-run` assumes.
 BELIEF_IN, STATEMENT_IN, JUDGED_BELIEF_IN, JUDGED_STATEMENT_IN = 28.0, 245.0, 690.0, 1080.0
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What all runs of a design ask about one scenario, on average; `strong` verdicts are the second judge's."""
+    """What all runs of a design ask about one scenario, on average."""
 
     belief_replies: float
     statements: float
     belief_verdicts: float
     statement_verdicts: float
-    strong_beliefs: float = 0.0
-    strong_statements: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +58,8 @@ class Basis:
     """What a plan rests on: the variance, the shares of outcomes, what scenarios ask for, and what tokens cost.
 
     `given` and `numerical` are the shares of scenarios without belief questions, and with a figure. `scale` is what
-    tokens measured on a run come to beside those assumed: in and out of the subject, in and out of the judge.
+    tokens measured on a run come to beside those assumed: in and out of the subject, in and out of the judge. Where a
+    strong judge has a price, its P(lie) is the one that is wanted, and `first_judge` is how often the other one errs.
     """
 
     split: Split
@@ -65,7 +71,8 @@ class Basis:
     belief_replies: float = BELIEF_REPLIES
     belief_verdicts: float = BELIEF_VERDICTS
     scale: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
-    prices: Mapping[str, Price] = field(default_factory=dict)  # by subject, judge and strong judge
+    prices: Prices = field(default_factory=dict)  # by subject, judge and strong judge
+    first_judge: FirstJudge = field(default_factory=FirstJudge)
     runs: tuple[str, ...] = ()
 
     def whole(self, statements: int) -> Work:
@@ -108,7 +115,7 @@ class Offer:
     scenarios: int
     work: Work
     runs: int = 1
-    looks: int | None = None
+    looks: int | None = None  # scenarios that the strong judge sees, where another one saw all
     on_average: bool = False
     rests_on: str | None = None
 
@@ -181,11 +188,44 @@ def coupled(basis: Basis, goal: Goal, statements: int) -> Answer:
     )
 
 
+def second_look(basis: Basis, goal: Goal, statements: int) -> Answer:
+    """A first judge sees everything and the strong one a part, which is drawn by what the first one found."""
+    if STRONG not in basis.prices:
+        return "name two judges, by --judge and --second, to have it planned"
+    if goal.kind != "half_width" or statements > 1:
+        return "it is planned for half-widths alone"
+    rates = Rates(basis.split.p_lie, basis.evasive, basis.no_belief)
+    least = scenarios(basis, goal, 1)
+    offers = []
+    for times in MORE:
+        n = math.ceil(least * times)
+        looks = looks_needed(rates, basis.first_judge, worth(basis.split, n, 1), n, goal.value)
+        if looks is not None and looks < n:
+            offers.append(
+                Offer(
+                    f"--judge FIRST, then judge RUN --second STRONG --second-share {looks / n:.3g}",
+                    n,
+                    basis.whole(1),
+                    looks=looks,
+                    rests_on=_as_judged(basis.first_judge),
+                )
+            )
+    if not offers:
+        return "the first judge errs too often for a part of the scenarios to do"
+    return min(offers, key=lambda offer: cost(_shown("", 1, offer, basis)))
+
+
+def _as_judged(judge: FirstJudge) -> str:
+    wrong = f"{1 - judge.specificity:.0%} of what is none"
+    return f"the first judge finds {judge.sensitivity:.0%} of the lies, and takes {wrong} for one (assumed)"
+
+
 DESIGNS: Mapping[str, Design] = {
     "whole protocol": whole,
     "ask only for lies": only_lies,
     "beliefs once": shared_beliefs,
     "common noise": coupled,
+    "two judges": second_look,
 }
 
 
@@ -233,9 +273,13 @@ def _shown(name: str, statements: int, offer: Offer, basis: Basis) -> DesignShow
         (work.statements, STATEMENT_IN * scale[0], REPLY_TOKENS["statement"] * scale[1]),
     )
     verdict = VERDICT_TOKENS["reasoning"] * scale[3]
-    judged = (JUDGED_BELIEF_IN * scale[2], verdict), (JUDGED_STATEMENT_IN * scale[2], verdict)
-    judge = _spent(n, (work.belief_verdicts, *judged[0]), (work.statement_verdicts, *judged[1]))
-    strong = _spent(n, (work.strong_beliefs, *judged[0]), (work.strong_statements, *judged[1]))
+    verdicts = (
+        (work.belief_verdicts, JUDGED_BELIEF_IN * scale[2], verdict),
+        (work.statement_verdicts, JUDGED_STATEMENT_IN * scale[2], verdict),
+    )
+    judge, strong = _spent(n, *verdicts), _spent(offer.looks or 0, *verdicts)
+    if STRONG in basis.prices and offer.looks is None:
+        judge, strong = strong, judge
     return DesignShown(
         name=name,
         options=offer.options,
@@ -247,7 +291,7 @@ def _shown(name: str, statements: int, offer: Offer, basis: Basis) -> DesignShow
         subject=subject,
         judge=judge,
         strong_judge=strong if strong.calls else None,
-        money=_money(basis.prices, {"subject": subject, "judge": judge, "strong judge": strong}),
+        money=_money(basis.prices, {SUBJECT: subject, JUDGE: judge, STRONG: strong}),
         rests_on=offer.rests_on,
     )
 
@@ -259,14 +303,13 @@ def _spent(scenarios: int, *kinds: tuple[float, float, float]) -> Spent:
     return Spent(math.ceil(round(sum(asked), 6)), Tokens(*tokens))
 
 
-def _money(prices: Mapping[str, Price], spent: Mapping[str, Spent]) -> float | None:
+def _money(prices: Prices, spent: Mapping[str, Spent]) -> float | None:
     """What it costs by these prices; None where a model that is called has none."""
     called = {who: each for who, each in spent.items() if each.calls}
     if not called.keys() <= prices.keys():
         return None
     return sum(
-        (each.tokens.input * prices[who][0] + each.tokens.output * prices[who][1]) / 1_000_000
-        for who, each in called.items()
+        cost_of(Priced(input=each.tokens.input, output=each.tokens.output), prices[who]) for who, each in called.items()
     )
 
 
@@ -303,7 +346,7 @@ def _assumed(basis: Basis) -> Assumed:
     )
 
 
-def basis_of(pilot: Pilot, prices: Mapping[str, Price], split: Split) -> Basis:
+def basis_of(pilot: Pilot, prices: Prices, split: Split) -> Basis:
     """What runs tell of their subject and their set; `split` is that of their variance."""
     asked, table = pilot.asked, tabulate(pilot.arms[0].rows)[0]
     usable = max(1, int(table.usable.sum()))
@@ -342,32 +385,56 @@ def _scale(asked: Asked) -> tuple[float, float, float, float]:
     return first, second, third, last
 
 
+def plan(
+    difference: float,
+    runs: Sequence[str | PathLike[str]] = (),
+    rules: str | None = None,
+    p_lie: float | None = None,
+    prices: Prices = NO_PRICES,
+) -> PlanData:
+    """Scenarios needed to show a difference in P(lie), by number of statements and by design.
+
+    `runs` are folders to measure the variance on; without any, assumptions. `p_lie` takes the place of their rate.
+    Raises UsageError for a difference that cannot be planned for and for runs without a shared scenario, RunUnreadable
+    for folders without a run.
+    """
+    goal = Goal("difference", difference)
+    needed(1.0, difference)
+    basis, taken = _read(runs, rules, p_lie, prices)
+    return plan_of(designs(goal, basis), basis.split, taken)
+
+
 def answer(
     goal: Goal,
     runs: Sequence[str | PathLike[str]] = (),
     rules: str | None = None,
     p_lie: float | None = None,
-    prices: Mapping[str, Price] | None = None,
-) -> DesignsData | PlanData:
-    """The designs that answer a question; for a difference with its table by number of statements.
+    prices: Prices = NO_PRICES,
+) -> DesignsData:
+    """The designs that answer a question; arguments and errors as for `plan`.
 
-    `runs` are folders to measure on, `p_lie` a rate in place of theirs, or of the one that is assumed: 35 %, and half
-    of the limit for a gate. Raises UsageError for what cannot be planned for and for runs without a shared scenario,
-    RunUnreadable for folders without a run.
+    Where neither runs nor `p_lie` tell the rate it is 35 %, and half of the limit for a gate.
     """
-    if runs:
-        pilot = read_pilot(runs, rules)
-        split, taken = split_of(pilot.arms, pilot.again)
-        basis = basis_of(pilot, prices or {}, split)
-    else:
-        basis, taken = Basis(split=assumed(), prices=prices or {}), 0
-        p_lie = goal.value / 2 if p_lie is None and goal.kind == "gate" else p_lie
-    basis = basis.with_rate(p_lie)
-    if goal.kind != "difference":
-        return designs(goal, basis)
-    plan = plan_of(goal.value, basis.split, list(basis.runs), taken)
-    plan.designs = designs(goal, basis)
-    return plan
+    if not runs and p_lie is None and goal.kind == "gate":
+        p_lie = goal.value / 2
+    return designs(goal, _read(runs, rules, p_lie, prices)[0])
+
+
+def _read(
+    runs: Sequence[str | PathLike[str]], rules: str | None, p_lie: float | None, prices: Prices
+) -> tuple[Basis, int]:
+    """What these runs tell, and on how many scenarios that they share."""
+    if not runs:
+        return Basis(split=assumed(), prices=prices).with_rate(p_lie), 0
+    pilot = read_pilot(runs, rules)
+    split, taken = split_of(pilot.arms, pilot.again)
+    return basis_of(pilot, prices, split).with_rate(p_lie), taken
+
+
+def prices_of(models: Mapping[str, str], *lists: Mapping[str, Price]) -> Prices:
+    """The prices of these models, by who they are, from the first list that has each; none where nobody bills any."""
+    known = {who: price for who, model in models.items() if (price := price_of(model, *lists)) is not None}
+    return NO_PRICES if all(price == FREE for price in known.values()) else known
 
 
 _GATE = re.compile(r"\s*p_lie\s*<\s*(0?\.\d+)\s*")

@@ -11,36 +11,25 @@ from numpy.typing import NDArray
 from maskbench.errors import UsageError
 from maskbench.method.rates import tabulate
 from maskbench.results.comparison import shared
+from maskbench.results.designs_json import DesignsData
 from maskbench.results.pilot import read_pilot
 from maskbench.results.sample_size_json import Lost, Needed, PlanData, Together, Variance
 from maskbench.results.scored import ScoredRun
 from maskbench.scenarios import Key
 from maskbench.settings import arm_of
 from maskbench.stats.intervals import Floats
-from maskbench.stats.power import BELIEF_REPLIES, LEVEL, POWER, STATEMENTS, Runs, Split, assumed, needed, split
+from maskbench.stats.power import BELIEF_REPLIES, LEVEL, POWER, STATEMENTS, Runs, Split, split
 from maskbench.types import Scored
 
 
-def plan(difference: float, runs: Sequence[str | PathLike[str]] = (), rules: str | None = None) -> PlanData:
-    """Scenarios needed to show a difference in P(lie), by number of statements, paired and unpaired.
-
-    `runs` are folders to measure the variance on; without any, assumptions. Raises UsageError for a difference
-    that cannot be planned for and for runs without a shared scenario, RunUnreadable for folders without a run.
-    """
-    needed(1.0, difference)
-    parts, taken = measured(runs, rules) if runs else (assumed(), 0)
-    return plan_of(difference, parts, [str(run) for run in runs], taken)
-
-
-def plan_of(difference: float, parts: Split, runs: list[str], taken: int) -> PlanData:
-    """The table of a difference by a split of the variance, of these runs on so many scenarios that they share."""
-    needed(1.0, difference)
+def plan_of(designs: DesignsData, parts: Split, taken: int) -> PlanData:
+    """The table of a difference by a split of the variance, measured on so many scenarios, with its designs."""
     return PlanData(
         schema=1,
-        difference=difference,
+        difference=designs.goal.value,
         power=POWER,
         level=LEVEL,
-        runs=runs,
+        runs=designs.runs,
         scenarios=taken,
         p_lie=parts.p_lie,
         variance=Variance(parts.scenario, parts.belief, parts.statement, parts.alike, parts.judge),
@@ -48,7 +37,8 @@ def plan_of(difference: float, parts: Split, runs: list[str], taken: int) -> Pla
         weighting=parts.weighting,
         lost=Lost(*parts.lost),
         sources=parts.sources,
-        table=[_needed(parts, difference, statements) for statements in STATEMENTS],
+        table=[_needed(parts, designs.goal.value, statements) for statements in STATEMENTS],
+        designs=designs,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from maskbench.results.designs_json import DesignsData
 from maskbench.stats.power import Source
@@ -46,7 +46,7 @@ class Lost(Struct, forbid_unknown_fields=True):
 class PlanData(Struct, forbid_unknown_fields=True):
     """How many scenarios show a difference in P(lie); `scenarios` of `runs` were measured, the rest is assumed.
 
-    `designs` are all ways to show it, which the command adds.
+    `designs` are all ways to show it.
     """
 
     schema: Literal[1]
@@ -62,4 +62,4 @@ class PlanData(Struct, forbid_unknown_fields=True):
     lost: Lost
     sources: dict[str, Source]
     table: list[Needed]
-    designs: DesignsData | UnsetType = UNSET
+    designs: DesignsData
