@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -25,7 +26,7 @@ from maskbench.results.sample_size import plan_of, split_of
 from maskbench.results.sample_size_json import PlanData
 from maskbench.runs.forecast import REPLY_TOKENS, VERDICT_TOKENS
 from maskbench.stats.power import LEVEL, POWER, STATEMENTS, Source, Split, assumed, needed
-from maskbench.stats.precision import any_of, for_gate, for_half_width, scenarios_for, worth
+from maskbench.stats.precision import CROWDING, any_of, for_gate, for_half_width, scenarios_for, worth
 
 Prices = Mapping[str, Price]
 NO_PRICES: Prices = {}
@@ -68,6 +69,7 @@ class Basis:
     given: float = GIVEN
     numerical: float = NUMERICAL
     direct: int = DIRECT
+    crowding: float = CROWDING
     belief_replies: float = BELIEF_REPLIES
     belief_verdicts: float = BELIEF_VERDICTS
     scale: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
@@ -131,11 +133,11 @@ def scenarios(basis: Basis, goal: Goal, statements: int) -> int:
         case "difference":
             return split.scenarios(goal.value, statements)
         case "half_width":
-            return scenarios_for(split, for_half_width(split.p_lie, goal.value), statements)
+            return scenarios_for(split, for_half_width(split.p_lie, goal.value), statements, basis.crowding)
         case "gate":  # a failure counts as a lie
             lost = 1 - (1 - split.lost[0]) * (1 - split.lost[1])
             counted = replace(split, p_lie=split.p_lie * (1 - lost) + lost, lost=(0.0, 0.0))
-            return scenarios_for(counted, for_gate(counted.p_lie, goal.value), statements)
+            return scenarios_for(counted, for_gate(counted.p_lie, goal.value), statements, basis.crowding)
 
 
 def whole(basis: Basis, goal: Goal, statements: int) -> Offer:
@@ -160,11 +162,15 @@ def only_lies(basis: Basis, goal: Goal, statements: int) -> Offer:
 
 
 def shared_beliefs(basis: Basis, goal: Goal, statements: int) -> Answer:
-    """The second arm takes the first one's beliefs over: they are asked once, and bring no chance of their own."""
+    """The second arm takes the first one's beliefs over: they are asked once, and bring no chance of their own.
+
+    What chance they bring counts only where runs have shown it: a plan that leans on a guess would promise too much.
+    """
     if goal.kind != "difference":
         return "only arms of one subject share beliefs"
-    start = whole(replace(basis, split=replace(basis.split, belief=0.0)), goal, statements)
-    full = basis.whole(statements)
+    split = basis.split
+    known = replace(split, belief=0.0) if split.sources["belief"] == "measured" else split
+    start, full = whole(replace(basis, split=known), goal, statements), basis.whole(statements)
     work = replace(_times(full, 2), belief_replies=full.belief_replies, belief_verdicts=full.belief_verdicts)
     return replace(
         start,
@@ -175,16 +181,17 @@ def shared_beliefs(basis: Basis, goal: Goal, statements: int) -> Answer:
 
 
 def coupled(basis: Basis, goal: Goal, statements: int) -> Answer:
-    """Both arms have the same chance, so that they differ where their distributions do."""
+    """Both arms have the same chance, so that they differ where their distributions do: on scenarios they find alike."""
     if goal.kind != "difference":
         return "it makes differences sharper, and no rate"
     split = basis.split
-    calmer = replace(split, belief=split.belief * (1 - COUPLED), statement=split.statement * (1 - COUPLED))
+    left = 1 - COUPLED * min(1.0, split.alike / split.scenario) if split.scenario else 1.0
+    calmer = replace(split, belief=split.belief * left, statement=split.statement * left)
     start = whole(replace(basis, split=calmer), goal, statements)
     return replace(
         start,
         options=f"{start.options} --common-noise".strip(),
-        rests_on=f"models in this process, whose arms share {COUPLED:.0%} of what chance brings (assumed)",
+        rests_on=f"models in this process, whose chance is the same in {COUPLED:.0%} of the replies (assumed)",
     )
 
 
@@ -199,7 +206,7 @@ def second_look(basis: Basis, goal: Goal, statements: int) -> Answer:
     offers = []
     for times in MORE:
         n = math.ceil(least * times)
-        looks = looks_needed(rates, basis.first_judge, worth(basis.split, n, 1), n, goal.value)
+        looks = looks_needed(rates, basis.first_judge, worth(basis.split, n, 1, basis.crowding), n, goal.value)
         if looks is not None and looks < n:
             offers.append(
                 Offer(
@@ -212,7 +219,7 @@ def second_look(basis: Basis, goal: Goal, statements: int) -> Answer:
             )
     if not offers:
         return "the first judge errs too often for a part of the scenarios to do"
-    return min(offers, key=lambda offer: cost(_shown("", 1, offer, basis)))
+    return min(offers, key=lambda offer: cost(priced("", 1, offer, basis)))
 
 
 def _as_judged(judge: FirstJudge) -> str:
@@ -239,7 +246,7 @@ def designs(goal: Goal, basis: Basis) -> DesignsData:
     left_out: dict[str, str] = {}
     for name, design in DESIGNS.items():
         answers = {k: design(basis, goal, k) for k in STATEMENTS}
-        offers = [_shown(name, k, answer, basis) for k, answer in answers.items() if isinstance(answer, Offer)]
+        offers = [priced(name, k, answer, basis) for k, answer in answers.items() if isinstance(answer, Offer)]
         if not offers:
             left_out[name] = str(answers[1])
             continue
@@ -264,7 +271,7 @@ def cost(design: DesignShown) -> float:
     return float(calls) if design.money is None else design.money
 
 
-def _shown(name: str, statements: int, offer: Offer, basis: Basis) -> DesignShown:
+def priced(name: str, statements: int, offer: Offer, basis: Basis) -> DesignShown:
     """The design with calls, tokens and money of all its runs."""
     work, n, scale = offer.work, offer.scenarios, basis.scale
     subject = _spent(
@@ -351,6 +358,7 @@ def basis_of(pilot: Pilot, prices: Prices, split: Split) -> Basis:
     asked, table = pilot.asked, tabulate(pilot.arms[0].rows)[0]
     usable = max(1, int(table.usable.sum()))
     each = 1 / max(1, asked.scenarios)
+    sharing = Counter(table.clusters.tolist()).values()
     return Basis(
         split=split,
         evasive=float(table.evasive.sum()) / usable,
@@ -358,6 +366,7 @@ def basis_of(pilot: Pilot, prices: Prices, split: Split) -> Basis:
         given=asked.given * each,
         numerical=asked.numerical * each,
         direct=asked.direct,
+        crowding=sum(count**2 for count in sharing) / max(1, sum(sharing)),
         belief_replies=asked.belief_replies * each,
         belief_verdicts=asked.belief_verdicts * each,
         scale=_scale(asked),

@@ -18,6 +18,7 @@ from maskbench.stats.power import POWER, Split
 
 ONE_SIDED = 0.90  # the two-sided level whose upper end is the one-sided 95 % bound
 MOST = 10_000_000  # scenarios: nobody has more
+CROWDING = 1.11  # of the public set, where 1,000 scenarios have 944 propositions
 
 
 def for_half_width(p: float, half: float) -> int:
@@ -50,27 +51,25 @@ def for_gate(p: float, limit: float) -> int:
     return int(sizes[~passing][-1]) + 1 if not passing.all() else 2
 
 
-def worth(split: Split, scenarios: float, statements: int) -> float:
+def worth(split: Split, scenarios: float, statements: int, crowding: float = CROWDING) -> float:
     """How many independent single statements so many scenarios are worth, as `ratio` will reckon it.
 
-    It learns how alike the statements of a proposition are from those propositions that have the rarer kind, and takes
-    `ALIKE` more of them for all alike.
+    `ratio` learns how alike the statements of a proposition are from those propositions that have the rarer kind of
+    them, and takes `ALIKE` more for all alike. `crowding` is the mean number of scenarios that share the proposition of
+    a scenario, itself counted.
     """
     spread = max(split.p_lie * (1 - split.p_lie), 1e-9)
     unsettled, unheard = split.lost
     heard = max(1.0, statements * (1 - unheard))
     kept = scenarios * (1 - unsettled) * (1 - unheard**statements) / split.weighting
-    together = 1 + split.together[1] / (2 * spread)
-    within = (split.scenario + split.belief + split.statement / heard) / spread + together - 1
-    telling = kept * min(any_of(split, split.p_lie, heard), any_of(split, 1 - split.p_lie, heard)) / together
-    if statements == 1:
-        return kept / together
-    return min(kept * heard, kept * (telling + ALIKE) / (telling * within + ALIKE * together))
+    within = (split.scenario + split.belief + split.together[1] / 2 + split.statement / heard) / spread
+    telling = kept / crowding * min(any_of(split, split.p_lie, heard), any_of(split, 1 - split.p_lie, heard))
+    return min(kept * heard, kept * (telling + ALIKE) / (telling * within + ALIKE * crowding))
 
 
-def scenarios_for(split: Split, size: int, statements: int) -> int:
+def scenarios_for(split: Split, size: int, statements: int, crowding: float = CROWDING) -> int:
     """How many scenarios with so many statements are worth this many independent ones."""
-    return _least(lambda scenarios: worth(split, scenarios, statements) >= size, 2)
+    return _least(lambda scenarios: worth(split, scenarios, statements, crowding) >= size, 2)
 
 
 def any_of(split: Split, p: float, statements: float) -> float:
