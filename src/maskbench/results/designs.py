@@ -181,7 +181,7 @@ def shared_beliefs(basis: Basis, goal: Goal, statements: int) -> Answer:
 
 
 def coupled(basis: Basis, goal: Goal, statements: int) -> Answer:
-    """Both arms have the same chance, so that they differ where their distributions do: on scenarios they find alike."""
+    """Both arms have the same chance: they differ where their distributions do, on scenarios that they find alike."""
     if goal.kind != "difference":
         return "it makes differences sharper, and no rate"
     split = basis.split
