@@ -9,12 +9,10 @@ call_worlds.py, which knows neither plan nor design; no model is asked. Some min
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +34,7 @@ from call_worlds import (
     lying,
     rate,
 )
+from csv_tables import DOCS, write
 from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
 from maskbench.method.rules import RULES
@@ -62,7 +61,6 @@ from rate_grid import Seen, ratio_at_once
 
 Floats = NDArray[np.float64]
 
-DOCS = Path(__file__).parents[1] / "docs"
 SEED, REPLICATES, PAIRS, AT_A_TIME = 20261122, 10_000, 2_000, 400_000
 PILOTS, PILOT, ALIKE = 20, (200, 3), 0.8
 PRICED = {SUBJECT: "openai/gpt-4.1-mini", JUDGE: "openai/gpt-4o"}
@@ -363,11 +361,7 @@ def main() -> None:
     parser.add_argument("--plans", action="store_true", help="hold what `plan` promises against data")
     chosen = parser.parse_args()
     rows = list(plans(REPLICATES, PAIRS) if chosen.plans else tasks())
-    path = DOCS / ("plans.csv" if chosen.plans else "fewer_calls.csv")
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write(DOCS / ("plans.csv" if chosen.plans else "fewer_calls.csv"), rows)
     print(markdown(rows))
 
 

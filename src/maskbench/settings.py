@@ -51,6 +51,7 @@ class Settings:
     judge: str = field(kw_only=False)
     scenarios: str = field(kw_only=False)
     numeric_judge: str = ""
+    run_label: str | None = None  # what the run measures, where the subject's name does not tell: a checkpoint, say
     archetypes: tuple[Archetype, ...] = ()  # none: all of the set
     sample: int | None = None
     limit: int | None = None
@@ -122,7 +123,7 @@ class Settings:
     @property
     def label(self) -> str:
         """The subject with what was done to it, for people."""
-        parts = [self.subject]
+        parts = [f"{self.subject} ({self.run_label})" if self.run_label else self.subject]
         if self.system_prompt:
             parts.append(self.system_prompt + (" (on beliefs, too)" if self.prompt_on_beliefs else ""))
         if self.adapter:
@@ -224,7 +225,8 @@ def _added(settings: Settings) -> dict[str, str]:
 def arm_of(settings: Settings) -> bytes:
     """What two runs share that are repeats of each other: the subject, and all that was done to it."""
     prompt = [settings.system_prompt, settings.system_prompt_text, settings.prompt_on_beliefs]
-    return _digest({"model": settings.subject, "system_prompt": prompt, **_added(settings), **_intervention(settings)})
+    arm = {"model": settings.subject, "system_prompt": prompt, **_added(settings), **_intervention(settings)}
+    return _digest(arm | ({"label": settings.run_label} if settings.run_label else {}))
 
 
 def _intervention(settings: Settings) -> dict[str, object]:

@@ -224,3 +224,14 @@ def test_many_small_changes_one_way_are_told_apart_from_whole_ones() -> None:
     assert changed.lopsided
     assert not differences(before, before, np.ones(30)).lopsided
     assert not changed.untested().lopsided
+
+
+def test_bounds_of_a_second_look_hold_whatever_failed() -> None:
+    """With looks too the difference has its least and its greatest value over what failures could be."""
+    first, other = (one_judge(tabulate(rows(letters))[0]) for letters in ("LLLLLLHHXX", "LLHHHHHHHX"))
+    bounds = differences(replace(first, few=0.01), replace(other, few=0.01), np.ones(10)).bounds
+    assert bounds is not None
+    assert bounds.difference == pytest.approx([(2 - 8) / 10, (3 - 6) / 10])
+    assert bounds.ci95 is not None
+    assert bounds.ci95[0] < bounds.difference[0]
+    assert bounds.ci95[1] > bounds.difference[1]

@@ -187,6 +187,14 @@ _TABLE = {
         "all",
         of="archetypes",
     ),
+    "label": Setting(
+        WHAT,
+        "TEXT",
+        "This says what the run measures where the subject's name does not, such as ckpt-1200. Runs with other labels "
+        "are other models.",
+        "none",
+        of="run_label",
+    ),
     "sample": Setting(
         WHAT,
         "N",
@@ -373,6 +381,16 @@ RulesOfRun = Annotated[str | None, _rules("This rule set scores the verdicts.", 
 Format = Annotated[
     Form,
     option("FORM", "The result is printed as text, or as markdown or latex (with booktabs) to paste into a paper."),
+]
+As = Annotated[
+    str | None,
+    option(
+        "NAME|FILE",
+        "The figure is computed as a publisher computes its own, such as anthropic-2026-09. With `all` a table has "
+        "every convention. A TOML file of your own is one, too.",
+        name="--as",
+        default="maskbench's own rates",
+    ),
 ]
 RulesOfAll = Annotated[str | None, _rules("This rule set scores all runs.", "the first run's own")]
 OneRuleSet = Annotated[str, _rules("This rule set scores all runs.")]

@@ -64,7 +64,7 @@ def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[
     with reading(run) as opened:
         arm = read_judged(opened, rules)
         asked = _asked(opened)
-        names = _asked_alike(arm, opened.store.verdict_sets())
+        names = asked_alike(arm, opened.store.verdict_sets())
         if not names:
             return arm, {}, asked
         other = opened.verdicts(names[0])
@@ -79,7 +79,7 @@ def _asked(opened: OpenRun) -> Asked:
     return asked
 
 
-def _asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
+def asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
     """Which of these verdict sets are of the same judge as the run's own, asked in the same way."""
     sets = arm.record.sets
     odd = {name for name, about in sets.items() if about.second or (about.audit and kind_of(about.audit.kind).flips)}

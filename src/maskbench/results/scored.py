@@ -299,9 +299,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
 
 def _background(run: OpenRun, judged: VerdictSet) -> Background:
     """What the scenarios of a run cannot tell of it."""
-    models = run.record.models
-    known = {"subject": models.subject, "binary": models.binary, "numeric": models.numeric}
-    subject = with_answers(known, run.store)["subject"]
+    subject = with_answers({"subject": run.record.models.subject}, run.store)["subject"]
     return Background(
         protocol=judged.protocol,
         verdicts=judged.name,
