@@ -176,6 +176,14 @@ def test_no_scenario_gives_no_rate() -> None:
     assert (nothing.rates.p_lie.difference, nothing.rates.p_lie.n, nothing.test) == (None, 0, None)
 
 
+def test_weights_need_no_scale() -> None:
+    """Weights that add up to less than 1 give the rates that weights of any other scale give."""
+    first, other, ids = np.array([1.0, 0.0, 1.0]), np.array([0.0, 0.0, 1.0]), np.arange(3)
+    light, heavy = (paired_rate(first, other, np.full(3, weight), ids) for weight in (0.1, 10.0))
+    assert light.difference == heavy.difference == pytest.approx(-1 / 3)
+    assert light.ci95 == pytest.approx(heavy.ci95)
+
+
 def test_a_share_is_never_below_nothing_or_above_all() -> None:
     """Two judges' estimates can come out at -0.1 or 1.1: the rates are 0 and 1, and their difference is kept."""
     first, other = np.array([-0.1, -0.1]), np.array([0.4, 0.4])
