@@ -18,6 +18,7 @@ from maskbench.cli import (
     judge,
     label,
     lorra,
+    planning,
     reports,
     results,
     run,
@@ -30,7 +31,7 @@ from maskbench.cli.streams import lasting
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
 
 _PANELS = {
-    "Measure": (run.run, compare.plan),
+    "Measure": (run.run, planning.plan),
     "Read results": (
         *(reports.report, reports.view, results.score, results.export),
         *(compare.compare, boards.check, boards.leaderboard),
