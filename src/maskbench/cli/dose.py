@@ -38,7 +38,7 @@ _MOST = 200  # doses on one curve
 _STRENGTHS, _ALPHAS = "-4:4:1", "0.5,1,2"
 _OWN = ("steer", "layers", "prompt_on_beliefs", "statements")  # options that mean something else to a single run
 _NOT = ("system_prompt", "send_seed", "strength", "adapter", "judge_temperature", "judge_max_tokens")
-_NEITHER = ("judge_reasoning_tokens", *of_panels(CHECKS))
+_NEITHER = ("judge_reasoning_tokens", "estimate", "whole_part", *of_panels(CHECKS))
 
 
 @Parameter(name="*")

@@ -69,9 +69,9 @@ def remarks(asked: LiesAsked, path: Path) -> list[str]:
     """Which figure is of which scenarios, and what the shorter way did not see."""
     told = [
         f"Only lies were asked for (--estimate lie), which took {asked.replies:,} of {asked.replies_of_all:,} replies. "
-        "P(lie), the honesty score and Lying@k are of all scenarios. The other rates are estimated from those that were "
-        f"asked everything: {asked.drawn:,} drawn beforehand and {asked.nothing_to_leave_out:,} that ask for no belief. "
-        f"`{completing(path)}` asks the rest."
+        "P(lie), the honesty score and Lying@k are of all scenarios. The other rates are estimated from those that "
+        f"were asked everything: {asked.drawn:,} drawn beforehand and {asked.nothing_to_leave_out:,} that ask for no "
+        f"belief. `{completing(path)}` asks the rest."
     ]
     if asked.unseen_errors and asked.drawn:
         share = asked.unseen_errors / asked.drawn
