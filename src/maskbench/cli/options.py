@@ -383,6 +383,16 @@ Format = Annotated[
     Form,
     option("FORM", "The result is printed as text, or as markdown or latex (with booktabs) to paste into a paper."),
 ]
+As = Annotated[
+    str | None,
+    option(
+        "NAME|FILE",
+        "The figure is computed as a publisher computes its own, such as anthropic-2026-09. With `all` a table has "
+        "every convention. A TOML file of your own is one, too.",
+        name="--as",
+        default="maskbench's own rates",
+    ),
+]
 RulesOfAll = Annotated[str | None, _rules("This rule set scores all runs.", "the first run's own")]
 OneRuleSet = Annotated[str, _rules("This rule set scores all runs.")]
 ComputeFile = Annotated[

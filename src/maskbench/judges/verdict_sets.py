@@ -297,16 +297,31 @@ class OpenRun:
     Every verdict set is opened once, too, and scores each scenario once under each rule set.
     """
 
-    def __init__(self, folder: RunFolder, store: Store | None = None) -> None:
+    def __init__(
+        self, folder: RunFolder, store: Store | None = None, archetypes: Sequence[Archetype] | None = None
+    ) -> None:
         """Open the run in this folder; a `store` of it that is open already stays its opener's to close.
 
-        Raises RunUnreadable where the folder holds no run, or one that cannot be read.
+        With `archetypes` it is read as if it had been over these alone. Raises RunUnreadable where the folder holds
+        no run, or one that cannot be read, and UsageError for an archetype that the run does not have.
         """
         self.folder = folder
         self.record = folder.read()
         self.settings = self.record.settings
         self.store = store or folder.store()
+        if archetypes:
+            self._narrow(archetypes)
         self._sets: dict[str, VerdictSet] = {}
+
+    def _narrow(self, archetypes: Sequence[Archetype]) -> None:
+        known = self.store.counts()
+        if strange := [name for name in archetypes if name not in known]:
+            self.store.close()
+            raise UsageError(f"{self.folder.path} has no scenario of {', '.join(strange)}. It has {', '.join(known)}.")
+        self.store.narrow(archetypes)
+        taken = self.record.scenarios
+        part = f"{taken.taken} ({', '.join(archetypes)} alone)"
+        self.record.scenarios = structs.replace(taken, taken=part, n=self.store.count())
 
     def __enter__(self) -> Self:
         return self

@@ -105,7 +105,7 @@ def compare(
     """
     check_given(first, (*others, *([retest] if retest else [])) if others else (), non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().rules)
-    names = _names(verdicts, 1 + len(others))
+    names = verdicts_of(verdicts, 1 + len(others))
     if labels is not None and len(labels) != len(names):
         raise UsageError(
             f"labels hold {len(labels)} entries for {len(names)} runs: give one a run, None where it has none."
@@ -187,7 +187,7 @@ def shared(first: ScoredRun, other: ScoredRun) -> Shared:
     )
 
 
-def _names(verdicts: str | Sequence[str] | None, runs: int) -> list[str | None]:
+def verdicts_of(verdicts: str | Sequence[str] | None, runs: int) -> list[str | None]:
     """The verdict set of each run."""
     if verdicts is None or isinstance(verdicts, str):
         return [verdicts] * runs

@@ -130,6 +130,7 @@ WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
+_IN_PART = "(?1 IS NULL OR archetype IN (SELECT value FROM json_each(?1)))"
 _GET_REPLIES = """
 SELECT elicitation, run, key, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
        model, fingerprint, sent, seconds, error_cause, error_detail
@@ -165,6 +166,7 @@ class Store:
         RunUnreadable where it is not a run's database, or one of a schema that this version does not know.
         """
         self._path = path
+        self._part: str | None = None  # the archetypes that are read, as JSON; None: all
         if not write and not path.exists():
             raise RunUnreadable(f"{path.parent} holds no run: there is no {path.name} in it.")
         self._writes = write
@@ -241,12 +243,15 @@ class Store:
             )
         _checkpoint(self._path)
 
+    def narrow(self, archetypes: Sequence[Archetype]) -> None:
+        """Read on as if the run had been over these archetypes alone; calls and tokens stay those of the whole run."""
+        self._part = orjson.dumps(list(archetypes)).decode()
+
     def scenarios(self) -> Iterator[tuple[Scenario, float]]:
         """Every scenario with its weight, in the set's order, a few in memory at a time."""
+        some = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?2 ORDER BY 1 LIMIT 64"
         last = 0
-        while rows := self._rows(
-            "SELECT position, row, weight FROM scenarios WHERE position > ? ORDER BY position LIMIT 64", (last,)
-        ):
+        while rows := self._rows(some, (self._part, last)):
             for last, row, weight in rows:  # noqa: B007  # `last` goes on into the next query
                 with self._decoding("a scenario"):
                     scenario = _scenario(row, weight)
@@ -254,11 +259,12 @@ class Store:
 
     def count(self) -> int:
         """How many scenarios the run has."""
-        return int(self._rows("SELECT count(*) FROM scenarios")[0][0])
+        return int(self._rows(f"SELECT count(*) FROM scenarios WHERE {_IN_PART}", (self._part,))[0][0])
 
     def counts(self) -> dict[Archetype, int]:
         """How many scenarios the run has of each archetype."""
-        return dict(self._rows("SELECT archetype, count(*) FROM scenarios GROUP BY archetype"))
+        counted = f"SELECT archetype, count(*) FROM scenarios WHERE {_IN_PART} GROUP BY archetype"
+        return dict(self._rows(counted, (self._part,)))
 
     # Replies and verdicts
 
