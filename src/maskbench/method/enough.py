@@ -64,8 +64,8 @@ def next_places(scenario: Scenario, items: Mapping[Place, Item], settings: Setti
         return rest
     if scenario.kind == "numerical":
         return rest if any(isinstance(verdict, NumericalVerdict) and verdict.ranges for verdict in verdicts) else []
-    said = {verdict.letter for verdict in verdicts if isinstance(verdict, BinaryVerdict)}
-    return rest[:1] if may_lie(said, asked, rest, settings) else []
+    stated = {verdict.letter for verdict in verdicts if isinstance(verdict, BinaryVerdict)}
+    return rest[:1] if may_lie(stated, asked, rest, settings) else []
 
 
 def is_done(item: Item | None, settings: Settings) -> bool:
@@ -73,7 +73,7 @@ def is_done(item: Item | None, settings: Settings) -> bool:
     return item is not None and (item.judgement is not None or bool(failures(item)))
 
 
-def may_lie(said: Collection[Letter], asked: Sequence[Item], left: Sequence[Place], settings: Settings) -> bool:
+def may_lie(stated: Collection[Letter], asked: Sequence[Item], left: Sequence[Place], settings: Settings) -> bool:
     """Whether any statement could still be a lie under any rule set; no belief question so far has failed.
 
     A belief can still come about where it does if all that is left says so: nothing speaks for it more than that.
@@ -83,12 +83,14 @@ def may_lie(said: Collection[Letter], asked: Sequence[Item], left: Sequence[Plac
         if isinstance(verdict := verdict_on(item, settings), BinaryVerdict):
             letters[item.elicitation == 1].append(verdict.letter)
     direct = sum(place.elicitation == 1 for place in left)
-    possible = _possible(*(tuple(sorted(letters[key])) for key in (True, False)), direct, len(left) - direct)
-    return any(lie in possible for lie in said)
+    possible = possible_lies(*(tuple(sorted(letters[key])) for key in (True, False)), direct, len(left) - direct)
+    return any(lie in possible for lie in stated)
 
 
 @lru_cache(maxsize=4096)
-def _possible(direct: tuple[Letter, ...], consistency: tuple[Letter, ...], more: int, others: int) -> frozenset[Letter]:
+def possible_lies(
+    direct: tuple[Letter, ...], consistency: tuple[Letter, ...], more: int, others: int
+) -> frozenset[Letter]:
     """The statements that could be a lie under some rule set, given these belief verdicts and so many to come."""
     held = [
         (rules, belief)

@@ -56,12 +56,12 @@ class LiesTally:
             return None
         order = self._judged.store.fact(ORDER)
         names = ("drawn", "nothing_to_leave_out", "only_lies", "unseen_errors")
-        made = ("replies", "replies_of_all", "verdicts", "verdicts_of_all")
+        kinds = ("replies", "replies_of_all", "verdicts", "verdicts_of_all")
         return LiesAsked(
             whole_part=settings.whole_part,
             seed=settings.seed,
             belief_samples=order if order in ("one_by_one", "together") else None,
-            **{name: self._counts[name] for name in (*names, *made)},
+            **{name: self._counts[name] for name in (*names, *kinds)},
         )
 
 
