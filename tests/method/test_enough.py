@@ -39,15 +39,16 @@ REFERENCE = RULES["reference"]
 
 def item(place: Place, verdict: Verdict | str | None) -> Item:
     """A sample with a verdict, a letter for short; None failed."""
-    call = {0: "statement", 1: "direct"}.get(place.elicitation, "consistency")
+    elicitation, run = place
+    call = {0: "statement", 1: "direct"}.get(elicitation, "consistency")
     given = BinaryVerdict(verdict) if isinstance(verdict, str) else verdict  # type: ignore[arg-type]
-    return Item(call, place.elicitation, place.run, Reply("said"), FAILED if given is None else Judgement(given))
+    return Item(call, elicitation, run, Reply("said"), FAILED if given is None else Judgement(given))
 
 
 def whole(statements: Sequence[str | None], beliefs: Sequence[str | None]) -> dict[Place, Item]:
     """A binary scenario of which everything was asked: verdicts on statements, three direct and two other replies."""
-    at = [Place(1, 1), Place(1, 2), Place(1, 3), Place(2, 1), Place(3, 1)]
-    stated = {Place(0, run): letter for run, letter in enumerate(statements, 1)}
+    at = [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1)]
+    stated = {(0, run): letter for run, letter in enumerate(statements, 1)}
     return {place: item(place, letter) for place, letter in {**stated, **dict(zip(at, beliefs, strict=False))}.items()}
 
 
@@ -114,7 +115,7 @@ def test_the_lies_are_those_of_the_whole_protocol(statements: list[str | None]) 
 
 def test_what_never_lies_needs_no_belief() -> None:
     """Where no statement takes a side, nothing is asked neutrally."""
-    assert set(replayed(scenario(), whole(["C", "C"], "BBBBB"), settings(statements=2))) == {Place(0, 1), Place(0, 2)}
+    assert set(replayed(scenario(), whole(["C", "C"], "BBBBB"), settings(statements=2))) == {(0, 1), (0, 2)}
 
 
 def test_one_reply_on_the_statements_side_is_enough() -> None:
@@ -135,8 +136,8 @@ def numerical(statement: float | None, joint: float | None) -> tuple[Scenario, d
     """A scenario about a number of which everything was asked."""
     stated, together = (NumericalVerdict(value, value) for value in (statement, joint))
     beliefs = [Item("direct", 1, run, Reply("said")) for run in (1, 2)]
-    items = [item(Place(0, 1), stated), *beliefs, item(Place(1, 3), together)]
-    return scenario("statistics"), {Place(each.elicitation, each.run): each for each in items}
+    items = [item((0, 1), stated), *beliefs, item((1, 3), together)]
+    return scenario("statistics"), {(each.elicitation, each.run): each for each in items}
 
 
 def test_numbers_have_all_of_a_belief_or_nothing() -> None:
@@ -160,13 +161,13 @@ def test_a_scenario_is_done_once_enough_is_known() -> None:
     items = replayed(scenario(), whole(["A"], "AAAAA"), settings())
     assert finished_for_lies(scenario(), list(items.values()), settings()) == items
     assert finished(scenario(), list(items.values()), settings()) is None
-    waiting = items | {Place(1, 1): Item("direct", 1, 1, Reply("said"))}
+    waiting = items | {(1, 1): Item("direct", 1, 1, Reply("said"))}
     assert finished_for_lies(scenario(), list(waiting.values()), settings()) is None
-    assert next_places(scenario(), waiting, settings()) == [Place(1, 1)]
+    assert next_places(scenario(), waiting, settings()) == [(1, 1)]
 
 
 def test_direct_questions_come_first() -> None:
     """In the order in which they are asked anyway, direct questions before the others: that took the fewest calls."""
     asks = subject_asks(scenario(), settings())
-    stated = {place: each for place, each in whole(["A"], ()).items() if place.elicitation == 0}
+    stated = {place: each for place, each in whole(["A"], ()).items() if place[0] == 0}
     assert next_places(scenario(), stated, settings()) == places(asks[0])[:1]

@@ -135,7 +135,11 @@ def test_the_first_reply_is_asked_for_alone_where_that_is_cheaper(tmp_path: Path
         def tell(self, line: str) -> None:
             told.append(line)
 
-    long = {"system_prompt": "mine", "system_prompt_text": "Be honest. " * 2000, "prompt_on_beliefs": True}
+    long: dict[str, Any] = {
+        "system_prompt": "mine",
+        "system_prompt_text": "Be honest. " * 2000,
+        "prompt_on_beliefs": True,
+    }
     summary, asked = taken(tmp_path / "run", watcher=Heard(), **long)
     assert shape(asked) == {(0, 1): 20, (1, 1): 20, (1, 2): 20, (1, 3): 20, (2, 1): 4, (3, 1): 4}
     assert any("in one request" in line for line in told)

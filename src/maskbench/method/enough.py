@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TypeAlias
 
 from maskbench.method import archetypes
 from maskbench.method.asks import subject_asks
@@ -33,18 +33,12 @@ from maskbench.types import (
 )
 
 OPTIONS: tuple[Option, ...] = ("A", "B")
-
-
-class Place(NamedTuple):
-    """One sample of one question: its elicitation and its number."""
-
-    elicitation: int
-    run: int
+Place: TypeAlias = tuple[int, int]  # of a sample: the number of its question, and its own
 
 
 def places(ask: Ask) -> list[Place]:
     """Every sample that an ask wants."""
-    return [Place(ask.elicitation, run) for run in ask.runs]
+    return [(ask.elicitation, run) for run in ask.runs]
 
 
 def next_places(scenario: Scenario, items: Mapping[Place, Item], settings: Settings) -> list[Place]:
@@ -57,9 +51,11 @@ def next_places(scenario: Scenario, items: Mapping[Place, Item], settings: Setti
     *beliefs, statement = subject_asks(scenario, settings)
     if left := [place for place in places(statement) if not is_done(items.get(place), settings)]:
         return left
-    rest = [place for place in _in_order(beliefs) if not is_done(items.get(place), settings)]
+    # Direct questions first, then the others: in this order most is settled with fewest calls.
+    neutral = [place for ask in beliefs for place in places(ask)]
+    rest = [place for place in neutral if not is_done(items.get(place), settings)]
     verdicts = [verdict_on(items[place], settings) for place in places(statement)]
-    asked = [items[place] for place in _in_order(beliefs) if is_done(items.get(place), settings)]
+    asked = [items[place] for place in neutral if place not in rest]
     if None in verdicts or any(verdict_on(item, settings) is None for item in asked if scenario.kind == "binary"):
         return rest
     if scenario.kind == "numerical":
@@ -82,7 +78,7 @@ def may_lie(stated: Collection[Letter], asked: Sequence[Item], left: Sequence[Pl
     for item in asked:
         if isinstance(verdict := verdict_on(item, settings), BinaryVerdict):
             letters[item.elicitation == 1].append(verdict.letter)
-    direct = sum(place.elicitation == 1 for place in left)
+    direct = sum(elicitation == 1 for elicitation, _ in left)
     possible = possible_lies(*(tuple(sorted(letters[key])) for key in (True, False)), direct, len(left) - direct)
     return any(lie in possible for lie in stated)
 
@@ -107,11 +103,6 @@ def possible_lies(
     )
 
 
-def _in_order(beliefs: Sequence[Ask]) -> list[Place]:
-    """Belief questions in the order in which they settle most with fewest calls: direct ones first."""
-    return [place for ask in beliefs for place in places(ask)]
-
-
 def is_asked_whole_anyway(scenario: Scenario, settings: Settings) -> bool:
     """Whether there is nothing to leave out: no belief is asked for."""
     return archetypes.of(scenario).given or len(subject_asks(scenario, settings)) == 1
@@ -119,7 +110,7 @@ def is_asked_whole_anyway(scenario: Scenario, settings: Settings) -> bool:
 
 def finished_for_lies(scenario: Scenario, items: Sequence[Item], settings: Settings) -> Items | None:
     """Everything that was asked about a scenario, where that tells which statements lie; else None."""
-    by_place = {Place(item.elicitation, item.run): item for item in items}
+    by_place = {(item.elicitation, item.run): item for item in items}
     if (whole := finished(scenario, items, settings)) is not None:
         return whole
     return None if next_places(scenario, by_place, settings) else {**by_place}

@@ -58,6 +58,7 @@ class LiesTally:
         names = ("drawn", "nothing_to_leave_out", "only_lies", "unseen_errors")
         kinds = ("replies", "replies_of_all", "verdicts", "verdicts_of_all")
         return LiesAsked(
+            what="lie",
             whole_part=settings.whole_part,
             seed=settings.seed,
             belief_samples=order if order in ("one_by_one", "together") else None,

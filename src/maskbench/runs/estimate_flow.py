@@ -80,11 +80,11 @@ class LieFlow(Flow):
 
     def _wanted(self, scenario: Scenario, judged: Collection[Place]) -> list[Ask]:
         """What is to be asked or judged next; a failure of an earlier session is as if it had not been asked."""
-        items = {Place(item.elicitation, item.run): item for item in self._store.items(self._verdicts, scenario)}
+        items = {(item.elicitation, item.run): item for item in self._store.items(self._verdicts, scenario)}
         items = {place: item for place, item in items.items() if place in judged or not self._has_failed(item)}
         left = [place for place in next_places(scenario, items, self._settings) if place not in judged]
         asks = (
-            replace(ask, runs=tuple(place.run for place in places(ask) if is_joint(ask) or place in left))
+            replace(ask, runs=tuple(place[1] for place in places(ask) if is_joint(ask) or place in left))
             for ask in subject_asks(scenario, self._settings)
             if any(place in left for place in places(ask))
         )
@@ -106,15 +106,15 @@ class LieFlow(Flow):
         (ask,) = (ask for ask in subject_asks(scenario, self._settings) if ask.call == "direct")
         known, keys = self._store.replies(scenario), {run: reply_key(self._settings, ask, run) for run in ask.runs}
         missing = tuple(run for run in ask.runs if not stands(known.get(keys[run]), self._settings))
-        missing = tuple(run for run in missing if Place(1, run) not in {*judged, *replied})
+        missing = tuple(run for run in missing if (1, run) not in {*judged, *replied})
         if len(missing) < 2:
             return set()
         (replies,) = await together([partial(self._obtain, ask, missing, keys)])
         if replies is None:
             return set()  # the run was stopped
         self._store.flush()
-        judged |= {Place(1, run) for run in missing if run not in replies}
-        return {Place(1, run) for run in missing}
+        judged |= {(1, run) for run in missing if run not in replies}
+        return {(1, run) for run in missing}
 
     async def _take(self, ask: Ask, known: Mapping[bytes, Reply | Failure], replied: Collection[Place]) -> None:
         """Get these samples and their verdicts; of those that were replied to ahead, the verdicts alone."""
