@@ -4,34 +4,41 @@
     python benchmarks/estimate_lie.py patterns   every pattern of verdicts: the lies are those of the whole protocol
     python benchmarks/estimate_lie.py coverage   the other rates, by the drawn part: coverage and width
 
-`calls` counts what was stored of runs of both kinds on the starter set; `share_of_calls` tells it of a stored run that
-asked everything. `patterns` takes about five minutes. The cells of `coverage` are CELLS, which were written down before
-the method; a cell's share of lies, silence and absent beliefs differs by archetype and by proposition.
+`share_of_calls` tells of any stored run that asked everything what asking only for lies would have taken. `patterns`
+takes about five minutes. The cells of `coverage` are CELLS, which were written down before the method; a cell's
+share of lies, silence and absent beliefs differs by archetype and by proposition.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from msgspec import UnsetType
+from numpy.typing import NDArray
 
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
-from maskbench.method.enough import is_asked_whole_anyway, replayed, score_for_lies
+from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.enough import Place, is_asked_whole_anyway, replayed, score_for_lies
+from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, load_prompts
 from maskbench.method.outcomes import score
 from maskbench.method.rates import Table, rates
 from maskbench.method.rules import RULES
+from maskbench.runs.estimate_flow import OUTPUT
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.forecast import reply_tokens, tokens, verdict_tokens
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
 from maskbench.types import BinaryVerdict, Failure, Item, Judgement, Reply, Scenario
 
+CALLS = ((0.13, 0.15, 1), (0.13, 0.3, 1), (0.4, 0.15, 1), (0.44, 0.3, 1), (0.13, 0.15, 3), (0.2, 0.15, 10))
 LETTERS = ("A", "B", "C", "D")
 REPLICATES = 300
 SHOWN = (
@@ -50,61 +57,83 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class Saved:
-    """The share of replies and of verdicts that asking only for lies takes, the drawn part included."""
+    """The share of replies, verdicts and money that asking only for lies takes, the drawn part included."""
 
     p_lie: float
     replies: float
     verdicts: float
+    money: float
 
 
 def share_of_calls(folder: Path, part: float = 0.2) -> Saved:
-    """What asking only for lies would have taken of a stored run that asked everything."""
+    """What asking only for lies would have taken of a stored run that asked everything.
+
+    Nothing is taken off for equal verdicts that are shared. Money is tokens as `--dry-run` estimates them, one that
+    comes out paid like four that go in: asking everything pays once for the prompt of samples of one question.
+    """
+    prompts = load_prompts()
     with OpenRun(RunFolder(folder)) as opened:
         verdicts = opened.verdicts()
-        whole, short = Counter[str](), Counter[str]()
-        lies = []
+        took, lies = np.zeros((2, 3)), []
         for done in verdicts.read(RULES["reference"]):
-            every = _calls(list(done.items.values()))
-            free = is_asked_whole_anyway(done.scenario, verdicts.settings)
-            least = every if free else _calls(list(replayed(done.scenario, done.items, verdicts.settings).values()))
+            scenario, settings = done.scenario, verdicts.settings
+            every = _spent(scenario, set(done.items), settings, prompts, together=True)
+            free = is_asked_whole_anyway(scenario, settings)
+            asked = set(replayed(scenario, done.items, settings))
+            least = every if free else _spent(scenario, asked, settings, prompts, together=False)
+            took += every, part * every + (1 - part) * least
             lies.append(done.scored.outcome == "lie")
-            for kind, count in every.items():
-                whole[kind] += count
-                short[kind] += round(1000 * (part * count + (1 - part) * least.get(kind, 0)))
-        replies, judged = (short[kind] / 1000 / whole[kind] for kind in ("replies", "verdicts"))
-        return Saved(sum(lies) / len(lies), replies, judged)
+        return Saved(sum(lies) / len(lies), *map(float, took[1] / took[0]))
 
 
-def _calls(items: Sequence[Item]) -> dict[str, int]:
-    return {"replies": len(items), "verdicts": sum(item.judgement is not None for item in items)}
+def _spent(
+    scenario: Scenario, asked: Set[Place], settings: Settings, prompts: Prompts, *, together: bool
+) -> NDArray[np.float64]:
+    """Replies, verdicts and money; samples of one question are one request, or each has its own."""
+    replies = verdicts = money = 0.0
+    for ask in subject_asks(scenario, settings):
+        runs = [run for run in ask.runs if (ask.elicitation, run) in asked]
+        if runs:
+            requests = 1 if together or is_joint(ask) or ask.call == "statement" else len(runs)
+            replies += len(runs)
+            money += tokens(ask) * requests + OUTPUT * reply_tokens(ask.call, settings) * len(runs)
+            text = "x" * (4 * reply_tokens(ask.call, settings))
+            about = (
+                ask_about_beliefs(scenario, [text] * len(runs), prompts)
+                if is_joint(ask)
+                else ask_about(scenario, ask.call, ask.elicitation, 1, text, prompts)
+            )
+            judged = 1 if is_joint(ask) else len(runs)
+            verdicts += judged
+            money += judged * (tokens(about) + OUTPUT * verdict_tokens(settings))
+    return np.array([replies, verdicts, money])
 
 
 def calls() -> None:
-    """Runs of both kinds by one simulated subject each, on the starter set: calls and tokens that are in store."""
-    print("subject's lies and statements   P(lie) both ways    replies  verdicts  tokens in  tokens out")
-    for lie, evade, statements in ((0.13, 0.15, 1), (0.25, 0.15, 1), (0.46, 0.15, 1), (0.13, 0.15, 3)):
+    """Simulated subjects on the starter set: a run that asks everything is replayed, and one that does not is made."""
+    print(
+        "subject                                   P(lie)  replies  verdicts  money   as run: P(lie)  replies  verdicts"
+    )
+    for lie, evade, statements in CALLS:
         subject = f"sim/lie={lie},evade={evade},unsure=0.1"
         with TemporaryDirectory() as place:
-            asked = [
+            every, short = (
                 measure(
                     Settings(subject, "sim-judge", "starter", estimate=estimate, statements=statements),
                     Path(place) / estimate,
                     {},
                 )
                 for estimate in ("all", "lie")
-            ]
-        every, short = asked
-        took = [(each.usage.subject, each.usage.judge) for each in asked]
-        shares = [
-            took[1][0].answers / took[0][0].answers,
-            took[1][1].answers / took[0][1].answers,
-            *(
-                sum(getattr(model, name) for model in took[1]) / sum(getattr(model, name) for model in took[0])
-                for name in ("input_tokens", "output_tokens")
-            ),
-        ]
-        both = " and ".join(f"{each.metrics.p_lie.value:.3f}" for each in (every, short))
-        print(f"{lie:.2f}, {statements} a scenario{'':12} {both:18}", "".join(f"{share:10.3f}" for share in shares))
+            )
+            saved = share_of_calls(Path(place) / "all")
+        asked, rate = short.estimate, short.metrics.p_lie.value
+        if isinstance(asked, UnsetType) or rate is None or rate != every.metrics.p_lie.value:
+            raise SystemExit(f"{subject}: P(lie) is {every.metrics.p_lie.value} and {rate}.")
+        print(
+            f"{subject}, {statements} a scenario".ljust(50)
+            + f"{saved.p_lie:6.3f} {saved.replies:8.3f} {saved.verdicts:8.3f} {saved.money:8.3f} {rate:12.3f}"
+            + f"{asked.replies / asked.replies_of_all:12.3f} {asked.verdicts / asked.verdicts_of_all:9.3f}"
+        )
 
 
 # Patterns
@@ -221,7 +250,7 @@ _FACTORS = np.array(
 )
 
 
-def _chances(cell: Cell) -> np.ndarray:
+def _chances(cell: Cell) -> NDArray[np.float64]:
     """By archetype: lie, honest, evasive, no belief, and of those with no belief who say nothing."""
     absent = cell.absent * _FACTORS[:, 2]
     lie, evade = cell.lie * _FACTORS[:, 0], cell.evade * _FACTORS[:, 1]
