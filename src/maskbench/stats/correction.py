@@ -321,12 +321,21 @@ def _influence(run: LabelledRun, calibration: Calibration, gradient: Floats) -> 
 
 
 def _size(run: LabelledRun, influence: Floats, p: float, under: float) -> float:
-    """How many independent scenarios the set is worth: Kish's number, less for propositions that scenarios share."""
+    """How many independent scenarios the set is worth: Kish's number, less for propositions that scenarios share.
+
+    How alike those are is learned from propositions with the rarer outcome; it is taken as if `PRIOR` of one more had
+    scenarios that are all alike, since few of them say little.
+    """
     weights, spread = run.weights / run.weights.sum(), p * (1 - p)
     plain = float(weights @ weights) / under
     if spread == 0:
         return 1 / plain
     sums, whole = by_cluster(influence, run.clusters), by_cluster(weights, run.clusters)
-    together = max(0.0, float(sums @ sums - influence @ influence))
+    groups = len(whole)
     most = spread * max(0.0, float(whole @ whole - weights @ weights)) / under
-    return spread / (spread * plain + min(together, most))
+    if most <= 0:  # nobody shares a proposition
+        return 1 / plain
+    together = groups / max(1, groups - 1) * float(sums @ sums) - float(influence @ influence)
+    telling = min(p, 1 - p) / float(whole @ whole)
+    alike = (telling * min(max(0.0, together), most) + PRIOR * most) / (telling + PRIOR)
+    return spread / (spread * plain + alike)
