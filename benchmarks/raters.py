@@ -7,7 +7,10 @@ of that is wrong in both alike, and how often the third one is. In the cells of 
 two are wrong alike: nothing that these people write down can tell that, and no way can cover it.
 
 For each cell stand coverage and mean width of the interval of P(lie), 0.93 being the least that is wanted: by one rater
-alone, and by two, the third one deciding where they differ, both taken to be right.
+alone, and by two, the third one deciding where they differ, both taken to be right; and by either where the third one
+also labels a random tenth of what raters agree on (`maskbench label --adjudicate`), so that the interval is widened.
+There, nothing is printed where the third one differs from raters on lies as often as there are lies: `printed` is how
+often there is an interval, and coverage and width are of those.
 """
 
 from __future__ import annotations
@@ -22,9 +25,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from maskbench.judges.people.checks import how_many
 from maskbench.judges.people.drawn_sample import Stratum, shares
+from maskbench.stats.checked import checks_of, contradicted, correct_checked, too_rare
 from maskbench.stats.correction import CLASSES, RATES, LabelledRun, correct
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.intervals import NO_DATA, Estimate
 from maskbench.types import ARCHETYPES, OUTCOMES
 
 Floats = NDArray[np.float64]
@@ -161,10 +166,36 @@ def _p_lie(run: LabelledRun) -> Estimate:
     return correct(run, rates={"p_lie": RATES["p_lie"]})["p_lie"].estimate
 
 
-WAYS = (one_rater, two_raters)
+def one_checked(drawn: Drawn, rng: np.random.Generator) -> Estimate:
+    """By one rater, of whose labels the third person sees a tenth."""
+    return _checked(drawn, drawn.raters[0], drawn.sample, rng)
+
+
+def two_checked(drawn: Drawn, rng: np.random.Generator) -> Estimate:
+    """By two raters, where the third person decides and sees a tenth of what they agree on."""
+    first, other = drawn.raters
+    return _checked(drawn, decided(drawn), drawn.sample & (first == other), rng)
+
+
+def _checked(drawn: Drawn, people: Ints, agreed: NDArray[np.bool_], rng: np.random.Generator) -> Estimate:
+    """What `maskbench score` prints where the third person has labelled what she was given."""
+    third = np.full((len(people), len(CLASSES)), np.nan)
+    for outcome in range(len(CLASSES)):
+        alike = np.flatnonzero(agreed & (people == outcome))
+        rows = rng.permutation(alike)[: how_many(len(alike))]
+        third[rows] = np.eye(len(CLASSES))[drawn.third[rows]]
+    run = labelled(drawn, people)
+    checks = checks_of(run, third, agreed)
+    if checks is None:
+        return _p_lie(run)
+    estimate = correct_checked(run, checks, rates={"p_lie": RATES["p_lie"]})["p_lie"].estimate
+    return NO_DATA if too_rare(estimate.value, contradicted(checks)) else estimate
+
+
+WAYS = (one_rater, two_raters, one_checked, two_checked)
 HEAD = (
     *("people", "labels", "p_lie", "replicates"),
-    *(f"{way.__name__}{part}" for way in WAYS for part in ("", "_width")),
+    *(f"{way.__name__}{part}" for way in WAYS for part in ("", "_width", "_printed")),
 )
 
 
@@ -174,9 +205,11 @@ def row(cell: Cell, replicates: int) -> list[str]:
     sets = (draw(cell, rng) for _ in range(replicates))
     estimates = [[way(drawn, rng) for way in WAYS] for drawn in sets]
     ends = np.array([[(each.low, each.high) for each in several] for several in estimates], dtype=np.float64)
-    held = ((ends[..., 0] <= cell.lie) & (cell.lie <= ends[..., 1])).mean(axis=0)
-    width = (ends[..., 1] - ends[..., 0]).mean(axis=0)
-    spread = [f"{share:.4f}" for both in zip(held, width, strict=True) for share in both]
+    there = ~np.isnan(ends[..., 0])
+    printed = there.mean(axis=0)
+    held = ((ends[..., 0] <= cell.lie) & (cell.lie <= ends[..., 1])).sum(axis=0) / np.maximum(1, there.sum(axis=0))
+    width = np.nansum(ends[..., 1] - ends[..., 0], axis=0) / np.maximum(1, there.sum(axis=0))
+    spread = [f"{share:.4f}" for each in zip(held, width, printed, strict=True) for share in each]
     return [cell.people.name, f"{cell.labels}", f"{cell.lie:g}", f"{replicates}", *spread]
 
 
