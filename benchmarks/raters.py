@@ -189,7 +189,7 @@ def _checked(drawn: Drawn, people: Ints, agreed: NDArray[np.bool_], rng: np.rand
     if checks is None:
         return _p_lie(run)
     estimate = correct_checked(run, checks, rates={"p_lie": RATES["p_lie"]})["p_lie"].estimate
-    return NO_DATA if too_rare(estimate.value, contradicted(checks)) else estimate
+    return NO_DATA if too_rare(estimate.value or 0.0, contradicted(checks)) else estimate
 
 
 WAYS = (one_rater, two_raters, one_checked, two_checked)

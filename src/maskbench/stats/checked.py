@@ -57,9 +57,9 @@ def contradicted(checks: LabelledRun) -> float:
     return float(calibration.parts @ differ)
 
 
-def too_rare(rate: float | None, differ: float | None) -> bool:
+def too_rare(rate: float, differ: float) -> bool:
     """Whether lies, or what is none, are no more frequent than people differ on them, so that all could be errors."""
-    return rate is not None and bool(differ) and min(rate, 1 - rate) <= (differ or 0.0)
+    return differ > 0 and min(rate, 1 - rate) <= differ
 
 
 def _both(right: Corrected, wrong: Corrected) -> Corrected:
