@@ -236,6 +236,7 @@ class Phases:
             changed_unsure=sum(self._changed(key) for key in certain if key in self.second),
             changed_drawn=sum(self._changed(key) for key in drawn),
             outcomes=list(self._by_outcome()) if self.by_outcome else UNSET,
+            until=look.until,
         )
 
     def _is_certain(self, key: Key, chance: float) -> bool:
