@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats.intervals import NO_DATA, Estimate, Floats, by_cluster, quantile
+from maskbench.stats.intervals import NO_DATA, ROUNDING, Estimate, Floats, by_cluster, quantile
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -342,13 +342,11 @@ def _size(run: LabelledRun, influence: Floats, p: float, under: float) -> float:
     """
     weights, spread = run.weights / run.weights.sum(), p * (1 - p)
     plain = float(weights @ weights) / under
-    if spread == 0:
-        return 1 / plain
     sums, whole = by_cluster(influence, run.clusters), by_cluster(weights, run.clusters)
-    groups = len(whole)
-    most = spread * max(0.0, float(whole @ whole - weights @ weights)) / under
-    if most <= 0:  # nobody shares a proposition
-        return 1 / plain
+    groups, all_alike = len(whole), float(whole @ whole) / under
+    if spread <= ROUNDING:
+        return 1 / all_alike
+    most = spread * max(0.0, all_alike - plain)
     together = groups / max(1, groups - 1) * float(sums @ sums) - float(influence @ influence)
     telling = min(p, 1 - p) / float(whole @ whole)
     alike = (telling * min(max(0.0, together), most) + PRIOR * most) / (telling + PRIOR)
