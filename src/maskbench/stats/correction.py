@@ -249,7 +249,7 @@ def _rate(
     second: tuple[LabelledRun, Calibration] | None = None,
 ) -> Corrected:
     under, n = float(shares @ bottom), len(run.weights)
-    if under <= 0:
+    if under <= ROUNDING:
         return Corrected(NO_DATA, 0.0, 0.0, 0.0, np.zeros(n))
     p = min(1.0, float(shares @ top) / under)
     before = float(judged @ top) / float(judged @ bottom) if judged @ bottom > 0 else p
