@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+import raters
 from maskbench.stats.checked import FEWEST_CHECKS, checks_of, contradicted, correct_checked, too_rare
 from maskbench.stats.correction import CLASSES, LabelledRun, correct
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import raters
 
 SHAPES = np.eye(len(CLASSES))
 
