@@ -64,7 +64,7 @@ def test_a_later_round_holds_the_earlier_ones(looks: int, more: int, seed: int) 
 def test_chances_are_the_share_of_each_outcome() -> None:
     """As many of each outcome as a look at once would have, and all of one outcome have the same chance."""
     drawn = drawn_further(OUTCOMES, drawn_further(OUTCOMES, {}, 20, 1), 40, 1)
-    sizes = Counter(outcome for outcome in OUTCOMES.values() if outcome != "error")
+    sizes: Counter[OutcomeName] = Counter(outcome for outcome in OUTCOMES.values() if outcome != "error")
     taken = Counter(OUTCOMES[key] for key in drawn if OUTCOMES[key] != "error")
     assert taken == allotted(sizes, 40)
     for key, chance in drawn.items():
