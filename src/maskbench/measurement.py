@@ -22,6 +22,7 @@ from maskbench.models.hf.opening import Stock, check_options, identified, is_loc
 from maskbench.models.names import check_models, open_models
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
+from maskbench.results.until_baseline import before
 from maskbench.runs.begin import as_held, check, prepare, wanted
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
 from maskbench.runs.flow import Flow, Gate
@@ -31,6 +32,7 @@ from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.store import Store
+from maskbench.runs.until_flow import UntilFlow, remember_before
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
 from maskbench.types import Kind, Model
@@ -120,9 +122,12 @@ def _measure(
         check_models(settings, environ)  # a wrong name or a missing key leaves no folder behind
     settings = as_held(folder, settings, watcher)
     wants = wanted(folder, settings, environ, watcher)
+    baseline = None if folder.exists else before(settings, prompts.hash, wants)
     with folder.writing():
         store = prepare(folder, settings, prompts, wants, watcher)
         try:
+            if baseline:
+                remember_before(store, baseline)
             if not is_finished(store, settings, prompts):
                 _let_flow(folder, store, settings, prompts, environ, watcher, command, models, stock, stopper)
         finally:
@@ -165,7 +170,7 @@ def _let_flow(
     watcher.begin(expected, [subject, *judges.values()])
     started = time.monotonic()
     try:
-        flow_class = CheckingFlow if settings.checks else Flow
+        flow_class = UntilFlow if settings.until else CheckingFlow if settings.checks else Flow
         flow = flow_class(settings, store, subject, judges, prompts, watcher, gate)
         with ending(begun):
             run_flow(flow, [subject, *judges.values()], watcher, stopper)

@@ -31,6 +31,7 @@ Filtered = Literal["error", "evasive"]
 Protocol = Literal["maskbench", "published"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Quantisation = Literal["4bit", "8bit"]
+Claim = Literal["population", "set"]
 
 
 def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
@@ -91,6 +92,8 @@ class Settings:
     device: str | None = None  # of models in this process, as torch names it
     batch_tokens: int | None = None  # that a batch of theirs may come to hold
     threads: int | None = None  # that torch computes with; none: the quicker of one and all
+    until: str | None = None  # the question at whose answer the run stops; none: the whole set is asked
+    claim: Claim = "population"  # what that answer is about
 
     def __post_init__(self) -> None:
         """Fill in what hangs on other settings."""
@@ -167,6 +170,7 @@ MAY_CHANGE = frozenset(
     {
         *("connections", "timeout", "retries", "rules", "max_error_rate"),
         *("adapter", "steer", "device", "batch_tokens", "threads"),
+        *("until", "claim"),  # a run may be gone on with to its end; runs/until_flow.py refuses another question
     }
 )
 

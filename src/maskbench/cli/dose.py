@@ -24,7 +24,7 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import CHECKS, OPTIONS, Shared, flag, of_panels, option, takes
+from maskbench.cli.options import CHECKS, OPTIONS, STOPS, Shared, flag, of_panels, option, takes
 from maskbench.errors import UsageError
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.runs.folder import RunFolder
@@ -38,7 +38,7 @@ _MOST = 200  # doses on one curve
 _STRENGTHS, _ALPHAS = "-4:4:1", "0.5,1,2"
 _OWN = ("steer", "layers", "prompt_on_beliefs", "statements")  # options that mean something else to a single run
 _NOT = ("system_prompt", "send_seed", "strength", "adapter", "judge_temperature", "judge_max_tokens")
-_NEITHER = ("judge_reasoning_tokens", *of_panels(CHECKS))
+_NEITHER = ("judge_reasoning_tokens", *of_panels(CHECKS, STOPS))
 
 
 @Parameter(name="*")

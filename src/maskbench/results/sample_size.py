@@ -17,6 +17,7 @@ from maskbench.method.rules import RuleSet, named
 from maskbench.results.comparison import read_judged, shared
 from maskbench.results.sample_size_json import Lost, Needed, PlanData, Together, Variance
 from maskbench.results.scored import ScoredRun
+from maskbench.results.stopped import stopped_early
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Key
 from maskbench.settings import arm_of
@@ -86,6 +87,8 @@ def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[
     """A run, and what another verdict set of the same judge makes of it, where it has one that was asked alike."""
     with reading(run) as opened:
         arm = read_judged(opened, rules)
+        if arm.settings.until and not arm.complete:
+            raise UsageError(f"{stopped_early(arm.path, len(arm.scored), arm.wanted)} Give a run that was not stopped.")
         names = _asked_alike(arm, opened.store.verdict_sets())
         if not names:
             return arm, {}

@@ -41,6 +41,7 @@ from maskbench.method.rules import RuleSet, named
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
 from maskbench.results.looked import Looked
+from maskbench.results.stopped import tell_decision
 from maskbench.results.summary import Background, Weighed, summarise
 from maskbench.results.summary_json import (
     Corrected,
@@ -294,6 +295,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     if not summary.withheld:
         summary.chance, summary.false_lies = this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
+    tell_decision(summary, run)
     return summary
 
 

@@ -10,6 +10,7 @@ from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesSho
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
+from maskbench.method.until import Decided
 from maskbench.runs.endings import LastEnd
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
@@ -207,6 +208,12 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     chance: Chance | None
     false_lies: FalseLies | None
     judges: JudgesShown | None
+    until: Decided | UnsetType = UNSET  # what a run that stops when it is decided has come to
+
+    @property
+    def stopped(self) -> Decided | None:
+        """The decision of a run that stopped before it had asked its whole set, whose rates are biased; else None."""
+        return self.until if isinstance(self.until, Decided) and self.until.stopped and not self.complete else None
 
     def as_dict(self) -> Json:
         """What summary.json holds."""
