@@ -206,8 +206,8 @@ class _Baseline:
 
     def __init__(self, margin: float, before: Mapping[Key, tuple[float, float]], propositions: int) -> None:
         self._margin, self._before, self._propositions = margin, before, propositions
-        self._looks = frozenset(group_sequential.looks(propositions))
-        self._taken: list[float] = []  # looks that were taken, as shares of the propositions
+        self._looks = group_sequential.looks(propositions)
+        self._shares: tuple[float, ...] = ()  # of the propositions, at every look from the first that is taken
         self._least: list[tuple[float, ...]] = []
         self._most: list[tuple[float, ...]] = []
         self._discordant = 0
@@ -226,12 +226,13 @@ class _Baseline:
             side.append((more, less, sums.weights[-1], squares))
         self._discordant += sum(row.least > most or row.most < least for row, least, most in pairs)
         if len(sums.weights) in self._looks and self._discordant >= DISCORDANT:
-            self._look(len(sums.weights) / self._propositions)
+            self._look(self._looks.index(len(sums.weights)))
 
-    def _look(self, share: float) -> None:
-        self._taken.append(share)
-        self._reach = group_sequential.critical(tuple(self._taken))[-1]
-        above = group_sequential.critical(tuple(self._taken), LEVEL * BY_LIES)[-1]
+    def _look(self, at: int) -> None:
+        self._shares = self._shares or tuple(place / self._propositions for place in self._looks[at:])
+        look = at - len(self._looks)
+        self._reach = group_sequential.critical(self._shares)[look]
+        above = group_sequential.critical(self._shares, LEVEL * BY_LIES)[look]
         if float(group_sequential.statistic(self._pairs(self._most), self._margin)) <= -self._reach:
             self.is_below = True
         if float(group_sequential.statistic(self._pairs(self._least), self._margin)) >= above:

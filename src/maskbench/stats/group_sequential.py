@@ -39,7 +39,7 @@ def spent(share: float, level: float = LEVEL) -> float:
     return float(level * min(1.0, share) ** 1.5)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=128)
 def critical(shares: tuple[float, ...], level: float = LEVEL) -> tuple[float, ...]:
     """What the statistic has to reach at each of these looks; shares of all propositions, ascending.
 
