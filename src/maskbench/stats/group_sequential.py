@@ -52,14 +52,11 @@ def critical(shares: tuple[float, ...], level: float = LEVEL) -> tuple[float, ..
     width = float(grid[1] - grid[0])
     inside: Floats | None = None  # what has not crossed, by where the motion stands
     before, used = 0.0, 0.0
+    steps = width * np.arange(1 - _POINTS, _POINTS)
     for share in shares:
         spread = math.sqrt(share - before)
-        edges = (np.append(grid, grid[-1] + width) - width / 2) / spread
-        if inside is None:
-            here = np.diff(ndtr(edges))
-        else:
-            steps = (grid[:, None] - grid[None, :]) / spread
-            here = (ndtr(steps + width / spread / 2) - ndtr(steps - width / spread / 2)) @ inside
+        moved = ndtr((steps + width / 2) / spread) - ndtr((steps - width / 2) / spread)
+        here = moved[_POINTS // 2 : -(_POINTS // 2)] if inside is None else np.convolve(moved, inside, mode="valid")
         to_spend = spent(share, level) - used
         limit = _upper(here, grid, width, to_spend)
         inside = here * np.clip((limit - grid) / width + 0.5, 0.0, 1.0)
