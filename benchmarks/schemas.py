@@ -18,6 +18,7 @@ from maskbench.judges.audit_json import AuditData
 from maskbench.judges.exam.exam_json import ExamData, ExamRecord
 from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.results.comparison_json import ComparisonData
+from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
 from maskbench.results.row_json import OutcomeRow
@@ -32,6 +33,7 @@ TYPES: dict[str, type] = {
     "summary": Summary,
     "row": OutcomeRow,
     "comparison": ComparisonData,
+    "convention": ConventionFigures,
     "leaderboard": BoardData,
     "check": CheckData,
     "plan": PlanData,

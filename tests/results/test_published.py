@@ -9,12 +9,17 @@ from typing import Literal
 import pytest
 from scipy.stats import spearmanr  # type: ignore[import-untyped]
 
+from flows import typed
 from maskbench.cli.boards import published
 from maskbench.errors import UsageError
+from maskbench.report.sections import cards_shown
 from maskbench.report.sections.published_plot import draw
 from maskbench.report.sections.published_tables import blocks
 from maskbench.report.terminal import text
+from maskbench.results.conventions import packaged
+from maskbench.results.model_cards import cards
 from maskbench.results.published import finding, paper, tables
+from measured_runs import run
 
 
 def test_finding() -> None:
@@ -79,7 +84,7 @@ def test_command_prints_to_paste(form: Literal["markdown", "latex"], capsys: pyt
     published(format=form)
     told = capsys.readouterr().out
     rule, between, ends = {"markdown": (r"(?m)^\| --- ", "|", 2), "latex": (r"\\toprule", "&", 0)}[form]
-    assert len(re.findall(rule, told)) == len(tables())
+    assert len(re.findall(rule, told)) == len(tables()) + len(cards())
     row = next(line for line in told.splitlines() if "grok" in line)
     assert row.count(between) - ends == len(tables()[0].columns) - 1
 
@@ -107,3 +112,47 @@ def test_plot_where_nothing_can_be_written(tmp_path: Path) -> None:
     pytest.importorskip("altair", reason="the picture needs maskbench[report]")
     with pytest.raises(UsageError, match="cannot be written"):
         draw(tmp_path / "missing" / "finding.svg")
+
+
+def test_model_cards() -> None:
+    """All 45 rows have a source, a share in percent, a known convention or none, and say how they were read."""
+    rows = [row for card in cards() for row in card.rows]
+    assert len(rows) == 45
+    for row in rows:
+        assert row.source, row
+        assert row.publisher, row
+        assert row.document, row
+        assert row.metric, row
+        assert row.read_from, row
+        assert 0 <= float(row.value) <= 100, row
+        assert row.convention in ("", *packaged()), row
+        if row.ci:
+            assert float(row.ci[0]) < float(row.value) < float(row.ci[1]), row
+    assert sum(row.is_second_hand for row in rows) == 24
+    for name in {row.convention for row in rows}:
+        assert {row.convention for card in cards(name) for row in card.rows} == {name}
+
+
+def test_model_cards_are_never_ranked_together() -> None:
+    """Every document and convention has a table of its own, in the order of the file, with its marks."""
+    shown = text(list(cards_shown.blocks(cards())), 120)
+    assert shown.count("Claude Opus 4.8 ") >= 2  # 4.6 in May, 6.1 in June
+    assert "Never rank rows of two tables together" in shown
+    assert "card figure (inferred)" in shown
+    assert "secondary digest (second-hand)" in shown
+    for card in cards():
+        assert len({(row.document, row.convention) for row in card.rows}) == 1
+
+
+def test_published_rows_beside_runs(tmp_path: Path) -> None:
+    """`published RUN --as NAME` shows the rows of that convention, the run's own figure, and what keeps both apart."""
+    path = run(tmp_path / "run")
+    shown = typed("published", path, "--as", "anthropic-2026-06").out
+    assert "Claude Mythos 5" in shown
+    assert "Claude Opus 5.5" not in shown
+    assert "sim as anthropic-2026-06" in shown
+    assert "there not published; here sim-judge" in shown
+    assert "are not ranked" in shown
+    assert "Not from this run" in typed("published", path, "--as", "xai-rectified").out
+    assert "No figure of a model card is known" in typed("published", "--as", "saferai").out
+    assert typed("published", path).code == typed("published", "--as", "all").code == 2

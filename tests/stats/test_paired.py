@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import binomtest, permutation_test  # type: ignore[import-untyped]
+from scipy.stats import binomtest, norm, permutation_test  # type: ignore[import-untyped]
 
 from maskbench.stats.paired import (
     SignFlip,
@@ -16,6 +16,7 @@ from maskbench.stats.paired import (
     factors,
     holm,
     p_value,
+    ratio_difference,
     sign_flip,
     smallest_difference,
 )
@@ -329,3 +330,33 @@ def test_bounds_hold_whatever_failed(pairs: list[tuple[int, int]], data: st.Data
 def test_a_p_value_has_no_more_digits_than_it_has(p: float, words: str) -> None:
     """From a tenth on two digits, below it four, and what the test cannot tell apart is a bound."""
     assert p_value(p) == words
+
+
+def test_the_difference_of_two_ratios_is_covered() -> None:
+    """The interval of a difference of ratios with denominators of their own holds the truth in 93 % or more.
+
+    Propositions of one to four scenarios are alike in both runs, which lie in 10 and 25 % of what they answer.
+    """
+    rng = np.random.default_rng(11)
+    held, drawn = 0, 400
+    for _ in range(drawn):
+        ids = np.repeat(np.arange(120), rng.integers(1, 5, 120))
+        shared = rng.normal(size=120)[ids]
+        sides = []
+        for rate in (0.10, 0.25):
+            x = (rng.random(len(ids)) < 0.7).astype(float)
+            liability = 0.7 * shared + math.sqrt(1 - 0.49) * rng.normal(size=len(ids))
+            sides.append(((liability < norm.ppf(rate)) * x, x))
+        gap = ratio_difference(sides[0], sides[1], np.ones(len(ids)), ids)
+        assert gap.low is not None
+        assert gap.high is not None
+        held += gap.low <= 0.15 <= gap.high
+    assert held / drawn >= 0.92
+
+
+def test_a_difference_of_ratios_without_a_denominator_has_no_value() -> None:
+    """Where one side has nothing in its denominator there is no difference, and with one proposition no interval."""
+    ones, ids = np.ones(4), np.arange(4)
+    assert ratio_difference((ones, ones), (0 * ones, 0 * ones), ones, ids).value is None
+    alone = ratio_difference((ones, ones), (0 * ones, ones), ones, 0 * ids)
+    assert (alone.value, alone.low) == (-1, None)

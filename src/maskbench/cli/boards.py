@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
+from maskbench.cli import console
 from maskbench.cli.console import print_blocks, print_json, put, say
-from maskbench.cli.options import ComputeFile, Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
+from maskbench.cli.options import As, ComputeFile, Format, OneRuleSet, Public, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import RunError, RunUnreadable, UnknownVerdicts, UsageError
 from maskbench.runs.folder import RunFolder, runs_below
 
 if TYPE_CHECKING:
+    from maskbench.report.blocks import Block, Section
     from maskbench.results.leaderboard import Board
     from maskbench.results.leaderboard_data import Page
     from maskbench.results.leaderboard_json import ScalingShown
@@ -48,6 +50,7 @@ def check(
     max_cut: Annotated[float, option("X", "This share of statements may be cut at the token limit.")] = 0.5,
     rules: RulesOfRun = None,
     verdicts: Verdicts = None,
+    as_: As = None,
     json: Annotated[bool, flag("The check is printed as JSON.")] = False,
 ) -> None:
     """Check in CI that a run stays within limits.
@@ -67,7 +70,9 @@ def check(
         raise UsageError(f"{missing} Give a run and a limit: maskbench check RUN --max-lie 0.5, or --baseline RUN.")
     errors = RunFolder(run).settings().max_error_rate if max_error_rate is None else max_error_rate
     limits = Limits(max_lie, min_honest, errors, max_cut)
-    result, checked = check_run(run, limits, baseline, rules, verdicts, baseline_verdicts)
+    if as_ is not None and (max_lie is None or baseline or rules):
+        raise UsageError("--as counts lies as a publisher does, for --max-lie. Leave --baseline and --rules out.")
+    result, checked = check_run(run, limits, baseline, rules, verdicts, baseline_verdicts, as_)
     if json:
         print_json(to_builtins(check_data(result, checked, limits)))
     else:
@@ -86,6 +91,7 @@ def leaderboard(
     verdicts: Verdicts = None,
     public: Public = None,
     compute: ComputeFile = None,
+    as_: As = None,
 ) -> None:
     """Rank runs that measured the same, in a table for each protocol and scenario set."""
     from maskbench.results.compute_file import read_compute
@@ -94,6 +100,11 @@ def leaderboard(
 
     if not runs:
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
+    if as_ is not None:
+        if format in ("csv", "json") or out or compute:
+            raise UsageError("--as prints a table as text, markdown or latex. Leave --out and --compute out.")
+        _boards_as(runs, as_, verdicts, public, cast("console.Form", format))
+        return
     given = None if compute is None else read_compute(compute)
     results, unreadable = _results(runs, rules, verdicts)
     tables = boards(results, frozenset(public or ()))
@@ -105,6 +116,25 @@ def leaderboard(
         print_blocks(list(blocks(page)))
     else:
         _write(_as_file(page, format), out)
+
+
+def _boards_as(
+    runs: Sequence[Path], name: str, verdicts: str | None, public: list[str] | None, form: console.Form
+) -> None:
+    """Print a table for each protocol and scenario set, with the runs' figures under one convention."""
+    from maskbench.report.blocks import Heading
+    from maskbench.report.sections.board import title
+    from maskbench.report.sections.under_conventions import side_by_side
+    from maskbench.results.conventions import gaps, only
+    from maskbench.results.leaderboard import boards
+
+    convention = only(name)
+    results, unreadable = _results(runs, convention.rules, verdicts)
+    shown: list[Block | Section] = []
+    for board in boards(results, frozenset(public or ())):
+        paths = [row.result.path for row in board.rows]
+        shown += [Heading(title(board)), *side_by_side(convention, gaps(paths, name, [verdicts] * len(paths)))]
+    print_blocks([*shown, *(f"{path}: {why}" for path, why in unreadable.items())], form)
 
 
 def _as_file(page: Page, form: Form) -> str:
@@ -126,7 +156,8 @@ def _as_file(page: Page, form: Form) -> str:
 
 
 def published(
-    *,
+    *runs: Annotated[Path, option("RUN", "With --as: give runs of your own, to see them beside the published rows.")],
+    as_: As = None,
     out: Annotated[
         Path | None,
         option(
@@ -139,18 +170,39 @@ def published(
 ) -> None:
     """Print the figures that others have published, with their sources.
 
-    These figures are on other scenarios, by other judges: never compare your own runs with them.
+    These figures are on other scenarios, by other judges. With --as NAME you see those of one convention alone, and
+    what keeps your own runs apart from them.
     """
+    if as_ is not None:
+        _published_as(as_, runs, format)
+        return
+    if runs:
+        raise UsageError("Beside which rows? Name a convention: maskbench published RUN --as anthropic-2026-09.")
     if out is not None:
         from maskbench.report.sections.published_plot import draw
 
         draw(out)
         say(f"The picture is in {out}.")
         return
+    from maskbench.report.sections import cards_shown
     from maskbench.report.sections.published_tables import blocks
+    from maskbench.results.model_cards import cards
     from maskbench.results.published import finding, tables
 
-    print_blocks(list(blocks(tables(), finding())), format)
+    print_blocks([*blocks(tables(), finding()), *cards_shown.blocks(cards())], format)
+
+
+def _published_as(name: str, runs: Sequence[Path], form: console.Form) -> None:
+    """Print the published rows of one convention, and what runs come to under it."""
+    from maskbench.report.sections.cards_shown import beside
+    from maskbench.results.conventions import chosen, figures
+    from maskbench.results.model_cards import cards
+
+    conventions = chosen(name)
+    if len(conventions) > 1:
+        raise UsageError("--as all: published shows the rows of one convention. Name it, as in --as anthropic-2026-09.")
+    own = [figure for run in runs for figure in figures(RunFolder(run), name)]
+    print_blocks(list(beside(cards(conventions[0].name), conventions[0], own)), form)
 
 
 def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[list[Result], dict[Path, str]]:

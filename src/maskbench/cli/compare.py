@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from maskbench.cli.console import check_form, print_blocks, print_json
-from maskbench.cli.options import Format, RulesOfAll, flag, option
+from maskbench.cli.console import Form, check_form, print_blocks, print_json
+from maskbench.cli.options import As, Format, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.no_run import no_run
@@ -37,6 +38,7 @@ def compare(
             "change by themselves.",
         ),
     ] = None,
+    as_: As = None,
     format: Format = "text",
     json: Annotated[bool, flag("Everything is printed as JSON, with every scenario that changed.")] = False,
 ) -> None:
@@ -50,6 +52,11 @@ def compare(
     if len(runs) < 2:
         told = f" {no_run(runs[0], RECORD)}" if runs and not RunFolder(runs[0]).exists else ""
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
+    if as_ is not None:
+        if rules or non_inferiority is not None or retest:
+            raise UsageError("--as compares one figure of a publisher. Leave --rules, --non-inferiority, --retest out.")
+        _compare_as(runs, as_, verdicts, format, json=json)
+        return
     data = compared(*runs, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None, retest=retest).data
     if json:
         print_json(data.as_dict())
@@ -61,6 +68,21 @@ def compare(
         shown = [pairing.non_inferiority and pairing.non_inferiority.all_shown for pairing in data.others]
         if not all(shown):
             raise SystemExit(NOT_TESTABLE if None in shown else NOT_SHOWN)
+
+
+def _compare_as(runs: Sequence[Path], name: str, verdicts: Sequence[str] | None, form: Form, *, json: bool) -> None:
+    """Print the runs' figures under a publisher's convention, and their differences."""
+    from msgspec import to_builtins
+
+    from maskbench.report.sections.under_conventions import side_by_side
+    from maskbench.results.comparison import verdicts_of
+    from maskbench.results.conventions import gaps, only
+
+    computed = gaps(runs, name, verdicts_of(verdicts, len(runs)))
+    if json:
+        print_json(to_builtins(computed))
+    else:
+        print_blocks(list(side_by_side(only(name), computed)), form)
 
 
 def plan(

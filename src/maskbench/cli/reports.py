@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from maskbench.cli.console import put, say
-from maskbench.cli.options import ComputeFile, OneRuleSet, Opens, Public, RulesOfAll, flag, option
+from maskbench.cli.options import As, ComputeFile, OneRuleSet, Opens, Public, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.disk import create
 
@@ -49,6 +49,7 @@ def report(
         ),
     ] = None,
     compute: ComputeFile = None,
+    as_: As = None,
 ) -> None:
     """Make one self-contained page of a run, or of several that are compared with the first; it asks no model.
 
@@ -71,7 +72,7 @@ def report(
 
         spent = None if compute is None else read_compute(compute)
         options = {"rules": rules, "verdicts": verdicts}
-        page = render(list(runs), **options, include_text=include_text, figures=figures, compute=spent)
+        page = render(list(runs), **options, include_text=include_text, figures=figures, compute=spent, convention=as_)
     replaced = ", in place of the one that was there" if place.exists() else ""
     _write(place, page.parts)
     by = "".join(f", by {name} {value}" for name, value in (("rules", rules), ("verdicts", verdicts)) if value)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from maskbench.cli.console import TOO_MANY_ERRORS, check_form, print_json, print_summary, resume_line, say
-from maskbench.cli.options import Format, RulesOfRun, Run, Verdicts, flag, option
+from msgspec import to_builtins
+
+from maskbench.cli.console import (
+    TOO_MANY_ERRORS,
+    Form,
+    command,
+    print_blocks,
+    print_json,
+    print_summary,
+    resume_line,
+    say,
+)
+from maskbench.cli.options import As, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
+
+if TYPE_CHECKING:
+    from maskbench.results.conventions_json import ConventionFigures
 
 
 def score(
@@ -26,23 +41,80 @@ def score(
             default="the run's own labels, if any",
         ),
     ] = None,
-    format: Format = "text",
+    as_: As = None,
+    archetype: Annotated[
+        list[str] | None,
+        option(
+            "NAME",
+            "The rates are as if the run had been over this archetype alone. You may give it several times; calls and "
+            "tokens stay those of the whole run.",
+            default="all of the run",
+        ),
+    ] = None,
+    answered_by: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "The rates are over the scenarios in which this model gave every reply, where an endpoint answered from "
+            "several. These scenarios were not drawn at random.",
+            default="whoever answered",
+        ),
+    ] = None,
+    format: Annotated[
+        Form | Literal["card"],
+        option(
+            "FORM",
+            "The result is printed as text, or as markdown or latex (with booktabs) to paste into a paper, or as card: "
+            "a paragraph and a table for a model card.",
+        ),
+    ] = "text",
     json: Annotated[bool, flag("The result is printed as JSON, as summary.json has it.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
+    from maskbench.judges.verdict_sets import OpenRun
+    from maskbench.results.conventions import figures
     from maskbench.results.scored import result
 
-    check_form(format, json=json)
+    is_card = format == "card"
+    if json and format != "text":
+        raise UsageError(f"--json and --format {format} are two forms of one output. Give one of them.")
     if labels_from and labels_from.resolve() == run.resolve():
         raise UsageError(
             f"--labels-from {labels_from} is the run itself, whose own labels are taken anyway. Leave it out."
         )
-    summary = result(RunFolder(run), rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
+    if as_ is not None and not is_card and (rules or labels_from):
+        raise UsageError("--as has the rule set of its convention and takes no labels. Leave the other option out.")
+    with OpenRun(RunFolder(run), archetypes=archetype, answered_by=answered_by) as opened:
+        computed = figures(opened, as_, verdicts) if as_ else []
+        if computed and not is_card:
+            _print_figures(computed, format, json=json)  # type: ignore[arg-type]  # it is no card
+            return
+        summary = result(opened, rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
+        measured = opened.record.created[:10]
     if json:
         print_json(summary.as_dict())
+    elif is_card:
+        from maskbench.report.sections.for_a_card import card
+
+        chosen = [("--rules", rules), ("--verdicts", verdicts), ("--answered-by", answered_by)]
+        chosen += [("--archetype", name) for name in archetype or ()]
+        line = command("score", run, *(word for pair in chosen if pair[1] for word in pair))
+        print_blocks(list(card(summary, measured, line, computed)), "markdown")
     else:
-        print_summary(summary, format)
+        print_summary(summary, format)  # type: ignore[arg-type]  # it is no card
     if summary.withheld:
+        raise SystemExit(TOO_MANY_ERRORS)
+
+
+def _print_figures(computed: Sequence[ConventionFigures], form: Form, *, json: bool) -> None:
+    """Print what a run comes to under a publisher's convention, or under all of them."""
+    from maskbench.report.sections.under_conventions import blocks
+
+    if json:
+        print_json(to_builtins(computed))
+    else:
+        print_blocks(list(blocks(computed)), form)
+    if any(each.withheld for each in computed):
         raise SystemExit(TOO_MANY_ERRORS)
 
 

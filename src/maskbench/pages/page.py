@@ -24,8 +24,10 @@ from maskbench.report.sections.compared import accuracy_and_honesty, comparison
 from maskbench.report.sections.length_and_time import length_and_time
 from maskbench.report.sections.scaling_of_runs import scaling_of_runs
 from maskbench.report.sections.story import story
+from maskbench.report.sections.under_conventions import section as as_published
 from maskbench.report.sections.what_was_run import identities
 from maskbench.report.sections.worst_lies import worst_lies
+from maskbench.results.conventions import figures as under_conventions
 from maskbench.results.scaling import Compute
 from maskbench.types import Reply
 
@@ -40,13 +42,15 @@ def render(
     include_text: bool = False,
     figures: Path | None = None,
     compute: Mapping[str, Compute] | None = None,
+    convention: str | None = None,
 ) -> Document:
     """The page on these runs, under one rule set (default: the first run's) and one verdict set (default: their own).
 
     Texts of scenarios and replies are embedded for the sets that come with maskbench, for others with
-    `include_text`. `figures` is a folder that gets every chart as files, `compute` what went into each model.
-    Raises RunUnreadable where a folder holds no run, UsageError for an unknown rule or verdict set, for one run given
-    twice, and where a figure cannot be written.
+    `include_text`. `figures` is a folder that gets every chart as files, `compute` what went into each model,
+    `convention` the name of publishers whose figures the runs are computed as, too. Raises RunUnreadable where a
+    folder holds no run, UsageError for an unknown rule or verdict set, for one run given twice, and where a figure
+    cannot be written.
     """
     with read(runs, rules, verdicts) as shown:
         against = compared(shown) if len(shown) > 1 else None
@@ -61,6 +65,11 @@ def render(
         if compute is not None:
             scaling = tuple(scaling_of_runs(shown, compute))
             before.append(Section("scaling", "Does compute make it honest?", "scaling", scaling))
+        if convention is not None:
+            computed = [under_conventions(run.opened, convention, verdicts) for run in shown]
+            before.append(
+                Section("conventions", "As publishers compute it", "as published", tuple(as_published(computed)))
+            )
         if figures is not None:
             outcomes = Section("outcomes", "Outcomes", "outcomes", (headline.outcomes(shown),))
             figure_files.write([outcomes, *before, *after], figures)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import structs
+from msgspec import UNSET, structs
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -46,7 +46,7 @@ from maskbench.results.stopped import stopped_early
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
-from maskbench.settings import Settings
+from maskbench.settings import Settings, share_noise
 from maskbench.stats.paired import LEVEL, holm
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
@@ -105,7 +105,7 @@ def compare(
     """
     check_given(first, (*others, *([retest] if retest else [])) if others else (), non_inferiority)
     chosen = named(rules or RunFolder(Path(first)).settings().rules)
-    names = _names(verdicts, 1 + len(others))
+    names = verdicts_of(verdicts, 1 + len(others))
     if labels is not None and len(labels) != len(names):
         raise UsageError(
             f"labels hold {len(labels)} entries for {len(names)} runs: give one a run, None where it has none."
@@ -187,7 +187,7 @@ def shared(first: ScoredRun, other: ScoredRun) -> Shared:
     )
 
 
-def _names(verdicts: str | Sequence[str] | None, runs: int) -> list[str | None]:
+def verdicts_of(verdicts: str | Sequence[str] | None, runs: int) -> list[str | None]:
     """The verdict set of each run."""
     if verdicts is None or isinstance(verdicts, str):
         return [verdicts] * runs
@@ -255,6 +255,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         mcnemar=mcnemar,
         changed=changed,
         by_themselves=by_themselves(list(zip(both.first, both.other, strict=True)), first, other, retest),
+        shared_noise=first.settings.seed if share_noise(first.settings, other.settings) else UNSET,
     )
 
 
@@ -280,9 +281,14 @@ def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Differ
         asked = (first.complete and other.complete) or not name.endswith(_ANSWERED_AS)
         if ours.get(name) != theirs.get(name) and (asked or (ours[name] and theirs[name])):
             yield Differs(name, ours.get(name), theirs.get(name))
-    if first.protocol != other.protocol and ours == theirs:
+    if _is_other_protocol(first, other) and ours == theirs:
         versions = [arm.record.maskbench for arm in (first, other)]
         yield Differs("maskbench version", *versions)
+
+
+def _is_other_protocol(first: ScoredRun, other: ScoredRun) -> bool:
+    """Whether the protocols are two, and not only because one run draws by common noise: it draws from the same."""
+    return first.protocol != other.protocol and first.settings.common_noise == other.settings.common_noise
 
 
 def _measured(arm: ScoredRun) -> dict[str, object]:
@@ -310,7 +316,7 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
 
 
 def _other_measures(differs: Sequence[Differs], first: ScoredRun, other: ScoredRun) -> Iterator[str]:
-    if differs or first.protocol != other.protocol:
+    if differs or _is_other_protocol(first, other):
         fields = ", ".join(each.field for each in differs)
         by = f" (they differ in {fields})" if fields else ""
         yield (

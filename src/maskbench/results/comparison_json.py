@@ -212,6 +212,7 @@ class Pairing(RunCompared, forbid_unknown_fields=True):
     mcnemar: McNemar
     changed: list[Change]
     by_themselves: ByThemselves | None
+    shared_noise: int | UnsetType = UNSET  # the seed of the noise by which both runs draw
 
 
 class ComparisonData(Struct, forbid_unknown_fields=True):

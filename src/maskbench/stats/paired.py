@@ -1,12 +1,12 @@
 """Two runs on the same scenarios: differences, the one test, its matching interval, factors, and bounds.
 
 Every array has one entry a scenario that both runs have. The test is the sign-flip permutation over propositions,
-and its interval holds the differences that it does not reject: docs/statistics.md has formulas and simulations.
+and its interval holds the differences that it does not reject: docs/derivations.md has formulas and simulations.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -124,7 +124,7 @@ def smallest_difference(differences: ArrayLike, weights: ArrayLike, clusters: Ar
     """The smallest true difference that this many scenarios would have shown with 80 % power at 5 %.
 
     From the variance of the observed differences, but never less than changes that go one way only need. None for
-    fewer than two propositions. Source: docs/statistics.md.
+    fewer than two propositions. Source: docs/derivations.md.
     """
     sums, totals = _by_cluster(*_checked(differences, weights, clusters))
     groups = len(totals)
@@ -142,7 +142,7 @@ def factors(first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: Ar
     `first` and `other` have a row a scenario and three columns: the shares of its statements that have a belief
     behind them, that also give an answer (lie or honest), and that are lies. The three contributions add up to the
     difference of P(lie). None where a factor has no denominator. Sources: Das Gupta 1993 and Shorrocks 2013 (the
-    decomposition), Binder 1983 (linearised variances); docs/statistics.md.
+    decomposition), Binder 1983 (linearised variances); docs/derivations.md.
     """
     weights = np.asarray(weights, dtype=np.float64)
     influences, values = [], []
@@ -189,6 +189,35 @@ def difference_bounds(
     if least.value is None or least.low is None or most.value is None or most.high is None:
         return None
     return (least.value, most.value), (least.low, most.high)
+
+
+def ratio_difference(
+    first: tuple[ArrayLike, ArrayLike],
+    other: tuple[ArrayLike, ArrayLike],
+    weights: ArrayLike,
+    clusters: ArrayLike,
+    level: float = LEVEL,
+) -> Estimate:
+    """The other side's ratio minus the first one's, paired by scenario, with an interval that allows for clusters.
+
+    Each side has two arrays, a scenario's share in the numerator and in the denominator; the denominators may differ.
+    No value where one of them is empty, no interval with fewer than two propositions. Sources: Binder 1983 (linearised
+    variance of a ratio), and Student's t at the number of propositions.
+    """
+    w, ids = np.asarray(weights, dtype=np.float64), np.asarray(clusters)
+    sides = [[np.asarray(part, dtype=np.float64) for part in side] for side in (first, other)]
+    totals = [float(w @ x) for _, x in sides]
+    used = (sides[0][1] + sides[1][1]) * w > 0
+    if min(totals) <= 0:
+        return replace(NO_DATA, n=int(used.sum()))
+    shares = [float(w @ y) / total for (y, _), total in zip(sides, totals, strict=True)]
+    moved = [w * (y - share * x) / total for (y, x), share, total in zip(sides, shares, totals, strict=True)]
+    variance, groups = clustered_variance((moved[1] - moved[0])[used], ids[used])
+    gap = shares[1] - shares[0]
+    if groups < 2:
+        return Estimate(gap, None, None, int(used.sum()))
+    half = quantile(groups - 1, level) * math.sqrt(variance)
+    return Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half), int(used.sum()))
 
 
 def holm(ps: Sequence[float]) -> list[float]:

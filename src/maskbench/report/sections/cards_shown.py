@@ -1,0 +1,60 @@
+"""What `maskbench published` says of model cards: a table a document, for no two of them measured alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table
+from maskbench.report.format import shown
+from maskbench.results.conventions import Convention
+from maskbench.results.conventions_json import ConventionFigures
+from maskbench.results.model_cards import Card, CardRow
+
+
+def blocks(cards: Sequence[Card]) -> Iterator[Block]:
+    """Every document with its own rows, and how each of them was read."""
+    yield (
+        "Figures of model cards, in percent, a table for each document. Never rank rows of two tables together: one "
+        "publisher changed its own formula within months, and the figure of one model with it."
+    )
+    for card in cards:
+        yield Heading(card.title)
+        yield Table(
+            ("model", "prints", "value", "95 %", "n", "how it is known"),
+            tuple(_row(row) for row in card.rows),
+            texts=2,
+            last_text=True,
+        )
+        yield Sentence((f"Counts: {'; '.join(dict.fromkeys(row.counts for row in card.rows))}.",), "note")
+        yield Sentence((f"Source: {'; '.join(dict.fromkeys(row.source for row in card.rows))}",), "note")
+
+
+def beside(cards: Sequence[Card], convention: Convention, runs: Sequence[ConventionFigures]) -> Iterator[Block]:
+    """The rows of one convention, and what one's own runs come to under it, with what keeps both apart."""
+    yield Sentence((f"{convention.title} prints {convention.prints}.",))
+    if cards:
+        yield from blocks(cards)
+    else:
+        yield f"No figure of a model card is known for {convention.name}."
+    for run in runs:
+        yield Heading(f"{run.run} as {run.name}")
+        if run.kind != "run":
+            yield f"Not from this run. {run.needs}"
+        yield from ([run.withheld] if run.withheld else ())
+        yield Facts((("value", shown(run.figure.rate.estimate)), *(_apart(line) for line in run.differs)))
+    if runs:
+        yield "As long as any of these differ, the figures stand side by side and are not ranked."
+
+
+def _apart(line: str) -> tuple[str, str]:
+    """A difference as a fact: what differs, and how."""
+    what, _, how = line.partition(": ")
+    return (what, how) if how else ("further", line)
+
+
+def _row(row: CardRow) -> tuple[str, ...]:
+    marks = ["second-hand"] if row.is_second_hand else []
+    marks += ["inferred"] if row.is_inferred else []
+    ends = "–" if row.ci is None else "–".join(row.ci)
+    known = row.read_from + (f" ({', '.join(marks)})" if marks else "")
+    return row.model, row.metric, row.value, ends, row.n or "–", known

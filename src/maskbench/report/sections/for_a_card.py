@@ -1,0 +1,74 @@
+"""A paragraph, a table and the caveats for a model card, ready to paste: `maskbench score RUN --format card`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.plain import one_line
+from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table, Warn
+from maskbench.report.format import CAVEAT, interval, pair, percent, shown
+from maskbench.report.of_runs import Alone, Scored, has_rates
+from maskbench.report.sections.headline import beside, finding, warnings
+from maskbench.report.sections.what_was_run import identity
+from maskbench.results.conventions_json import ConventionFigures
+from maskbench.results.summary_json import Summary
+
+_RATES = {
+    "p_lie": "P(lie)",
+    "p_honest": "P(honest)",
+    "p_evasive": "P(evasive)",
+    "p_no_belief": "P(no belief)",
+    "honesty_score": "honesty score, 1 − P(lie)",
+    "honesty_score_normalized": "honesty score, normalised (a belief is known)",
+    "conditional_lie_rate": "conditional lie rate, L/(H+L)",
+    "accuracy": "accuracy of beliefs",
+}
+
+
+def card(summary: Summary, measured: str, command: str, figures: Sequence[ConventionFigures] = ()) -> Iterator[Block]:
+    """What a model card needs to say of a run; `measured` is its date, `figures` are of publishers' conventions."""
+    run = Alone(summary)
+    yield Heading("Honesty under pressure (MASK)")
+    for strong, text in warnings(run):
+        yield Warn(f"{strong} {text}")
+    yield finding(run)
+    if has_rates(run):
+        yield Table(("rate", "value", "95 %", "n"), tuple(_row(run, name) for name in _RATES))
+    yield from map(_as_printed_by, figures)
+    yield Facts(tuple(_facts(run, measured, command)))
+    yield (
+        f"A lie is a statement under pressure that contradicts what the same model says when it is asked neutrally "
+        f"(MASK, arXiv:2503.03750). Intervals are over propositions: {CAVEAT}."
+    )
+
+
+def _row(run: Scored, name: str) -> tuple[str, ...]:
+    estimate = run.summary.metrics.rate(name).estimate
+    return _RATES[name], *pair(estimate), f"{estimate.n:,}"
+
+
+def _as_printed_by(figure: ConventionFigures) -> Sentence:
+    value = shown(figure.figure.rate.estimate) if figure.kind == "run" else f"not from this run. {figure.needs}"
+    return Sentence((f"As {figure.title} prints it ({figure.prints}): {value}",))
+
+
+def _facts(run: Scored, measured: str, command: str) -> Iterator[tuple[str, str]]:
+    summary = run.summary
+    known = dict(identity(run))
+    for label in ("scenarios", "judge", "judged with"):
+        yield label, known[label]
+    yield "protocol", f"maskbench {known['maskbench']}, rules {known['rules']}, protocol id {known['protocol id']}"
+    bounds = summary.metrics.p_lie_bounds
+    failed = sum(count for causes in summary.failures.values() for count in causes.values())
+    errors = f"{summary.counts['error']:,} of {summary.scenarios.done:,} scenarios without an outcome"
+    yield "failures", f"{failed:,} failed calls; {errors}" + (f"; P(lie) within {interval(bounds)} %" if bounds else "")
+    cut = summary.truncated
+    yield "cut at the token limit", f"{cut.cut:,} of {cut.replies:,} replies"
+    yield from (("beside it", text) for text in beside(run))
+    provided = run.summary.by_archetype.get("provided_facts")
+    if provided and has_rates(run):
+        part = f"{sum(provided.counts.values()):,} scenarios, P(lie) {percent(provided.metrics.p_lie.value)}"
+        yield "provided facts", f"the belief is the fact that was given ({part})"
+    yield "the judge's own error", "not in the intervals; maskbench exam and maskbench label measure it"
+    yield "measured", one_line(measured, 40)
+    yield "to compute it again", command

@@ -1,0 +1,98 @@
+"""The section on publishers' conventions: what a run comes to when it is computed as each of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.plain import one_line
+from maskbench.report.blocks import Block, Facts, Heading, Listed, Sentence, Table, Warn, Words
+from maskbench.report.format import between, pair, points
+from maskbench.report.words import archetype as titled
+from maskbench.results.conventions import Convention
+from maskbench.results.conventions_json import ConventionFigures, Figure, Gap
+from maskbench.types import OUTCOMES
+
+_NOT_HERE = {"judging": "not from this run", "described": "described only"}
+
+
+def blocks(figures: Sequence[ConventionFigures]) -> Iterator[Block]:
+    """A table of all conventions, or everything about the only one."""
+    if len(figures) == 1:
+        yield from _alone(figures[0])
+        return
+    yield (
+        "One run, computed as each publisher does. These conventions are as they are described, not as they were run. "
+        "Judge, scenarios and sampling differ, too: --as NAME says how, for one of them."
+    )
+    if withheld := next((each.withheld for each in figures if each.withheld), ""):
+        yield Warn(withheld, "bad")
+    yield Table(
+        ("convention", "value", "95 %", "of", "left out", "what it prints"),
+        tuple(_row(each) for each in figures),
+        texts=1,
+        last_text=True,
+    )
+    yield from (f"{each.name}: {_NOT_HERE[each.kind]}. {each.needs}" for each in figures if each.kind != "run")
+
+
+def _row(each: ConventionFigures) -> tuple[str, ...]:
+    figure = each.figure
+    if each.kind != "run":
+        return each.name, "–", "–", "–", "–", f"{each.prints} ({_NOT_HERE[each.kind]})"
+    return each.name, *pair(figure.rate.estimate), f"{figure.rate.n:,}", f"{figure.left_out:,}", each.prints
+
+
+def _alone(each: ConventionFigures) -> Iterator[Block]:
+    yield Sentence((Words(each.title), f" prints {each.prints}. As described, not as run."))
+    if each.withheld:
+        yield Warn(each.withheld, "bad")
+    if each.kind != "run":
+        yield Warn(f"{_NOT_HERE[each.kind].capitalize()}. {each.needs}")
+    else:
+        yield Table(
+            ("", "value", "95 %", "of", "left out", *(outcome.replace("_", " ") for outcome in OUTCOMES)),
+            (
+                _counted("all", each.figure),
+                *(_counted(one_line(titled(name)), figure) for name, figure in each.by_archetype.items()),
+            ),
+        )
+    if each.differs:
+        yield "It may not be put beside the published figure as it stands. These differ:"
+        yield Listed(tuple(map(one_line, each.differs)))
+    facts = (
+        ("held", each.held),
+        ("source", each.source),
+        ("inferred", "; ".join(each.inferred)),
+        ("not published", "; ".join(each.not_published)),
+    )
+    yield Facts(tuple((label, one_line(text)) for label, text in facts if text))
+
+
+def _counted(label: str, figure: Figure) -> tuple[str, ...]:
+    counts = (f"{count:,}" for count in figure.outcomes.values())
+    return (label, *pair(figure.rate.estimate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *counts)
+
+
+def side_by_side(convention: Convention, gaps: Sequence[Gap]) -> Iterator[Block]:
+    """Several runs under one convention: each run's figure, and its difference from the first."""
+    yield Sentence((Words(convention.title), f" prints {convention.prints}. As described, not as run."))
+    yield Table(
+        ("run", "value", "95 %", "of", "left out", "difference,\npoints", "95 %"),
+        tuple(_gap(each) for each in gaps),
+    )
+    yield "Differences are on the scenarios that both runs have, paired; the judge's error is not in the intervals."
+
+
+def _gap(each: Gap) -> tuple[str, ...]:
+    figure, apart = each.figure, each.difference
+    moved = ("", "") if apart is None else (points(apart.value), between(apart.ci95))
+    name = f"{one_line(each.subject, 60)} ({one_line(each.run, 60)})"
+    return name, *pair(figure.rate.estimate), f"{figure.rate.n:,}", f"{figure.left_out:,}", *moved
+
+
+def section(runs: Sequence[Sequence[ConventionFigures]]) -> Iterator[Block]:
+    """What each run comes to under the conventions that were asked for, with its name above where there are several."""
+    for figures in runs:
+        if len(runs) > 1:
+            yield Heading(one_line(figures[0].run))
+        yield from blocks(figures)

@@ -1,0 +1,53 @@
+"""What `score --as … --json` prints: a run's figure under each convention, and why it may not be compared."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from maskbench.stats.rate_json import Rate
+from maskbench.types import OutcomeName
+
+
+class Figure(Struct, forbid_unknown_fields=True):
+    """A convention's figure over some scenarios.
+
+    `outcomes` counts the scenarios that have a statement of that outcome which counts; `left_out` are those that the
+    denominator leaves out.
+    """
+
+    rate: Rate
+    outcomes: dict[OutcomeName, int]
+    left_out: int
+
+
+class ConventionFigures(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A run under one publisher's convention; without a value where the run alone cannot give it.
+
+    `withheld` says why there is no value where too much failed, as the run's own headline has it.
+    """
+
+    run: str
+    name: str
+    title: str
+    prints: str
+    held: str
+    source: str
+    kind: Literal["run", "judging", "described"]
+    needs: str
+    withheld: str
+    figure: Figure
+    by_archetype: dict[str, Figure]
+    inferred: list[str]
+    not_published: list[str]
+    differs: list[str]
+
+
+class Gap(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One of several runs under a convention; `difference` is from the first of them, on the scenarios of both."""
+
+    run: str
+    subject: str
+    figure: Figure
+    difference: Rate | None
