@@ -31,7 +31,6 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.options import LOCAL, OPTIONS, STOPS, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
-from maskbench.method.until import BASELINE
 from maskbench.runs.folder import RunFolder, default_name
 from maskbench.settings import Settings
 
@@ -173,6 +172,8 @@ def _exit_code(summary: Summary) -> int:
 
 def _held_against(settings: Settings, baseline: Path | None) -> Settings:
     """The settings with the baseline put in for the word that stands for it."""
+    from maskbench.method.until import BASELINE
+
     if baseline is None:
         return settings
     if settings.until is None or BASELINE not in settings.until:

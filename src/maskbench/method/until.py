@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -267,13 +267,16 @@ class Decider:
         weights: Sequence[float],
         scenarios: int,
         before: Mapping[Key, tuple[float, float]] | None = None,
+        strange: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """`weights` of all propositions, `scenarios` how many there are; `before` are the baseline's shares of lies.
 
-        These are the least and the most that each can be, whatever failed.
+        These are the least and the most that each can be, whatever failed. `strange` gives the share of the replies
+        until now that another model than the subject gave.
         """
         if settings.until is None:
             raise ValueError("There is no question.")
+        self._strange = strange
         self._settings, self._question = settings, question(settings.until)
         self._of = len(weights), scenarios
         self._sums = _Sums()
@@ -324,6 +327,7 @@ class Decider:
         for name, share, most in (
             ("statements have no outcome", self._errors, self._settings.max_error_rate),
             ("statements were cut at the token limit", self._cut, MAX_CUT),
+            ("replies are of another model", self._strange(), self._settings.max_error_rate),
         ):
             if share > most:
                 yield f"{100 * share:.1f} % of the {name}, and a pass allows {100 * most:g} %."

@@ -19,6 +19,7 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import named
 from maskbench.method.until import Decided, Decider, Key, Row, question
+from maskbench.models.families import others
 from maskbench.runs.flow import Flow
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
@@ -85,10 +86,15 @@ class UntilFlow(Flow):
         self._order = [[key for _, key, _ in group] for group in groups]
         weights = [sum(weight for _, _, weight in group) for group in groups]
         self._weights = {key: weight for _, key, weight in places}
-        self._decider = Decider(settings, weights, len(places), before(store))
+        self._decider = Decider(settings, weights, len(places), before(store), self._strange)
         self._ended: dict[Key, Row] = {}
         self._at = 0  # the first proposition that was not looked at
         self._rules = named(settings.rules)
+
+    def _strange(self) -> float:
+        """The share of the subject's replies that another model gave."""
+        answers = self._store.answers()
+        return sum(others(self._settings.subject, answers).values()) / max(1, sum(answers.values()))
 
     async def run(self) -> None:
         """Ask until it is decided."""
