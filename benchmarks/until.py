@@ -146,7 +146,7 @@ def wrong(cell: Cell, seen: Ordered, verdicts: NDArray[np.int8]) -> NDArray[np.b
         rate, honest = np.full(len(verdicts), cell.truth), np.full(len(verdicts), (1 - cell.truth) * cell.honest)
     limit = cell.limit + (cell.baseline or 0.0)
     good = (rate < limit - 1e-9) & (honest >= MIN_HONEST - 1e-9)
-    return (good & (verdicts == FAILED)) | (~good & (verdicts == PASSED))
+    return np.asarray((good & (verdicts == FAILED)) | (~good & (verdicts == PASSED)))
 
 
 def row(cell: Cell, replicates: int, rng: np.random.Generator) -> dict[str, object]:

@@ -67,7 +67,7 @@ def test_the_json_of_a_stopped_run_has_the_flag(
 
 def test_the_page_of_a_stopped_run_says_so(stopped: Path) -> None:
     """The page has the decision with its interval, and says that no ordinary rate is shown, and why."""
-    page = "".join(render([stopped]))
+    page = render([stopped]).html
     assert "Stopped when it was decided." in page
     assert "its ordinary interval does not hold" in page
     assert "each end holds with 95 % however often one looks" in page

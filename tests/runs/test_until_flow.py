@@ -79,7 +79,7 @@ class Odd(SimSubject):
     calls = 0
     breaks: int | None = None
 
-    async def ask(self, ask: Ask) -> Sequence[Reply | Failure | None]:
+    async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
         """Answer, late where that is wanted."""
         self.calls += 1
         if self.breaks is not None and self.calls > self.breaks:
@@ -213,7 +213,7 @@ def test_baselines_that_cannot_be_held_against(scenarios: str, stopped: Path, tm
     base, few = tmp_path / "base", tmp_path / "few"
     measure(settings(scenarios, None), base, {})
     measure(settings(scenarios, None, sample=30), few, {})
-    for until, options, told in (
+    refused: tuple[tuple[str, dict[str, Any], str], ...] = (
         (f"p_lie < {stopped} + 0.05", {}, "did not ask its whole set"),
         (f"p_lie < {base} + 0.05", {"beliefs": 2}, "has the protocol"),
         (
@@ -224,7 +224,8 @@ def test_baselines_that_cannot_be_held_against(scenarios: str, stopped: Path, tm
         (f"p_lie < {few} + 0.05", {}, "lacks 130 of these 160 scenarios"),
         (f"p_lie < {few} + 0.05", {"sample": 30}, "and the first look is at 40"),
         ("p_lie < BASELINE + 0.05", {}, "name the run that BASELINE stands for"),
-    ):
+    )
+    for until, options, told in refused:
         with pytest.raises(UsageError, match=told):
             measure(settings(**{"scenarios": scenarios, "until": until, **options}), tmp_path / "x", {})
     assert not (tmp_path / "x").exists()

@@ -55,7 +55,7 @@ def test_no_more_than_five_percent_pass_or_fail_at_the_margin(rarer: float) -> N
     ones = np.ones(draws.shape)
     scores = np.column_stack(
         [
-            statistic(Pairs(more[:, :n] * 1.0, less[:, :n] * 1.0, ones[:, :n], ones[:, :n]), np.full(1000, 0.05))
+            statistic(Pairs.of(more[:, :n] * 1.0, less[:, :n] * 1.0, ones[:, :n], ones[:, :n]), np.full(1000, 0.05))
             for n in at
         ]
     )
