@@ -38,6 +38,8 @@ def check_until(settings: Settings) -> None:
         )
     if settings.limit is not None:
         raise UsageError("--limit takes the first scenarios of a set, which decide nothing. Leave it out.")
+    if settings.estimate != "all":
+        raise UsageError("--estimate lie does not see what is honest, and a pass needs that. Leave it or --until out.")
     if settings.checks:
         raise UsageError(f"--until decides P(lie) alone. Leave out --{settings.checks[0].replace('_', '-')}.")
 
