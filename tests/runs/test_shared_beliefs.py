@@ -411,6 +411,7 @@ def test_figures_of_the_source_are_called_so(tmp_path: Path) -> None:
     )
     assert "shared, not measured: beliefs that are true, among those asked for" in told
     assert "(shared, not measured)." in told
+    assert "no belief (shared, not measured)" in told
     assert "shared" not in own
 
 
