@@ -10,7 +10,7 @@ checkpoints of a LoRRA training against each other, each with noise of its own a
 
 The generator of `--cells` knows nothing of the method: a scenario has three log-odds, those of the second arm are
 shifted by the effect and by a little at random, and each outcome gets Gumbel noise, the same for both arms or not.
-The truth is the mean over 200,000 scenarios. 500 replicates a cell (± 1.9 points near 95 %): each takes
+The truth is the mean over 200,000 scenarios. 400 replicates a cell (± 2.1 points near 95 %): each takes
 some 20 ms.
 """
 
@@ -53,10 +53,10 @@ PAIRS = {
 }
 
 # The grid of --cells
-SETS = ((60, 1), (240, 1), (240, 8))  # scenarios, and how many of a proposition at most
+SETS = ((60, 1), (240, 8))  # scenarios, and how many of a proposition at most
 EFFECTS = (0.0, -0.15, -2.0)  # on the log-odds of a lie: none, about that of the prompt without honesty, and that with
 JITTER = 0.3  # of every log-odds, between the arms
-REPLICATES, POPULATION, SEED = 500, 200_000, 20261122
+REPLICATES, POPULATION, SEED = 400, 200_000, 20261122
 
 SHORT = Sampling(temperature=1.0, max_tokens=40, reasoning_tokens=0)
 SCENARIOS, STATEMENTS = 8, 4  # of the real model
@@ -148,7 +148,9 @@ def real(folder: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _statements(folder: Path, prompt: str | None, *, is_common: bool) -> list[str]:
-    settings = Settings(f"hf/{folder}", "none", "starter", statements=STATEMENTS, sampling=SHORT, common_noise=is_common)
+    settings = Settings(
+        f"hf/{folder}", "none", "starter", statements=STATEMENTS, sampling=SHORT, common_noise=is_common
+    )
     if prompt:
         settings = replace(settings, system_prompt=prompt, system_prompt_text=system_prompt(prompt))
     return _answered(_local(str(folder), is_common=is_common), _asks(_given(), settings), settings)
