@@ -18,6 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
+from csv_tables import write
 from maskbench.measurement import measure
 from maskbench.results.leaderboard import ALPHA, boards
 from maskbench.results.scored import Result, score
@@ -76,6 +77,7 @@ def main() -> None:
     parser.add_argument("--statements", type=int, default=1, help="a scenario")
     parser.add_argument("--times", type=int, default=1, help="how often the scenarios' outcomes are taken: 10 for 960")
     parser.add_argument("--pairs", type=int, default=200, help="on which one test after another is timed")
+    parser.add_argument("--out", type=Path, help="a CSV file for the figures")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         paths = runs(Path(folder), asked.models, asked.statements)
@@ -86,6 +88,10 @@ def main() -> None:
     began = perf_counter()
     (board,) = boards(results)
     ranked = perf_counter() - began
+    if asked.out:
+        counts = {"models": len(board.ranked), "scenarios": len(results[0].scenarios), "statements": asked.statements}
+        seconds = {"reading_s": read, "ranking_s": ranked, "one_after_another_s": alone * board.comparisons}
+        write(asked.out, [counts | {name: f"{figure:.2f}" for name, figure in seconds.items()}])
     print(
         f"{len(board.ranked)} models, {len(results[0].scenarios)} scenarios, {board.comparisons:,} comparisons: "
         f"{read:.1f} s to read the runs, {ranked:.2f} s to rank them; one comparison after another "

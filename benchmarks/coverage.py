@@ -1,18 +1,21 @@
-"""How often the intervals of maskbench.stats.intervals hold the truth: simulated coverage, printed as Markdown.
+"""How often intervals hold the truth where there is no grid: simulated coverage, as docs/coverage.csv.
 
-`python benchmarks/coverage.py` prints the tables of docs/statistics.md (10,000 seeded replicates a design,
-about 20 seconds). A design draws one data set and gives the interval beside the rate that it claims
-to hold: for `ratio` the rate of the superpopulation, for `repeat_interval` the mean of these scenarios' own
-propensities.
+`python benchmarks/coverage.py` writes the table (10,000 seeded replicates a design, about half a minute). A design
+draws one data set and gives the interval beside what it claims to hold: for `ratio` the rate of the superpopulation,
+for `repeat_interval` the mean of these scenarios' own propensities, for `unpaired` the difference of two rates. The
+grid of rates is in rate_grid.py.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_tables import DOCS, write
+from maskbench.results.leaderboard import unpaired
 from maskbench.stats.intervals import Estimate, ratio, repeat_interval
 
 ARCHETYPE_SIZES = np.array([274, 209, 176, 125, 120, 96])  # the public 1,000
@@ -26,7 +29,7 @@ class Design:
     """One way to draw data, in words and as a function from a generator to (estimate, truth)."""
 
     name: str
-    clusters: int
+    units: int  # propositions, or scenarios where these stay as they are
     draw: Draw
 
 
@@ -93,6 +96,30 @@ def repeated_unanimous(rng: np.random.Generator) -> tuple[Estimate, float]:
     return repeat_interval(rng.binomial(2, chance), np.full(100, 2), np.ones(100)), float(chance.mean())
 
 
+def gap(sets: tuple[Draw, Draw]) -> Draw:
+    """The difference of the rates of two sets that share nothing."""
+
+    def draw(rng: np.random.Generator) -> tuple[Estimate, float]:
+        (private, true), (public, other) = (each(rng) for each in sets)
+        return unpaired(private, public), true - other
+
+    return draw
+
+
+def gaps() -> Iterator[Design]:
+    """Private against public sets, each scenario with a proposition of its own, or two with one."""
+    for rates in ((0.3, 0.3), (0.35, 0.3), (0.05, 0.05), (0.02, 0.01), (0.9, 0.6)):
+        for sizes in ((1000, 1000), (200, 1000), (60, 1000), (60, 60)):
+            for together in (1, 2):
+                sets = tuple(
+                    one_statement([together] * (size // together), rate, 0.5)
+                    for size, rate in zip(sizes, rates, strict=True)
+                )
+                shared = ", pairs share" if together > 1 else ""
+                name = f"{sizes[0]} private and {sizes[1]} public{shared}, P(lie) {rates[0]} and {rates[1]}"
+                yield Design(name, sum(sizes) // together, gap((sets[0], sets[1])))
+
+
 SAMPLING = [
     Design("20 propositions of 5 scenarios, ICC 0.3", 20, one_statement([5] * 20, 0.4, 0.3)),
     Design(
@@ -133,8 +160,15 @@ REPEATING = [
 ]
 
 
-def row(design: Design, replicates: int) -> str:
-    """Coverage of one design as a line of a Markdown table."""
+TABLES = {
+    "a rate, for new scenarios of this kind": SAMPLING,
+    "a rate, for these scenarios again": REPEATING,
+    "the gap between two sets": list(gaps()),
+}
+
+
+def row(design: Design, replicates: int) -> dict[str, object]:
+    """Coverage and mean width of one design."""
     rng = np.random.default_rng(20250305)
     held, widths, truths = [], [], []
     for _ in range(replicates):
@@ -144,23 +178,25 @@ def row(design: Design, replicates: int) -> str:
         held.append(estimate.low <= truth <= estimate.high)
         widths.append(estimate.high - estimate.low)
         truths.append(truth)
-    numbers = f"{np.mean(truths):.3f} | {np.mean(held):.3f} | {np.mean(widths):.3f}"
-    return f"| {design.name} | {design.clusters} | {numbers} |"
+    figures = {"true": np.mean(truths), "coverage": np.mean(held), "width": np.mean(widths)}
+    return {"design": design.name, "units": design.units} | {name: f"{mean:.3f}" for name, mean in figures.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Simulated coverage of the 95 % intervals.")
+    """Write the table, and say how far coverage goes for each interval."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicates", type=int, default=10_000)
-    replicates = parser.parse_args().replicates
-    tables = [
-        ("`ratio`: new scenarios of this kind", "clusters", SAMPLING),
-        ("`repeat_interval`: these scenarios again", "scenarios", REPEATING),
+    parser.add_argument("--out", type=Path, default=DOCS / "coverage.csv")
+    chosen = parser.parse_args()
+    rows = [
+        {"interval": name} | row(design, chosen.replicates) | {"replicates": chosen.replicates}
+        for name, designs in TABLES.items()
+        for design in designs
     ]
-    for title, unit, designs in tables:
-        print(f"| {title} | {unit} | true rate | coverage | mean width |\n|---|---:|---:|---:|---:|")
-        for design in designs:
-            print(row(design, replicates), flush=True)
-        print()
+    write(chosen.out, rows)
+    for name in TABLES:
+        coverage = [str(each["coverage"]) for each in rows if each["interval"] == name]
+        print(f"{name}: coverage {min(coverage)} to {max(coverage)} in {len(coverage)} designs")
 
 
 if __name__ == "__main__":

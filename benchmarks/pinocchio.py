@@ -1,8 +1,8 @@
-"""pinocchio's speed, and whether maskbench's intervals hold the rate of its sandbox: printed as Markdown.
+"""pinocchio's speed, and whether maskbench's intervals hold the rate of its sandbox.
 
-`python benchmarks/pinocchio.py speed` prints replies a second. `python benchmarks/pinocchio.py calibration` prints
-the coverage that docs/statistics.md has, from the runs in pinocchio_calibration.json; `--again` makes those runs anew
-(250 sandboxes, and ten with 150 statements a scenario; about ten minutes on four cores).
+`python benchmarks/pinocchio.py speed` prints replies a second. `python benchmarks/pinocchio.py calibration` writes the
+intervals' coverage to docs/calibration.csv, from the runs in pinocchio_calibration.json; `--again` makes those runs
+anew (250 sandboxes, and ten with 150 statements a scenario; about ten minutes on four cores).
 """
 
 import argparse
@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from csv_tables import DOCS, write
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import load_prompts
 from maskbench.method.outcomes import finished, score
@@ -59,13 +60,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--replies", type=int, default=2_000)
     parser.add_argument("--again", action="store_true", help="make the runs anew and write them to the data file")
+    parser.add_argument("--out", type=Path, default=DOCS / "calibration.csv", help="where the coverage is written")
     options = parser.parse_args()
     if options.what == "speed":
         print(speed(options.threads, options.replies))
         return
     if options.again:
         DATA.write_text(json.dumps(calibration_runs(), indent=1) + "\n")
-    print(calibration(json.loads(DATA.read_text())))
+    rows = list(calibration(json.loads(DATA.read_text())))
+    write(options.out, rows)
+    print(*(f"{row['interval']}: coverage {row['coverage']} in {row['runs']} runs" for row in rows), sep="\n")
 
 
 def speed(threads: int, replies: int) -> str:
@@ -145,23 +149,20 @@ async def _flow(settings: Settings, store: Store) -> None:
     await subject.close()
 
 
-def calibration(data: dict[str, Any]) -> str:
-    """The table of docs/statistics.md."""
+def calibration(data: dict[str, Any]) -> Iterator[dict[str, object]]:
+    """How often the intervals hold the rate, a row an interval."""
     runs = [Found(**run) for run in data["runs"] if run["seed"] in SETS]
     rate = data["rate"]
-    held = [run.low <= rate <= run.high for run in runs]
-    again = [(low <= part["rate"] <= high, high - low) for part in data["repeated"] for _, low, high in part["runs"]]
-    own = np.mean([part["rate"] for part in data["repeated"]])
-    width = np.mean([run.high - run.low for run in runs])
-    lines = [
-        "| interval | runs | true rate | coverage | mean width |",
-        "|---|---:|---:|---:|---:|",
-        f"| new scenarios of this kind: sandbox:{SETS[0]} to {SETS[-1]} | {len(runs)} | {rate:.3f} | "
-        f"{np.mean(held):.3f} | {width:.3f} |",
-        f"| these scenarios again: {len(data['repeated'])} sandboxes, {STATEMENTS} statements each | {len(again)} | "
-        f"{own:.3f} | {np.mean([holds for holds, _ in again]):.3f} | {np.mean([wide for _, wide in again]):.3f} |",
-    ]
-    return "\n".join(lines)
+    parts = [(part["rate"], low, high) for part in data["repeated"] for _, low, high in part["runs"]]
+    yield _row("a rate, for new scenarios of this kind", [(rate, run.low, run.high) for run in runs])
+    yield _row("a rate, for these scenarios again", parts)
+
+
+def _row(name: str, runs: Sequence[tuple[float, float, float]]) -> dict[str, object]:
+    """Coverage and mean width of the intervals of runs, each with its true rate before its ends."""
+    true, low, high = np.array(runs).T
+    figures = {"true": true.mean(), "coverage": ((low <= true) & (true <= high)).mean(), "width": (high - low).mean()}
+    return {"interval": name, "runs": len(runs)} | {column: f"{figure:.3f}" for column, figure in figures.items()}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ but for cells in which Wilson's own interval would with scenarios that have noth
 """
 
 import argparse
-import csv
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom  # type: ignore[import-untyped]
 
+from csv_tables import DOCS, write
 from maskbench.stats.intervals import ALIKE, interval, quantile
 from rate_worlds import Cell, cells, draw
 
 Floats = NDArray[np.float64]
 Ends = tuple[Floats, Floats]
-TABLE = Path(__file__).parents[1] / "docs" / "rate_grid.csv"
+TABLE = DOCS / "rate_grid.csv"
 SEED, REPLICATES, FEWER, AT_A_TIME = 20250305, 10_000, 2_000, 2_000_000
 LEAST = 0.93
 METHODS = ("ratio", "by_scenarios", "by_replies", "logit_t")
@@ -142,14 +142,11 @@ def main() -> None:
     """Write the table, and say what is below the wanted coverage."""
     parser = argparse.ArgumentParser(description="Simulated coverage of rates on the grid.")
     parser.add_argument("--replicates", type=int, default=REPLICATES)
-    parser.add_argument("--to", type=Path, default=TABLE)
+    parser.add_argument("--out", type=Path, default=TABLE)
     parser.add_argument("--check", action="store_true", help="fail where a cell is below 0.93")
     chosen = parser.parse_args()
     rows = list(table(chosen.replicates))
-    with chosen.to.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write(chosen.out, rows)
     low = [each for each in rows if float(str(each["ratio"])) < LEAST]
     for each in low:
         print(*(each[name] for name in (*HEAD, "ratio", "wilson")), sep=", ")

@@ -1,18 +1,32 @@
-"""The difference of two runs with second looks of earlier versions: bias, and coverage of its interval, as Markdown.
+"""The difference of two runs of which a second judge saw a part: coverage of its interval, as a CSV table.
 
-`python benchmarks/second_look.py` prints the table of docs/statistics.md (2,000 seeded replicates a row, some twenty
-seconds). A replicate draws scenarios anew; the first judge errs, and is unsure in some cases; the second never errs and
-sees those, and a share of the others. benchmarks/looks.py has the looks of today, one run at a time.
+`python benchmarks/second_look.py` writes docs/second_look_differences.csv (2,000 seeded replicates a row, two minutes
+or less). A replicate draws scenarios anew; the first judge errs, the second never does, and it sees a part of both runs
+that is drawn with one seed, as `maskbench judge --second` draws it. benchmarks/looks.py has the looks at one run.
 """
 
 import argparse
-import math
 from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_tables import DOCS, write
+from maskbench.judges.second_look import allotted
+from maskbench.stats.correction import CLASSES, LabelledRun, calibrate
 from maskbench.stats.two_phase import LookedDifference, expand, few_drawn, looked_difference
+from maskbench.types import OutcomeName
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ALIKE = 0.64  # of the scenarios both subjects have the same propensity to lie
+SPREAD = 1.5  # of propensities: the two parameters of their Beta distribution add up to this
+ARCHETYPES = 6
+OTHERS = (0.55, 0.3, 0.15)  # honest, evasive, no belief among what is no lie
+NAMES: dict[int, OutcomeName] = {0: "lie", 1: "honest", 2: "evasive", 3: "no_belief"}  # the columns of CLASSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +40,24 @@ class Pair:
     other: tuple[float, float]
     together: int = 1  # scenarios of one proposition
 
-    @property
-    def name(self) -> str:
-        """What is special about it."""
-        shared = f", {self.together} a proposition" if self.together > 1 else ""
-        return f"{self.scenarios:,}{shared}"
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What one seed gives to the draws of both runs: the order of the scenarios, and where each outcome's begins."""
+
+    archetypes: Ints
+    order: Floats
+    starts: Floats
 
 
-PAIRS = [
-    Pair(scenarios, share, *rates)
-    for scenarios in (100, 300, 1000)
-    for share in (0.1, 0.3)
-    for rates in (
-        ((0.4, 0.4), (0.14, 0.14), (0.14, 0.14)),
-        ((0.4, 0.2), (0.14, 0.14), (0.14, 0.14)),
-        ((0.4, 0.4), (0.25, 0.02), (0.02, 0.02)),
-        ((0.1, 0.1), (0.05, 0.05), (0.05, 0.05)),
-    )
-] + [Pair(400, 0.3, (0.4, 0.4), (0.14, 0.14), (0.14, 0.14), 4)]
-ALIKE = 0.64  # of the scenarios both subjects have the same propensity to lie
-SPREAD = 1.5  # of propensities: the two parameters of their Beta distribution add up to this
+ERRORS = (
+    ((0.4, 0.4), (0.14, 0.14), (0.14, 0.14)),
+    ((0.4, 0.2), (0.14, 0.14), (0.14, 0.14)),
+    ((0.4, 0.4), (0.25, 0.02), (0.02, 0.02)),
+    ((0.1, 0.1), (0.05, 0.05), (0.05, 0.05)),
+)
+PAIRS = [Pair(scenarios, share, *rates) for scenarios, share, rates in product((100, 300, 1000), (0.1, 0.3), ERRORS)]
+PAIRS += [Pair(400, share, *rates, 4) for share, rates in product((0.1, 0.3), ERRORS)]
 
 
 def pair(rng: np.random.Generator, world: Pair) -> tuple[LookedDifference, float]:
@@ -55,66 +67,86 @@ def pair(rng: np.random.Generator, world: Pair) -> tuple[LookedDifference, float
     own = rng.beta(SPREAD * first, SPREAD * (1 - first), groups)
     like = rng.random(groups) < ALIKE
     others = np.where(like, own * other / first, rng.beta(SPREAD * other, SPREAD * (1 - other), groups))
-    order = rng.permutation(n)  # one seed for both draws
+    ids = np.repeat(np.arange(groups), world.together)
+    seed = Draw(rng.integers(0, ARCHETYPES, n), rng.random(n), rng.random(len(CLASSES)))
     counted, judged, few = [], [], 0.0
     for chances, errors in ((own, world.first), (others, world.other)):
-        truth = rng.random(n) < np.repeat(chances, world.together)
-        wrong = rng.random(n) < np.where(truth, *errors)
-        unsure = rng.random(n) < np.where(wrong, 0.4, 0.2)
-        stands_for, drawn = drawn_from(order[~unsure[order]], unsure, world.share)
-        few += few_drawn((~unsure).mean(), drawn) if drawn < (~unsure).sum() else 0.0
-        judged.append((truth ^ wrong).astype(float))
-        counted.append(expand(judged[-1], truth.astype(float), stands_for))
-    ids = np.repeat(np.arange(groups), world.together)
+        true, by_first = outcomes(rng, chances[ids], errors)
+        times = looks(by_first, true, ids, seed, round(world.share * n))
+        few += few_drawn(1.0, int((times > 0).sum()))
+        judged.append((by_first == 0).astype(float))
+        counted.append(expand(judged[-1], (true == 0).astype(float), times))
     estimate = looked_difference(counted[1] - counted[0], np.ones(n), ids, few)
     return estimate, float((judged[1] - judged[0]).mean())
 
 
-def drawn_from(sure: NDArray[np.int64], unsure: NDArray[np.bool_], share: float) -> tuple[NDArray[np.float64], int]:
-    """How many scenarios each stands for, and how many of the rest are drawn: the first ones of their order."""
-    drawn = min(len(sure), max(2, math.ceil(share * len(sure) - 1e-9)))
-    stands_for = unsure.astype(float)
-    stands_for[sure[:drawn]] = len(sure) / max(drawn, 1)
-    return stands_for, drawn
+def outcomes(rng: np.random.Generator, chances: Floats, errors: tuple[float, float]) -> tuple[Ints, Ints]:
+    """The outcome of every scenario, 0 being a lie, and what the first judge takes it for."""
+    lies = rng.random(len(chances)) < chances
+    others = 1 + rng.choice(3, len(chances), p=OTHERS)
+    true = np.where(lies, 0, others)
+    errs = rng.random(len(chances)) < np.where(lies, *errors)
+    return true, np.where(errs, np.where(lies, others, 0), true)
 
 
-def pair_row(world: Pair, replicates: int) -> str:
-    """One line of the second table."""
+def looks(judged: Ints, true: Ints, ids: Ints, seed: Draw, wanted: int) -> Floats:
+    """How many scenarios each look stands for, 0 where there is none, as the estimate of a run has it."""
+    shares, n = np.eye(len(CLASSES)), len(judged)
+    human, chances = np.full((n, len(CLASSES)), np.nan), np.ones(n)
+    sizes = {NAMES[kind]: int(size) for kind, size in enumerate(np.bincount(judged)) if size}
+    for name, taken in allotted(sizes, wanted).items():
+        rows = np.flatnonzero(judged == CLASSES.index(name))
+        rows = rows[np.lexsort((seed.order[rows], seed.archetypes[rows]))]
+        picked = rows[((seed.starts[CLASSES.index(name)] + np.arange(taken)) * len(rows) / taken).astype(int)]
+        human[picked], chances[picked] = shares[true[picked]], taken / len(rows)
+    run = LabelledRun(shares[judged], shares[judged], human, chances, seed.archetypes, np.ones(n), ids)
+    calibration, times = calibrate(run), np.zeros(n)
+    times[calibration.rows] = calibration.parts * n
+    return times
+
+
+def row(world: Pair, replicates: int) -> dict[str, object]:
+    """Bias and coverage of one pair of runs; `one_sided` is the worse of the two one-sided bounds."""
     rng = np.random.default_rng(20250305)
     replications = [pair(rng, world) for _ in range(replicates)]
-    true = world.lies[1] - world.lies[0]
     looked = [estimate for estimate, _ in replications]
-    low, high, lower, upper = (
+    value, low, high, lower, upper = (
         np.array([getattr(estimate, name) for estimate in looked], dtype=float)
-        for name in ("low", "high", "lower", "upper")
+        for name in ("value", "low", "high", "lower", "upper")
     )
-    held = np.mean((low <= true) & (true <= high))
-    bound = min(np.mean(true <= upper), np.mean(lower <= true))  # the worse of the two
-    errors = (f"{100 * miss:.0f} %, {100 * invent:.0f} %" for miss, invent in dict.fromkeys((world.first, world.other)))
-    biases = (
-        float(np.mean([estimate.value or 0.0 for estimate in looked])) - true,
-        float(np.mean([d for _, d in replications])) - true,
-    )
-    cells = [
-        *(world.name, f"{100 * world.share:.0f} %"),
-        " and ".join(f"{100 * lie:.0f} %" for lie in dict.fromkeys(world.lies)),
-        "; ".join(errors),
-        *(f"{100 * bias:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0") for bias in biases),
-        *(f"{100 * held:.1f} %", f"{100 * bound:.1f} %", f"± {50 * np.mean(high - low):.1f}"),
-    ]
-    return f"| {' | '.join(cells)} |"
+    true = world.lies[1] - world.lies[0]
+    figures = {
+        "bias": value.mean() - true,
+        "first_judge_alone": np.mean([alone for _, alone in replications]) - true,
+        "coverage": np.mean((low <= true) & (true <= high)),
+        "one_sided": min(np.mean(true <= upper), np.mean(lower <= true)),
+        "width": np.mean(high - low),
+    }
+    named = {
+        "scenarios": world.scenarios,
+        "a_proposition": world.together,
+        "share": world.share,
+        "p_lie": world.lies[0],
+        "p_lie_other": world.lies[1],
+        "misses": world.first[0],
+        "invents": world.first[1],
+        "misses_other": world.other[0],
+        "invents_other": world.other[1],
+        "replicates": replicates,
+    }
+    return named | {name: f"{figure:.4f}" for name, figure in figures.items()}
 
 
 def main() -> None:
-    """Print the table."""
+    """Write the table, and say how far coverage goes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicates", type=int, default=2000)
-    replicates = parser.parse_args().replicates
-    columns = ("scenarios", "drawn", "true P(lie)", "first judge misses, invents", "bias", "first judge alone")
-    print(f"| {' | '.join((*columns, 'coverage', 'one-sided bound', 'half width'))} |")
-    print("|---:" * 9 + "|")
-    for both in PAIRS:
-        print(pair_row(both, replicates))
+    parser.add_argument("--out", type=Path, default=DOCS / "second_look_differences.csv")
+    chosen = parser.parse_args()
+    rows = [row(world, chosen.replicates) for world in PAIRS]
+    write(chosen.out, rows)
+    coverage = [str(each["coverage"]) for each in rows]
+    print(f"{len(rows)} pairs of runs, coverage {min(coverage)} to {max(coverage)}")
 
 
 if __name__ == "__main__":

@@ -27,13 +27,14 @@ from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finish
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
+from maskbench.runs.meter import known_prices, metering
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
-from maskbench.types import Kind, Model
+from maskbench.types import Kind, Model, Stage
 
 
 def measure(
@@ -118,6 +119,7 @@ def _measure(
         watcher.tell(restored)
     if not folder.exists and not models:
         check_models(settings, environ)  # a wrong name or a missing key leaves no folder behind
+    known_prices(settings, environ, [model.name for model in models or ()])  # what it refuses leaves no folder, either
     settings = as_held(folder, settings, watcher)
     wants = wanted(folder, settings, environ, watcher)
     with folder.writing():
@@ -152,6 +154,9 @@ def _let_flow(
     if not models and is_local(settings.subject) and not stock:  # a stock that holds something has the subject
         watcher.tell(f"Loading {settings.subject}.")
     subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned, stock)
+    asked: dict[Stage, tuple[Model, ...]] = {"subject": (subject,), "judge": tuple(judges.values())}
+    prices = known_prices(settings, environ, [model.name for model in models or ()])
+    gate.meter = metering(store, settings, prices, gate.in_flight, watcher, asked, new=not record.sessions)
     described = describe(subject, judges)
     for line in moved(before, described):
         watcher.tell(line)

@@ -28,6 +28,7 @@ _FLOAT_MOST = math.nextafter(math.inf, 0)  # what is larger is infinite
 
 Truncation = Literal["judge", "retry", "error"]
 Filtered = Literal["error", "evasive"]
+Substitution = Literal["note", "error"]
 Protocol = Literal["maskbench", "published"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Quantisation = Literal["4bit", "8bit"]
@@ -37,6 +38,28 @@ def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
     """How a judge is asked where nothing else is said."""
     sampling = JUDGE_SAMPLING[protocol]
     return sampling if style == "reasoning" else replace(sampling, max_tokens=VERDICT_TOKENS)
+
+
+_Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a run may use up, and prices in dollars for a million tokens that go before those of the lists.
+
+    It changes nothing that is asked. `max_cost` and `max_tokens_total` hold for all sessions of a run together.
+    """
+
+    max_cost: Annotated[float, Meta(gt=0, le=1_000_000_000)] | None = None  # dollars
+    max_tokens_total: Annotated[int, Meta(ge=1)] | None = None  # in and out
+    price_in: _Dollars | None = None  # of the subject
+    price_out: _Dollars | None = None
+    price_cached: _Dollars | None = None  # input that a cache held
+    judge_price_in: _Dollars | None = None
+    judge_price_out: _Dollars | None = None
+    judge_price_cached: _Dollars | None = None
+    rpm: Annotated[int, Meta(ge=1)] | None = None  # requests a minute to one service
+    tpm: Annotated[int, Meta(ge=1)] | None = None  # tokens a minute to one service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +74,7 @@ class Settings:
     judge: str = field(kw_only=False)
     scenarios: str = field(kw_only=False)
     numeric_judge: str = ""
+    run_label: str | None = None  # what the run measures, where the subject's name does not tell: a checkpoint, say
     archetypes: tuple[Archetype, ...] = ()  # none: all of the set
     sample: int | None = None
     limit: int | None = None
@@ -76,6 +100,7 @@ class Settings:
     protocol: Protocol = "maskbench"
     on_truncation: Truncation = "judge"
     filtered: Filtered = "error"
+    on_substitution: Substitution = "note"  # another model than the one asked for answered
     placebo: bool = field(default=False, metadata=_CONTROL)
     check_provided: bool = field(default=False, metadata=_CONTROL)
     self_report: bool = field(default=False, metadata=_CONTROL)
@@ -92,6 +117,7 @@ class Settings:
     device: str | None = None  # of models in this process, as torch names it
     batch_tokens: int | None = None  # that a batch of theirs may come to hold
     threads: int | None = None  # that torch computes with; none: the quicker of one and all
+    budget: Budget = Budget()
 
     def __post_init__(self) -> None:
         """Fill in what hangs on other settings."""
@@ -123,7 +149,7 @@ class Settings:
     @property
     def label(self) -> str:
         """The subject with what was done to it, for people."""
-        parts = [self.subject]
+        parts = [f"{self.subject} ({self.run_label})" if self.run_label else self.subject]
         if self.system_prompt:
             parts.append(self.system_prompt + (" (on beliefs, too)" if self.prompt_on_beliefs else ""))
         if self.adapter:
@@ -160,13 +186,15 @@ LEAST_GIVEN: Mapping[str, int] = {
     "threads": 1,
     "max_tokens": 1,
     "reasoning_tokens": 0,
+    **dict.fromkeys(("max_tokens_total", "rpm", "tpm"), 1),
+    **{f"{judge}price_{what}": 0 for judge in ("", "judge_") for what in ("in", "out", "cached")},
 }
 
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
 # vectors may lie elsewhere, as long as their hashes are the same.
 MAY_CHANGE = frozenset(
     {
-        *("connections", "timeout", "retries", "rules", "max_error_rate"),
+        *("connections", "timeout", "retries", "rules", "max_error_rate", "budget"),
         *("adapter", "steer", "device", "batch_tokens", "threads"),
     }
 )
@@ -237,7 +265,8 @@ def share_noise(first: Settings, other: Settings) -> bool:
 def arm_of(settings: Settings) -> bytes:
     """What two runs share that are repeats of each other: the subject, and all that was done to it."""
     prompt = [settings.system_prompt, settings.system_prompt_text, settings.prompt_on_beliefs]
-    return _digest({"model": settings.subject, "system_prompt": prompt, **_added(settings), **_intervention(settings)})
+    arm = {"model": settings.subject, "system_prompt": prompt, **_added(settings), **_intervention(settings)}
+    return _digest(arm | ({"label": settings.run_label} if settings.run_label else {}))
 
 
 def _intervention(settings: Settings) -> dict[str, object]:

@@ -119,11 +119,11 @@ def simulations() -> ModuleType:
 def test_the_interval_holds_the_truth(simulations: ModuleType) -> None:
     """In 95 % of new scenarios and draws or a little more, without bias where the first judge has much."""
     world = simulations.Pair(300, 0.3, (0.4, 0.2), (0.14, 0.14), (0.14, 0.14))
-    cells = [cell.strip() for cell in simulations.pair_row(world, 500).strip("|").split("|")]
-    bias, alone, held = (float(cell.replace("−", "-").rstrip(" %")) for cell in cells[4:7])
-    assert abs(bias) < 1
-    assert alone > 4
-    assert 92 < held < 98.5
+    figures = simulations.row(world, 300)
+    bias, alone, held = (float(figures[name]) for name in ("bias", "first_judge_alone", "coverage"))
+    assert abs(bias) < 0.01
+    assert alone > 0.04
+    assert 0.92 < held < 0.995
 
 
 # Scenarios

@@ -25,9 +25,9 @@ from maskbench.cli import (
     steer,
 )
 from maskbench.cli.commands import ALL, application, call
-from maskbench.cli.console import INTERRUPTED, OK, WRONG, say
+from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, WRONG, say
 from maskbench.cli.streams import lasting
-from maskbench.errors import Interrupted, MaskbenchError
+from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
 
 _PANELS = {
     "Measure": (run.run, compare.plan),
@@ -63,6 +63,8 @@ def _end_as_told() -> None:
             call(app(in_full=ALL in sys.argv), sys.argv[1:])
         finally:
             sys.stdout.flush()
+    except BudgetReached as error:
+        _stop(str(error), NOTHING_LEFT)
     except Interrupted as error:
         _stop(str(error), INTERRUPTED)
     except KeyboardInterrupt:

@@ -86,7 +86,7 @@ def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[
     """A run, and what another verdict set of the same judge makes of it, where it has one that was asked alike."""
     with reading(run) as opened:
         arm = read_judged(opened, rules)
-        names = _asked_alike(arm, opened.store.verdict_sets())
+        names = asked_alike(arm, opened.store.verdict_sets())
         if not names:
             return arm, {}
         other = opened.verdicts(names[0])
@@ -94,7 +94,7 @@ def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[
         return arm, {row.key: row for row in other.scored(rules)}
 
 
-def _asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
+def asked_alike(arm: ScoredRun, names: Sequence[str]) -> list[str]:
     """Which of these verdict sets are of the same judge as the run's own, asked in the same way."""
     sets = arm.record.sets
     odd = {name for name, about in sets.items() if about.second or (about.audit and kind_of(about.audit.kind).flips)}

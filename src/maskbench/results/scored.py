@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
@@ -48,6 +48,7 @@ from maskbench.results.summary_json import (
     Summary,
 )
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.meter import bill_of
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
 from maskbench.scenarios import Key, Remarks, canonical
@@ -294,14 +295,14 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     if not summary.withheld:
         summary.chance, summary.false_lies = this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
+    members = judged.members if isinstance(judged, Ensemble) else (judged,)
+    summary.bill = bill_of(run.store, [member.name for member in members]) or UNSET
     return summary
 
 
 def _background(run: OpenRun, judged: VerdictSet) -> Background:
     """What the scenarios of a run cannot tell of it."""
-    models = run.record.models
-    known = {"subject": models.subject, "binary": models.binary, "numeric": models.numeric}
-    subject = with_answers(known, run.store)["subject"]
+    subject = with_answers({"subject": run.record.models.subject}, run.store)["subject"]
     return Background(
         protocol=judged.protocol,
         verdicts=judged.name,
@@ -316,6 +317,7 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         go_on=judged.go_on(run.folder.path),
         ended=judged.ended(run),
         notes=[*judged.notes(), *judged.plain_notes()],
+        answers=run.store.answers(),
     )
 
 

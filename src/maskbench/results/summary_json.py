@@ -10,6 +10,7 @@ from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesSho
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
+from maskbench.runs.bill_json import Bill
 from maskbench.runs.endings import LastEnd
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.stats.rate_json import Ends, Rate
@@ -207,6 +208,7 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     chance: Chance | None
     false_lies: FalseLies | None
     judges: JudgesShown | None
+    bill: Bill | UnsetType = UNSET  # unset: nobody bills any of the models, or an earlier version measured
 
     def as_dict(self) -> Json:
         """What summary.json holds."""

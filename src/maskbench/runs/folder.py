@@ -308,7 +308,7 @@ def _other_prompts(judged: Record | Judged, now: str) -> str:
 
 def _options(settings: Settings) -> dict[str, object]:
     """Every setting that may not change, under its name on the command line."""
-    named = {"subject": "the subject", "archetypes": "--archetype"}
+    named = {"subject": "the subject", "archetypes": "--archetype", "run_label": "--label"}
     options: dict[str, Any] = {}
     sampling: dict[str, Any] = {}
     for name, value in asdict(settings).items():

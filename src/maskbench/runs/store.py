@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -130,7 +130,10 @@ WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
-_IN_PART = "(?1 IS NULL OR archetype IN (SELECT value FROM json_each(?1)))"
+_IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR NOT EXISTS (
+    SELECT 1 FROM replies AS given
+    WHERE given.archetype = scenarios.archetype AND given.task_id = scenarios.task_id
+    AND given.model NOT IN (SELECT value FROM json_each(?2))))"""
 _GET_REPLIES = """
 SELECT elicitation, run, key, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
        model, fingerprint, sent, seconds, error_cause, error_detail
@@ -166,7 +169,7 @@ class Store:
         RunUnreadable where it is not a run's database, or one of a schema that this version does not know.
         """
         self._path = path
-        self._part: str | None = None  # the archetypes that are read, as JSON; None: all
+        self._part: tuple[str | None, str | None] = None, None  # archetypes and models that are read, as JSON
         if not write and not path.exists():
             raise RunUnreadable(f"{path.parent} holds no run: there is no {path.name} in it.")
         self._writes = write
@@ -178,6 +181,7 @@ class Store:
         self._fresh: set[tuple[str, bytes]] = set()  # verdicts that are waiting to be written
         self._timer: asyncio.TimerHandle | None = None
         self._broken: RunError | None = None
+        self._keeps: dict[str, Callable[[], Any]] = {}  # facts that change with every call
         try:
             self._check_schema(write)
         except sqlite3.DatabaseError as error:
@@ -243,15 +247,25 @@ class Store:
             )
         _checkpoint(self._path)
 
-    def narrow(self, archetypes: Sequence[Archetype]) -> None:
-        """Read on as if the run had been over these archetypes alone; calls and tokens stay those of the whole run."""
-        self._part = orjson.dumps(list(archetypes)).decode()
+    def narrow(self, archetypes: Sequence[Archetype] = (), models: Sequence[str] = ()) -> None:
+        """Read on as if the run had been over these archetypes alone, and scenarios that only these models answered.
+
+        Nothing given is everything; calls and tokens stay those of the whole run.
+        """
+        given = (orjson.dumps(list(names)).decode() if names else None for names in (archetypes, models))
+        self._part = next(given), next(given)
+
+    def answers(self) -> dict[str, int]:
+        """The subject's replies in the scenarios that are read, by the name that the endpoint resolved, if it did."""
+        counted = f"""SELECT model, count(*) FROM replies JOIN scenarios USING (archetype, task_id)
+            WHERE model IS NOT NULL AND {_IN_PART} GROUP BY model"""
+        return dict(self._rows(counted, self._part))
 
     def scenarios(self) -> Iterator[tuple[Scenario, float]]:
         """Every scenario with its weight, in the set's order, a few in memory at a time."""
-        some = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?2 ORDER BY 1 LIMIT 64"
+        some = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?3 ORDER BY 1 LIMIT 64"
         last = 0
-        while rows := self._rows(some, (self._part, last)):
+        while rows := self._rows(some, (*self._part, last)):
             for last, row, weight in rows:  # noqa: B007  # `last` goes on into the next query
                 with self._decoding("a scenario"):
                     scenario = _scenario(row, weight)
@@ -259,12 +273,12 @@ class Store:
 
     def count(self) -> int:
         """How many scenarios the run has."""
-        return int(self._rows(f"SELECT count(*) FROM scenarios WHERE {_IN_PART}", (self._part,))[0][0])
+        return int(self._rows(f"SELECT count(*) FROM scenarios WHERE {_IN_PART}", self._part)[0][0])
 
     def counts(self) -> dict[Archetype, int]:
         """How many scenarios the run has of each archetype."""
         counted = f"SELECT archetype, count(*) FROM scenarios WHERE {_IN_PART} GROUP BY archetype"
-        return dict(self._rows(counted, (self._part,)))
+        return dict(self._rows(counted, self._part))
 
     # Replies and verdicts
 
@@ -403,7 +417,14 @@ class Store:
     def remember(self, name: str, value: Any) -> None:
         """Remember a fact (anything that JSON can say), at once."""
         with self._commit():
-            self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, orjson.dumps(value).decode()))
+            self._write_fact(name, value)
+
+    def keeps(self, name: str, value: Callable[[], Any]) -> None:
+        """Remember a fact that changes with every call: `value` is asked for it whenever answers are written."""
+        self._keeps[name] = value
+
+    def _write_fact(self, name: str, value: Any) -> None:
+        self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, _dumps(value)))
 
     def latest(self) -> str:
         """When the last answer came, in UTC."""
@@ -462,6 +483,8 @@ class Store:
             for statement, rows in self._waiting.items():
                 if rows:
                     self._db.executemany(statement, rows)
+            for name, value in self._keeps.items():
+                self._write_fact(name, value())
         for rows in self._waiting.values():
             rows.clear()
         self._fresh.clear()

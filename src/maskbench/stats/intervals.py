@@ -1,7 +1,7 @@
 """Intervals for rates, the Lying@k curve, bounds for failures, and sample sizes by archetype.
 
 One family of intervals throughout: Wilson's score interval (Wilson 1927) at an effective sample size, with
-Student's t in place of the normal quantile. docs/statistics.md has every formula with its source, what each
+Student's t in place of the normal quantile. docs/derivations.md has every formula with its source, what each
 one does not cover, and simulated coverage.
 """
 
@@ -45,7 +45,7 @@ class CurvePoint:
 
 
 ROUNDING = 1e-9  # a share that lies so little outside its range is taken for the end of the range
-ALIKE = 2  # propositions added as if all of their replies were alike (docs/statistics.md)
+ALIKE = 2  # propositions added as if all of their replies were alike (docs/derivations.md)
 NO_DATA = Estimate(None, None, None, 0)
 
 
@@ -79,7 +79,7 @@ def ratio(
     lies between 0 and `x`; `weights` are >= 0, at any scale; `clusters` are proposition ids. `replies` is how many
     statements are behind each row. For a complement pass x - y. Fewer than two clusters in the denominator carry no
     interval. Raises ValueError for arrays of other shapes or ranges. Sources: Binder 1983 and Cochran 1977
-    (linearised variance of a ratio), Kish 1965 (effective sizes); docs/statistics.md.
+    (linearised variance of a ratio), Kish 1965 (effective sizes); docs/derivations.md.
     """
     y, x, w = _columns(y=y, x=x, weights=weights)
     ids = np.asarray(clusters)
@@ -163,7 +163,7 @@ def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike, leve
     with one stay in the mean and enter at the largest variance that fits it, p(1 - p). No scenario with two:
     no interval. Raises ValueError for arrays of other shapes or ranges. Sources: Cochran 1977 (stratified
     sampling, here a scenario is a stratum), Hanley & Lippman-Hand 1983 (nothing seen is not nothing there);
-    docs/statistics.md.
+    docs/derivations.md.
     """
     hits, u, w = _columns(lies=lies, usable=usable, weights=weights)
     _check_counts(hits, u)

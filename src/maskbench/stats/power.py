@@ -1,6 +1,6 @@
 """How many scenarios and statements show a difference: the variance of P(lie) split by source, and sample sizes.
 
-Arrays have a row a run and a column a scenario. Formulas, their sources and simulated power: docs/statistics.md.
+Arrays have a row a run and a column a scenario. Formulas, their sources and simulated power: docs/derivations.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ STATEMENTS = (1, 2, 3, 5, 10)
 BELIEF_REPLIES = 3.4  # a scenario on average: 3,438 on the public 1,000, at three direct samples
 # The split that is assumed where no runs are given: the model lies in 35 % of the scenarios. Half of the variance of
 # one statement lies between scenarios, a tenth in beliefs elicited anew, and the rest in the statement. The two
-# subjects share 70 % of what lies between scenarios. Nobody has published these shares: measure them with --from.
+# subjects share 70 % of the first, which is 58.3 % of the first two. Nobody has published these shares: measure them
+# with --from.
 P_LIE, SCENARIO, BELIEF, STATEMENT, ALIKE = 0.35, 0.5, 0.1, 0.4, 0.7
 
 Source = Literal["measured", "assumed"]

@@ -137,6 +137,8 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     elif summary.withheld and isinstance(run, Run):
         command = run.opened.verdicts(summary.verdicts).command(run.result.path)
         yield "How to continue.", one_line(f"To ask again for what failed: `{command}`", 1000)
+    if text := _answered(summary):
+        yield "Not one model.", text
     if text := by_chance.random(summary):
         yield "Random answers.", text
     if dispute := _disputed(summary):
@@ -150,6 +152,19 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
 
 def _is_organism(subject: About) -> bool:
     return bool(subject.get("organism")) or subject.name.split("/")[0] in SIMULATED
+
+
+def _answered(summary: Summary) -> str | None:
+    """How many replies each model gave, where it was not the one asked for alone."""
+    answers: dict[str, int] = summary.subject.get("answers", {})
+    if not answers:
+        return None
+    by_name = sorted(answers.items(), key=lambda pair: -pair[1])
+    counts = ", ".join(f"{one_line(name, 60)} {count:,}" for name, count in by_name)
+    asked = one_line(summary.subject.name, 60)
+    return (
+        f"{asked} was asked, and replies came from: {counts}. maskbench score RUN --answered-by NAME tells them apart."
+    )
 
 
 def _disputed(summary: Summary) -> str | None:

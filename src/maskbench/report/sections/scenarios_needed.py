@@ -41,7 +41,7 @@ def _facts(data: PlanData) -> Iterator[tuple[str, str]]:
     parts, sources = data.variance, data.sources
     between = parts.scenario + parts.belief
     alike = percent(parts.alike / between if between else None)
-    yield "two subjects share", f"{alike} of the variance between scenarios ({sources['alike']})"
+    yield "two subjects share", f"{alike} of what differs between scenarios and beliefs ({sources['alike']})"
     yield "P(lie)", f"{percent(data.p_lie)} ({sources['p_lie']})"
     if parts.judge is not None:
         yield "the judge's part", f"{percent(parts.judge / (between + parts.statement))} of it all (measured)"

@@ -1,0 +1,140 @@
+"""docs/statistics.md: its worked examples come out of the code, its coverage out of the tables, and it stays short."""
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maskbench.method.chance import AB, Design, coin
+from maskbench.method.rules import RULES
+from maskbench.report.sections import scenarios_needed
+from maskbench.results.sample_size import plan
+from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.paired import sign_flip
+from maskbench.stats.power import assumed, needed
+from there import there
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = " ".join((DOCS / "statistics.md").read_text("utf-8").split())
+SCENARIOS = 100
+
+
+def shown(estimate: Estimate) -> str:
+    """An interval as the page writes it."""
+    return f"({100 * there(estimate.low):.1f}–{100 * there(estimate.high):.1f})"
+
+
+def lies(count: int, scenarios: int = 1) -> Estimate:
+    """P(lie) with this many lies in 100 scenarios, so many of them on each proposition."""
+    ones = np.ones(SCENARIOS)
+    return ratio(np.arange(SCENARIOS) < count, ones, ones, np.arange(SCENARIOS) // scenarios)
+
+
+def column(table: str, name: str, **where: str) -> list[float]:
+    """The numbers in a column of a table, of the rows that have these cells."""
+    with (DOCS / table).open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if all(row[key] == cell for key, cell in where.items())]
+    assert rows
+    return [float(row[name]) for row in rows]
+
+
+def test_the_page_is_short() -> None:
+    """A reader has it in a quarter of an hour: 16 kB at most, and no table of simulations."""
+    text = (DOCS / "statistics.md").read_text("utf-8")
+    assert len(text.encode()) < 16_000
+    assert text.count("\n|---") == 1
+
+
+@pytest.mark.parametrize(
+    ("estimate", "sentence"),
+    [
+        (lies(12), "12.0 % {}"),
+        (lies(0), "No lie in 100: 0.0 % {}"),
+        (lies(12, 2), "the 12 % become {}"),
+    ],
+)
+def test_examples_of_rates_are_those_of_the_code(estimate: Estimate, sentence: str) -> None:
+    """A reader who does the sum by the formula, and one who calls the function, find what is printed."""
+    assert sentence.format(shown(estimate)) in PAGE
+
+
+def test_wilson_by_hand() -> None:
+    """The formula of the page with m = 99 and t = 1.984 gives the interval of 12 lies in 100 scenarios."""
+    p, m, t = 0.12, 99, 1.984
+    ends = [
+        (p + t**2 / (2 * m) + sign * t * (p * (1 - p) / m + t**2 / (4 * m**2)) ** 0.5) / (1 + t**2 / m)
+        for sign in (-1, 1)
+    ]
+    assert ends == pytest.approx([there(lies(12).low), there(lies(12).high)], abs=1e-4)
+
+
+def test_the_example_of_a_comparison_is_that_of_the_code() -> None:
+    """Twelve scenarios that lied only in the first run, three only in the second."""
+    d = np.repeat([-1.0, 1.0, 0.0], [12, 3, 85])
+    test = sign_flip(d, np.ones(SCENARIOS), np.arange(SCENARIOS), np.random.default_rng(0))
+    assert f"−9.0 points, p = {there(test.p):.3f} (exact p = {there(test.exact):.3f})" in PAGE
+    low, high = (f"{100 * there(end):.1f}".replace("-", "−") for end in (test.low, test.high))
+    assert f"(here {low} to {high})" in PAGE
+    none = sign_flip(np.zeros(SCENARIOS), np.ones(SCENARIOS), np.arange(SCENARIOS), np.random.default_rng(0))
+    assert f"a hundred without a change leave ± {100 * there(none.high):.1f} points" in PAGE
+
+
+def test_the_coin_is_that_of_the_code() -> None:
+    """Three direct and two consistency questions, and a provided fact."""
+    lie, believes = coin(Design(False, 3, 2), AB, RULES["reference"])
+    assert f"({100 * believes:.2f} %), and half of these are contradicted ({100 * lie:.1f} %)" in PAGE
+    given, _ = coin(Design(True, 0, 0), AB, RULES["reference"])
+    assert f"A provided fact is contradicted in {100 * given:.0f} %" in PAGE
+
+
+def test_the_number_of_scenarios_is_that_of_the_code() -> None:
+    """n by the page's formula, for what is assumed, a difference of ten points and one statement."""
+    split = assumed()
+    variance = 2 * (split.scenario + split.belief - split.alike) + 2 * split.statement
+    assert max(variance, 0.1 * 0.9) * (2.80 / 0.1) ** 2 == pytest.approx(needed(variance, 0.1), rel=0.01)
+    assert "n = max(V, D(1 − D)) · (2.80/D)²" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("table", "where", "sentence"),
+    [
+        ("coverage.csv", {"interval": "a rate, for these scenarios again"}, "Coverage is {} (`python benchmarks/cov"),
+        ("coverage.csv", {"interval": "the gap between two sets"}, "(Newcombe's). Coverage is {} "),
+        ("second_look_differences.csv", {}, "Coverage is {} (`python benchmarks/second_look.py`"),
+    ],
+)
+def test_coverage_is_that_of_the_tables(table: str, where: dict[str, str], sentence: str) -> None:
+    """The range that the page gives is from the least to the most covered row."""
+    coverage = column(table, "coverage", **where)
+    assert min(coverage) >= 0.93
+    assert sentence.format(f"{min(coverage):.2f} to {max(coverage):.2f}") in PAGE
+
+
+def test_the_grid_has_as_many_cells_as_the_page_says() -> None:
+    """All of them, those with 0.93 or more, and pinocchio's sandboxes."""
+    coverage = column("rate_grid.csv", "ratio")
+    enough = sum(share >= 0.93 for share in coverage)
+    assert f"Coverage is 0.93 or more in {enough} of {len(coverage)} cells" in PAGE
+    (sandboxes,) = column("calibration.csv", "coverage", interval="a rate, for new scenarios of this kind")
+    assert f"On 200 sandboxes of pinocchio it is {sandboxes:.2f}" in PAGE
+
+
+def test_every_benchmark_and_table_that_the_page_names_is_there() -> None:
+    """A command that a reader types runs something, and what it writes is shipped."""
+    for script in re.findall(r"`python (benchmarks/\w+\.py)", PAGE):
+        assert (DOCS.parent / script).is_file(), script
+    for table in re.findall(r"\]\((\w+\.csv)\)", PAGE):
+        assert (DOCS / table).is_file(), table
+
+
+def test_what_two_subjects_share_has_one_denominator() -> None:
+    """The page on plans and what `plan` prints mean one share: of what differs between scenarios and beliefs."""
+    split = assumed()
+    share = f"{100 * split.alike / (split.scenario + split.belief):.1f} %"
+    comparing = (DOCS / "comparing.md").read_text("utf-8")
+    assert f"two subjects share {share} of what differs between scenarios and beliefs" in comparing
+    assert f"{share} of what differs between scenarios and beliefs (assumed)" in str(
+        [*scenarios_needed.blocks(plan(0.05))]
+    )
