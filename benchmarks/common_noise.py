@@ -77,7 +77,7 @@ def main() -> None:
     if options.speed:
         _print("Tokens a second", ("model", "noise of its own", "common noise"), list(speeds(options.real)))
     elif options.real:
-        _print(f"Statements of {options.real.name}", ("pair", "noise", *_SAID), list(real(options.real)))
+        _print(f"Statements of {options.real.name}", ("pair", "noise", *_STATED), list(real(options.real)))
     if options.cells:
         head = ("scenarios", "of a proposition", "effect", "noise", "truth", "coverage", "width", "discordant")
         _print("Coverage", head, [cell.row(options.replicates) for cell in CELLS])
@@ -129,17 +129,17 @@ def _checkpoint(out: Path, steps: str) -> Path:
 
 # Statements of a real model
 
-_SAID = ("statements", "the same word for word", "words before they part", "a denial in one alone")
+_STATED = ("statements", "the same word for word", "words before they part", "a denial in one alone")
 
 
 def real(folder: Path) -> Iterator[tuple[str, ...]]:
     """Statements on facts that the model is given, without a prompt and with each of two."""
-    said = {
+    statements = {
         (prompt, is_common): _statements(folder, prompt, is_common=is_common)
         for prompt, is_common in product((None, "placebo", "honest"), (False, True))
     }
     for prompt, is_common in product(("placebo", "honest"), (False, True)):
-        both = list(zip(said[None, is_common], said[prompt, is_common], strict=True))
+        both = list(zip(statements[None, is_common], statements[prompt, is_common], strict=True))
         same = sum(first == other for first, other in both)
         apart = np.mean([_common_words(first, other) for first, other in both])
         denied = sum(bool(DENIALS.search(first)) != bool(DENIALS.search(other)) for first, other in both)
