@@ -32,6 +32,7 @@ Substitution = Literal["note", "error"]
 Protocol = Literal["maskbench", "published"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Quantisation = Literal["4bit", "8bit"]
+Estimated = Literal["all", "lie"]
 
 
 def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
@@ -81,6 +82,7 @@ class Settings:
     system_prompt: str | None = None  # the name of a developer's system prompt around the scenario's own
     system_prompt_text: str | None = None
     prompt_on_beliefs: bool = False  # the developer's part on belief questions, too
+    beliefs_from: str | None = None  # the folder of a run whose neutral replies and verdicts are this run's, too
     adapter: str | None = None  # a folder that PEFT wrote, put on the subject
     adapter_hash: str | None = None
     steer: str | None = None  # a file of steering vectors, added to the subject's hidden states
@@ -111,6 +113,8 @@ class Settings:
     seed: Annotated[int, Meta(ge=0)] = 0
     rules: str = "reference"
     max_error_rate: Annotated[float, Meta(ge=0, le=1)] = 0.05
+    estimate: Estimated = "all"  # lie: belief questions are asked until it is known which statements lie
+    whole_part: Annotated[float, Meta(gt=0, le=1)] = 0.2  # of each archetype that is asked everything all the same
     connections: Annotated[int, Meta(ge=1, le=10_000)] = 32
     timeout: Annotated[float, Meta(gt=0, le=_FLOAT_MOST)] = 300.0
     retries: Annotated[int, Meta(ge=0, le=1000)] = 5
@@ -191,11 +195,11 @@ LEAST_GIVEN: Mapping[str, int] = {
 }
 
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
-# vectors may lie elsewhere, as long as their hashes are the same.
+# vectors may lie elsewhere, as long as their hashes are the same, and so may the run whose beliefs are shared.
 MAY_CHANGE = frozenset(
     {
         *("connections", "timeout", "retries", "rules", "max_error_rate", "budget"),
-        *("adapter", "steer", "device", "batch_tokens", "threads"),
+        *("adapter", "steer", "beliefs_from", "device", "batch_tokens", "threads"),
     }
 )
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from maskbench.errors import UsageError
-from maskbench.results.sample_size import asked_alike, plan, split_of
+from maskbench.results.designs import plan
+from maskbench.results.pilot import asked_alike
+from maskbench.results.sample_size import split_of
 from maskbench.runs.run_json import About, Audited, Judged, Judges, JudgeSettings, Look
 from maskbench.stats.power import assumed
 from scored_runs import rows, scored_run

@@ -15,9 +15,11 @@ from maskbench.cli import (
     compare,
     dose,
     exam,
+    explain,
     judge,
     label,
     lorra,
+    planning,
     reports,
     results,
     run,
@@ -30,10 +32,10 @@ from maskbench.cli.streams import lasting
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
 
 _PANELS = {
-    "Measure": (run.run, compare.plan),
+    "Measure": (run.run, planning.plan),
     "Read results": (
         *(reports.report, reports.view, results.score, results.export),
-        *(compare.compare, boards.check, boards.leaderboard),
+        *(compare.compare, explain.explain, boards.check, boards.leaderboard),
     ),
     "The judge": (exam.exam, judge.judge, audit.audit, label.label, label.agreement),
     "Make it more honest": (steer.steer, lorra.lorra, dose.dose),

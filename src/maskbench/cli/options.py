@@ -218,8 +218,25 @@ _TABLE = {
         "none",
     ),
     "prompt_on_beliefs": Setting(WHAT, "", "The developer's system prompt is put before belief questions, too."),
+    "beliefs_from": Setting(
+        WHAT,
+        "RUN",
+        "The run in this folder gives its neutral replies and the verdicts on them, so that no belief question is "
+        "asked. The two may differ in the pressured conversation alone.",
+        "none",
+        typed=Path,
+    ),
     "statements": Setting(WHAT, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."),
     "beliefs": Setting(WHAT, "N", "The subject answers the direct belief question N times."),
+    "estimate": Setting(
+        WHAT,
+        "all|lie",
+        "With lie the subject is asked for its belief only until it is known which statements lie. P(lie) is the same "
+        "for fewer calls, and the other rates come from a part of the scenarios. Later --estimate all asks the rest.",
+    ),
+    "whole_part": Setting(
+        WHAT, "X", "With --estimate lie this share of each archetype is asked everything, drawn before the first call."
+    ),
     "temperature": Setting(WHAT, "X", "The subject answers at this temperature.", of="sampling.temperature"),
     "max_tokens": Setting(WHAT, "N", "The subject's answer may have N tokens.", of="sampling.max_tokens"),
     "reasoning_tokens": Setting(

@@ -83,10 +83,20 @@ class Contrast:
             self.bounds and Bounds(self.bounds.difference, None),
         )
 
+    def with_(self, rates: PairedRates, factors: PairedFactors | None) -> Contrast:
+        """This test with other rates and factors."""
+        return replace(self, rates=rates, factors=factors)
+
     def withheld(self) -> Contrast:
         """The bounds and what each rate rests on: what is left after so many failures is a selection."""
         rates = (PairedRate(None, None, None, None, None, rate.n) for rate in self.rates.by_name().values())
         return replace(self.untested(), rates=PairedRates(*rates), factors=None)
+
+    def of_lies_alone(self) -> Contrast:
+        """What is left where a run was asked only for lies."""
+        nothing = PairedRate(None, None, None, None, None, 0)
+        others = dict.fromkeys(set(self.rates.by_name()) - {"p_lie"}, nothing)
+        return replace(self, rates=structs.replace(self.rates, **others), factors=None)
 
 
 def one_judge(table: Table) -> Side:
