@@ -79,6 +79,17 @@ def test_shared_beliefs_take_fewer_scenarios_only_where_that_is_measured() -> No
     assert sizes[1].scenarios < assumed().scenarios(0.05, sizes[1].statements)
 
 
+def test_stopping_is_planned_by_its_average() -> None:
+    """A run that stops when decided has the mean number of scenarios, beside that of the fixed run of equal errors."""
+    data = answer(gate("p_lie < 0.1"), p_lie=0.02)
+    stopping = named(data, "stop when decided")
+    assert stopping.on_average
+    assert 60 < stopping.scenarios < 120
+    assert "as few wrong decisions take 89 scenarios" in (stopping.rests_on or "")
+    assert data.left_out.keys() >= {"beliefs once", "common noise"}
+    assert answer(HALF_WIDTH).left_out["stop when decided"] == "it decides a limit"
+
+
 def test_prices_put_designs_in_order() -> None:
     """With a price of every model designs are ordered by money; with one missing, by calls."""
     data = answer(HALF_WIDTH, p_lie=0.1, prices={SUBJECT: CHEAP, JUDGE: DEAR})
@@ -154,7 +165,7 @@ def test_the_command_names_the_cheapest_and_the_runner_up() -> None:
     assert "The runner-up: maskbench run MODEL --sample" in text
     assert "left out: only arms of one subject share beliefs" in text
     limit = typed("plan", "--gate", "p_lie < 0.1")
-    assert "To pass p_lie < 0.1 with 80 % power, where P(lie) is 5.0 % (assumed)" in " ".join(limit.out.split())
+    assert "To pass p_lie < 0.1 with 95 % power, where P(lie) is 5.0 % (assumed)" in " ".join(limit.out.split())
 
 
 def test_the_command_counts_money() -> None:

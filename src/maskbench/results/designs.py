@@ -25,8 +25,10 @@ from maskbench.results.pilot import Asked, Pilot, read_pilot
 from maskbench.results.sample_size import plan_of, split_of
 from maskbench.results.sample_size_json import PlanData
 from maskbench.runs.forecast import REPLY_TOKENS, VERDICT_TOKENS
+from maskbench.stats.betting import LEVEL as WRONG
+from maskbench.stats.betting import Bet, fixed_design
 from maskbench.stats.power import LEVEL, POWER, STATEMENTS, Source, Split, assumed, needed
-from maskbench.stats.precision import CROWDING, any_of, for_gate, for_half_width, scenarios_for, worth
+from maskbench.stats.precision import CROWDING, PASSES, any_of, for_gate, for_half_width, scenarios_for, worth
 
 Prices = Mapping[str, Price]
 NO_PRICES: Prices = {}
@@ -36,10 +38,12 @@ SUBJECT, JUDGE, STRONG = "subject", "judge", "strong judge"  # who has a price
 EVASIVE, NO_BELIEF = 0.15, 0.1
 GIVEN, NUMERICAL, DIRECT = 0.274, 0.096, 3
 BELIEF_REPLIES, BELIEF_VERDICTS = 3.438, 3.246
-COUPLED = 0.5  # of what chance brings to a statement and a belief, which two arms share by --common-noise
+COUPLED = 0.3  # of what chance brings to a reply, which two arms share by --common-noise: a cautious guess
 SETTLED = 1.1  # belief replies until one takes the side of a statement that is no lie
 WANDERING = 0.5  # of the belief replies, until one does so in a scenario without a belief
 MORE = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)  # times the scenarios of one judge, for two judges
+SEED, STOPS, SET = 16, 400, 1_000  # of simulated runs that stop: of so many scenarios, as the public set has
+LARGEST = 2.0  # scenarios of a proposition, in the public set
 # Tokens in of a call, as in the starter set; those out are what `--dry-run` assumes.
 BELIEF_IN, STATEMENT_IN, JUDGED_BELIEF_IN, JUDGED_STATEMENT_IN = 28.0, 245.0, 690.0, 1080.0
 
@@ -195,6 +199,47 @@ def coupled(basis: Basis, goal: Goal, statements: int) -> Answer:
     )
 
 
+def until_decided(basis: Basis, goal: Goal, statements: int) -> Answer:
+    """A run that stops once its limit is decided: how many scenarios that takes on average."""
+    if goal.kind != "gate" or statements > 1:
+        return "it decides a limit"
+    fixed, stops = fixed_design(goal.value, basis.split.p_lie), average_stop(goal.value, basis.split.p_lie)
+    beside = f"as few wrong decisions take {fixed:,} scenarios that have nothing in common" if fixed else "none does"
+    return Offer(
+        f"--until 'p_lie < {goal.value:g}'",
+        math.ceil(stops),
+        basis.whole(1),
+        on_average=True,
+        rests_on=f"the average over {STOPS} simulated runs; of fixed runs, {beside}",
+    )
+
+
+def average_stop(limit: float, p_lie: float) -> float:
+    """How many scenarios of the public set's size it takes on average, where the largest proposition has `LARGEST`.
+
+    The largest proposition bounds the stake, so that a bet grows more slowly than one on single scenarios.
+    """
+    import numpy as np  # here: loading it costs more than this module
+
+    rng, bets = (
+        np.random.default_rng(SEED),
+        [Bet(np.full(STOPS, limit), LARGEST, above=above) for above in (False, True)],
+    )
+    used, going = 0, STOPS
+    for _ in range(SET):
+        used += going
+        lies = (rng.random(going) < p_lie).astype(np.float64)
+        for bet in bets:
+            bet.see(lies, 1.0)
+        left = np.maximum(*(bet.wealth for bet in bets)) < 1 / WRONG
+        for bet in bets:
+            bet.keep(left)
+        going = int(left.sum())
+        if not going:
+            break
+    return used / STOPS
+
+
 def second_look(basis: Basis, goal: Goal, statements: int) -> Answer:
     """A first judge sees everything and the strong one a part, which is drawn by what the first one found."""
     if STRONG not in basis.prices:
@@ -232,6 +277,7 @@ DESIGNS: Mapping[str, Design] = {
     "ask only for lies": only_lies,
     "beliefs once": shared_beliefs,
     "common noise": coupled,
+    "stop when decided": until_decided,
     "two judges": second_look,
 }
 
@@ -256,7 +302,7 @@ def designs(goal: Goal, basis: Basis) -> DesignsData:
         schema=1,
         goal=goal,
         level=LEVEL,
-        power=None if goal.kind == "half_width" else POWER,
+        power={"half_width": None, "gate": PASSES, "difference": POWER}[goal.kind],
         runs=list(basis.runs),
         assumed=_assumed(basis),
         ordered_by="calls" if shown[0].money is None else "money",

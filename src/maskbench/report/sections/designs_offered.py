@@ -32,7 +32,8 @@ def blocks(data: DesignsData) -> Iterator[Block]:
 
 def command(design: DesignShown) -> str:
     """What is typed for a design; of two arms, what is typed for the second one."""
-    return " ".join(filter(None, ("maskbench run MODEL --sample", str(design.scenarios), design.options)))
+    sample = "" if design.on_average else f"--sample {design.scenarios}"
+    return " ".join(filter(None, ("maskbench run MODEL", sample, design.options)))
 
 
 def _question(data: DesignsData) -> tuple[str | Words, ...]:
