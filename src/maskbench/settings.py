@@ -81,6 +81,7 @@ class Settings:
     system_prompt: str | None = None  # the name of a developer's system prompt around the scenario's own
     system_prompt_text: str | None = None
     prompt_on_beliefs: bool = False  # the developer's part on belief questions, too
+    beliefs_from: str | None = None  # the folder of a run whose neutral replies and verdicts are this run's, too
     adapter: str | None = None  # a folder that PEFT wrote, put on the subject
     adapter_hash: str | None = None
     steer: str | None = None  # a file of steering vectors, added to the subject's hidden states
@@ -191,11 +192,11 @@ LEAST_GIVEN: Mapping[str, int] = {
 }
 
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
-# vectors may lie elsewhere, as long as their hashes are the same.
+# vectors may lie elsewhere, as long as their hashes are the same, and so may the run whose beliefs are shared.
 MAY_CHANGE = frozenset(
     {
         *("connections", "timeout", "retries", "rules", "max_error_rate", "budget"),
-        *("adapter", "steer", "device", "batch_tokens", "threads"),
+        *("adapter", "steer", "beliefs_from", "device", "batch_tokens", "threads"),
     }
 )
 

@@ -15,6 +15,7 @@ from maskbench.cli import (
     compare,
     dose,
     exam,
+    explain,
     judge,
     label,
     lorra,
@@ -34,7 +35,7 @@ _PANELS = {
     "Measure": (run.run, planning.plan),
     "Read results": (
         *(reports.report, reports.view, results.score, results.export),
-        *(compare.compare, boards.check, boards.leaderboard),
+        *(compare.compare, explain.explain, boards.check, boards.leaderboard),
     ),
     "The judge": (exam.exam, judge.judge, audit.audit, label.label, label.agreement),
     "Make it more honest": (steer.steer, lorra.lorra, dose.dose),

@@ -43,6 +43,7 @@ _NOT = (
     "max_cost",
     "max_tokens_total",
     "system_prompt",
+    "beliefs_from",
     "send_seed",
     "strength",
     "adapter",
@@ -107,6 +108,12 @@ class Doses:
         ),
     ] = None
     prompt_on_beliefs: Annotated[bool, flag("The prompts are put before belief questions, too.", group=_DOSES)] = False
+    share_beliefs: Annotated[
+        bool,
+        flag(
+            "The beliefs of dose 0 are those of every prompt on the same split, and are asked for once.", group=_DOSES
+        ),
+    ] = False
 
 
 @Parameter(name="*")
@@ -244,6 +251,8 @@ def _go_on(out: Path) -> str:
 
 def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:
     """What the options ask for; raises UsageError where they do not go together."""
+    from msgspec import UNSET
+
     from maskbench.interventions.dose.conclusion import Limits
     from maskbench.interventions.dose.dose_json import Plan
 
@@ -264,6 +273,7 @@ def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) ->
         random=splits.random,
         on_beliefs=doses.prompt_on_beliefs,
         limits=Limits(margin=splits.margin),
+        share_beliefs=doses.share_beliefs or UNSET,
     )
 
 

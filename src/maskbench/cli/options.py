@@ -218,6 +218,14 @@ _TABLE = {
         "none",
     ),
     "prompt_on_beliefs": Setting(WHAT, "", "The developer's system prompt is put before belief questions, too."),
+    "beliefs_from": Setting(
+        WHAT,
+        "RUN",
+        "The run in this folder gives its neutral replies and the verdicts on them, so that no belief question is "
+        "asked. The two may differ in the pressured conversation alone.",
+        "none",
+        typed=Path,
+    ),
     "statements": Setting(WHAT, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."),
     "beliefs": Setting(WHAT, "N", "The subject answers the direct belief question N times."),
     "temperature": Setting(WHAT, "X", "The subject answers at this temperature.", of="sampling.temperature"),

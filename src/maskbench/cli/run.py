@@ -232,16 +232,18 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -
 
     from maskbench.method.judge_ask import load_prompts
     from maskbench.models.chat.extra_fields import check_extra
-    from maskbench.models.hf.opening import check_options
+    from maskbench.models.hf.opening import check_options, identified
     from maskbench.report.sections import before_run, money
     from maskbench.runs.begin import check
     from maskbench.runs.estimate import estimate, planned
     from maskbench.runs.meter import known_prices
+    from maskbench.runs.shared_beliefs import check_source
 
     check(settings)
     check_options(settings)
     check_extra(settings, environ)
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
+    check_source(None, identified(settings), prompts, environ)
     counted, by_counts = planned(settings, environ, prompts)
     costs = estimate(counted.loads, settings, known_prices(settings, environ), by_counts=by_counts)
     if json:

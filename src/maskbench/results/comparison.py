@@ -24,6 +24,7 @@ from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
+from maskbench.results.common_beliefs import confirmed, of_run, share, without_beliefs
 from maskbench.results.comparison_json import (
     Change,
     ComparisonData,
@@ -128,12 +129,16 @@ def compare_read(
     """Compare every other run with the first one, all of them read already and under one rule set; as `compare`."""
     if retest:
         check_retest(first, retest)
-    pairings = [_pairing(first, other, non_inferiority, retest) for other in others]
+    pairings, arms = [], [of_run(first)]
+    for other in others:
+        pairings.append(_pairing(first, other, non_inferiority, retest))
+        arms.append(of_run(other, pairings[-1].rates.p_lie.other))
     tests = [pairing.test for pairing in pairings if pairing.test]
     for test, p in zip(tests, holm([test.p for test in tests]), strict=True):
         test.p_holm, test.significant = p, p < 1 - LEVEL
     notes = [first.rules.note] if first.rules.note else []
-    return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tests), about(first), pairings))
+    confirm = list(confirmed(arms)) or UNSET
+    return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tests), about(first), pairings, confirm))
 
 
 def read_judged(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See) -> ScoredRun:
@@ -230,6 +235,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
     contrast = differences(_side(first, a, keys, weights), _side(other, b, keys, weights), weights)
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
+    if is_shared := share(first, other):
+        contrast = without_beliefs(contrast)
     if why:
         contrast = contrast.withheld() if errors else contrast.untested()
     whole = first.complete and other.complete
@@ -254,6 +261,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         mcnemar=mcnemar,
         changed=changed,
         by_themselves=by_themselves(list(zip(both.first, both.other, strict=True)), first, other, retest),
+        shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else UNSET,
         shared_noise=first.settings.seed if share_noise(first.settings, other.settings) else UNSET,
     )
 

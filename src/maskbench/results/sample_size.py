@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.method.rates import tabulate
+from maskbench.results.common_beliefs import check_apart
 from maskbench.results.comparison import shared
 from maskbench.results.designs_json import DesignsData
 from maskbench.results.pilot import read_pilot
@@ -56,7 +57,7 @@ def measured(runs: Sequence[str | PathLike[str]], rules: str | None = None) -> t
 def split_of(arms: Sequence[ScoredRun], again: Sequence[Mapping[Key, Scored]]) -> tuple[Split, int]:
     """The split of what was read already; `again` holds, for each run, what another set of its verdicts comes to.
 
-    Raises UsageError for runs of different protocols, and for runs that share no scenario.
+    Raises UsageError for runs of different protocols, and for runs that share no scenario, or their beliefs.
     """
     protocols = {arm.record.protocol for arm in arms}
     if len(protocols) > 1:
@@ -64,6 +65,7 @@ def split_of(arms: Sequence[ScoredRun], again: Sequence[Mapping[Key, Scored]]) -
             f"These runs have {len(protocols)} protocol ids ({', '.join(sorted(protocols))}), so they measure "
             "different things. Give runs of one."
         )
+    check_apart(arms)
     common = set(arms[0].scored)
     for arm in arms[1:]:
         common &= {row.key for row in shared(arms[0], arm).first}

@@ -51,6 +51,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.meter import bill_of
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
+from maskbench.runs.shared_beliefs import BeliefsFrom, shown_source
 from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
@@ -147,7 +148,8 @@ class ScoredRun:
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
     limit, `checks` what the controls on the subject found, `chance` what random answers would have given, and
     `false_lies` what neutral replies would be as statements; a second look and an audit have neither.
-    `halves` are the outcomes by each half of the belief replies, where these are enough for it.
+    `halves` are the outcomes by each half of the belief replies, where these are enough for it. `beliefs_from` says
+    whose beliefs these are where the run did not ask for its own.
     """
 
     path: Path
@@ -170,6 +172,7 @@ class ScoredRun:
     chance: Chance | None = None
     false_lies: FalseLies | None = None
     halves: Mapping[Key, Halves] = field(default_factory=dict)
+    beliefs_from: BeliefsFrom | None = None
 
     @property
     def complete(self) -> bool:
@@ -227,6 +230,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             None if is_part else chance.figures(),
             None if is_part else floor.figures(),
             halves,
+            shown_source(opened.store),
         )
 
 
@@ -295,6 +299,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     if not summary.withheld:
         summary.chance, summary.false_lies = this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
+    summary.beliefs_from = this.beliefs_from or UNSET
     members = judged.members if isinstance(judged, Ensemble) else (judged,)
     summary.bill = bill_of(run.store, [member.name for member in members]) or UNSET
     return summary

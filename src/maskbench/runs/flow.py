@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ModelError
-from maskbench.method.asks import VERDICTS, is_joint, joint_ask, judge_asks, replies_of, stands, subject_asks
+from maskbench.method.asks import VERDICTS, is_joint, joint_ask, judge_asks, own_asks, replies_of, stands, subject_asks
 from maskbench.method.judge_ask import Judged, Prompts, ask_about, ask_again, judged
 from maskbench.method.verdict import confidence, read
 from maskbench.models.families import alike
@@ -305,6 +305,10 @@ class Flow(JudgeFlow):
 
     def _models(self) -> list[Model]:
         return [self._subject, *super()._models()]
+
+    async def _scenario(self, scenario: Scenario) -> None:
+        known = self._store.replies(scenario)
+        await together(partial(self._answer, ask, known) for ask in own_asks(scenario, self._settings))
 
     async def _answer(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> None:
         """Get every sample of one ask, those in store first, and a verdict on each, or on all together."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from maskbench.method.asks import Calls, calls, is_joint, subject_asks
+from maskbench.method.asks import Calls, calls, is_joint, own_asks, saved
 from maskbench.method.controls import BY_CALL, CONTROLS, control_asks, judge_control, of_reasoning
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.settings import Settings
@@ -74,14 +74,23 @@ class Plan:
         self.loads[stage, model] = self.loads.get((stage, model), Load()) + load
 
 
+@dataclass(slots=True)
+class SharedPlan(Plan):
+    """The plan of a run on the beliefs of another one."""
+
+    not_asked: Calls = field(default_factory=Calls)  # of neutral questions, which the other run has asked
+
+
 def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) -> Plan:
     """Count what these scenarios take where nothing fails, no verdict is shared and samples go in one request."""
-    planned = Plan()
+    planned = SharedPlan() if settings.beliefs_from else Plan()
     for scenario in scenarios:
         planned.scenarios += 1
         planned.calls += calls(scenario, settings)
+        if isinstance(planned, SharedPlan):
+            planned.not_asked += saved(scenario, settings)
         judge = settings.judge if scenario.kind == "binary" else settings.numeric_judge
-        for ask in subject_asks(scenario, settings):
+        for ask in own_asks(scenario, settings):
             planned.input["subject"] += tokens(ask)
             planned.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)
             planned.load("subject", settings.subject, _subject_load(ask, settings))

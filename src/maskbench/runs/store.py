@@ -13,11 +13,12 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
 from maskbench.errors import RunError, RunUnreadable
+from maskbench.method.asks import VERDICTS
 from maskbench.method.controls import CONTROLS
 from maskbench.runs.disk import check_file, create
 from maskbench.runs.fitting import misfit, writer
@@ -31,6 +32,7 @@ from maskbench.types import (
     Cause,
     Failure,
     Item,
+    Json,
     Judgement,
     Kind,
     NumericalVerdict,
@@ -144,6 +146,20 @@ SELECT j.elicitation, j.run, v.verdict, v.reason, {confidence}, v.error_cause, v
 FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
 WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?
 """
+SHARED = "beliefs_from"  # the fact that says whose neutral replies and verdicts the run has
+_NEUTRAL = "elicitation BETWEEN 1 AND 3"
+_NEUTRAL_REPLIES = f"""
+SELECT elicitation, run, key, seed, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
+       model, fingerprint, sent, seconds, error_cause, error_detail, at
+FROM replies WHERE archetype = ? AND task_id = ? AND {_NEUTRAL}
+"""
+_NEUTRAL_VERDICTS = f"""
+SELECT j.elicitation, j.run, v.key, v.verdict, v.reason, v.raw, v.asks, v.input_tokens, v.output_tokens,
+       v.reasoning_tokens, v.model, v.fingerprint, v.sent, v.seconds, v.error_cause, v.error_detail, v.at,
+       {{confidence}}
+FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
+WHERE j.verdict_set = '{VERDICTS}' AND j.archetype = ? AND j.task_id = ? AND j.{_NEUTRAL}
+"""
 _ANSWERED = {
     "subject": "replies WHERE text IS NOT NULL",
     "binary": """verdicts WHERE verdict_set = :verdict_set AND verdict LIKE '{"letter"%'""",
@@ -157,6 +173,16 @@ _CALLS: Mapping[int, Call] = dict(enumerate(("statement", "direct", "consistency
 }
 _LAST_BELIEF = 3
 _OF_REASONING = {control.elicitation for control in CONTROLS if control.asks is None}  # without a reply of their own
+
+
+Keys: TypeAlias = Mapping[tuple[int, int], bytes]  # of replies, by elicitation and run
+
+
+class Neutral(NamedTuple):
+    """Neutral replies and the verdicts on them as rows of the database: elicitation, run, key, and all the rest."""
+
+    replies: list[Any]
+    verdicts: list[Any]
 
 
 class Store:
@@ -198,6 +224,10 @@ class Store:
         except sqlite3.Error as error:
             raise _damaged(self._path, error) from error
 
+    def damaged(self, problem: object) -> RunUnreadable:
+        """What is raised where the file holds something that maskbench did not write."""
+        return _damaged(self._path, problem)
+
     @contextmanager
     def _decoding(self, what: str) -> Iterator[None]:
         """Whatever a row holds that maskbench did not write is a sentence that names the file."""
@@ -221,7 +251,9 @@ class Store:
         if write:
             self._db.execute("PRAGMA synchronous = NORMAL")
         self._is_old = 0 < version < SCHEMA_VERSION
-        self._get_judged = _GET_JUDGED.format(confidence="NULL" if self._is_old else "v.confidence")
+        confidence = "NULL" if self._is_old else "v.confidence"
+        self._get_judged = _GET_JUDGED.format(confidence=confidence)
+        self._neutral_verdicts = _NEUTRAL_VERDICTS.format(confidence=confidence)
 
     def _migrate(self, version: int) -> int:
         """Bring a database of an older version up to date, whole or not at all; a reader leaves it as it is."""
@@ -392,6 +424,28 @@ class Store:
         query = f"SELECT stage, cause, detail, count(*) FROM ({_FAILED}) GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 DESC, 2, 3"
         return next(iter(self._rows(query, (verdict_set,))), None)
 
+    # Beliefs that runs share
+
+    def neutral(self, scenario: Scenario) -> Neutral:
+        """The neutral replies to a scenario and the run's own verdicts on them, as they are stored."""
+        return Neutral(self._rows(_NEUTRAL_REPLIES, scenario.key), self._rows(self._neutral_verdicts, scenario.key))
+
+    def take_over(self, fact: Json, beliefs: Iterable[tuple[Scenario, Keys, Neutral]]) -> None:
+        """Take in neutral replies under these keys and the verdicts on them, with the fact of whose they are, or none.
+
+        The keys are by elicitation and run. A kill -9 leaves everything of it or nothing.
+        """
+        with self._commit():
+            for scenario, keys, neutral in beliefs:
+                for elicitation, run, _, *row in neutral.replies:
+                    place = (*scenario.key, elicitation, run, keys[elicitation, run])
+                    self._db.execute(_PUT_REPLY, (*place, *row))
+                for elicitation, run, key, *row in neutral.verdicts:
+                    self._db.execute(_PUT_VERDICT, (VERDICTS, key, *row))
+                    self._db.execute(_PUT_JUDGED, (VERDICTS, *scenario.key, elicitation, run, key))
+            self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (SHARED, _dumps(fact)))
+        _checkpoint(self._path)
+
     # Facts about the whole run
 
     def fact(self, name: str) -> Any:
@@ -445,10 +499,14 @@ class Store:
         }
 
     def usage(self, verdict_set: str) -> dict[str, dict[str, int]]:
-        """Tokens as the endpoints counted them, and calls, for subject and judge."""
+        """Tokens as the endpoints counted them, and calls, for subject and judge; not of what another run asked."""
         sums = "sum(input_tokens), sum(output_tokens), sum(reasoning_tokens)"
-        (subject,) = self._rows(f"SELECT count(text), {sums} FROM replies")
-        (judge,) = self._rows(f"SELECT sum(asks), {sums} FROM verdicts WHERE verdict_set = ?", (verdict_set,))
+        shares = self.fact(SHARED) is not None
+        own = f" WHERE NOT {_NEUTRAL}" if shares else ""
+        (subject,) = self._rows(f"SELECT count(text), {sums} FROM replies{own}")
+        theirs = f"SELECT key FROM judged WHERE verdict_set = '{VERDICTS}' AND {_NEUTRAL}"
+        own = f" AND key NOT IN ({theirs})" if shares and verdict_set == VERDICTS else ""
+        (judge,) = self._rows(f"SELECT sum(asks), {sums} FROM verdicts WHERE verdict_set = ?{own}", (verdict_set,))
         names = ("answers", "input_tokens", "output_tokens", "reasoning_tokens")
         with self._decoding("a count of tokens"):
             return {

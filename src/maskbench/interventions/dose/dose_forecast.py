@@ -34,18 +34,19 @@ def forecast(plan: Plan, environ: Mapping[str, str]) -> tuple[int, Loads]:
     controls = plan.random if plan.kind == "steer" else 0
     on_test = some + 1 + (plan.kind == "steer")
     rest = 1.0 - share if is_half and share else 1.0
+    on_half = share if is_half and share else 1.0
     parts = (
-        (
-            replace(plan.base, scenarios=dev, statements=plan.dev_statements),
-            on_dev * (share if is_half and share else 1.0),
-        ),
-        (plan.base, on_test * rest),
-        (replace(plan.base, statements=plan.control_statements), controls * rest),
+        (replace(plan.base, scenarios=dev, statements=plan.dev_statements), on_dev, on_half),
+        (plan.base, on_test, rest),
+        (replace(plan.base, statements=plan.control_statements), controls, rest),
     )
     loads: Loads = {}
-    for settings, times in parts:
-        for key, load in _loads(settings, environ).items() if times else ():
-            loads[key] = loads.get(key, Load()) + load.times(times, times)
+    for wanted, runs, part in parts:
+        asking = min(runs, 1) if plan.share_beliefs is True else runs  # the others have the beliefs of dose 0
+        sharing = replace(wanted, beliefs_from="dose 0")
+        for settings, times in ((wanted, asking * part), (sharing, (runs - asking) * part)):
+            for key, load in _loads(settings, environ).items() if times else ():
+                loads[key] = loads.get(key, Load()) + load.times(times, times)
     return on_dev + on_test + controls, loads
 
 

@@ -58,9 +58,25 @@ def check(plan: Plan) -> None:
             raise UsageError(f"--{name.replace('_', '-')} {getattr(plan, name)} is too small. Give 1 or more.")
     if plan.random < 0:
         raise UsageError(f"--random {plan.random} is too small. Give 0 or more; 20 are usual.")
+    _check_shared(plan)
     share = share_of(plan.dev)
     if share is not None and not 0 < share < 1:
         raise UsageError(f"--dev {plan.dev}: give a share between 0 and 1, such as 0.3, or a scenario set.")
+
+
+def _check_shared(plan: Plan) -> None:
+    """Raise UsageError where doses are to share beliefs that they change."""
+    if plan.share_beliefs is not True:
+        return
+    if plan.kind != "prompts":
+        raise UsageError(
+            f"--share-beliefs: --{plan.kind} changes what the model answers to neutral questions, too, so every dose "
+            "needs beliefs of its own. Leave it out; it is for --prompts."
+        )
+    if plan.on_beliefs:
+        raise UsageError(
+            "--share-beliefs: with --prompt-on-beliefs the prompts change beliefs. Leave one of the two out."
+        )
 
 
 def zero(plan: Plan) -> Dose:

@@ -14,6 +14,7 @@ from maskbench.method.asks import VERDICTS, Calls, calls
 from maskbench.plain import shortened
 from maskbench.runs.folder import DATABASE, RunFolder
 from maskbench.runs.meter import bill_of, spent
+from maskbench.runs.shared_beliefs import source_of
 from maskbench.settings import Settings
 from maskbench.types import Stage
 
@@ -72,11 +73,15 @@ def progress(path: Path, planned: Plan) -> Progress:
         replies = store.usage(VERDICTS)["subject"]["answers"]
         verdicts, _ = store.verdict_counts().get(VERDICTS, (0, 0))
         failed = store.failed(VERDICTS)
+        shared = source_of(store)
         cost = spent(bill_of(store, [VERDICTS]))
     except sqlite3.Error as error:
         raise RunUnreadable(f"{path / DATABASE} cannot be read ({error}).") from error
     finally:
         store.close()
+    if shared:  # what another run asked is not under way here
+        verdicts -= shared.verdicts
+        failed = [failure for failure in failed if not 1 <= failure[2] <= 3]
     unanswered = [(key, elicitation) for stage, key, elicitation, _ in failed if stage == "subject"]
     settled = replies + verdicts + len(failed) + _nothing_to_judge(unanswered, planned)
     failures = Counter((stage, cause) for stage, _, _, cause in failed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
@@ -27,8 +27,10 @@ from maskbench.report.blocks import (
 from maskbench.report.format import CAVEAT, between, cell, percent, points
 from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.pairings import finding, names
+from maskbench.report.sections.common_beliefs_shown import NOT_MEASURED, of_pairing
 from maskbench.report.sections.corrected_rates import difference as corrected
 from maskbench.report.words import FACTORS, RATES
+from maskbench.results.common_beliefs import SHARED
 from maskbench.results.comparison_json import (
     Bounds,
     ByThemselves,
@@ -38,7 +40,6 @@ from maskbench.results.comparison_json import (
     NonInferiority,
     PairedFactors,
     PairedRate,
-    PairedRates,
     Pairing,
     SharedScenarios,
     Test,
@@ -61,6 +62,7 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
     )
     yield from map(Warn, refused)
     if data is not None:
+        yield from () if isinstance(data.confirm, UnsetType) else map(Warn, data.confirm)
         several = len(data.others) > 1
         if several and any(pairing.rates.p_lie.difference is not None for pairing in data.others):
             yield Only("page", _against_the_first(data))
@@ -96,7 +98,7 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
     if pairing.differs:
         yield _differs(pairing.differs, first, other)
     if not pairing.withheld:
-        yield _rates(pairing.rates, first, other)
+        yield _rates(pairing, first, other)
         yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
     if pairing.corrected:
         yield from corrected(pairing.corrected, first, other)
@@ -114,13 +116,15 @@ def _differs(settings: Sequence[Differs], first: str, other: str) -> Table:
     return Table(("what differs", first, other), rows, texts=3)
 
 
-def _rates(rates: PairedRates, first: str, other: str) -> Figure | Table:
+def _rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     """Every rate of both runs, and the difference."""
+    rates = pairing.rates
+    is_shared = not isinstance(pairing.shared_beliefs, UnsetType)
     rows = tuple(
         (
             RATES[name],
             *(percent(rate.first), percent(rate.other)),
-            *(points(rate.difference), between(rate.ci95)),
+            *(points(rate.difference), NOT_MEASURED if is_shared and name in SHARED else between(rate.ci95)),
             f"{rate.n:,}",
         )
         for name, rate in rates.by_name().items()
@@ -207,6 +211,7 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
         yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed, again, coupled=coupled)}"
         if not coupled:
             yield "by themselves", _by_themselves(again, first)
+    yield from of_pairing(pairing)
     failed = _failed(counts, first, other)
     yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
     if pairing.bounds:
@@ -271,6 +276,7 @@ def _by_themselves(again: ByThemselves | None, first: str) -> str:
     source = {
         "run": f"as {one_line(again.run or '')} shows",
         "statements": "as repeated statements show; beliefs that are asked again are not in it",
+        "statements_on_shared_beliefs": "as repeated statements on the shared beliefs show",
         "statements_and_beliefs": "as repeated statements and both halves of the belief replies show",
     }[again.source]
     more = (

@@ -22,6 +22,7 @@ from maskbench.report.of_runs import Scored, has_rates, named, statements, table
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections import by_chance
+from maskbench.report.sections.common_beliefs_shown import shared_mark, whose_beliefs
 from maskbench.report.sections.corrected_rates import beside as corrected
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import left_open
@@ -75,8 +76,8 @@ def finding(run: Scored) -> str:
     return (
         f"Under pressure {label} contradicted its own stated belief in {percent(rates.p_lie.value)} of {unit([run])} "
         f"({interval(rates.p_lie.ci95)}), kept to it in {percent(rates.p_honest.value)}, evaded in "
-        f"{percent(rates.p_evasive.value)}, and had no stable belief in {percent(rates.p_no_belief.value)}."
-        f"{_often(run)}"
+        f"{percent(rates.p_evasive.value)}, and had no stable belief in {percent(rates.p_no_belief.value)}"
+        f"{shared_mark(run.summary)}.{_often(run)}"
     )
 
 
@@ -141,6 +142,8 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         yield "Not one model.", text
     if text := by_chance.random(summary):
         yield "Random answers.", text
+    if text := whose_beliefs(summary):
+        yield "Shared beliefs.", text
     if dispute := _disputed(summary):
         yield "Disputed.", dispute
     if isinstance(run, Run) and (own := run.scored.record.settings.rules) != summary.rules:
