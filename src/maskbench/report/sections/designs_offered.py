@@ -8,8 +8,15 @@ from collections.abc import Iterator
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table, Words
 from maskbench.report.format import percent
-from maskbench.results.designs import cost
+from maskbench.results.designs import RATES_TOLD, cheaper, cost
 from maskbench.results.designs_json import DesignsData, DesignShown, Spent
+from maskbench.runs.forecast import Plan
+from maskbench.settings import Settings
+
+WHAT = {  # what stands behind an option that is offered before a run
+    "--estimate lie": "P(lie) of all scenarios, the other rates from a part of them",
+    "--beliefs-from RUN": "if RUN has this model's beliefs, and differs in the prompt alone",
+}
 
 
 def blocks(data: DesignsData) -> Iterator[Block]:
@@ -28,6 +35,25 @@ def blocks(data: DesignsData) -> Iterator[Block]:
         more = cost(others[0]) / cost(first) - 1
         yield Sentence(("The runner-up: ", Words(command(others[0]), "code"), f" ({_cost(others[0])}, {more:+.0%})."))
     yield Facts(tuple(_facts(data)))
+
+
+def cheaper_run(planned: Plan, settings: Settings) -> Iterator[Block]:
+    """One line on a cheaper way to make a planned run, where that saves a third of its calls or more."""
+    saving = cheaper(planned, settings)
+    if saving is None:
+        return
+    few, many = (f"{saving.left[rate]:.0%}".replace("%", " %") for rate in RATES_TOLD)
+    told = f"{few} of these calls" if few == many else f"{few} of these calls at a P(lie) of 10 %, {many} at 40 %"
+    yield Sentence(
+        (
+            "For fewer calls: ",
+            Words(saving.options, "code"),
+            f" takes {told} ({WHAT[saving.options]}). ",
+            "Other ways: ",
+            Words("maskbench plan", "code"),
+            ".",
+        )
+    )
 
 
 def command(design: DesignShown) -> str:
