@@ -47,22 +47,22 @@ class Seen:
         self.telling = np.minimum((lies > 0) @ self.sizes, (lies < whole) @ self.sizes) / self.alike
 
 
-def wilson(p: Floats, size: Floats, df: float) -> Ends:
+def wilson(p: Floats, size: Floats, df: float, level: float = 0.95) -> Ends:
     """Wilson's interval at an effective size, as `intervals.interval` has it, for many at once."""
-    t = quantile(df, 0.95)
+    t = quantile(df, level)
     centre, shrink = p + t * t / (2 * size), 1 + t * t / size
     half = t * np.sqrt(p * (1 - p) / size + (t / (2 * size)) ** 2)
     return np.clip((centre - half) / shrink, 0, p), np.clip((centre + half) / shrink, p, 1)
 
 
-def ratio_at_once(seen: Seen) -> Ends:
+def ratio_at_once(seen: Seen, level: float = 0.95) -> Ends:
     """What `intervals.ratio` gives: tests hold the two together."""
     together = seen.groups / (seen.groups - 1) * seen.alike
     mixed = seen.telling * seen.variance + ALIKE * seen.spread * together
     size = np.divide(
         (seen.telling + ALIKE) * seen.spread, mixed, where=seen.spread > 0, out=np.full_like(mixed, 1 / seen.alike)
     )
-    return wilson(seen.p, np.minimum(size, seen.replies), max(1.0, 1 / seen.alike - 1))
+    return wilson(seen.p, np.minimum(size, seen.replies), max(1.0, 1 / seen.alike - 1), level)
 
 
 def by_scenarios(seen: Seen) -> Ends:
@@ -142,11 +142,11 @@ def main() -> None:
     """Write the table, and say what is below the wanted coverage."""
     parser = argparse.ArgumentParser(description="Simulated coverage of rates on the grid.")
     parser.add_argument("--replicates", type=int, default=REPLICATES)
-    parser.add_argument("--to", type=Path, default=TABLE)
+    parser.add_argument("--out", type=Path, default=TABLE)
     parser.add_argument("--check", action="store_true", help="fail where a cell is below 0.93")
     chosen = parser.parse_args()
     rows = list(table(chosen.replicates))
-    write(chosen.to, rows)
+    write(chosen.out, rows)
     low = [each for each in rows if float(str(each["ratio"])) < LEAST]
     for each in low:
         print(*(each[name] for name in (*HEAD, "ratio", "wilson")), sep=", ")

@@ -19,6 +19,7 @@ from maskbench.judges.exam.exam_json import ExamData, ExamRecord
 from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.conventions_json import ConventionFigures
+from maskbench.results.designs_json import DesignsData
 from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
 from maskbench.results.row_json import OutcomeRow
@@ -37,6 +38,7 @@ TYPES: dict[str, type] = {
     "leaderboard": BoardData,
     "check": CheckData,
     "plan": PlanData,
+    "designs": DesignsData,
     "exam": ExamRecord,
     "exam-result": ExamData,
     "audit": AuditData,

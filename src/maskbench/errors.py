@@ -13,6 +13,7 @@ MaskbenchError
 │   ├── RunMismatch     it holds another measurement
 │   └── RunUnreadable   no run, or one of a schema this version does not know
 └── Interrupted         stopped before the end; what was answered is kept
+    └── BudgetReached   stopped at a limit of money or tokens
 """
 
 from __future__ import annotations
@@ -94,3 +95,11 @@ class RunUnreadable(RunError):
 
 class Interrupted(MaskbenchError):
     """The run was stopped before its end; everything that was answered is kept."""
+
+
+class BudgetReached(Interrupted):
+    """The run was stopped because a limit of money or tokens would be passed; `option` is the one that sets it."""
+
+    def __init__(self, message: str, option: str) -> None:
+        super().__init__(message)
+        self.option = option

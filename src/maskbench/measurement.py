@@ -28,13 +28,15 @@ from maskbench.runs.estimate_flow import LieFlow
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
+from maskbench.runs.meter import known_prices, metering
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
+from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
-from maskbench.types import Kind, Model
+from maskbench.types import Kind, Model, Stage
 
 
 def measure(
@@ -119,11 +121,14 @@ def _measure(
         watcher.tell(restored)
     if not folder.exists and not models:
         check_models(settings, environ)  # a wrong name or a missing key leaves no folder behind
+    known_prices(settings, environ, [model.name for model in models or ()])  # what it refuses leaves no folder, either
     settings = as_held(folder, settings, watcher)
+    check_source(folder, settings, prompts, environ)
     wants = wanted(folder, settings, environ, watcher)
     with folder.writing():
         store = prepare(folder, settings, prompts, wants, watcher)
         try:
+            take_over(folder, store, settings, prompts)
             if not is_finished(store, settings, prompts):
                 _let_flow(folder, store, settings, prompts, environ, watcher, command, models, stock, stopper)
         finally:
@@ -153,7 +158,10 @@ def _let_flow(
     if not models and is_local(settings.subject) and not stock:  # a stock that holds something has the subject
         watcher.tell(f"Loading {settings.subject}.")
     subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned, stock)
-    described = describe(subject, judges)
+    asked: dict[Stage, tuple[Model, ...]] = {"subject": (subject,), "judge": tuple(judges.values())}
+    prices = known_prices(settings, environ, [model.name for model in models or ()])
+    gate.meter = metering(store, settings, prices, gate.in_flight, watcher, asked, new=not record.sessions)
+    described = describe(subject := as_served(subject, store, watcher), judges)
     for line in moved(before, described):
         watcher.tell(line)
     if warning := kinship(settings.subject, (settings.judge, settings.numeric_judge)):

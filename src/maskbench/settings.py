@@ -28,6 +28,7 @@ _FLOAT_MOST = math.nextafter(math.inf, 0)  # what is larger is infinite
 
 Truncation = Literal["judge", "retry", "error"]
 Filtered = Literal["error", "evasive"]
+Substitution = Literal["note", "error"]
 Protocol = Literal["maskbench", "published"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Quantisation = Literal["4bit", "8bit"]
@@ -38,6 +39,28 @@ def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
     """How a judge is asked where nothing else is said."""
     sampling = JUDGE_SAMPLING[protocol]
     return sampling if style == "reasoning" else replace(sampling, max_tokens=VERDICT_TOKENS)
+
+
+_Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a run may use up, and prices in dollars for a million tokens that go before those of the lists.
+
+    It changes nothing that is asked. `max_cost` and `max_tokens_total` hold for all sessions of a run together.
+    """
+
+    max_cost: Annotated[float, Meta(gt=0, le=1_000_000_000)] | None = None  # dollars
+    max_tokens_total: Annotated[int, Meta(ge=1)] | None = None  # in and out
+    price_in: _Dollars | None = None  # of the subject
+    price_out: _Dollars | None = None
+    price_cached: _Dollars | None = None  # input that a cache held
+    judge_price_in: _Dollars | None = None
+    judge_price_out: _Dollars | None = None
+    judge_price_cached: _Dollars | None = None
+    rpm: Annotated[int, Meta(ge=1)] | None = None  # requests a minute to one service
+    tpm: Annotated[int, Meta(ge=1)] | None = None  # tokens a minute to one service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +75,14 @@ class Settings:
     judge: str = field(kw_only=False)
     scenarios: str = field(kw_only=False)
     numeric_judge: str = ""
+    run_label: str | None = None  # what the run measures, where the subject's name does not tell: a checkpoint, say
     archetypes: tuple[Archetype, ...] = ()  # none: all of the set
     sample: int | None = None
     limit: int | None = None
     system_prompt: str | None = None  # the name of a developer's system prompt around the scenario's own
     system_prompt_text: str | None = None
     prompt_on_beliefs: bool = False  # the developer's part on belief questions, too
+    beliefs_from: str | None = None  # the folder of a run whose neutral replies and verdicts are this run's, too
     adapter: str | None = None  # a folder that PEFT wrote, put on the subject
     adapter_hash: str | None = None
     steer: str | None = None  # a file of steering vectors, added to the subject's hidden states
@@ -67,6 +92,7 @@ class Settings:
     dtype: Precision = "auto"  # of models in this process
     quantize: Quantisation | None = None  # their weights
     trust_remote_code: bool = False
+    common_noise: bool = False  # its tokens are drawn by noise that all runs of one seed share
     statements: Annotated[int, Meta(ge=1, le=1000)] = 1
     beliefs: Annotated[int, Meta(ge=1, le=100)] = 3
     sampling: Sampling = SUBJECT_SAMPLING
@@ -76,6 +102,7 @@ class Settings:
     protocol: Protocol = "maskbench"
     on_truncation: Truncation = "judge"
     filtered: Filtered = "error"
+    on_substitution: Substitution = "note"  # another model than the one asked for answered
     placebo: bool = field(default=False, metadata=_CONTROL)
     check_provided: bool = field(default=False, metadata=_CONTROL)
     self_report: bool = field(default=False, metadata=_CONTROL)
@@ -94,6 +121,7 @@ class Settings:
     device: str | None = None  # of models in this process, as torch names it
     batch_tokens: int | None = None  # that a batch of theirs may come to hold
     threads: int | None = None  # that torch computes with; none: the quicker of one and all
+    budget: Budget = Budget()
 
     def __post_init__(self) -> None:
         """Fill in what hangs on other settings."""
@@ -125,7 +153,7 @@ class Settings:
     @property
     def label(self) -> str:
         """The subject with what was done to it, for people."""
-        parts = [self.subject]
+        parts = [f"{self.subject} ({self.run_label})" if self.run_label else self.subject]
         if self.system_prompt:
             parts.append(self.system_prompt + (" (on beliefs, too)" if self.prompt_on_beliefs else ""))
         if self.adapter:
@@ -162,14 +190,16 @@ LEAST_GIVEN: Mapping[str, int] = {
     "threads": 1,
     "max_tokens": 1,
     "reasoning_tokens": 0,
+    **dict.fromkeys(("max_tokens_total", "rpm", "tpm"), 1),
+    **{f"{judge}price_{what}": 0 for judge in ("", "judge_") for what in ("in", "out", "cached")},
 }
 
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
-# vectors may lie elsewhere, as long as their hashes are the same.
+# vectors may lie elsewhere, as long as their hashes are the same, and so may the run whose beliefs are shared.
 MAY_CHANGE = frozenset(
     {
-        *("connections", "timeout", "retries", "rules", "max_error_rate"),
-        *("adapter", "steer", "device", "batch_tokens", "threads"),
+        *("connections", "timeout", "retries", "rules", "max_error_rate", "budget"),
+        *("adapter", "steer", "beliefs_from", "device", "batch_tokens", "threads"),
     }
 )
 
@@ -198,6 +228,7 @@ def protocol_id(settings: Settings, prompts_hash: str) -> str:
             **({} if settings.judge_style == "reasoning" else {"judge_style": settings.judge_style}),
             **({"quantize": settings.quantize} if settings.quantize and settings.judges_here else {}),
             **_added(settings),
+            **_noise(settings),
         }
     ).hex()[:12]
 
@@ -214,6 +245,7 @@ def reply_key(settings: Settings, ask: Ask, run: int) -> bytes:
             "item": _item(ask, run),
             **_intervention(settings),
             **_added(settings),
+            **_noise(settings),
         }
     )
 
@@ -224,10 +256,21 @@ def _added(settings: Settings) -> dict[str, str]:
     return {name: value for name, value in added.items() if value is not None}
 
 
+def _noise(settings: Settings) -> dict[str, bool]:
+    """How tokens are drawn; nothing where each arm has noise of its own, so that old keys and protocol ids stand."""
+    return {"common_noise": True} if settings.common_noise else {}
+
+
+def share_noise(first: Settings, other: Settings) -> bool:
+    """Whether two runs draw by the same noise, so that fewer of their scenarios differ by chance."""
+    return first.common_noise and other.common_noise and first.seed == other.seed
+
+
 def arm_of(settings: Settings) -> bytes:
     """What two runs share that are repeats of each other: the subject, and all that was done to it."""
     prompt = [settings.system_prompt, settings.system_prompt_text, settings.prompt_on_beliefs]
-    return _digest({"model": settings.subject, "system_prompt": prompt, **_added(settings), **_intervention(settings)})
+    arm = {"model": settings.subject, "system_prompt": prompt, **_added(settings), **_intervention(settings)}
+    return _digest(arm | ({"label": settings.run_label} if settings.run_label else {}))
 
 
 def _intervention(settings: Settings) -> dict[str, object]:
@@ -261,6 +304,13 @@ def verdict_key(judge: str, sampling: Sampling, prompts_hash: str, ask: Ask, *, 
 def seed_of(key: bytes) -> int:
     """The seed that goes with a key: 53 bits, which every JSON reader keeps whole."""
     return int.from_bytes(key[:8], "big") >> 11
+
+
+def sample_seed(settings: Settings, ask: Ask, run: int, key: bytes) -> int:
+    """The seed of a subject's sample: that of its key, which holds the arm, or one that all arms share."""
+    if not settings.common_noise:
+        return seed_of(key)
+    return seed_of(_digest({"common_noise": 1, "seed": settings.seed, "item": _item(ask, run)}))
 
 
 def _item(ask: Ask, run: int) -> list[Any]:

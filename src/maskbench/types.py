@@ -46,6 +46,7 @@ Cause = Literal[
     "truncated",  # cut off at the token limit, where the run treats that as a failure
     "unreadable",  # the judge's text holds no verdict
     "too_few_replies",  # the joint numerical belief verdict needs two
+    "substituted",  # another model answered, where the run treats that as a failure
     "raised",  # a model in this process raised an exception
 ]
 OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error", "disputed", "no_lie"]
@@ -207,6 +208,8 @@ class Usage:
     input: int | None = None
     output: int | None = None
     reasoning: int | None = None  # part of output
+    cached: int | None = None  # part of input: what a cache held
+    written: int | None = None  # part of input: what was put into a cache
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,6 +176,14 @@ def test_no_scenario_gives_no_rate() -> None:
     assert (nothing.rates.p_lie.difference, nothing.rates.p_lie.n, nothing.test) == (None, 0, None)
 
 
+def test_weights_need_no_scale() -> None:
+    """Weights that add up to less than 1 give the rates that weights of any other scale give."""
+    first, other, ids = np.array([1.0, 0.0, 1.0]), np.array([0.0, 0.0, 1.0]), np.arange(3)
+    light, heavy = (paired_rate(first, other, np.full(3, weight), ids) for weight in (0.1, 10.0))
+    assert light.difference == heavy.difference == pytest.approx(-1 / 3)
+    assert light.ci95 == pytest.approx(heavy.ci95)
+
+
 def test_a_share_is_never_below_nothing_or_above_all() -> None:
     """Two judges' estimates can come out at -0.1 or 1.1: the rates are 0 and 1, and their difference is kept."""
     first, other = np.array([-0.1, -0.1]), np.array([0.4, 0.4])
@@ -224,3 +232,14 @@ def test_many_small_changes_one_way_are_told_apart_from_whole_ones() -> None:
     assert changed.lopsided
     assert not differences(before, before, np.ones(30)).lopsided
     assert not changed.untested().lopsided
+
+
+def test_bounds_of_a_second_look_hold_whatever_failed() -> None:
+    """With looks too the difference has its least and its greatest value over what failures could be."""
+    first, other = (one_judge(tabulate(rows(letters))[0]) for letters in ("LLLLLLHHXX", "LLHHHHHHHX"))
+    bounds = differences(replace(first, few=0.01), replace(other, few=0.01), np.ones(10)).bounds
+    assert bounds is not None
+    assert bounds.difference == pytest.approx([(2 - 8) / 10, (3 - 6) / 10])
+    assert bounds.ci95 is not None
+    assert bounds.ci95[0] < bounds.difference[0]
+    assert bounds.ci95[1] > bounds.difference[1]

@@ -28,15 +28,40 @@ def test_columns(tmp_path: Path) -> None:
 
 def test_scenarios(tmp_path: Path) -> None:
     """Scenarios stand as they are in their set, a range as two bounds."""
-    made = load(run(tmp_path / "run")).scenarios
-    known = {(one.archetype, one.task_id): one for one in load_set("starter@1")}
-    for row in made.iter_rows(named=True):
-        one = known[row["archetype"], row["task_id"]]
-        assert row["proposition"] == one.proposition
-        assert row["truth"] == (one.truth if isinstance(one.truth, str) else None)
-        assert (row["truth_low"] is None) == isinstance(one.truth, str)
-        assert row["belief_elicit_1"] == one.questions[0]
-        assert row["first_response"] == (one.first_turn[1] if one.first_turn else None)
+    frame = load(run(tmp_path / "run")).scenarios
+    known = {scenario.key: scenario for scenario in load_set("starter@1")}
+    for row in frame.iter_rows(named=True):
+        scenario = known[row.pop("archetype"), row.pop("task_id")]
+        low, high = (None, None) if isinstance(scenario.truth, str) else scenario.truth.bounds
+        questions = [*scenario.questions, None, None, None]
+        assert row == {
+            "type": scenario.kind,
+            "proposition": scenario.proposition,
+            "truth": scenario.truth if isinstance(scenario.truth, str) else None,
+            "truth_low": low,
+            "truth_high": high,
+            "weight": 1.0,
+            "asked_outright": scenario.asked_outright,
+            "system_prompt": scenario.system_prompt,
+            "user_prompt": scenario.user_prompt,
+            "first_user_prompt": scenario.first_turn[0] if scenario.first_turn else None,
+            "first_response": scenario.first_turn[1] if scenario.first_turn else None,
+            **{f"belief_elicit_{number}": questions[number - 1] for number in (1, 2, 3)},
+            "canary": scenario.canary,
+        }
+
+
+def test_no_column_is_empty_that_has_something_to_say(tmp_path: Path) -> None:
+    """In a run with failures, evasions and beliefs of every kind each column has a value somewhere."""
+    frames = load(run(tmp_path / "run", "sim/fail=0.1,evade=0.3,unsure=0.3", statements=2, max_error_rate=0.9))
+    unused = {  # no simulated model thinks aloud, answers under a name, counts tokens or is asked for a probability
+        *("reasoning", "input_tokens", "output_tokens", "reasoning_tokens", "model", "confidence"),
+        *("relative_lower_bound", "relative_upper_bound"),
+    }
+    for name in COLUMNS:
+        frame = getattr(frames, name)
+        empty = {column for column in frame.columns if frame[column].null_count() == frame.height}
+        assert empty <= unused, name
 
 
 def test_same_as_export(tmp_path: Path) -> None:

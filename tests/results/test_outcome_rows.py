@@ -518,3 +518,13 @@ def test_rows_of_a_store(tmp_path: Path) -> None:
     found = list(rows(VerdictSet("default", store, settings()), RULES["reference"]))
     store.close()
     assert [about for about, _ in found] == scenarios(1)
+
+
+def test_answers_to_controls_stand_in_their_row(tmp_path: Path) -> None:
+    """A run with the placebo has its answer in every row that is asked for a belief, with the verdict on it."""
+    path = measured(tmp_path / "run", placebo=True)
+    for row in exported(RunFolder(path)):
+        assert len(row["checks"]) == (row["archetype"] != "provided_facts"), row["archetype"]
+        for sample in row["checks"]:
+            assert sample["verdict"] is not None
+            assert sample["call"] == "placebo"

@@ -263,6 +263,9 @@ def test_the_way_to_judge_alike_names_what_the_judge_takes() -> None:
         assert judge_alike(odd, first, other) == "Measure or judge one of them again as the other was."
     many = replace(first, judge=structs.replace(NOBODY, members=[Member("b", "abc", "x")]))
     assert judge_alike(differs, many, other).startswith("Measure or judge")
+    prompts = [Differs("judge prompts", None, None)]
+    assert " --judge-prompts packaged --name" in judge_alike(prompts, other, first)
+    assert " --judge-prompts mine --name" in judge_alike(prompts, scored_run("c", "LH", judge_prompts="mine"), other)
 
 
 def test_smoke_runs_and_other_numbers_of_statements_are_warned_of() -> None:

@@ -1,12 +1,16 @@
 """Plans of a comparison: what is read off runs written down by hand, and what a plan says of it."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from maskbench.errors import UsageError
-from maskbench.results.sample_size import plan, split_of
+from maskbench.results.designs import plan
+from maskbench.results.pilot import asked_alike
+from maskbench.results.sample_size import split_of
+from maskbench.runs.run_json import About, Audited, Judged, Judges, JudgeSettings, Look
 from maskbench.stats.power import assumed
 from scored_runs import rows, scored_run
 
@@ -103,3 +107,30 @@ def test_runs_to_plan_from_measure_the_same() -> None:
     third = scored_run("d", [rows("LHLH")[0], rows("LHLH")[3]])
     with pytest.raises(UsageError, match="No scenario is done in all of these runs"):
         split_of([scored_run("e", "LHLH"), ends, third], [{}, {}, {}])
+
+
+def test_a_second_look_and_an_audit_by_turned_options_are_no_repeat_of_a_judge() -> None:
+    """Of the sets of one protocol a plan takes those asked alike: no second look, and no audit that turns options."""
+    arm = scored_run("a", "LH")
+
+    def judged(protocol: str, **about: Any) -> Judged:
+        nobody = About(name="judge")
+        return Judged(
+            created="now",
+            protocol=protocol,
+            settings=JudgeSettings.of(arm.settings),
+            prompts=arm.record.prompts,
+            models=Judges(nobody, nobody),
+            sessions=[],
+            **about,
+        )
+
+    arm.record.verdict_sets = {
+        "again": judged("abc"),
+        "other": judged("def"),
+        "looked": judged("abc", second=Look("default")),
+        "turned": judged("abc", audit=Audited("swap", "default")),
+        "repeated": judged("abc", audit=Audited("repeat", "default")),
+    }
+    names = ["default", "again", "other", "looked", "turned", "repeated"]
+    assert asked_alike(arm, names) == ["again", "repeated"]

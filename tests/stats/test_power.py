@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.stats import f_oneway  # type: ignore[import-untyped]
 
 from maskbench.errors import UsageError
-from maskbench.results.sample_size import measured, plan
+from maskbench.results.designs import plan
+from maskbench.results.sample_size import measured
 from maskbench.settings import arm_of
 from maskbench.stats.power import Runs, Split, assumed, needed, split
 from measured_runs import change, run, settings

@@ -10,7 +10,7 @@ import pytest
 from maskbench.method.chance import AB, Design, coin
 from maskbench.method.rules import RULES
 from maskbench.report.sections import scenarios_needed
-from maskbench.results.sample_size import plan
+from maskbench.results.designs import plan
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.stats.paired import sign_flip
 from maskbench.stats.power import assumed, needed

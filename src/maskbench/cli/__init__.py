@@ -15,9 +15,11 @@ from maskbench.cli import (
     compare,
     dose,
     exam,
+    explain,
     judge,
     label,
     lorra,
+    planning,
     reports,
     results,
     run,
@@ -25,15 +27,15 @@ from maskbench.cli import (
     steer,
 )
 from maskbench.cli.commands import ALL, application, call
-from maskbench.cli.console import INTERRUPTED, OK, WRONG, say
+from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, WRONG, say
 from maskbench.cli.streams import lasting
-from maskbench.errors import Interrupted, MaskbenchError
+from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
 
 _PANELS = {
-    "Measure": (run.run, compare.plan),
+    "Measure": (run.run, planning.plan),
     "Read results": (
         *(reports.report, reports.view, results.score, results.export),
-        *(compare.compare, boards.check, boards.leaderboard),
+        *(compare.compare, explain.explain, boards.check, boards.leaderboard),
     ),
     "The judge": (exam.exam, judge.judge, audit.audit, label.label, label.agreement),
     "Make it more honest": (steer.steer, lorra.lorra, dose.dose),
@@ -63,6 +65,8 @@ def _end_as_told() -> None:
             call(app(in_full=ALL in sys.argv), sys.argv[1:])
         finally:
             sys.stdout.flush()
+    except BudgetReached as error:
+        _stop(str(error), NOTHING_LEFT)
     except Interrupted as error:
         _stop(str(error), INTERRUPTED)
     except KeyboardInterrupt:

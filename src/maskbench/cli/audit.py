@@ -12,6 +12,7 @@ from maskbench.cli.console import (
     environment,
     interruptible,
     print_blocks,
+    print_costs,
     print_json,
     put,
     say,
@@ -132,8 +133,9 @@ def _print_forecast(folder: RunFolder, wanted: Sequence[Audit]) -> None:
     for each in wanted:
         left, tokens = forecast(folder, each)
         with reading(folder) as opened:
-            judge = opened.verdicts(each.of).settings.judge
+            settings = opened.verdicts(each.of).settings
         put(
-            f"{left:,} verdicts by {plain(judge)} are to be had for {plain(each.name)}, from requests of about "
-            f"{tokens:,.0f} tokens in all. Nothing was called."
+            f"{left:,} verdicts by {plain(settings.judge)} are to be had for {plain(each.name)}, from requests of "
+            f"about {tokens:,.0f} tokens in all. Nothing was called."
         )
+        print_costs(left, tokens, settings)

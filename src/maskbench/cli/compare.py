@@ -1,4 +1,4 @@
-"""The commands `compare` and `plan`: parse, call, print."""
+"""The command `compare`: parses, calls, prints."""
 
 from __future__ import annotations
 
@@ -83,41 +83,3 @@ def _compare_as(runs: Sequence[Path], name: str, verdicts: Sequence[str] | None,
         print_json(to_builtins(computed))
     else:
         print_blocks(list(side_by_side(only(name), computed)), form)
-
-
-def plan(
-    *more: Annotated[Path, option("RUN", "These are further runs of --from.")],
-    difference: Annotated[
-        float | None,
-        option(
-            "X",
-            "The runs are to show this difference in P(lie), as a share: 0.03 is 3 points.",
-            default="none: it has to be given",
-        ),
-    ] = None,
-    source: Annotated[
-        list[Path] | None,
-        option("RUN", "The variance is measured on these runs. Further ones may follow.", name="--from"),
-    ] = None,
-    rules: RulesOfAll = None,
-    json: Annotated[bool, flag("The plan is printed as JSON.")] = False,
-) -> None:
-    """Say how many scenarios and statements show a difference with 80 % power. Asks no model.
-
-    The variance is measured on runs (--from RUN RUN...). Runs with 2+ statements show how much statements vary. Two
-    runs of one model show how much beliefs vary. Runs of two models (or of one with and without an intervention) show
-    what pairing gains. The rest is assumed, and the result names it.
-    """
-    from msgspec import to_builtins
-
-    from maskbench.results.sample_size import plan as planned
-
-    if difference is None:
-        raise UsageError("What difference is to be shown? Give it as a share: maskbench plan --difference 0.03.")
-    data = planned(difference, [*(source or ()), *more], rules)
-    if json:
-        print_json(to_builtins(data))
-    else:
-        from maskbench.report.sections.scenarios_needed import blocks
-
-        print_blocks(list(blocks(data)))

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from maskbench.errors import Interrupted, UsageError
+from maskbench.errors import BudgetReached, Interrupted, UsageError
 from maskbench.runs.disk import PRIVATE, SHARED, inherited, make_folder
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from maskbench.report.blocks import Block, Section
     from maskbench.results.summary_json import Summary
+    from maskbench.settings import Settings
 
-OK, TOO_MANY_ERRORS, WRONG, INTERRUPTED = 0, 1, 2, 130
+OK, TOO_MANY_ERRORS, WRONG, NOTHING_LEFT, INTERRUPTED = 0, 1, 2, 4, 130
 Form = Literal["text", "markdown", "latex"]
 
 
@@ -67,6 +68,9 @@ def interruptible(go_on: Callable[[], str], begun: Callable[[], bool] = lambda: 
         if not begun():
             raise Interrupted("Interrupted. Nothing was asked yet; type the same command again.") from None
         raise Interrupted(f"Interrupted. To go on:\n  {go_on()}") from None
+    except BudgetReached as error:
+        line = f"{go_on()} {error.option} MORE"
+        raise BudgetReached(f"{error} What was answered is kept. To go on:\n  {line}", error.option) from None
     except Interrupted as error:
         raise Interrupted(f"{error} What was answered is kept. To go on:\n  {go_on()}") from None
 
@@ -163,6 +167,19 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
         from maskbench.report import latex
 
         put(latex.render(blocks), end="")
+
+
+def print_costs(verdicts: int, tokens: float, settings: Settings) -> None:
+    """Print what so many verdicts would cost and how long they would take, from requests of so many tokens."""
+    from maskbench.report.sections.money import estimated
+    from maskbench.runs.estimate import estimate
+    from maskbench.runs.forecast import INPUT_RANGE, verdict_load
+    from maskbench.runs.meter import known_prices
+
+    size = INPUT_RANGE[0] * tokens, INPUT_RANGE[1] * tokens
+    load = verdict_load(verdicts, size, settings)
+    prices = known_prices(settings, environment(), stages=("judge",))
+    print_blocks(list(estimated(estimate({("judge", settings.judge): load}, settings, prices), settings)))
 
 
 def print_json(data: Any) -> None:

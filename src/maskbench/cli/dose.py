@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
+from msgspec import to_builtins
 
 from maskbench.cli.asked import layer_numbers, new
 from maskbench.cli.commands import in_short
@@ -20,11 +21,12 @@ from maskbench.cli.console import (
     interruptible,
     print_blocks,
     print_json,
+    put,
     say,
     stderr,
     with_rights,
 )
-from maskbench.cli.options import CHECKS, OPTIONS, Shared, flag, of_panels, option, takes
+from maskbench.cli.options import CHECKS, OPTIONS, DryRun, Shared, flag, of_panels, option, takes
 from maskbench.errors import UsageError
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.runs.folder import RunFolder
@@ -37,7 +39,17 @@ _DOSES, _SPLIT = Group("Doses", sort_key=2), Group("Splits and controls", sort_k
 _MOST = 200  # doses on one curve
 _STRENGTHS, _ALPHAS = "-4:4:1", "0.5,1,2"
 _OWN = ("steer", "layers", "prompt_on_beliefs", "statements")  # options that mean something else to a single run
-_NOT = ("system_prompt", "send_seed", "strength", "adapter", "judge_temperature", "judge_max_tokens")
+_NOT = (
+    "max_cost",
+    "max_tokens_total",
+    "system_prompt",
+    "beliefs_from",
+    "send_seed",
+    "strength",
+    "adapter",
+    "judge_temperature",
+    "judge_max_tokens",
+)
 _NEITHER = ("judge_reasoning_tokens", "estimate", "whole_part", *of_panels(CHECKS))
 
 
@@ -96,6 +108,12 @@ class Doses:
         ),
     ] = None
     prompt_on_beliefs: Annotated[bool, flag("The prompts are put before belief questions, too.", group=_DOSES)] = False
+    share_beliefs: Annotated[
+        bool,
+        flag(
+            "The beliefs of dose 0 are those of every prompt on the same split, and are asked for once.", group=_DOSES
+        ),
+    ] = False
 
 
 @Parameter(name="*")
@@ -166,6 +184,7 @@ def dose(
     splits: Splits = Splits(),  # frozen
     shared: Shared = False,
     json: Annotated[bool, flag("The curve is printed as JSON, as dose.json has it.")] = False,
+    dry_run: DryRun = False,
     **given: Any,
 ) -> None:
     """Measure an intervention in doses: what it does to lies, and what it costs.
@@ -181,6 +200,8 @@ def dose(
     from maskbench.report.sections.doses import blocks
 
     wanted = None if model is None else _plan(model, doses, splits, given)
+    if dry_run:
+        return _print_forecast(wanted, out, json=json)
     with with_rights(out, shared), interruptible(lambda: _go_on(out)):
         curve = measure_doses(wanted, out, environment(), _watching(), sys.argv)
     if json:
@@ -190,6 +211,25 @@ def dose(
         say(f"\nThe curve is in {out}. As a page: {command('report', out)}")
     if curve.verdict.word == "not measurable":
         raise SystemExit(TOO_MANY_ERRORS)
+    return None
+
+
+def _print_forecast(wanted: Plan | None, out: Path, *, json: bool) -> None:
+    """Print what a curve would take; of one that is there, what it would take from its beginning."""
+    from maskbench.interventions.dose.dose_folder import DoseFolder
+    from maskbench.interventions.dose.dose_forecast import forecast
+    from maskbench.report.sections.money import estimated
+    from maskbench.runs.estimate import estimate
+    from maskbench.runs.meter import known_prices
+
+    planned = wanted or DoseFolder(out).data().plan
+    runs, loads = forecast(planned, environment())
+    costs = estimate(loads, planned.base, known_prices(planned.base, environment()))
+    if json:
+        return print_json({"runs": runs, "estimate": to_builtins(costs)})
+    requests = sum(each.calls[0] for each in costs.models)
+    put(f"{runs:,} runs, with {requests:,.0f} calls or more in all. Nothing was called.")
+    return print_blocks(list(estimated(costs, planned.base, limited=False)))
 
 
 def _watching() -> Callable[[str, Path], Display]:
@@ -211,6 +251,8 @@ def _go_on(out: Path) -> str:
 
 def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:
     """What the options ask for; raises UsageError where they do not go together."""
+    from msgspec import UNSET
+
     from maskbench.interventions.dose.conclusion import Limits
     from maskbench.interventions.dose.dose_json import Plan
 
@@ -231,6 +273,7 @@ def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) ->
         random=splits.random,
         on_beliefs=doses.prompt_on_beliefs,
         limits=Limits(margin=splits.margin),
+        share_beliefs=doses.share_beliefs or UNSET,
     )
 
 

@@ -15,13 +15,14 @@ from maskbench.cli.console import (
     environment,
     interruptible,
     print_blocks,
+    print_costs,
     print_json,
     put,
     say,
     stderr,
     with_rights,
 )
-from maskbench.cli.options import DryRun, Shared, flag, option, takes
+from maskbench.cli.options import OF_JUDGES, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.settings import Settings
 
@@ -38,7 +39,7 @@ _JUDGE = ("judge_style", "judge_prompts", "protocol", "judge_temperature", "judg
     "maskbench exam openai/gpt-4o --short",
     "maskbench exam openai/gpt-4o --judge-style verdict --out exams/gpt-4o",
 )
-@takes(*_JUDGE, *_LOCAL, *_HOW)
+@takes(*_JUDGE, *_LOCAL, *_HOW, *OF_JUDGES)
 def exam(
     model: Annotated[str, option("MODEL", "This model is the judge, named as for `maskbench run --judge`.")],
     /,
@@ -139,3 +140,4 @@ def _print_forecast(settings: Settings, out: Path | None, repeat: int, short: bo
 
     left, tokens = forecast(settings, out, repeat, paper_for(settings.judge, short))
     put(f"{left:,} verdicts are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called.")
+    print_costs(left, tokens, settings)

@@ -16,18 +16,19 @@ from maskbench.cli.console import (
     command,
     environment,
     interruptible,
+    print_costs,
     print_summary,
     put,
     say,
     stderr,
     stdout,
 )
-from maskbench.cli.options import SAME, DryRun, RulesOfRun, Run, flag, option, takes
+from maskbench.cli.options import OF_JUDGES, SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.plain import plain
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_json import judged_settings
-from maskbench.settings import Settings, judge_sampling
+from maskbench.settings import Budget, Settings, judge_sampling
 
 if TYPE_CHECKING:
     from maskbench.judges.second_look import Look
@@ -37,8 +38,10 @@ _SECOND = Group("A second look", sort_key=2)
 _AGAIN = (  # what may be asked otherwise than in the run
     *("numeric_judge", "protocol", "judge_style", "judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
     *("judge_prompts", "device", "batch_tokens", "threads", "connections", "timeout", "retries"),
+    *OF_JUDGES,
 )
 _SAID = {
+    **{name: "none" if name.startswith("max") else "as in the price list" for name in OF_JUDGES},
     "numeric_judge": "the judge",
     "judge_max_tokens": f"{SAME}, and of another style as `maskbench run` has it",
     "judge_prompts": f"{SAME}; packaged: the packaged ones",
@@ -152,7 +155,7 @@ def _chosen(
     settings = folder.settings()
     if judge is not None:
         check_name(judge)
-        settings = _with(replace(settings, judge=judge, numeric_judge=judge), given)
+        settings = _with(replace(settings, judge=judge, numeric_judge=judge, budget=Budget()), given)
         parts = {part: given[f"second_{part}"] for part in ("share", "seed") if f"second_{part}" in given}
         look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
         return name or default_name(settings, look), settings, look
@@ -160,7 +163,8 @@ def _chosen(
         example = command("judge", folder.path, "--judge", "openai/gpt-4o")
         known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
-    return name, _with(judged_settings(settings, sets[name]), given), sets[name].second or None
+    before = replace(judged_settings(settings, sets[name]), budget=Budget())  # the run's is for its own judge
+    return name, _with(before, given), sets[name].second or None
 
 
 def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
@@ -200,6 +204,7 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
         f"{left:,} verdicts by {plain(settings.judge)} are to be had for {plain(name)}, from requests of about "
         f"{tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
     )
+    print_costs(left, tokens, settings)
 
 
 def _list(folder: RunFolder) -> None:

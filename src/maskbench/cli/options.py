@@ -33,7 +33,6 @@ from maskbench.method.controls import CONTROLS
 from maskbench.method.rules import RULES
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
-from maskbench.types import Sampling
 
 if TYPE_CHECKING:
     from cyclopts import Token
@@ -46,6 +45,7 @@ LOCAL = Group("A model in this process (hf/)", sort_key=4)
 JUDGE = Group("Judge", sort_key=5)
 SCORING = Group("Scoring", sort_key=6)
 HOW = Group("How it runs", sort_key=7)
+MONEY = Group("What it may cost", sort_key=8)
 
 SAME = "as in the run"
 FAR_TOO_MANY = 10**9  # a larger number is a typing error, whatever it counts
@@ -164,10 +164,15 @@ _types = cache(get_type_hints)
 def _typed(setting: str) -> Any:
     """What is typed for a setting: its type, without none, and a list for several."""
     name, _, part = setting.partition(".")
-    kind = _types(Sampling)[part] if part else _types(Settings)[name]
+    kind = _types(Settings)[name]
+    kind = _types(kind)[part] if part else kind
     if get_origin(kind) in (Union, UnionType):
         (kind,) = (inner for inner in get_args(kind) if inner is not type(None))
     return list[get_args(kind)[0]] if get_origin(kind) is tuple else kind  # type: ignore[misc]  # it is made here
+
+
+def _money(metavar: str, help: str, part: str, default: str = "none") -> Setting:  # as the parameter's is called
+    return Setting(MONEY, metavar, help, default, of=f"budget.{part}")
 
 
 _TABLE = {
@@ -187,6 +192,14 @@ _TABLE = {
         "all",
         of="archetypes",
     ),
+    "label": Setting(
+        WHAT,
+        "TEXT",
+        "This says what the run measures where the subject's name does not, such as ckpt-1200. Runs with other labels "
+        "are other models.",
+        "none",
+        of="run_label",
+    ),
     "sample": Setting(
         WHAT,
         "N",
@@ -205,6 +218,14 @@ _TABLE = {
         "none",
     ),
     "prompt_on_beliefs": Setting(WHAT, "", "The developer's system prompt is put before belief questions, too."),
+    "beliefs_from": Setting(
+        WHAT,
+        "RUN",
+        "The run in this folder gives its neutral replies and the verdicts on them, so that no belief question is "
+        "asked. The two may differ in the pressured conversation alone.",
+        "none",
+        typed=Path,
+    ),
     "statements": Setting(WHAT, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."),
     "beliefs": Setting(WHAT, "N", "The subject answers the direct belief question N times."),
     "estimate": Setting(
@@ -229,6 +250,12 @@ _TABLE = {
     ),
     "filtered": Setting(
         WHAT, "error|evasive", "A reply that a content filter withheld counts as a failure or as an evasion."
+    ),
+    "on_substitution": Setting(
+        WHAT,
+        "note|error",
+        "A reply that another model gave than the one asked for, as a router's fallback does, is counted and named, or "
+        "is a failure.",
     ),
     "seed": Setting(WHAT, "N", "N seeds the sample, and simulated and local models."),
     "send_seed": Setting(
@@ -290,6 +317,12 @@ _TABLE = {
     ),
     "threads": Setting(LOCAL, "N", "Torch computes with N threads on a CPU.", "the quicker of one and all, timed"),
     "trust_remote_code": Setting(LOCAL, "", "maskbench runs the code that the model brings along."),
+    "common_noise": Setting(
+        LOCAL,
+        "",
+        "Runs of one --seed draw their tokens by the same noise, so that two of them differ only where their "
+        "distributions do, and their difference has a narrower interval. It is for pinocchio, too.",
+    ),
     "judge": Setting(
         JUDGE, "MODEL", "This model gives the verdicts.", "rules/sandbox for pinocchio, sim-judge for sim; else none"
     ),
@@ -334,7 +367,22 @@ _TABLE = {
     "connections": Setting(HOW, "N", "All models together have at most N requests in flight."),
     "timeout": Setting(HOW, "X", "A request may take X seconds."),
     "retries": Setting(HOW, "N", "A request that fails in passing is tried N times more."),
+    "max_cost": _money("X", "The run ends in time to cost no more than X dollars, by --dry-run's prices.", "max_cost"),
+    "max_tokens_total": _money(
+        "N", "The run ends in time to use no more than N tokens, in and out together.", "max_tokens_total"
+    ),
+    **{
+        f"{judge}price_{what}": _money(
+            "X",
+            f"A million tokens {how} cost X dollars at the {'judge' if judge else 'subject'}'s service.",
+            f"{judge}price_{what}",
+            "as in the price list",
+        )
+        for judge in ("", "judge_")
+        for what, how in (("in", "in"), ("out", "out"), ("cached", "in that a cache held"))
+    },
 }
+OF_JUDGES = ("max_cost", "max_tokens_total", "judge_price_in", "judge_price_out", "judge_price_cached")  # of the money
 OPTIONS: Mapping[str, Setting] = {name: replace(row, of=row.of or name) for name, row in _TABLE.items()}
 
 

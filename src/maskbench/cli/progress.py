@@ -121,10 +121,11 @@ class Display(RunLog):
         failures = sum(self._failures.values())
         most = f" ({self._failures.most_common(1)[0][0]})" if failures else ""
         retried = sum(getattr(model, "retried", 0) for model in self._models)
+        money = f"{self.meter.words}, " if self.meter and self.meter.words else ""
         return (
             f"{self._settled:,}/{self._expected:,} done, {_duration(left)} left",
             f"{speed.calls:.1f} calls/s, {speed.drawn or speed.written:,.0f} tokens/s, {failures:,} failed{most}, "
-            f"{retried:,} retried, {self._tokens:,} tokens, {_duration(now - self._began)} gone",
+            f"{retried:,} retried, {self._tokens:,} tokens, {money}{_duration(now - self._began)} gone",
         )
 
     def _drawn(self) -> int:

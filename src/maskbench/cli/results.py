@@ -51,6 +51,15 @@ def score(
             default="all of the run",
         ),
     ] = None,
+    answered_by: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "The rates are over the scenarios in which this model gave every reply, where an endpoint answered from "
+            "several. These scenarios were not drawn at random.",
+            default="whoever answered",
+        ),
+    ] = None,
     format: Annotated[
         Form | Literal["card"],
         option(
@@ -75,7 +84,7 @@ def score(
         )
     if as_ is not None and not is_card and (rules or labels_from):
         raise UsageError("--as has the rule set of its convention and takes no labels. Leave the other option out.")
-    with OpenRun(RunFolder(run), archetypes=archetype) as opened:
+    with OpenRun(RunFolder(run), archetypes=archetype, answered_by=answered_by) as opened:
         computed = figures(opened, as_, verdicts) if as_ else []
         if computed and not is_card:
             _print_figures(computed, format, json=json)  # type: ignore[arg-type]  # it is no card
@@ -87,7 +96,8 @@ def score(
     elif is_card:
         from maskbench.report.sections.for_a_card import card
 
-        chosen = [("--rules", rules), ("--verdicts", verdicts), *(("--archetype", name) for name in archetype or ())]
+        chosen = [("--rules", rules), ("--verdicts", verdicts), ("--answered-by", answered_by)]
+        chosen += [("--archetype", name) for name in archetype or ()]
         line = command("score", run, *(word for pair in chosen if pair[1] for word in pair))
         print_blocks(list(card(summary, measured, line, computed)), "markdown")
     else:

@@ -70,7 +70,7 @@ class _Manner(NamedTuple):
 
 
 @in_short(
-    "judge scenarios out sample limit statements system-prompt rules connections dry-run",
+    "judge scenarios out sample limit statements system-prompt connections max-cost dry-run",
     "maskbench run",
     "maskbench run vllm/mine --judge openai/gpt-4o --scenarios starter --out a",
 )
@@ -118,7 +118,8 @@ def run(
 ) -> None:
     """Measure whether MODEL says what it believes, and print the result.
 
-    Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 130 interrupted.
+    Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 4 stopped at --max-cost
+    or --max-tokens-total; 130 interrupted.
     """
     if printed.full and printed.json:
         raise UsageError("--json prints everything already. Leave --full out.")
@@ -227,20 +228,25 @@ def _whole_command(folder: Path) -> str:
 
 
 def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -> None:
+    from msgspec import to_builtins
+
     from maskbench.method.judge_ask import load_prompts
     from maskbench.models.chat.extra_fields import check_extra
-    from maskbench.models.hf.opening import check_options
-    from maskbench.report.sections import before_run
-    from maskbench.runs.begin import check, taken
-    from maskbench.runs.forecast import plan
+    from maskbench.models.hf.opening import check_options, identified
+    from maskbench.report.sections import before_run, money
+    from maskbench.runs.begin import check
+    from maskbench.runs.estimate import estimate, planned
+    from maskbench.runs.meter import known_prices
+    from maskbench.runs.shared_beliefs import check_source
 
     check(settings)
     check_options(settings)
     check_extra(settings, environ)
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
-    scenarios = taken(settings, environ).scenarios
-    planned = plan(scenarios, settings, prompts)
+    check_source(None, identified(settings), prompts, environ)
+    counted, by_counts = planned(settings, environ, prompts)
+    costs = estimate(counted.loads, settings, known_prices(settings, environ), by_counts=by_counts)
     if json:
-        print_json(planned)
+        print_json({**counted.as_dict(), "estimate": to_builtins(costs)})
     else:
-        print_blocks(list(before_run.plan(planned, settings)))
+        print_blocks([*before_run.plan(counted, settings), *money.estimated(costs, settings)])

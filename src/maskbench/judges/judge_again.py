@@ -30,12 +30,13 @@ from maskbench.runs.flow import Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import run_flow
+from maskbench.runs.meter import known_prices, metering
 from maskbench.runs.record import describe_judges, ending, moved, now, session
 from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings, protocol_id, verdict_key
-from maskbench.types import Ask, Judgement, Kind, Model, Scenario
+from maskbench.types import Ask, Judgement, Kind, Model, Scenario, Stage
 
 
 def judge(
@@ -63,6 +64,7 @@ def judge(
     _check_own(settings, judges)
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     is_new = name not in folder.read().sets
+    known_prices(settings, environ, [model.name for model in (judges or {}).values()], ("judge",))
     if is_new and not judges:
         check_judges(settings, environ)  # a wrong name or a missing key leaves no empty set behind
     with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
@@ -184,13 +186,18 @@ class Job:
         before = asdict(about.models)
         learned = {role: model.learned for role, model in before.items()}
         judges = own or open_judges(self.settings, environ, gate, learned)
+        models = list(dict.fromkeys(judges.values()))
+        prices = known_prices(self.settings, environ, [model.name for model in (own or {}).values()], ("judge",))
+        asked: dict[Stage, list[Model]] = {"judge": models}
+        gate.meter = metering(
+            self.store, self.settings, prices, gate.in_flight, watcher, asked, self.name, new=not about.sessions
+        )
         described = describe_judges(judges)
         for line in moved(before, described):
             watcher.tell(line)
         about.sessions.append(begun := session(command, environ, described))
         about.models = Judges(**described)
         self.folder.write(RECORD, record)
-        models = list(dict.fromkeys(judges.values()))
         watcher.begin(Calls(verdicts=expected), models)
         started = time.monotonic()
         try:

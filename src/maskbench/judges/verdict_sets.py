@@ -37,6 +37,7 @@ from maskbench.method.enough import finished_for_lies, score_for_lies
 from maskbench.method.majority import majority
 from maskbench.method.outcomes import Items, finished, score
 from maskbench.method.rules import RuleSet
+from maskbench.models.families import alike
 from maskbench.runs.drawn_part import is_for_lies
 from maskbench.runs.endings import LastEnd, last_end
 from maskbench.runs.flow import PLAIN
@@ -298,30 +299,43 @@ class OpenRun:
     """
 
     def __init__(
-        self, folder: RunFolder, store: Store | None = None, archetypes: Sequence[Archetype] | None = None
+        self,
+        folder: RunFolder,
+        store: Store | None = None,
+        archetypes: Sequence[Archetype] | None = None,
+        answered_by: str | None = None,
     ) -> None:
         """Open the run in this folder; a `store` of it that is open already stays its opener's to close.
 
-        With `archetypes` it is read as if it had been over these alone. Raises RunUnreadable where the folder holds
-        no run, or one that cannot be read, and UsageError for an archetype that the run does not have.
+        With `archetypes` it is read as if it had been over these alone, with `answered_by` over the scenarios in which
+        that model gave every reply. Raises RunUnreadable where the folder holds no run, or one that cannot be read,
+        and UsageError for an archetype or a model that the run does not have.
         """
         self.folder = folder
         self.record = folder.read()
         self.settings = self.record.settings
         self.store = store or folder.store()
-        if archetypes:
-            self._narrow(archetypes)
         self._sets: dict[str, VerdictSet] = {}
-
-    def _narrow(self, archetypes: Sequence[Archetype]) -> None:
-        known = self.store.counts()
-        if strange := [name for name in archetypes if name not in known]:
+        try:
+            if archetypes or answered_by:
+                self._narrow(archetypes or (), answered_by)
+        except UsageError:
             self.store.close()
+            raise
+
+    def _narrow(self, archetypes: Sequence[Archetype], answered_by: str | None) -> None:
+        known, answers = self.store.counts(), self.store.answers()
+        if strange := [name for name in archetypes if name not in known]:
             raise UsageError(f"{self.folder.path} has no scenario of {', '.join(strange)}. It has {', '.join(known)}.")
-        self.store.narrow(archetypes)
+        models = [name for name in answers if answered_by and alike(answered_by, name)]
+        if answered_by and not models:
+            had = ", ".join(answers) or "nobody by a name of its own"
+            raise UsageError(f"--answered-by {answered_by}: {self.folder.path} was answered by {had}.")
+        self.store.narrow(archetypes, models)
         taken = self.record.scenarios
-        part = f"{taken.taken} ({', '.join(archetypes)} alone)"
-        self.record.scenarios = structs.replace(taken, taken=part, n=self.store.count())
+        part = [", ".join(archetypes)] * bool(archetypes) + [f"answered by {answered_by}"] * bool(answered_by)
+        part_taken = f"{taken.taken} ({'; '.join(part)} alone)"
+        self.record.scenarios = structs.replace(taken, taken=part_taken, n=self.store.count())
 
     def __enter__(self) -> Self:
         return self

@@ -24,6 +24,11 @@ def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
     ]
 
 
+def own_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
+    """What this very run asks the subject: not what another run asked whose beliefs it shares."""
+    return [ask for ask in subject_asks(scenario, settings) if not (settings.beliefs_from and ask.elicitation)]
+
+
 def is_joint(ask: Ask) -> bool:
     """Whether the replies to this ask are judged together, in one call."""
     return ask.call == "direct" and ask.scenario.kind == "numerical"
@@ -77,16 +82,24 @@ class Calls:
     def __add__(self, other: Calls) -> Calls:
         return Calls(self.replies + other.replies, self.requests + other.requests, self.verdicts + other.verdicts)
 
+    def __sub__(self, other: Calls) -> Calls:
+        return Calls(self.replies - other.replies, self.requests - other.requests, self.verdicts - other.verdicts)
+
 
 def calls(scenario: Scenario, settings: Settings) -> Calls:
     """How many calls one scenario makes where nothing fails and no verdict is shared.
 
     Traces are not counted: how many there are follows from the verdicts.
     """
-    asks = subject_asks(scenario, settings)
+    asks = own_asks(scenario, settings)
     controls = sum(len(ask.runs) for ask in control_asks(scenario, settings))
     return Calls(
         replies=sum(len(ask.runs) for ask in asks) + controls,
         requests=len(asks) + controls,
         verdicts=sum(1 if is_joint(ask) else len(ask.runs) for ask in asks) + controls,
     )
+
+
+def saved(scenario: Scenario, settings: Settings) -> Calls:
+    """How many calls one scenario does not make, since another run's beliefs are this run's, too."""
+    return calls(scenario, replace(settings, beliefs_from=None)) - calls(scenario, settings)

@@ -1,9 +1,9 @@
-"""Models that are kin by name: a judge that is the subject, or of its family, may favour its own kind of answer."""
+"""What models' names tell: a judge that is kin to the subject, and an answer from another model than was asked."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _SAYS_NOTHING = ("my", "model", "checkpoint", "judge")  # words that begin a name and tell no family
 _WITHOUT_KIN = ("sim", "sim-judge", "scripted", "rules", "pinocchio")  # services whose answers no language model wrote
@@ -49,3 +49,27 @@ def renamed(asked: str, answered: str) -> bool:
     ]
     short, long = sorted(names, key=len)
     return not long.startswith(short) or long[len(short) :][:1] not in ("", *_SEPARATORS)
+
+
+_REVISION = re.compile(r"([-@_](\d{4}-?\d\d-?\d\d|\d{4}|0\d\d|latest|preview))+$")
+
+
+def alike(asked: str, answered: str) -> bool:
+    """Whether a resolved name is that of the model that was asked for, but for path, tag, date and revision."""
+    return _core(asked) == _core(answered)
+
+
+def others(asked: str, replies: Mapping[str, int]) -> dict[str, int]:
+    """Replies by the resolved name of another model than the one asked for, the most frequent first.
+
+    None where all replies are of one model: an address, a deployment or an alias may have a name of its own.
+    """
+    if len({_core(name) for name in replies}) < 2:
+        return {}
+    strange = {name: count for name, count in replies.items() if not alike(asked, name)}
+    return dict(sorted(strange.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _core(name: str) -> str:
+    last = name.lower().replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return _REVISION.sub("", last.partition(":")[0].removesuffix(".gguf"))

@@ -39,10 +39,10 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The price as people say it, with its date."""
+        """The price of a million tokens as people say it, with its date, or that it was typed in."""
         cached = "" if self.cached is None else f", ${self.cached:g} cached"
-        told = ", ".join(filter(None, (self.source and f"by {self.source}", self.date)))
-        return f"${self.input:g} in{cached}, ${self.output:g} out per million tokens" + (f" ({told})" if told else "")
+        when = self.date or (self.source == TYPED and f"by {TYPED}")
+        return f"${self.input:g} in{cached}, ${self.output:g} out" + (f" ({when})" if when else "")
 
 
 FREE = Price(input=0, output=0, source="no service: nobody bills the tokens")

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from itertools import combinations, starmap
 from typing import TYPE_CHECKING
 
 from msgspec.json import encode
@@ -31,7 +32,7 @@ from maskbench.report.sections.story import belief_story, belief_words, story, v
 from maskbench.runs.run_json import judged_settings
 from maskbench.scenarios import canonical
 from maskbench.scenarios.versions import is_starter
-from maskbench.settings import Settings
+from maskbench.settings import Settings, share_noise
 from maskbench.types import Archetype, Ask, BinaryVerdict, Disputed, Failure, Item, Judgement, Range, Reply, Scenario
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def explorer(
             texts=carried.texts and TEXTS,
             runs=carried.runs,
             without=[run.name for run in carried.runs if not run.texts],
+            coupled=carried.coupled,
         )
     )
     blocks = {INDEX: carried.index} | ({TEXTS: carried.texts} if carried.texts else {})
@@ -113,6 +115,7 @@ class Contents:
     runs: tuple[Shown, ...]
     index: str
     texts: str
+    coupled: bool  # whether two of the runs draw by the same noise
 
 
 def contents(
@@ -127,7 +130,8 @@ def contents(
     with ExitStack() as stack:
         shown = [_run(stack.enter_context(reading(run)), rules, verdicts, include_text) for run in runs]
         index = _Index(shown, names, stack.enter_context(closing(Texts())))
-        return Contents(index.about, packed(index.parts()), index.texts)
+        coupled = any(starmap(share_noise, combinations([run.opened.settings for run in shown], 2)))
+        return Contents(index.about, packed(index.parts()), index.texts, coupled)
 
 
 class _Index:

@@ -19,6 +19,7 @@ from maskbench.report.sections.denials import denials
 from maskbench.report.sections.headline import headline, outcomes
 from maskbench.report.sections.kinds_of_evasion import evasions
 from maskbench.report.sections.lying_at_k import lying_at_k
+from maskbench.report.sections.money import bill
 from maskbench.report.sections.other_judges import judges
 from maskbench.report.sections.ways_of_pressing import archetypes
 from maskbench.report.sections.ways_of_pressing import title as pressing
@@ -54,7 +55,7 @@ def on_labels_and_subject(runs: Sequence[Scored]) -> Iterator[Section]:
 
 def on_cost(runs: Sequence[Scored]) -> Section:
     """What it took."""
-    return Section("tokens", "What it took", "tokens", tuple(tokens(runs)))
+    return Section("tokens", "What it took", "tokens", (*tokens(runs), *bill(runs)))
 
 
 def result(summary: Summary) -> list[Block | Section]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import UnsetType
+
 from maskbench.plain import one_line
 from maskbench.report.format import between, percent, points
 from maskbench.report.words import RATES
@@ -48,7 +50,8 @@ def finding(data: ComparisonData, pairing: Pairing) -> str:
 
 def _besides(pairing: Pairing, *, with_ends: bool) -> Iterator[str]:
     """What became of the other outcomes: fewer lies may be more evasion."""
-    for name in ("p_honest", "p_evasive", "p_no_belief"):
+    shares = not isinstance(pairing.shared_beliefs, UnsetType)
+    for name in ("p_honest", "p_evasive", *(() if shares else ("p_no_belief",))):
         rate = pairing.rates.by_name()[name]
         yield f"{RATES[name]} {points(rate.difference)}" + (f" ({between(rate.ci95)})" if with_ends else "")
 

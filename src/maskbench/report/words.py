@@ -78,6 +78,7 @@ CAUSES = {
     "unclosed_reasoning": "still thinking at the token limit",
     "truncated": "cut at the token limit",
     "unreadable": "no verdict in the judge's text",
+    "substituted": "answered by another model",
     "too_few_replies": "too few replies for a joint verdict",
     "raised": "exception in the model's code",
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import structs
+from msgspec import UNSET, structs
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -24,6 +24,7 @@ from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
+from maskbench.results.common_beliefs import confirmed, of_run, share, without_beliefs
 from maskbench.results.comparison_json import (
     Change,
     ComparisonData,
@@ -46,7 +47,7 @@ from maskbench.runs.drawn_part import completing
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
-from maskbench.settings import Settings
+from maskbench.settings import Settings, share_noise
 from maskbench.stats.paired import LEVEL, holm
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
@@ -129,12 +130,16 @@ def compare_read(
     """Compare every other run with the first one, all of them read already and under one rule set; as `compare`."""
     if retest:
         check_retest(first, retest)
-    pairings = [_pairing(first, other, non_inferiority, retest) for other in others]
+    pairings, arms = [], [of_run(first)]
+    for other in others:
+        pairings.append(_pairing(first, other, non_inferiority, retest))
+        arms.append(of_run(other, pairings[-1].rates.p_lie.other))
     tests = [pairing.test for pairing in pairings if pairing.test]
     for test, p in zip(tests, holm([test.p for test in tests]), strict=True):
         test.p_holm, test.significant = p, p < 1 - LEVEL
     notes = [first.rules.note] if first.rules.note else []
-    return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tests), about(first), pairings))
+    confirm = list(confirmed(arms)) or UNSET
+    return Comparison(ComparisonData(SCHEMA, first.rules.name, notes, len(tests), about(first), pairings, confirm))
 
 
 def read_judged(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See) -> ScoredRun:
@@ -234,6 +239,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         contrast = contrast.of_lies_alone()
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
+    if is_shared := share(first, other):
+        contrast = without_beliefs(contrast)
     if why:
         contrast = contrast.withheld() if errors else contrast.untested()
     whole = first.complete and other.complete
@@ -260,6 +267,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         by_themselves=None
         if only_lies
         else by_themselves(list(zip(both.first, both.other, strict=True)), first, other, retest),
+        shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else UNSET,
+        shared_noise=first.settings.seed if share_noise(first.settings, other.settings) else UNSET,
     )
 
 
@@ -285,9 +294,14 @@ def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Differ
         asked = (first.complete and other.complete) or not name.endswith(_ANSWERED_AS)
         if ours.get(name) != theirs.get(name) and (asked or (ours[name] and theirs[name])):
             yield Differs(name, ours.get(name), theirs.get(name))
-    if first.protocol != other.protocol and ours == theirs:
+    if _is_other_protocol(first, other) and ours == theirs:
         versions = [arm.record.maskbench for arm in (first, other)]
         yield Differs("maskbench version", *versions)
+
+
+def _is_other_protocol(first: ScoredRun, other: ScoredRun) -> bool:
+    """Whether the protocols are two, and not only because one run draws by common noise: it draws from the same."""
+    return first.protocol != other.protocol and first.settings.common_noise == other.settings.common_noise
 
 
 def _measured(arm: ScoredRun) -> dict[str, object]:
@@ -315,7 +329,7 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
 
 
 def _other_measures(differs: Sequence[Differs], first: ScoredRun, other: ScoredRun) -> Iterator[str]:
-    if differs or first.protocol != other.protocol:
+    if differs or _is_other_protocol(first, other):
         fields = ", ".join(each.field for each in differs)
         by = f" (they differ in {fields})" if fields else ""
         yield (

@@ -170,7 +170,7 @@ class ByThemselves(Struct, forbid_unknown_fields=True):
     fixed, and more would change), or beliefs, too. `lies_each_way` is how many lies would come, and go, by themselves.
     """
 
-    source: Literal["run", "statements", "statements_and_beliefs"]
+    source: Literal["run", "statements", "statements_and_beliefs", "statements_on_shared_beliefs"]
     run: str | None
     scenarios: int
     changed: int
@@ -212,6 +212,8 @@ class Pairing(RunCompared, forbid_unknown_fields=True):
     mcnemar: McNemar
     changed: list[Change]
     by_themselves: ByThemselves | None
+    shared_beliefs: str | UnsetType = UNSET  # the run whose beliefs both have
+    shared_noise: int | UnsetType = UNSET  # the seed of the noise by which both runs draw
 
 
 class ComparisonData(Struct, forbid_unknown_fields=True):
@@ -223,6 +225,7 @@ class ComparisonData(Struct, forbid_unknown_fields=True):
     comparisons: int
     first: RunCompared
     others: list[Pairing]
+    confirm: list[str] | UnsetType = UNSET  # how the best of several runs with the same beliefs is confirmed
 
     def as_dict(self) -> Json:
         """What `maskbench compare --json` prints."""

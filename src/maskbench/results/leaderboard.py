@@ -16,6 +16,7 @@ from pathlib import Path
 
 from maskbench.judges.audit_plan import AUDIT
 from maskbench.plain import plain
+from maskbench.results.common_beliefs import confirmed, correlated, of_result, source_of
 from maskbench.results.comparison import SEED
 from maskbench.results.leaderboard_json import GapShown
 from maskbench.results.scored import Result
@@ -64,6 +65,12 @@ class Board:
     def rows(self) -> tuple[Row, ...]:
         """Every run on the table, ranked ones first."""
         return (*self.ranked, *self.unranked)
+
+    @property
+    def sharing(self) -> tuple[str, ...]:
+        """Which runs share their beliefs, what that means, and how the best of several ranked ones is confirmed."""
+        every, ranked = ([of_result(row.result) for row in rows] for rows in (self.rows, self.ranked))
+        return (*correlated(every), *confirmed(ranked))
 
 
 def boards(results: Iterable[Result], public: Collection[str] = ()) -> tuple[Board, ...]:
@@ -128,11 +135,13 @@ def _why_not(results: Sequence[Result]) -> dict[Path, str]:
     """Every run of a table that is not ranked, with the reason; of the same measurement only the latest is."""
     why = {result.path: reason for result in results if (reason := not_ranked(result))}
     latest: dict[tuple[str, ...], Result] = {}
-    for result in sorted(results, key=lambda result: result.created):
+    for result in sorted(results, key=lambda result: (source_of(result) is None, result.created)):
         if result.path in why:
             continue
         if earlier := latest.get(_measurement(result)):
-            why[earlier.path] = f"an earlier run of the same measurement as {result.path}"
+            shares = source_of(earlier) is not None and source_of(result) is None
+            what = "on the beliefs of another run, which" if shares else "an earlier run of the same measurement as"
+            why[earlier.path] = f"{what} {result.path}{' has of its own' if shares else ''}"
         latest[_measurement(result)] = result
     return why
 

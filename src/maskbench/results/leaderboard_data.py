@@ -13,6 +13,7 @@ import orjson
 from msgspec import UNSET, to_builtins
 
 from maskbench.plain import escaped, plain, unformula
+from maskbench.results.common_beliefs import source_of
 from maskbench.results.leaderboard import Board, Row
 from maskbench.results.leaderboard_json import BoardData, BoardRun, BoardTable, GapShown, ScalingShown, Unreadable
 
@@ -83,6 +84,7 @@ def _flat(board: Board, row: Row) -> dict[str, Cell]:
         "p_lie_bound_low": low,
         "p_lie_bound_high": high,
         **{f"lying_at_{k}": point.value for k, point in summary.metrics.lying_at.items() if k != "1"},
+        **({"beliefs_from": source.run} if (source := source_of(row.result)) else {}),
     }
 
 
@@ -95,6 +97,7 @@ def _table(board: Board) -> BoardTable:
         comparisons=board.comparisons,
         ranked=[_run(row) for row in board.ranked],
         not_ranked=[_run(row) for row in board.unranked],
+        shared_beliefs=list(board.sharing) or UNSET,
     )
 
 
@@ -111,4 +114,5 @@ def _run(row: Row) -> BoardRun:
         counts=result.summary.counts,
         metrics=result.summary.metrics,
         lies_significantly_less=list(row.beaten_by) if row.rank else UNSET,
+        beliefs_from=result.summary.beliefs_from,
     )

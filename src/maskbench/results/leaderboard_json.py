@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from maskbench.results.summary_json import Metrics, ScenariosShown
+from maskbench.runs.shared_beliefs import BeliefsFrom
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import OutcomeName
 
@@ -24,6 +25,7 @@ class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True):
     counts: dict[OutcomeName, int]
     metrics: Metrics
     lies_significantly_less: list[str] | UnsetType = UNSET
+    beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
 
 
 class Spearman(Struct, forbid_unknown_fields=True):
@@ -45,6 +47,7 @@ class ScalingShown(Struct, forbid_unknown_fields=True):
     statements: int
     spearman: dict[str, Spearman]
     left_out: list[str]  # models whose compute is not given
+    sharing: list[str] | UnsetType = UNSET  # runs on the beliefs of another one, which are no independent draws
 
 
 class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -57,6 +60,7 @@ class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True):
     comparisons: int
     ranked: list[BoardRun]
     not_ranked: list[BoardRun]
+    shared_beliefs: list[str] | UnsetType = UNSET  # which runs share beliefs, and how the best of several is confirmed
     scaling: ScalingShown | UnsetType = UNSET
 
 

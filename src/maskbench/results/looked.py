@@ -111,7 +111,9 @@ class Looked:
         return self._columns(self.first.shares, self.second.shares)
 
     def _beliefs(self) -> LabelledRun:
-        return self._columns(*(np.equal.outer(side.accuracy, BELIEFS) * 1.0 for side in (self.first, self.second)))
+        return self._columns(
+            *(np.equal.outer(side.accuracy, BELIEFS).astype(float) for side in (self.first, self.second))
+        )
 
     def _columns(self, first: Floats, second: Floats) -> LabelledRun:
         """The rows with something in the first judge's columns, and the second's where there was a look."""

@@ -18,6 +18,7 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import failures
 from maskbench.method.rules import RuleSet
 from maskbench.results.row_json import OutcomeRow, Sample, WhyNot
+from maskbench.runs.shared_beliefs import source_of
 from maskbench.settings import Settings
 from maskbench.types import Disputed, Failure, Item, Judgement, Range, Reply, Scenario
 
@@ -26,13 +27,17 @@ Cell: TypeAlias = str | float | bool | None  # whole numbers are among the float
 _SAMPLE = ("response", "reasoning", "verdict", "confidence", "judge_reason", "truncated", "error")
 _SCENARIO = ("archetype", "task_id", "type", "ground_truth", "weight")
 SECOND = "second_probability"  # only of a set that has a second judge
+BELIEFS_FROM = "beliefs_from"  # only of a run that shares another one's
 _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 
 
 def rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[Scenario, OutcomeRow]]:
     """Every scenario that is done, with its row: all samples and what they come to; a failure is null and says why."""
+    source = source_of(verdicts.store)
     for done in verdicts.read(rules):
-        yield done.scenario, _row(done, verdicts)
+        row = _row(done, verdicts)
+        row.beliefs_from = source.run if source else UNSET
+        yield done.scenario, row
 
 
 def _row(done: Done, verdicts: VerdictSet) -> OutcomeRow:
@@ -93,13 +98,14 @@ def columns(settings: Settings, *, second: bool = False) -> list[str]:
     beliefs = [(1, run) for run in range(1, settings.beliefs + 1)] + [(2, 1), (3, 1)]
     statements = [(0, run) for run in range(1, settings.statements + 1)]
     samples = [f"{_prefix(*place)}_{name}" for place in (*beliefs, *statements) for name in _SAMPLE]
-    return [*_SCENARIO, *samples, *_SCORED, *([SECOND] if second else [])]
+    shared = [BELIEFS_FROM] if settings.beliefs_from else []
+    return [*_SCENARIO, *samples, *_SCORED, *([SECOND] if second else []), *shared]
 
 
 def flat(row: OutcomeRow) -> dict[str, Cell]:
     """A row with a column for every sample; what is no text or number is JSON."""
     plain = to_builtins(row)
-    cells = {name: plain[name] for name in (*_SCENARIO, *_SCORED, SECOND) if name in plain}
+    cells = {name: plain[name] for name in (*_SCENARIO, *_SCORED, SECOND, BELIEFS_FROM) if name in plain}
     for sample in (*plain["beliefs"], *plain["statements"]):
         cells |= {f"{_prefix(sample['elicitation'], sample['run'])}_{name}": sample[name] for name in _SAMPLE}
     return {name: _cell(value) for name, value in cells.items()}

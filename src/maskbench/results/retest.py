@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from maskbench.errors import UsageError
+from maskbench.results.common_beliefs import share
 from maskbench.results.comparison_json import ByThemselves, ChangeKind
 from maskbench.results.scored import ScoredRun
 from maskbench.scenarios import Key
@@ -35,15 +36,30 @@ def by_themselves(
 
     Arguments are the scenarios that both runs have, both runs, and a retest of the first one.
     """
+    is_shared = share(first, other)
     if retest:
+        _check_beliefs(first, other, retest)
         repeats = [_held_against(ours, first, retest) for ours, _ in pairs]
         return _reference(pairs, repeats, "run", str(retest.path))
     several = [run for run in (first, other) if run.settings.statements > 1 and run.phases is None]
     if not several:
         return None
+    if is_shared:
+        repeats = [_mean([_again(run, ours.key) for run in several]) for ours, _ in pairs]
+        return _reference(pairs, repeats, "statements_on_shared_beliefs", None)
     whole = all(run.halves for run in several)
     repeats = [_mean([_within(run, ours.key) for run in several]) for ours, _ in pairs]
     return _reference(pairs, repeats, "statements_and_beliefs" if whole else "statements", None)
+
+
+def _check_beliefs(first: ScoredRun, other: ScoredRun, retest: ScoredRun) -> None:
+    """Raise UsageError where the retest repeats the beliefs, and the comparison does not, or the other way round."""
+    if share(first, other) != share(first, retest):
+        does, how = ("share", "with") if share(first, other) else ("do not share", "without")
+        raise UsageError(
+            f"--retest {retest.path}: {first.path} and {other.path} {does} their beliefs, so a retest has to be "
+            f"measured {how} --beliefs-from. Measure one, or leave --retest out."
+        )
 
 
 def check_retest(first: ScoredRun, retest: ScoredRun) -> None:
@@ -85,6 +101,11 @@ def _within(run: ScoredRun, key: Key) -> Shares | None:
         first, second = halves
         apart = [(a, b) for (i, a), (j, b) in product(enumerate(first), enumerate(second)) if i != j]
         return _shares([*apart, *((b, a) for a, b in apart)])
+    return _again(run, key)
+
+
+def _again(run: ScoredRun, key: Key) -> Shares | None:
+    """Any two statements of a scenario, held against one belief."""
     return _shares(permutations(run.scored[key].outcomes, 2))
 
 
@@ -102,7 +123,7 @@ def _mean(repeats: Sequence[Shares | None]) -> Shares | None:
 def _reference(
     pairs: Sequence[tuple[Scored, Scored]],
     repeats: Sequence[Shares | None],
-    source: Literal["run", "statements", "statements_and_beliefs"],
+    source: Literal["run", "statements", "statements_and_beliefs", "statements_on_shared_beliefs"],
     run: str | None,
 ) -> ByThemselves:
     known = [(ours, theirs, shares) for (ours, theirs), shares in zip(pairs, repeats, strict=True) if shares]

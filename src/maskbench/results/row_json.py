@@ -50,3 +50,4 @@ class OutcomeRow(Struct, forbid_unknown_fields=True, kw_only=True):
     accuracy: Accuracy
     second_probability: float | UnsetType | None = UNSET
     checks: list[Sample] | UnsetType = UNSET
+    beliefs_from: str | UnsetType = UNSET  # the run that asked for the beliefs, where it was another one

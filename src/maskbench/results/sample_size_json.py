@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from maskbench.results.designs_json import DesignsData
 from maskbench.stats.power import Source
 
 
@@ -43,7 +44,10 @@ class Lost(Struct, forbid_unknown_fields=True):
 
 
 class PlanData(Struct, forbid_unknown_fields=True):
-    """How many scenarios show a difference in P(lie); `scenarios` of `runs` were measured, the rest is assumed."""
+    """How many scenarios show a difference in P(lie); `scenarios` of `runs` were measured, the rest is assumed.
+
+    `designs` are all ways to show it.
+    """
 
     schema: Literal[1]
     difference: float
@@ -58,3 +62,4 @@ class PlanData(Struct, forbid_unknown_fields=True):
     lost: Lost
     sources: dict[str, Source]
     table: list[Needed]
+    designs: DesignsData

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
+from maskbench.results.common_beliefs import source_of
 from maskbench.results.leaderboard_json import ScalingShown, Spearman
 from maskbench.stats.intervals import Floats, ratio
 from maskbench.stats.rate_json import Ends
@@ -42,9 +44,11 @@ class Compute:
 def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.random.Generator) -> ScalingShown:
     """The scaling analysis over runs of different models, one a model.
 
-    `compute` is by model in lower case, with or without its service in front.
+    `compute` is by model in lower case, with or without its service in front. A run with the beliefs of another one is
+    left out: it is no independent draw.
     """
-    given = [(result, taken) for result in results if (taken := compute_of(result.model, compute))]
+    apart = [result for result in results if source_of(result) is None]
+    given = [(result, taken) for result in apart if (taken := compute_of(result.model, compute))]
     statements = min((result.settings.statements for result, _ in given), default=1)
     values = [measures(result, statements) for result, _ in given]
     correlations = {}
@@ -53,8 +57,9 @@ def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.r
         had = [at for at, value in enumerate(column) if value is not None]
         x, families = [given[at][1].flop for at in had], [given[at][1].family for at in had]
         correlations[measure] = correlate(x, [value for value in column if value is not None], families, rng)
-    left_out = [result.model for result in results if not compute_of(result.model, compute)]
-    return ScalingShown(statements, correlations, left_out)
+    left_out = [result.model for result in apart if not compute_of(result.model, compute)]
+    sharing = [result.model for result in results if source_of(result)]
+    return ScalingShown(statements, correlations, left_out, sharing or UNSET)
 
 
 def measures(result: Result, statements: int) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
@@ -51,8 +51,10 @@ from maskbench.results.summary_json import (
 )
 from maskbench.runs.drawn_part import check_all_asked, completing
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.meter import bill_of
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
+from maskbench.runs.shared_beliefs import BeliefsFrom, shown_source
 from maskbench.scenarios import Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
@@ -149,8 +151,8 @@ class ScoredRun:
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
     limit, `checks` what the controls on the subject found, `chance` what random answers would have given, and
     `false_lies` what neutral replies would be as statements; a second look and an audit have neither.
-    `halves` are the outcomes by each half of the belief replies, where these are enough for it. `lies` says what was
-    asked where only lies were estimated.
+    `halves` are the outcomes by each half of the belief replies, where these are enough for it. `beliefs_from` says
+    whose beliefs these are where the run did not ask for its own, `lies` what was asked where only lies were estimated.
     """
 
     path: Path
@@ -173,6 +175,7 @@ class ScoredRun:
     chance: Chance | None = None
     false_lies: FalseLies | None = None
     halves: Mapping[Key, Halves] = field(default_factory=dict)
+    beliefs_from: BeliefsFrom | None = None
     lies: LiesAsked | None = None
 
     @property
@@ -235,6 +238,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             None if is_part else chance.figures(),
             None if is_part else floor.figures(),
             halves,
+            shown_source(opened.store),
             lies.figures(),
         )
 
@@ -307,14 +311,15 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     if not summary.withheld:
         summary.chance, summary.false_lies = this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
+    summary.beliefs_from = this.beliefs_from or UNSET
+    members = judged.members if isinstance(judged, Ensemble) else (judged,)
+    summary.bill = bill_of(run.store, [member.name for member in members]) or UNSET
     return summary
 
 
 def _background(run: OpenRun, judged: VerdictSet) -> Background:
     """What the scenarios of a run cannot tell of it."""
-    models = run.record.models
-    known = {"subject": models.subject, "binary": models.binary, "numeric": models.numeric}
-    subject = with_answers(known, run.store)["subject"]
+    subject = with_answers({"subject": run.record.models.subject}, run.store)["subject"]
     return Background(
         protocol=judged.protocol,
         verdicts=judged.name,
@@ -329,6 +334,7 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         go_on=judged.go_on(run.folder.path),
         ended=judged.ended(run),
         notes=[*judged.notes(), *judged.plain_notes()],
+        answers=run.store.answers(),
     )
 
 

@@ -28,7 +28,7 @@ from maskbench.method.rates import (
     total,
 )
 from maskbench.method.rules import RuleSet
-from maskbench.models.families import kinship, renamed
+from maskbench.models.families import kinship, others, renamed
 from maskbench.results.looked import Looked
 from maskbench.results.summary_json import (
     Denials,
@@ -77,6 +77,7 @@ class Background:
     ended: LastEnd | None = None
     go_on: str = "Start the run again"
     notes: Sequence[str] = ()
+    answers: Mapping[str, int] = field(default_factory=dict)  # the subject's replies by resolved name
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,12 @@ def summarise(
     source = _source(table, weighed)
     whole = total(tallies.values())
     wanted, done = about.scenarios.n, len(table.weights)
-    withheld = _headline_withheld(table, whole, settings, wanted, about.go_on) or _lost(source, settings, about.go_on)
+    strange = others(settings.subject, about.answers)
+    withheld = (
+        _headline_withheld(table, whole, settings, wanted, about.go_on)
+        or _lost(source, settings, about.go_on)
+        or _substituted(settings, about.answers, strange)
+    )
     return Summary(
         schema=1,
         complete=done == wanted,
@@ -122,7 +128,7 @@ def summarise(
         ensemble=_ensemble(whole, table, about.judge),
         rules=rules.name,
         notes=[*about.notes, *_notes(settings, rules, about)],
-        subject=About({**about.subject, "label": settings.label}),
+        subject=About({**about.subject, "label": settings.label} | ({"answers": about.answers} if strange else {})),
         judge=about.judge,
         scenarios=ScenariosShown(**asdict(about.scenarios), done=done),
         **asdict(_group(source, whole, settings, withheld, is_whole=done == wanted)),
@@ -253,6 +259,18 @@ def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: i
             "the stored replies: `maskbench judge RUN --judge OTHER`."
         )
     return f"{why} {go_on}, and what failed is asked again; run.log has every failure."
+
+
+def _substituted(settings: Settings, answers: Mapping[str, int], strange: Mapping[str, int]) -> str | None:
+    """Why the rates are withheld of a run that other models answered too often, or None."""
+    share = sum(strange.values()) / max(1, sum(answers.values()))
+    if share <= settings.max_error_rate:
+        return None
+    return (
+        f"{100 * share:.1f} % of the replies are of another model ({', '.join(strange)}) than {settings.subject}; at "
+        f"most {100 * settings.max_error_rate:g} % is allowed. `maskbench score RUN --answered-by NAME` scores the "
+        "scenarios of one of them; a new run with --on-substitution error takes such replies for failures."
+    )
 
 
 def _part(source: _Source, table: Table, tally: Tally, settings: Settings, wanted: Mapping[Archetype, int]) -> Part:

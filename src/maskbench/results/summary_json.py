@@ -11,8 +11,10 @@ from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
 from maskbench.results.lies_json import LiesAsked
+from maskbench.runs.bill_json import Bill
 from maskbench.runs.endings import LastEnd
 from maskbench.runs.run_json import About, ArchetypeWords
+from maskbench.runs.shared_beliefs import BeliefsFrom
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
 
@@ -209,6 +211,8 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     false_lies: FalseLies | None
     judges: JudgesShown | None
     estimate: LiesAsked | UnsetType = UNSET  # only where nothing but lies was estimated
+    beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
+    bill: Bill | UnsetType = UNSET  # unset: nobody bills any of the models, or an earlier version measured
 
     def as_dict(self) -> Json:
         """What summary.json holds."""

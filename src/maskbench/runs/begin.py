@@ -15,6 +15,7 @@ from maskbench.errors import RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.rules import named
+from maskbench.plain import plain
 from maskbench.runs.control_flow import is_finished
 from maskbench.runs.drawn_part import check_estimate, draw_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
@@ -48,6 +49,8 @@ def check(settings: Settings) -> None:
     for name, maximum in MOST.items():
         if getattr(settings, name) > maximum:
             raise UsageError(f"--{name} {getattr(settings, name)} is too large. Give {maximum:,} or less.")
+    if settings.run_label is not None and not (plain(settings.run_label).strip() and len(settings.run_label) <= 60):
+        raise UsageError("--label: give a short text of 60 characters or fewer, such as ckpt-1200.")
     if settings.sample is not None and settings.limit is not None:
         raise UsageError("--sample draws a weighted sample and --limit cuts a smoke run short. Give one of them.")
     if not 0 <= settings.max_error_rate <= 1:

@@ -13,13 +13,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from maskbench.errors import Interrupted, MaskbenchError, ModelError
-from maskbench.method.asks import VERDICTS, is_joint, joint_ask, judge_asks, replies_of, stands, subject_asks
+from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ModelError
+from maskbench.method.asks import VERDICTS, is_joint, joint_ask, judge_asks, own_asks, replies_of, stands, subject_asks
 from maskbench.method.judge_ask import Judged, Prompts, ask_about, ask_again, judged
 from maskbench.method.verdict import confidence, read
+from maskbench.models.families import alike
+from maskbench.runs.meter import Meter
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
-from maskbench.settings import Settings, reply_key, seed_of, verdict_key
+from maskbench.settings import Settings, reply_key, sample_seed, seed_of, verdict_key
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
 
 UNFIT = 30  # unreadable answers without one readable: a judge that never gives a verdict is not paid to the end
@@ -29,9 +31,21 @@ GRACE_SECONDS = 10.0  # once a run is stopped, for calls in flight to come home:
 
 
 class Gate(asyncio.Semaphore):
-    """How many requests may be in flight; once closed, nobody gets in any more."""
+    """How many requests may be in flight; once closed, nobody gets in any more.
+
+    `meter`, where there is one, is asked before each request whether the limits of money and tokens allow it.
+    """
 
     _closed: str | None = None
+    meter: Meter | None = None
+
+    def __init__(self, connections: int) -> None:
+        super().__init__(connections)
+        self._connections = connections
+
+    def in_flight(self) -> int:
+        """How many requests are in flight."""
+        return self._connections - self._value
 
     def close(self, why: str) -> None:
         """Let nobody in from now on: whoever waits or comes gets Interrupted."""
@@ -40,6 +54,8 @@ class Gate(asyncio.Semaphore):
     async def acquire(self) -> Literal[True]:
         """Get in; raises Interrupted once closed."""
         await super().acquire()
+        if self.meter and not self._closed:
+            self.meter.check()
         if self._closed:
             self.release()
             raise Interrupted(self._closed)
@@ -73,6 +89,10 @@ class JudgeFlow:
         self._prompts = prompts
         self._watcher = watcher
         self._gate = gate
+        self._meter = gate.meter if gate else None
+        if self._meter:
+            self._meter.on_full = self._spent
+        self._over: str | None = None  # the limit of money or tokens that stopped it, as its option is called
         self.stopped: str | None = None  # why no further call is started; None while it runs
         self._task: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None  # when calls in flight are given up
@@ -102,8 +122,17 @@ class JudgeFlow:
             if self._deadline:
                 self._deadline.cancel()
             self._store.flush()
+        if self.stopped and self._over:
+            raise BudgetReached(self.stopped, self._over)
         if self.stopped:
             raise Interrupted(self.stopped)
+
+    def _spent(self, why: str, option: str) -> None:
+        """Stop at a limit of money or tokens: what is under way is paid for, and has its whole time to come home."""
+        if not self.stopped:
+            self._over = option
+            self._watcher.tell(why)
+            self.stop(why, grace=self._settings.timeout)
 
     def stop(self, why: str, grace: float = GRACE_SECONDS) -> None:
         """Start no further call; those in flight have `grace` seconds to come home."""
@@ -246,6 +275,8 @@ class JudgeFlow:
             raise
         for answer in answers.values():
             self._watcher.called(stage, answer)
+            if self._meter and not hasattr(model, "billed") and isinstance(answer, Reply):
+                self._meter.paid(stage, ask.call, model.name, answer.usage)
             lost = isinstance(answer, Failure) and answer.cause == "connection"
             self._lost[model.name] = self._lost[model.name] + 1 if lost else 0
         if self._lost[model.name] >= max(8, self._settings.connections):
@@ -275,6 +306,10 @@ class Flow(JudgeFlow):
     def _models(self) -> list[Model]:
         return [self._subject, *super()._models()]
 
+    async def _scenario(self, scenario: Scenario) -> None:
+        known = self._store.replies(scenario)
+        await together(partial(self._answer, ask, known) for ask in own_asks(scenario, self._settings))
+
     async def _answer(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> None:
         """Get every sample of one ask, those in store first, and a verdict on each, or on all together."""
         keys = {run: reply_key(self._settings, ask, run) for run in ask.runs}
@@ -296,11 +331,14 @@ class Flow(JudgeFlow):
 
     async def _obtain(self, ask: Ask, runs: tuple[int, ...], keys: Mapping[int, bytes]) -> dict[int, Reply]:
         """Ask the subject for these samples and keep what comes; returns those that did not fail."""
-        seeds = tuple(seed_of(keys[run]) for run in runs)
+        seeds = {run: sample_seed(self._settings, ask, run, keys[run]) for run in runs}
         async with self._turns:
-            answers = await self._call(self._subject, replace(ask, runs=runs, seeds=seeds), "subject")
+            asked = replace(ask, runs=runs, seeds=tuple(seeds.values()))
+            answers = await self._call(self._subject, asked, "subject")
+        if self._settings.on_substitution == "error":
+            answers = {run: _of_the_subject(answer, self._settings.subject) for run, answer in answers.items()}
         for run, answer in answers.items():
-            self._store.put_reply(keys[run], seed_of(keys[run]), ask, run, answer)
+            self._store.put_reply(keys[run], seeds[run], ask, run, answer)
             self._settle(ask, answer)
             if isinstance(answer, Failure):
                 self._watcher.failed(replace(ask, runs=(run,)), answer)
@@ -374,6 +412,13 @@ def _cleaned(answer: Reply | Failure, stage: Stage) -> Reply | Failure:
     texts = {name: getattr(answer, name) or "" for name in ("text", "reasoning", "model", "fingerprint")}
     odd: dict[str, Any] = {name: _storable(text) for name, text in texts.items() if not text.isascii()}
     return replace(answer, **odd) if odd else answer
+
+
+def _of_the_subject(answer: Reply | Failure, subject: str) -> Reply | Failure:
+    """The answer, or the failure that it is where another model gave it."""
+    if isinstance(answer, Failure) or not answer.model or alike(subject, answer.model):
+        return answer
+    return Failure("subject", "substituted", f"{answer.model} answered in place of {subject}.")
 
 
 def _storable(text: str) -> str:

@@ -240,7 +240,7 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     `hashes` are those of the scenario set and of the judge's prompts.
     """
     record = folder.read()
-    before, now = _options(record.settings), _options(settings)
+    before, now = options_of(record.settings), options_of(settings)
     added = {_option(check) for check in CHECKS if getattr(settings, check)}
     added |= {"--estimate", "--whole-part"} if settings.estimate == "all" else set()  # what is missing is asked
     names = (Path(each.scenarios).name for each in (record.settings, settings))
@@ -253,8 +253,8 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
             )
         if before[option] != now[option] and option not in added and not (option == "--scenarios" and elsewhere):
             raise RunMismatch(
-                f"{folder.path} holds a run with {option} {_shown(before[option])}, and this one asks for "
-                f"{_shown(now[option])}.{_judged_instead(folder.path, settings, option, now[option])} this one "
+                f"{folder.path} holds a run with {option} {shown_value(before[option])}, and this one asks for "
+                f"{shown_value(now[option])}.{_judged_instead(folder.path, settings, option, now[option])} this one "
                 "another --out."
             )
     told = {name: value for name, value in hashes.items() if name != "prompts" or settings.reads_prompts}
@@ -283,12 +283,12 @@ def complete_by_others(folder: RunFolder, settings: Settings, prompts_hash: str)
 def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_hash: str) -> None:
     """Raise RunMismatch, by name, where the verdict set of that name is by another judge than these settings have."""
     about = folder.read().sets[name]
-    before, now = _options(judged_settings(settings, about)), _options(settings)
+    before, now = options_of(judged_settings(settings, about)), options_of(settings)
     for option in now:
         if before[option] != now[option]:
             raise RunMismatch(
-                f"{folder.path} has a verdict set {name} with {option} {_shown(before[option])}, and this asks for "
-                f"{_shown(now[option])}. Give this one another --name."
+                f"{folder.path} has a verdict set {name} with {option} {shown_value(before[option])}, and this asks "
+                f"for {shown_value(now[option])}. Give this one another --name."
             )
     if settings.reads_prompts and about.prompts.hash != prompts_hash:
         raise RunMismatch(
@@ -307,12 +307,14 @@ def _other_prompts(judged: Record | Judged, now: str) -> str:
     )
 
 
-def _options(settings: Settings) -> dict[str, object]:
+def options_of(settings: Settings) -> dict[str, object]:
     """Every setting that may not change, under its name on the command line."""
-    named = {"subject": "the subject", "archetypes": "--archetype"}
+    named = {"subject": "the subject", "archetypes": "--archetype", "run_label": "--label"}
     options: dict[str, Any] = {}
     sampling: dict[str, Any] = {}
     for name, value in asdict(settings).items():
+        if name == "beliefs_from":
+            options[_option(name)] = None if value is None else "another run"  # which may lie elsewhere now
         if name in MAY_CHANGE:
             continue
         if name in ("sampling", "judge_sampling"):
@@ -340,7 +342,8 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """A setting's value in a sentence."""
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)

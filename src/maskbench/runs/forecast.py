@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
-from maskbench.method.asks import Calls, calls, is_joint, subject_asks
+from maskbench.method.asks import Calls, calls, is_joint, own_asks, saved
 from maskbench.method.controls import BY_CALL, CONTROLS, control_asks, judge_control, of_reasoning
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.settings import Settings
-from maskbench.types import Ask, Call, JudgeStyle, Scenario
+from maskbench.types import Ask, Call, Json, JudgeStyle, Scenario, Stage
 
 # Asks of this kind have 3.6 to 4.1 characters a token by real tokenizers, as benchmarks/tokens.py measures.
 CHARACTERS_PER_TOKEN = 4.0
@@ -22,6 +22,34 @@ REPLY_TOKENS: Mapping[Call, int] = {
     **{control.call: control.tokens for control in CONTROLS},
 }
 VERDICT_TOKENS: Mapping[JudgeStyle, int] = {"reasoning": 80, "verdict": 5}
+INPUT_RANGE = (0.85, 1.15)  # of what is estimated from characters
+OUTPUT_RANGE = (0.5, 2.5)  # of what is assumed of replies and verdicts
+
+
+@dataclass(slots=True)
+class Load:
+    """What one model would be asked, as least and most; `most_output` is all that its answers may have."""
+
+    calls: tuple[float, float] = (0.0, 0.0)
+    input: tuple[float, float] = (0.0, 0.0)
+    output: tuple[float, float] = (0.0, 0.0)
+    most_output: float = 0.0
+
+    @property
+    def at_most(self) -> Load:
+        """The load where it may fall away altogether."""
+        return Load((0.0, self.calls[1]), (0.0, self.input[1]), (0.0, self.output[1]), self.most_output)
+
+    def times(self, least: float, most: float) -> Load:
+        """The load so many times at least and at most."""
+        ends = ((low * least, high * most) for low, high in (self.calls, self.input, self.output))
+        calls, inputs, outputs = ends
+        return Load(calls, inputs, outputs, self.most_output * most)
+
+    def __add__(self, other: Load) -> Load:
+        pairs = ((self.calls, other.calls), (self.input, other.input), (self.output, other.output))
+        calls, inputs, outputs = ((mine[0] + its[0], mine[1] + its[1]) for mine, its in pairs)
+        return Load(calls, inputs, outputs, self.most_output + other.most_output)
 
 
 @dataclass(slots=True)
@@ -33,20 +61,44 @@ class Plan:
     traces: int = 0  # verdicts on reasoning, at most: one a statement
     input: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
     output: dict[str, float] = field(default_factory=lambda: {"subject": 0.0, "judge": 0.0})
+    loads: dict[tuple[Stage, str], Load] = field(default_factory=dict)  # by stage and model
+
+    def as_dict(self) -> Json:
+        """The plan as JSON has it: counts and tokens of subject and judge."""
+        plain = asdict(self)
+        plain.pop("loads")
+        return plain
+
+    def load(self, stage: Stage, model: str, load: Load) -> None:
+        """Take in what a model would be asked."""
+        self.loads[stage, model] = self.loads.get((stage, model), Load()) + load
+
+
+@dataclass(slots=True)
+class SharedPlan(Plan):
+    """The plan of a run on the beliefs of another one."""
+
+    not_asked: Calls = field(default_factory=Calls)  # of neutral questions, which the other run has asked
 
 
 def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) -> Plan:
     """Count what these scenarios take where nothing fails, no verdict is shared and samples go in one request."""
-    planned = Plan()
+    planned = SharedPlan() if settings.beliefs_from else Plan()
     for scenario in scenarios:
         planned.scenarios += 1
         planned.calls += calls(scenario, settings)
-        for ask in subject_asks(scenario, settings):
+        if isinstance(planned, SharedPlan):
+            planned.not_asked += saved(scenario, settings)
+        judge = settings.judge if scenario.kind == "binary" else settings.numeric_judge
+        for ask in own_asks(scenario, settings):
             planned.input["subject"] += tokens(ask)
             planned.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)
+            planned.load("subject", settings.subject, _subject_load(ask, settings))
             for judged in _judge_asks(ask, settings, prompts):
                 planned.input["judge"] += tokens(judged)
                 planned.output["judge"] += verdict_tokens(settings)
+                replies = len(ask.runs) if is_joint(ask) else 1
+                planned.load("judge", judge, _judge_load(judged, ask.call, replies, settings))
         _add_checks(planned, scenario, settings, prompts)
     return planned
 
@@ -60,10 +112,43 @@ def _add_checks(planned: Plan, scenario: Scenario, settings: Settings, prompts: 
         reasoning = _text(control.call, settings)
         judged += [control.judged_reasoning(scenario, 1, reasoning, prompts)] * settings.statements
         planned.traces += settings.statements
+    judge = settings.judge if scenario.kind == "binary" else settings.numeric_judge
+    for ask in asks:
+        planned.load("subject", settings.subject, _subject_load(ask, settings))
+    for place, ask in enumerate(judged):
+        load = _judge_load(ask, ask.call, 1, settings)
+        planned.load("judge", judge, load if place < len(asks) else load.at_most)  # reasoning: only before lies
     planned.input["subject"] += sum(map(tokens, asks))
     planned.output["subject"] += sum(reply_tokens(ask.call, settings) for ask in asks)
     planned.input["judge"] += sum(map(tokens, judged))
     planned.output["judge"] += verdict_tokens(settings) * len(judged)
+
+
+def _subject_load(ask: Ask, settings: Settings) -> Load:
+    """Samples of one question: one request where the endpoint gives several at once, else a request each."""
+    runs, size = len(ask.runs), tokens(ask)
+    low, high = _range(reply_tokens(ask.call, settings), settings.sampling.max_tokens)
+    sizes = INPUT_RANGE[0] * size, INPUT_RANGE[1] * size * runs
+    return Load((1, runs), sizes, (low * runs, high * runs), float(settings.sampling.max_tokens * runs))
+
+
+def _judge_load(ask: Ask, call: Call, replies: int, settings: Settings) -> Load:
+    """A request to the judge, in which so many replies stand at their assumed length."""
+    assumed = reply_tokens(call, settings)
+    low, high = _range(assumed, settings.sampling.max_tokens)
+    rest = max(0.0, tokens(ask) - replies * assumed)
+    return verdict_load(1, (INPUT_RANGE[0] * rest + low * replies, INPUT_RANGE[1] * rest + high * replies), settings)
+
+
+def verdict_load(calls: float, size: tuple[float, float], settings: Settings) -> Load:
+    """So many verdicts by requests of so many tokens in all."""
+    low, high = _range(verdict_tokens(settings), settings.judge_sampling.max_tokens)
+    return Load((calls, calls), size, (calls * low, calls * high), calls * settings.judge_sampling.max_tokens)
+
+
+def _range(assumed: float, most: float) -> tuple[float, float]:
+    """How many tokens an answer has at least and at most, and never more than it may have."""
+    return OUTPUT_RANGE[0] * assumed, min(OUTPUT_RANGE[1] * assumed, most)
 
 
 def tokens(ask: Ask) -> float:

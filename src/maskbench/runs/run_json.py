@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from maskbench.method.rules import RULES
 from maskbench.runs.fitting import Misfit, Unknown, fitted
-from maskbench.settings import Protocol, Settings
+from maskbench.settings import Budget, Protocol, Settings
 from maskbench.types import Json, JudgeStyle, Sampling
 
 T = TypeVar("T", bound="Settings | JudgeSettings")
@@ -37,6 +37,7 @@ class Known(Struct, kw_only=True):
     resolved: list[str] = []
     fingerprints: list[str] = []
     fingerprint: str | None = None
+    answers: dict[str, int] = {}  # replies by resolved name, where it was not one model alone
 
 
 class About(dict[str, Any]):
@@ -257,8 +258,8 @@ def settings_from(plain: Mapping[str, Any], where: str = "settings") -> Settings
 def settings_as_written(plain: Mapping[str, Any], kind: type[T], where: str = "settings") -> T:
     """Settings of one kind as a file holds them; raises Misfit and Unknown."""
     _check_known(plain, kind, where)
-    for name in ("sampling", "judge_sampling"):
-        _check_known(plain.get(name), Sampling, f"{where}.{name}")
+    for name, part in (("sampling", Sampling), ("judge_sampling", Sampling), ("budget", Budget)):
+        _check_known(plain.get(name), part, f"{where}.{name}")
     settings: T = _as_written(fitted(plain, kind, where), plain)
     return settings
 

@@ -11,6 +11,7 @@ from maskbench.errors import RunError
 from maskbench.method.asks import Calls
 from maskbench.plain import plain
 from maskbench.runs.disk import check_file, create
+from maskbench.runs.meter import Meter
 from maskbench.types import Ask, Failure, Model, Reply, Stage
 
 
@@ -22,6 +23,7 @@ class RunLog:
         self._told = set() if told is None else told
         self._log_path = log
         self._log: logging.FileHandler | None = None
+        self.meter: Meter | None = None  # of what the calls cost; a run that has one gives it
         self._models: list[Model] = []
         self._expected = self._settled = self._calls = self._tokens = 0
         self._failures: Counter[str] = Counter()
@@ -67,7 +69,8 @@ class RunLog:
         for model in self._models:
             for warning in dict.fromkeys(getattr(model, "warnings", ())):
                 self.tell(warning)
-        self._note(f"end: {self._settled} of {self._expected} settled, {self._calls} calls")
+        money = self.meter.words if self.meter else ""
+        self._note(f"end: {self._settled} of {self._expected} settled, {self._calls} calls{money and f', {money}'}")
         if self._log:
             self._log.close()
 

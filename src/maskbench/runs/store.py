@@ -8,16 +8,17 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
 from maskbench.errors import RunError, RunUnreadable
+from maskbench.method.asks import VERDICTS
 from maskbench.method.controls import CONTROLS
 from maskbench.runs.disk import check_file, create
 from maskbench.runs.fitting import misfit, writer
@@ -31,6 +32,7 @@ from maskbench.types import (
     Cause,
     Failure,
     Item,
+    Json,
     Judgement,
     Kind,
     NumericalVerdict,
@@ -130,7 +132,10 @@ WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
-_IN_PART = "(?1 IS NULL OR archetype IN (SELECT value FROM json_each(?1)))"
+_IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR NOT EXISTS (
+    SELECT 1 FROM replies AS given
+    WHERE given.archetype = scenarios.archetype AND given.task_id = scenarios.task_id
+    AND given.model NOT IN (SELECT value FROM json_each(?2))))"""
 _GET_REPLIES = """
 SELECT elicitation, run, key, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
        model, fingerprint, sent, seconds, error_cause, error_detail
@@ -140,6 +145,20 @@ _GET_JUDGED = """
 SELECT j.elicitation, j.run, v.verdict, v.reason, {confidence}, v.error_cause, v.error_detail
 FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
 WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?
+"""
+SHARED = "beliefs_from"  # the fact that says whose neutral replies and verdicts the run has
+_NEUTRAL = "elicitation BETWEEN 1 AND 3"
+_NEUTRAL_REPLIES = f"""
+SELECT elicitation, run, key, seed, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
+       model, fingerprint, sent, seconds, error_cause, error_detail, at
+FROM replies WHERE archetype = ? AND task_id = ? AND {_NEUTRAL}
+"""
+_NEUTRAL_VERDICTS = f"""
+SELECT j.elicitation, j.run, v.key, v.verdict, v.reason, v.raw, v.asks, v.input_tokens, v.output_tokens,
+       v.reasoning_tokens, v.model, v.fingerprint, v.sent, v.seconds, v.error_cause, v.error_detail, v.at,
+       {{confidence}}
+FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
+WHERE j.verdict_set = '{VERDICTS}' AND j.archetype = ? AND j.task_id = ? AND j.{_NEUTRAL}
 """
 _ANSWERED = {
     "subject": "replies WHERE text IS NOT NULL",
@@ -156,6 +175,16 @@ _LAST_BELIEF = 3
 _OF_REASONING = {control.elicitation for control in CONTROLS if control.asks is None}  # without a reply of their own
 
 
+Keys: TypeAlias = Mapping[tuple[int, int], bytes]  # of replies, by elicitation and run
+
+
+class Neutral(NamedTuple):
+    """Neutral replies and the verdicts on them as rows of the database: elicitation, run, key, and all the rest."""
+
+    replies: list[Any]
+    verdicts: list[Any]
+
+
 class Store:
     """The run's database. Readers may open it while a run is writing (WAL)."""
 
@@ -166,7 +195,7 @@ class Store:
         RunUnreadable where it is not a run's database, or one of a schema that this version does not know.
         """
         self._path = path
-        self._part: str | None = None  # the archetypes that are read, as JSON; None: all
+        self._part: tuple[str | None, str | None] = None, None  # archetypes and models that are read, as JSON
         if not write and not path.exists():
             raise RunUnreadable(f"{path.parent} holds no run: there is no {path.name} in it.")
         self._writes = write
@@ -178,6 +207,7 @@ class Store:
         self._fresh: set[tuple[str, bytes]] = set()  # verdicts that are waiting to be written
         self._timer: asyncio.TimerHandle | None = None
         self._broken: RunError | None = None
+        self._keeps: dict[str, Callable[[], Any]] = {}  # facts that change with every call
         try:
             self._check_schema(write)
         except sqlite3.DatabaseError as error:
@@ -193,6 +223,10 @@ class Store:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise _damaged(self._path, error) from error
+
+    def damaged(self, problem: object) -> RunUnreadable:
+        """What is raised where the file holds something that maskbench did not write."""
+        return _damaged(self._path, problem)
 
     @contextmanager
     def _decoding(self, what: str) -> Iterator[None]:
@@ -217,7 +251,9 @@ class Store:
         if write:
             self._db.execute("PRAGMA synchronous = NORMAL")
         self._is_old = 0 < version < SCHEMA_VERSION
-        self._get_judged = _GET_JUDGED.format(confidence="NULL" if self._is_old else "v.confidence")
+        confidence = "NULL" if self._is_old else "v.confidence"
+        self._get_judged = _GET_JUDGED.format(confidence=confidence)
+        self._neutral_verdicts = _NEUTRAL_VERDICTS.format(confidence=confidence)
 
     def _migrate(self, version: int) -> int:
         """Bring a database of an older version up to date, whole or not at all; a reader leaves it as it is."""
@@ -243,15 +279,25 @@ class Store:
             )
         _checkpoint(self._path)
 
-    def narrow(self, archetypes: Sequence[Archetype]) -> None:
-        """Read on as if the run had been over these archetypes alone; calls and tokens stay those of the whole run."""
-        self._part = orjson.dumps(list(archetypes)).decode()
+    def narrow(self, archetypes: Sequence[Archetype] = (), models: Sequence[str] = ()) -> None:
+        """Read on as if the run had been over these archetypes alone, and scenarios that only these models answered.
+
+        Nothing given is everything; calls and tokens stay those of the whole run.
+        """
+        given = (orjson.dumps(list(names)).decode() if names else None for names in (archetypes, models))
+        self._part = next(given), next(given)
+
+    def answers(self) -> dict[str, int]:
+        """The subject's replies in the scenarios that are read, by the name that the endpoint resolved, if it did."""
+        counted = f"""SELECT model, count(*) FROM replies JOIN scenarios USING (archetype, task_id)
+            WHERE model IS NOT NULL AND {_IN_PART} GROUP BY model"""
+        return dict(self._rows(counted, self._part))
 
     def scenarios(self) -> Iterator[tuple[Scenario, float]]:
         """Every scenario with its weight, in the set's order, a few in memory at a time."""
-        some = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?2 ORDER BY 1 LIMIT 64"
+        some = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?3 ORDER BY 1 LIMIT 64"
         last = 0
-        while rows := self._rows(some, (self._part, last)):
+        while rows := self._rows(some, (*self._part, last)):
             for last, row, weight in rows:  # noqa: B007  # `last` goes on into the next query
                 with self._decoding("a scenario"):
                     scenario = _scenario(row, weight)
@@ -259,12 +305,12 @@ class Store:
 
     def count(self) -> int:
         """How many scenarios the run has."""
-        return int(self._rows(f"SELECT count(*) FROM scenarios WHERE {_IN_PART}", (self._part,))[0][0])
+        return int(self._rows(f"SELECT count(*) FROM scenarios WHERE {_IN_PART}", self._part)[0][0])
 
     def counts(self) -> dict[Archetype, int]:
         """How many scenarios the run has of each archetype."""
         counted = f"SELECT archetype, count(*) FROM scenarios WHERE {_IN_PART} GROUP BY archetype"
-        return dict(self._rows(counted, (self._part,)))
+        return dict(self._rows(counted, self._part))
 
     # Replies and verdicts
 
@@ -383,6 +429,28 @@ class Store:
         query = f"SELECT stage, cause, detail, count(*) FROM ({_FAILED}) GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1 DESC, 2, 3"
         return next(iter(self._rows(query, (verdict_set,))), None)
 
+    # Beliefs that runs share
+
+    def neutral(self, scenario: Scenario) -> Neutral:
+        """The neutral replies to a scenario and the run's own verdicts on them, as they are stored."""
+        return Neutral(self._rows(_NEUTRAL_REPLIES, scenario.key), self._rows(self._neutral_verdicts, scenario.key))
+
+    def take_over(self, fact: Json, beliefs: Iterable[tuple[Scenario, Keys, Neutral]]) -> None:
+        """Take in neutral replies under these keys and the verdicts on them, with the fact of whose they are, or none.
+
+        The keys are by elicitation and run. A kill -9 leaves everything of it or nothing.
+        """
+        with self._commit():
+            for scenario, keys, neutral in beliefs:
+                for elicitation, run, _, *row in neutral.replies:
+                    place = (*scenario.key, elicitation, run, keys[elicitation, run])
+                    self._db.execute(_PUT_REPLY, (*place, *row))
+                for elicitation, run, key, *row in neutral.verdicts:
+                    self._db.execute(_PUT_VERDICT, (VERDICTS, key, *row))
+                    self._db.execute(_PUT_JUDGED, (VERDICTS, *scenario.key, elicitation, run, key))
+            self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (SHARED, _dumps(fact)))
+        _checkpoint(self._path)
+
     # Facts about the whole run
 
     def fact(self, name: str) -> Any:
@@ -408,7 +476,14 @@ class Store:
     def remember(self, name: str, value: Any) -> None:
         """Remember a fact (anything that JSON can say), at once."""
         with self._commit():
-            self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, orjson.dumps(value).decode()))
+            self._write_fact(name, value)
+
+    def keeps(self, name: str, value: Callable[[], Any]) -> None:
+        """Remember a fact that changes with every call: `value` is asked for it whenever answers are written."""
+        self._keeps[name] = value
+
+    def _write_fact(self, name: str, value: Any) -> None:
+        self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, _dumps(value)))
 
     def latest(self) -> str:
         """When the last answer came, in UTC."""
@@ -429,10 +504,14 @@ class Store:
         }
 
     def usage(self, verdict_set: str) -> dict[str, dict[str, int]]:
-        """Tokens as the endpoints counted them, and calls, for subject and judge."""
+        """Tokens as the endpoints counted them, and calls, for subject and judge; not of what another run asked."""
         sums = "sum(input_tokens), sum(output_tokens), sum(reasoning_tokens)"
-        (subject,) = self._rows(f"SELECT count(text), {sums} FROM replies")
-        (judge,) = self._rows(f"SELECT sum(asks), {sums} FROM verdicts WHERE verdict_set = ?", (verdict_set,))
+        shares = self.fact(SHARED) is not None
+        own = f" WHERE NOT {_NEUTRAL}" if shares else ""
+        (subject,) = self._rows(f"SELECT count(text), {sums} FROM replies{own}")
+        theirs = f"SELECT key FROM judged WHERE verdict_set = '{VERDICTS}' AND {_NEUTRAL}"
+        own = f" AND key NOT IN ({theirs})" if shares and verdict_set == VERDICTS else ""
+        (judge,) = self._rows(f"SELECT sum(asks), {sums} FROM verdicts WHERE verdict_set = ?{own}", (verdict_set,))
         names = ("answers", "input_tokens", "output_tokens", "reasoning_tokens")
         with self._decoding("a count of tokens"):
             return {
@@ -467,6 +546,8 @@ class Store:
             for statement, rows in self._waiting.items():
                 if rows:
                     self._db.executemany(statement, rows)
+            for name, value in self._keeps.items():
+                self._write_fact(name, value())
         for rows in self._waiting.values():
             rows.clear()
         self._fresh.clear()

@@ -35,9 +35,8 @@ def fetch(environ: Mapping[str, str]) -> Path:
     Of `environ` it uses HF_TOKEN or HUGGINGFACE_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE and HF_HOME.
     Raises ScenarioError with what to accept and what to set where there is no access.
     """
-    cached = _snapshot(environ, local_files_only=True)
-    if isinstance(cached, Path) and _complete(cached):
-        return cached
+    if there := cached(environ):
+        return there
     if is_offline(environ):
         raise ScenarioError(f"{NAME} is not in the cache. Unset HF_HUB_OFFLINE, so that it can be downloaded once.")
     fetched = _snapshot(environ, local_files_only=False)
@@ -46,6 +45,12 @@ def fetch(environ: Mapping[str, str]) -> Path:
     if not _complete(fetched):
         raise ScenarioError(f"{_host(environ)} has only a part of {NAME} at revision {REVISION}. Check HF_ENDPOINT.")
     return fetched
+
+
+def cached(environ: Mapping[str, str]) -> Path | None:
+    """The folder with the data set's files where they are in the cache; nothing is fetched."""
+    there = _snapshot(environ, local_files_only=True)
+    return there if isinstance(there, Path) and _complete(there) else None
 
 
 def _snapshot(environ: Mapping[str, str], *, local_files_only: bool) -> Path | Exception:

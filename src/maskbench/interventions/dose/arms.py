@@ -41,6 +41,7 @@ from maskbench.models.names import check_models
 from maskbench.runs.control_flow import is_finished
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.shared_beliefs import sharing
 from maskbench.runs.watching import Watcher
 
 Watch = Callable[[str, Path], Watcher]  # the watcher of a run, given what it is and its folder
@@ -183,10 +184,12 @@ class _Measuring:
 
     def _runs(self, split: Split, part: str, some: Sequence[Dose], statements: int) -> list[Path]:
         """Measure these doses on one split, or go on with them."""
-        paths = []
+        paths: list[Path] = []
         for place, dose in enumerate(some, start=1):
             settings = replace(dose.settings, scenarios=split.source, statements=statements)
             path = self.folder.path / part / dose.name
+            if self.plan.share_beliefs is True and paths:
+                settings = sharing(settings, self.plan.base, paths[0])
             make_folder(path, inherited(self.folder.path))
             watcher = self.watch(f"{part}, {place} of {len(some)}: {dose.name}", path)
             measure(settings, path, self.environ, watcher, self.command, stock=self.stock)

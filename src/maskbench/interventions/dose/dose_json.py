@@ -33,6 +33,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     random: int = 20
     on_beliefs: bool = False  # prompts stand on belief questions, too
     limits: Limits = Limits()
+    share_beliefs: bool | UnsetType = UNSET  # every dose has the beliefs of dose 0; unset: each asks for its own
 
 
 class Half(Struct, forbid_unknown_fields=True):

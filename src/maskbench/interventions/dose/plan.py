@@ -47,7 +47,7 @@ class Split:
 
 def check(plan: Plan) -> None:
     """Raise UsageError for a plan that cannot be meant."""
-    if not _without_zero(plan.doses):
+    if not without_zero(plan.doses):
         raise UsageError("There is no dose but 0. Give at least one other.")
     if len(set(plan.doses)) < len(plan.doses):
         raise UsageError("A dose is given twice. Give each once.")
@@ -58,9 +58,25 @@ def check(plan: Plan) -> None:
             raise UsageError(f"--{name.replace('_', '-')} {getattr(plan, name)} is too small. Give 1 or more.")
     if plan.random < 0:
         raise UsageError(f"--random {plan.random} is too small. Give 0 or more; 20 are usual.")
-    share = _share(plan.dev)
+    _check_shared(plan)
+    share = share_of(plan.dev)
     if share is not None and not 0 < share < 1:
         raise UsageError(f"--dev {plan.dev}: give a share between 0 and 1, such as 0.3, or a scenario set.")
+
+
+def _check_shared(plan: Plan) -> None:
+    """Raise UsageError where doses are to share beliefs that they change."""
+    if plan.share_beliefs is not True:
+        return
+    if plan.kind != "prompts":
+        raise UsageError(
+            f"--share-beliefs: --{plan.kind} changes what the model answers to neutral questions, too, so every dose "
+            "needs beliefs of its own. Leave it out; it is for --prompts."
+        )
+    if plan.on_beliefs:
+        raise UsageError(
+            "--share-beliefs: with --prompt-on-beliefs the prompts change beliefs. Leave one of the two out."
+        )
 
 
 def zero(plan: Plan) -> Dose:
@@ -70,7 +86,7 @@ def zero(plan: Plan) -> Dose:
 
 def doses(plan: Plan, folder: DoseFolder, layers: Layers) -> list[Dose]:
     """Every other dose at these layers, the weakest first; what they need is put into the folder."""
-    return [_dose(plan, folder, layers, dose) for dose in _without_zero(plan.doses)]
+    return [_dose(plan, folder, layers, dose) for dose in without_zero(plan.doses)]
 
 
 def strength(plan: Plan, layers: Layers, amount: float, vectors: Path | None = None) -> Dose:
@@ -99,7 +115,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.=_-]+", "_", name).strip("._") or "unnamed"
 
 
-def _without_zero(given: Iterable[float | str]) -> list[float | str]:
+def without_zero(given: Iterable[float | str]) -> list[float | str]:
     """The doses that do something, weakest first: of equals in the choice, the first is taken."""
     real = [dose for dose in given if dose not in (0, NONE)]
     return sorted(real, key=lambda dose: 0.0 if isinstance(dose, str) else abs(dose))
@@ -112,7 +128,7 @@ def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[
     the two are written as scenario files. Raises UsageError where one of them would be empty.
     """
     source = plan.base.scenarios
-    share = _share(plan.dev)
+    share = share_of(plan.dev)
     if share is not None and not re.fullmatch(r"sandbox(:\d+)?", source):
         dev, test = _written(plan, folder, share, environ)
         names = f"dev split of {source}", f"test split of {source}"
@@ -143,7 +159,8 @@ def _split(plan: Plan, source: str, name: str, environ: Mapping[str, str]) -> Sp
     return Split(source, name, len(scenarios), frozenset(scenario.proposition.strip() for scenario in scenarios))
 
 
-def _share(dev: str) -> float | None:
+def share_of(dev: str) -> float | None:
+    """The share of propositions in the dev split; None where `dev` names a scenario set."""
     try:
         return float(dev)
     except ValueError:

@@ -35,6 +35,7 @@ from maskbench.runs.flow import PLAIN, Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import run_flow
+from maskbench.runs.meter import known_prices, metering
 from maskbench.runs.record import ending, now, session
 from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.runs.store import Store
@@ -100,6 +101,7 @@ def examine(
     if judge and judge.name != settings.judge:
         raise UsageError(f"The settings name another judge than the one given: name {judge.name} there.")
     sitting = _sitting(settings, out, paper)
+    known_prices(settings, environ, [judge.name] if judge else (), ("judge",))
     if not judge:
         check_judges(settings, environ)  # a wrong name or a missing key leaves no folder behind
     with RunFolder(out).writing("give this exam another --out"):
@@ -276,6 +278,10 @@ class _Sitting:
         gate = Gate(self.settings.connections)
         judges = how.judges(self.settings, gate, about.model)
         judge = judges["binary"]
+        prices = known_prices(self.settings, how.environ, [how.own.name] if how.own else (), ("judge",))
+        gate.meter = metering(
+            store, self.settings, prices, gate.in_flight, how.watcher, {"judge": [judge]}, new=not about.sessions
+        )
         about.sessions.append(begun := session(how.command, how.environ, {"judge": judge.describe()}))
         how.watcher.begin(expected, [judge])
         started = time.monotonic()

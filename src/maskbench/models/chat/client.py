@@ -84,7 +84,7 @@ class ChatModel:
     `gate` bounds the requests in flight, and is shared by all models of a run; it is held only while a request is
     under way, not during back-off. `learned` is what `describe` gave out in an earlier session under
     that name; `extra` are further fields of every request. `requests` and `retried` count requests sent, and those
-    sent again after a failure; `warnings` holds lines that a user should see once.
+    sent again after a failure; `warnings` holds lines that a user should see once; `billed` may be set.
     """
 
     def __init__(
@@ -109,6 +109,7 @@ class ChatModel:
         self.retried = 0
         self.identical = 0
         self.warnings: list[str] = []
+        self.billed: Callable[[Ask, Usage], None] | None = None  # told of the tokens of every response that has any
         self.learned = wire.Learned.restore(learned)
         self._gate = gate
         self._patience = patience or Patience()
@@ -316,7 +317,7 @@ class ChatModel:
                 schema="schema_once" not in refused,
                 extra=self._extra,
             )
-            result = await self._send(request)
+            result = await self._send(request, ask)
             if isinstance(result, _Delivery):
                 return result
             if result.feature is not None and result.feature not in refused:
@@ -371,7 +372,7 @@ class ChatModel:
         self.retried += 1
         return seconds
 
-    async def _send(self, request: wire.Request) -> _Delivery | refusals.Trouble:
+    async def _send(self, request: wire.Request, ask: Ask) -> _Delivery | refusals.Trouble:
         """One request, once."""
         if self._closed:
             return refusals.Trouble("connection", "the client was closed")
@@ -399,7 +400,7 @@ class ChatModel:
         if not 200 <= status < 300:
             wait = refusals.retry_after(headers, time.time())
             return refusals.trouble_of(refusals.error_of(status, body), request.body, wait)
-        return self._read(request, body, seconds)
+        return self._read(request, body, seconds, ask)
 
     async def _post(self, payload: bytes) -> tuple[int, Mapping[str, str], bytes | None]:
         self.requests += 1
@@ -434,9 +435,12 @@ class ChatModel:
             return None
         return PrivateResolver(self.endpoint.service, aiohttp.DefaultResolver())
 
-    def _read(self, request: wire.Request, body: bytes, seconds: float) -> _Delivery | refusals.Trouble:
+    def _read(self, request: wire.Request, body: bytes, seconds: float, ask: Ask) -> _Delivery | refusals.Trouble:
         data = wire.parse(body)
         answer = wire.read(data, self.learned, self._mask)
+        usage = wire.usage_of(data)
+        if self.billed and (answer is not None or usage != Usage()):  # whatever becomes of the answer, it was paid
+            self.billed(ask, usage)
         if answer is None:
             if (error := refusals.error_within(data)) is not None:
                 return refusals.trouble_of(error, request.body)

@@ -230,7 +230,7 @@ def read(data: Any, learned: Learned, mask: Callable[[str], str] = str) -> Answe
     """
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
         return None
-    usage = _usage(data.get("usage"))
+    usage = usage_of(data)
     hidden = (usage.reasoning or 0) > 0
     read_ = (_choice(choice, learned.opens) for choice in data["choices"][:_CHOICES])
     choices = tuple(choice and choice.masked(mask) for choice in read_)
@@ -440,19 +440,39 @@ _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0" + "".join(
 }
 
 
-def _usage(usage: Any) -> Usage:
-    """Tokens as the endpoint counts them; output includes reasoning, which xAI and Google leave out of it."""
+def usage_of(data: Any) -> Usage:
+    """Tokens as the endpoint counts them; output includes reasoning, which xAI and Google leave out of it.
+
+    Input includes what a cache held or took, which Anthropic's own counts, named `input_tokens`, leave out of it.
+    """
+    usage = data.get("usage") if isinstance(data, dict) else None
     if not isinstance(usage, dict):
         return Usage()
+    cached, written = _cached(usage)
     details = usage.get("completion_tokens_details")
     details = details if isinstance(details, dict) else {}
     reasoning = _count(details.get("reasoning_tokens"))
     reasoning = _count(usage.get("reasoning_tokens")) if reasoning is None else reasoning
     given, output, total = (_count(usage.get(f"{key}_tokens")) for key in ("prompt", "completion", "total"))
+    if given is None and (beside := _count(usage.get("input_tokens"))) is not None:
+        given, output = beside + (cached or 0) + (written or 0), _count(usage.get("output_tokens"))
     if given is not None and output is not None and total is not None and total > given + output:
         reasoning = reasoning or total - given - output
         output = total - given
-    return Usage(given, output, reasoning)
+    return Usage(given, output, reasoning, cached, written)
+
+
+def _cached(usage: dict[str, Any]) -> tuple[int | None, int | None]:
+    """What a cache held of the input and what it took, by the names that services have for it."""
+    details = usage.get("prompt_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    held = (details.get("cached_tokens"), usage.get("cache_read_input_tokens"), usage.get("prompt_cache_hit_tokens"))
+    return _first(*held), _first(details.get("cache_write_tokens"), usage.get("cache_creation_input_tokens"))
+
+
+def _first(*values: Any) -> int | None:
+    """The first of these that is a count."""
+    return next((count for count in map(_count, values) if count is not None), None)
 
 
 def _count(value: Any) -> int | None:

@@ -13,6 +13,8 @@ from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS, Calls, calls
 from maskbench.plain import shortened
 from maskbench.runs.folder import DATABASE, RunFolder
+from maskbench.runs.meter import bill_of, spent
+from maskbench.runs.shared_beliefs import source_of
 from maskbench.settings import Settings
 from maskbench.types import Stage
 
@@ -29,6 +31,7 @@ class Progress:
     expected: Calls
     settled: int  # replies and verdicts that are there, have failed, or have nothing to judge
     failures: Failures
+    cost: str = ""  # what it has cost so far, in words
 
     @property
     def total(self) -> int:
@@ -70,14 +73,19 @@ def progress(path: Path, planned: Plan) -> Progress:
         replies = store.usage(VERDICTS)["subject"]["answers"]
         verdicts, _ = store.verdict_counts().get(VERDICTS, (0, 0))
         failed = store.failed(VERDICTS)
+        shared = source_of(store)
+        cost = spent(bill_of(store, [VERDICTS]))
     except sqlite3.Error as error:
         raise RunUnreadable(f"{path / DATABASE} cannot be read ({error}).") from error
     finally:
         store.close()
+    if shared:  # what another run asked is not under way here
+        verdicts -= shared.verdicts
+        failed = [failure for failure in failed if not 1 <= failure[2] <= 3]
     unanswered = [(key, elicitation) for stage, key, elicitation, _ in failed if stage == "subject"]
     settled = replies + verdicts + len(failed) + _nothing_to_judge(unanswered, planned)
     failures = Counter((stage, cause) for stage, _, _, cause in failed)
-    return Progress(replies, verdicts, planned.expected, settled, failures)
+    return Progress(replies, verdicts, planned.expected, settled, failures, cost)
 
 
 def _nothing_to_judge(unanswered: Iterable[tuple[tuple[str, str], int]], planned: Plan) -> int:
@@ -148,6 +156,7 @@ def described(label: str, standing: Progress, speed: float | None, *, active: bo
     """Progress in words; `speed` is what is settled a second, None where that is not known."""
     settled = min(standing.settled, standing.total)
     left = (standing.total - settled) / speed if speed else None
+    cost = standing.cost and f", {standing.cost} so far"
     failures = sorted(standing.failures.items(), key=lambda pair: -pair[1])
     return Look(
         label=shortened(label, 120),
@@ -160,7 +169,7 @@ def described(label: str, standing: Progress, speed: float | None, *, active: bo
         verdicts=f"{standing.verdicts:,} of {standing.expected.verdicts:,}",
         speed="–" if speed is None else f"{speed:,.1f} a second" if speed < 100 else f"{speed:,.0f} a second",
         left="–" if left is None else duration(left),
-        remaining="time left not known yet" if left is None else f"{duration(left)} left",
+        remaining=("time left not known yet" if left is None else f"{duration(left)} left") + cost,
         failed=f"{sum(standing.failures.values()):,}",
         failures=[(who, shortened(cause.replace("_", " "), 60), f"{calls:,}") for (who, cause), calls in failures],
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from maskbench.report.blocks import Block, Figure, Only, Points, Row, Sentence, Table
 from maskbench.report.format import CAVEAT, interval, pair
 from maskbench.report.of_runs import Scored, has_rates, named, run_colour
+from maskbench.report.sections.common_beliefs_shown import marked
 from maskbench.report.words import EXPLAINED, RATES, heading
 from maskbench.stats.rate_json import known
 
@@ -53,7 +54,7 @@ def _beside(runs: Sequence[Scored]) -> Iterator[Row | str]:
 
 def _table(runs: Sequence[Scored]) -> Table:
     rows = [
-        (heading(name), *named(runs, run), *pair(rate), f"{rate.n:,}", what)
+        (heading(name), *named(runs, run), *pair(rate), f"{rate.n:,}", marked(run.summary, name, what))
         for name, what in EXPLAINED.items()
         for run in runs
         for rate in (run.summary.metrics.rate(name).estimate,)

@@ -8,7 +8,7 @@ from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Heading, Sentence, Table, Words
-from maskbench.runs.forecast import Plan, reply_tokens, verdict_tokens
+from maskbench.runs.forecast import Plan, SharedPlan, reply_tokens, verdict_tokens
 from maskbench.scenarios import KnownSet
 from maskbench.settings import Settings
 from maskbench.types import Ask, Range, Scenario
@@ -33,6 +33,12 @@ def plan(plan: Plan, settings: Settings) -> Iterator[Block]:
     )
     yield f"{one_line(settings.name)}: {plan.scenarios:,} scenarios, {calls.replies:,} replies to get."
     yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
+    if isinstance(plan, SharedPlan):
+        less = plan.not_asked
+        yield (
+            f"The beliefs are those of {one_line(settings.beliefs_from or '')}: {less.replies:,} replies and "
+            f"{less.verdicts:,} verdicts less than with beliefs of its own."
+        )
     yield (
         "Nothing was called. The number of calls is exact if no call fails. Replies that are the same share a "
         "verdict, and samples of one question are one request where the endpoint allows it. Tokens are estimated. "

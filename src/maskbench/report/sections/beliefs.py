@@ -9,6 +9,7 @@ from maskbench.report.blocks import Bars, Block, Figure, Mix, Only, Part, Points
 from maskbench.report.format import cell, times
 from maskbench.report.of_runs import Scored, facts_given, has_rates, named
 from maskbench.report.runs_shown import HELD, Held, Run, share
+from maskbench.report.sections.common_beliefs_shown import whose_beliefs
 from maskbench.report.words import ABSENT
 from maskbench.report.words import HELD as SORTS
 from maskbench.stats.intervals import NO_DATA
@@ -25,6 +26,9 @@ def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
         "Honesty is held against what the model itself believes. A lie takes a belief, and means more where the belief "
         "is firm. Accuracy is another matter: whether the belief is true.",
     )
+    for run in runs:
+        if text := whose_beliefs(run.summary):
+            yield ": ".join((*named(runs, run), text))
     asked = [run for run in runs if _asked(run)]
     if not asked:
         yield "Nothing was asked neutrally here: where facts are provided, they play the belief."

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
+
+from msgspec import UnsetType
 
 from maskbench.method.rules import named
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Section, Sentence, Table
 from maskbench.report.format import between, interval, percent, points, signed, span
 from maskbench.report.words import RATES
+from maskbench.results.common_beliefs import SHARED, source_of
 from maskbench.results.leaderboard import ALPHA, Board, Row
 from maskbench.results.leaderboard_data import Page
 from maskbench.results.leaderboard_json import GapShown, ScalingShown
@@ -91,6 +94,7 @@ def notes(board: Board) -> Iterator[str]:
             "other rates are estimated from a drawn part of them."
         )
     yield "Intervals hold sampling error only; the judge's error is not in them."
+    yield from board.sharing
 
 
 def comparisons(board: Board) -> str:
@@ -154,7 +158,12 @@ def _shown(cell: Cell) -> str:
 
 
 def _rate(name: str) -> Column:
-    return Column(RATES[name], lambda row: _cell(row.result.rates[name]))
+    return Column(RATES[name], lambda row: _marked(row, name, _cell(row.result.rates[name])))
+
+
+def _marked(row: Row, name: str, cell: Cell) -> Cell:
+    """A figure that is another run's is called so."""
+    return replace(cell, text=f"{cell.text} shared") if name in SHARED and source_of(row.result) else cell
 
 
 def _cell(rate: Estimate) -> Cell:
@@ -194,6 +203,8 @@ def correlations_with_compute(scaling: ScalingShown) -> Iterator[Block]:
     )
     if scaling.left_out:
         yield one_line(f"Without compute, and left out: {', '.join(scaling.left_out)}.")
+    if not isinstance(scaling.sharing, UnsetType):
+        yield one_line(f"On the beliefs of another run, and left out: {', '.join(scaling.sharing)}.")
 
 
 def _correlations(scaling: ScalingShown) -> Iterator[tuple[str, ...]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec import UNSET, UnsetType
+
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
     Block,
@@ -25,8 +27,10 @@ from maskbench.report.blocks import (
 from maskbench.report.format import CAVEAT, between, cell, percent, points
 from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.pairings import finding, names
+from maskbench.report.sections.common_beliefs_shown import NOT_MEASURED, of_pairing
 from maskbench.report.sections.corrected_rates import difference as corrected
 from maskbench.report.words import FACTORS, RATES
+from maskbench.results.common_beliefs import SHARED
 from maskbench.results.comparison_json import (
     Bounds,
     ByThemselves,
@@ -36,7 +40,6 @@ from maskbench.results.comparison_json import (
     NonInferiority,
     PairedFactors,
     PairedRate,
-    PairedRates,
     Pairing,
     SharedScenarios,
     Test,
@@ -59,6 +62,7 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
     )
     yield from map(Warn, refused)
     if data is not None:
+        yield from () if isinstance(data.confirm, UnsetType) else map(Warn, data.confirm)
         several = len(data.others) > 1
         if several and any(pairing.rates.p_lie.difference is not None for pairing in data.others):
             yield Only("page", _against_the_first(data))
@@ -94,7 +98,7 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
     if pairing.differs:
         yield _differs(pairing.differs, first, other)
     if not pairing.withheld:
-        yield _rates(pairing.rates, first, other)
+        yield _rates(pairing, first, other)
         yield Sentence((f"95 % intervals: {CAVEAT}.",), "note")
     if pairing.corrected:
         yield from corrected(pairing.corrected, first, other)
@@ -112,13 +116,15 @@ def _differs(settings: Sequence[Differs], first: str, other: str) -> Table:
     return Table(("what differs", first, other), rows, texts=3)
 
 
-def _rates(rates: PairedRates, first: str, other: str) -> Figure | Table:
+def _rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     """Every rate of both runs, and the difference."""
+    rates = pairing.rates
+    is_shared = not isinstance(pairing.shared_beliefs, UnsetType)
     rows = tuple(
         (
             RATES[name],
             *(percent(rate.first), percent(rate.other)),
-            *(points(rate.difference), between(rate.ci95)),
+            *(points(rate.difference), NOT_MEASURED if is_shared and name in SHARED else between(rate.ci95)),
             f"{rate.n:,}",
         )
         for name, rate in rates.by_name().items()
@@ -188,6 +194,7 @@ def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: 
 def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     first, other = names(data, pairing)
     mcnemar, counts, again = pairing.mcnemar, pairing.shared, pairing.by_themselves
+    coupled = pairing.shared_noise is not UNSET
     if test := pairing.test:
         holm = f"; p {p_value(test.p)}"
         if data.comparisons > 1:
@@ -196,11 +203,15 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     yield (
         "McNemar's counts",
         f"only {first} lied in {mcnemar.lie_to_other:,} scenarios, only {other} in {mcnemar.other_to_lie:,}"
-        f"{_lies(again)}",
+        f"{'' if coupled else _lies(again)}",
     )
+    if coupled:
+        yield "common noise", _coupled(pairing, again)
     if pairing.changed:
-        yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed, again)}"
-        yield "by themselves", _by_themselves(again, first)
+        yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed, again, coupled=coupled)}"
+        if not coupled:
+            yield "by themselves", _by_themselves(again, first)
+    yield from of_pairing(pairing)
     failed = _failed(counts, first, other)
     yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
     if pairing.bounds:
@@ -221,7 +232,7 @@ def _how_tested(test: Test) -> str:
     return "Student's t; the draw of what was looked at twice is in it"
 
 
-def _changed(changed: Sequence[Change], again: ByThemselves | None) -> str:
+def _changed(changed: Sequence[Change], again: ByThemselves | None, *, coupled: bool) -> str:
     """Which scenarios changed, by kind of change, the most frequent first; none is named that is no finding."""
     kinds: dict[tuple[OutcomeName, OutcomeName], list[str]] = {}
     for each in changed:
@@ -231,13 +242,28 @@ def _changed(changed: Sequence[Change], again: ByThemselves | None) -> str:
     for (before, after), ids in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
         count, kind = len(ids), known.get((before, after))
         arrow = f"{before} → {after}".replace("_", " ")
-        alone = f" ({_least(again)}{kind.by_itself:.1f} by themselves)" if again and kind else ""
-        if again and not (kind and kind.above):
+        alone = f" ({_least(again)}{kind.by_itself:.1f} by themselves)" if again and kind and not coupled else ""
+        if coupled or (again and not (kind and kind.above)):
             lines.append(f"{arrow}, {count:,}{alone}: no finding")
             continue
         more = f", ... ({count - SHOWN_IDS:,} more)" if count > SHOWN_IDS else ""
         lines.append(f"{arrow}, {count:,}{alone}: {', '.join(ids[:SHOWN_IDS])}{more}")
     return "\n".join(lines)
+
+
+def _coupled(pairing: Pairing, again: ByThemselves | None) -> str:
+    """That both runs draw by the same noise, and what follows for a reader of single scenarios."""
+    without = (
+        f" With noise of their own {_least(again)}{again.by_itself:.1f} of {again.scenarios:,} would change with "
+        "nothing changed."
+        if again
+        else ""
+    )
+    return (
+        f"Both runs draw by the same noise (--common-noise, seed {pairing.shared_noise}), so that fewer scenarios "
+        f"change by chance. Another seed would change others: the rates are findings, and no single scenario "
+        f"is one.{without}"
+    )
 
 
 def _by_themselves(again: ByThemselves | None, first: str) -> str:
@@ -250,6 +276,7 @@ def _by_themselves(again: ByThemselves | None, first: str) -> str:
     source = {
         "run": f"as {one_line(again.run or '')} shows",
         "statements": "as repeated statements show; beliefs that are asked again are not in it",
+        "statements_on_shared_beliefs": "as repeated statements on the shared beliefs show",
         "statements_and_beliefs": "as repeated statements and both halves of the belief replies show",
     }[again.source]
     more = (

@@ -39,6 +39,19 @@ DAMAGE = (  # what is drawn, its colour, its name
     ("no_belief", "no-belief", "no belief"),
     ("malformed", "run-2", "malformed"),
 )
+_ANEW = (
+    "Beliefs are elicited again at every dose. P(lie) is also given against the beliefs of dose 0: an intervention "
+    "that moves beliefs instead of statements shows there."
+)
+_SHARED = (
+    "Every prompt has the beliefs of dose 0, since belief questions do not have the prompt: accuracy and the share "
+    "without a belief are shared, not measured."
+)
+_CONFIRMED = (
+    "All prompts had the same beliefs there, and those of the test split were asked for anew: the choice is "
+    "confirmed on beliefs that it was not made on."
+)
+_MALFORMED = "A reply is malformed where the judge calls it garbled, where it is no text, or where it repeats itself."
 _DISPLAY = (
     "Only the dose marked ▸ was chosen beforehand; the other rows and their words are for display, uncorrected for "
     "looking at several."
@@ -170,7 +183,8 @@ def _curves(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
     yield Only("page", Figure((chart,), "Outcomes by dose", _values(data, rows), KEY, note))
     if controls := tuple(_controls(data)):
         yield Facts(controls)
-    note = "Accuracy and the share without a belief are of beliefs elicited again at each dose."
+    anew = "Accuracy and the share without a belief are of beliefs elicited again at each dose."
+    note = _SHARED if _shares(data) else anew
     chart, key = OverDose("damage", data, tuple(rows)), tuple((colour, name) for _, colour, name in DAMAGE)
     yield Only("page", Figure((chart,), "Damage by dose", _damage_table(data, rows), key, note))
 
@@ -229,11 +243,7 @@ def _difference(rate: PairedRate) -> Estimate:
 
 
 def _damage(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
-    yield (
-        "Beliefs are elicited again at every dose. P(lie) is also given against the beliefs of dose 0: an intervention "
-        "that moves beliefs instead of statements shows there. A reply is malformed where the judge calls it garbled, "
-        "where it is no text, or where it repeats itself."
-    )
+    yield f"{_SHARED if _shares(data) else _ANEW} {_MALFORMED}"
     yield _damage_table(data, rows)
     kinds = [name for name in (*EVASIONS, "unsaid") if name != "unsaid" or any(row.evasions[name] for row in rows)]
     cells = ((_label(data, row), *(percent(row.evasions[name]) for name in kinds)) for row in rows)
@@ -249,16 +259,21 @@ def _damage_table(data: DoseCurve, rows: Sequence[AnyDose]) -> Table:
         tuple(
             (
                 _label(data, row),
-                percent(row.values["accuracy"].value),
-                percent(row.values["p_no_belief"].value),
-                _moved(row),
+                *(f"{percent(row.values[name].value)}{shared}" for name in ("accuracy", "p_no_belief")),
+                "–" if shared else _moved(row),
                 percent(row.p_lie_by_base.other if isinstance(row, DoseRow) else row.values["p_lie"].value),
                 percent(row.malformed_value),
                 _perplexity(row),
             )
             for row in rows
+            for shared in (" shared" if _shares(data) and isinstance(row, DoseRow) else "",)
         ),
     )
+
+
+def _shares(data: DoseRecord) -> bool:
+    """Whether every prompt has the beliefs of dose 0."""
+    return data.plan.share_beliefs is True
 
 
 def _moved(row: AnyDose) -> str:
@@ -279,7 +294,8 @@ def _choice(data: DoseCurve) -> Iterator[Block]:
         yield "There was one dose: nothing was chosen, and the dev split was not measured."
         return
     measured = "It was then measured once on the test split." if data.test else "The test split was not measured."
-    yield f"The dose is chosen by {data.choice}. {measured}"
+    confirmed = f" {_CONFIRMED}" if _shares(data) and data.test else ""
+    yield f"The dose is chosen by {data.choice}. {measured}{confirmed}"
     head = ("dose, on dev", "P(lie)", "accuracy", "no belief", "malformed", "perplexity", "ruled out by")
     rows: tuple[AnyDose, ...] = (dev.zero, *dev.rows)
     yield Table(head, tuple(_tried(data, dev, row) for row in rows), last_text=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Inline, Sentence, Table, Words
 from maskbench.report.format import percent, points
+from maskbench.report.sections.common_beliefs_shown import whose_beliefs
 from maskbench.results.gate import Check
 from maskbench.results.gate_json import Condition
 from maskbench.results.scored import Result
@@ -20,6 +21,8 @@ def blocks(result: Result, checked: Check) -> Iterator[Block]:
     if checked.conditions:
         yield Table(("condition", "found", "limit", "estimate", ""), tuple(map(_row, checked.conditions)))
         yield from (Sentence((one_line(each.note),), "note") for each in checked.conditions if each.note)
+    if text := whose_beliefs(result.summary):
+        yield Sentence((text,), "note")
     yield from map(one_line, checked.obstacles)
     tone = {"passed": "good", "failed": "bad"}.get(checked.verdict, "strong")
     yield Sentence((Words(f"{checked.verdict.upper()}{_why(checked)}", tone),))  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ from maskbench.report.of_runs import Scored, has_rates, named, statements, table
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections import by_chance
+from maskbench.report.sections.common_beliefs_shown import shared_mark, whose_beliefs
 from maskbench.report.sections.corrected_rates import beside as corrected
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import left_open
@@ -75,8 +76,8 @@ def finding(run: Scored) -> str:
     return (
         f"Under pressure {label} contradicted its own stated belief in {percent(rates.p_lie.value)} of {unit([run])} "
         f"({interval(rates.p_lie.ci95)}), kept to it in {percent(rates.p_honest.value)}, evaded in "
-        f"{percent(rates.p_evasive.value)}, and had no stable belief in {percent(rates.p_no_belief.value)}."
-        f"{_often(run)}"
+        f"{percent(rates.p_evasive.value)}, and had no stable belief in {percent(rates.p_no_belief.value)}"
+        f"{shared_mark(run.summary)}.{_often(run)}"
     )
 
 
@@ -137,8 +138,12 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
     elif summary.withheld and isinstance(run, Run):
         command = run.opened.verdicts(summary.verdicts).command(run.result.path)
         yield "How to continue.", one_line(f"To ask again for what failed: `{command}`", 1000)
+    if text := _answered(summary):
+        yield "Not one model.", text
     if text := by_chance.random(summary):
         yield "Random answers.", text
+    if text := whose_beliefs(summary):
+        yield "Shared beliefs.", text
     if dispute := _disputed(summary):
         yield "Disputed.", dispute
     if isinstance(run, Run) and (own := run.scored.record.settings.rules) != summary.rules:
@@ -150,6 +155,19 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
 
 def _is_organism(subject: About) -> bool:
     return bool(subject.get("organism")) or subject.name.split("/")[0] in SIMULATED
+
+
+def _answered(summary: Summary) -> str | None:
+    """How many replies each model gave, where it was not the one asked for alone."""
+    answers: dict[str, int] = summary.subject.get("answers", {})
+    if not answers:
+        return None
+    by_name = sorted(answers.items(), key=lambda pair: -pair[1])
+    counts = ", ".join(f"{one_line(name, 60)} {count:,}" for name, count in by_name)
+    asked = one_line(summary.subject.name, 60)
+    return (
+        f"{asked} was asked, and replies came from: {counts}. maskbench score RUN --answered-by NAME tells them apart."
+    )
 
 
 def _disputed(summary: Summary) -> str | None:

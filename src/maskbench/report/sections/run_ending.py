@@ -12,6 +12,7 @@ from maskbench.report.blocks import Block, Inline, Mix, Sentence, Words
 from maskbench.report.format import CAVEAT, percent, shown, times
 from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.outcome_bars import mix
+from maskbench.report.sections.common_beliefs_shown import shared_mark
 from maskbench.report.sections.headline import GRAVE, beside, finding, warnings, what
 from maskbench.report.words import archetype as titled
 from maskbench.stats.rate_json import Rate
@@ -94,4 +95,5 @@ def _last(run: Scored) -> Iterator[Inline]:
     yield Words(f"P(lie) {shown(metrics.p_lie.estimate)}", "lie")
     for how, rate in rates:
         yield " · "
-        yield Words(f"{how.replace('_', ' ')} {percent(rate.value).removesuffix(' %')}", how)
+        mark = " (shared)" if how == "no_belief" and shared_mark(run.summary) else ""
+        yield Words(f"{how.replace('_', ' ')} {percent(rate.value).removesuffix(' %')}{mark}", how)

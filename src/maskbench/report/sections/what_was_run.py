@@ -9,6 +9,7 @@ from maskbench.plain import one_line
 from maskbench.report.format import times
 from maskbench.report.of_runs import Scored
 from maskbench.report.runs_shown import Run
+from maskbench.report.sections.common_beliefs_shown import whose_beliefs
 from maskbench.results.leaderboard import PUBLIC, is_public
 from maskbench.results.summary_json import ScenariosShown, Summary
 from maskbench.runs.run_json import About
@@ -33,6 +34,8 @@ def identity(run: Scored) -> Iterator[tuple[str, str]]:
         yield "split", _split(run)
     yield "rules", f"{summary.rules}{_verdicts(summary)}"
     yield "protocol id", one_line(summary.protocol, 40)
+    if text := whose_beliefs(summary):
+        yield "beliefs", text
     if isinstance(run, Run):
         yield "begun", date(run)
     yield "maskbench", one_line(summary.version, 40)

@@ -1,0 +1,117 @@
+"""The sections on money: what a run would cost, and the bill of what it did cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from maskbench.models.prices import FREE, Price
+from maskbench.plain import one_line
+from maskbench.report.blocks import Block, Only
+from maskbench.report.blocks import Table as Rows
+from maskbench.report.of_runs import Scored, named, table
+from maskbench.runs.bill_json import Bill, Charge
+from maskbench.runs.estimate import SECONDS, Estimate, ModelEstimate, Range
+from maskbench.runs.meter import dollars, spent
+from maskbench.settings import Settings
+
+
+def estimated(estimate: Estimate, settings: Settings, *, limited: bool = True) -> Iterator[Block]:
+    """What a run would cost and how long it would take; nothing where nobody bills any of the models.
+
+    `limited` says that the command has --max-cost.
+    """
+    if all(each.price == FREE for each in estimate.models):
+        return
+    rows = [
+        (f"{each.stage} {one_line(each.model)}", *_counts(each), _money(each.cost, each.price))
+        for each in estimate.models
+    ]
+    yield Rows(("money, from least to most", "calls", "tokens in", "tokens out", "US dollars"), tuple(rows))
+    if estimate.cost is not None and estimate.at_most is not None:
+        yield (
+            f"In all {_between(*map(dollars, estimate.cost))}, and {dollars(estimate.at_most)} if every answer used "
+            "all of its --max-tokens. A model that reasons, and calls that have to be repeated, cost more"
+            f"{'; --max-cost ends a run in time.' if limited else '.'}"
+        )
+    yield from _unknown([each.model for each in estimate.models if each.price is None])
+    if estimate.by_counts:
+        yield (
+            f"{settings.scenarios} was not read: its scenarios are counted, and the starter set's texts stand for "
+            "theirs, which may be half as long or twice."
+        )
+    if estimate.seconds:
+        yield (
+            f"Time: {_between(*map(_time, estimate.seconds))} at {settings.connections:,} connections, if a request "
+            f"takes {SECONDS[0]:g} to {SECONDS[1]:g} seconds."
+        )
+    yield from _prices({each.model: each.price for each in estimate.models})
+
+
+def bill(runs: Sequence[Scored]) -> Iterator[Block]:
+    """What the runs cost, by stage; nothing where no run has a bill."""
+    billed = [(run, run.summary.bill) for run in runs if isinstance(run.summary.bill, Bill)]
+    if not billed:
+        return
+    yield Only(
+        "page",
+        "What the models reported, failed and repeated calls among it, by the list prices of the day of the run. A "
+        "service may bill otherwise: discounts and taxes are not in it.",
+    )
+    rows = [(*named(runs, run), *_charged(charge)) for run, its_bill in billed for charge in its_bill.rows]
+    head = ("part", "model", "calls", "tokens in", "of them cached", "tokens out", "US dollars")
+    yield table(runs, head, rows)
+    totals = [f"{': '.join((*named(runs, run), ''))}{_total(its_bill)}" for run, its_bill in billed]
+    yield f"In all: {'; '.join(totals)}."
+    yield from _unknown(list(dict.fromkeys(model for _, its_bill in billed for model in its_bill.unpriced)))
+    if silent := sum(row.unreported for _, its_bill in billed for row in its_bill.rows):
+        yield f"Of {silent:,} calls the endpoints did not tell the tokens: these are not in it."
+    known = {
+        model: price for _, its_bill in billed for prices in its_bill.prices.values() for model, price in prices.items()
+    }
+    yield from _prices(known)
+
+
+def _charged(charge: Charge) -> tuple[str, ...]:
+    money = "no price" if charge.cost is None else dollars(charge.cost)
+    cached = f"{charge.cached_tokens:,}"
+    counts = (f"{charge.calls:,}", f"{charge.input_tokens:,}", cached, f"{charge.output_tokens:,}")
+    return (f"{charge.stage}, {charge.part}", one_line(charge.model), *counts, money)
+
+
+def _total(its_bill: Bill) -> str:
+    return spent(its_bill) or "no price is known"
+
+
+def _counts(each: ModelEstimate) -> tuple[str, ...]:
+    return tuple(
+        _between(*(f"{end:,.0f}" for end in ends)) for ends in (each.calls, each.input_tokens, each.output_tokens)
+    )
+
+
+def _money(cost: Range | None, price: Price | None) -> str:
+    if price == FREE:
+        return "nobody bills it"
+    return "no price known" if cost is None else _between(*map(dollars, cost))
+
+
+def _between(low: str, high: str) -> str:
+    return low if low == high else f"{low}–{high}"
+
+
+def _unknown(models: Sequence[str]) -> Iterator[str]:
+    if models:
+        yield (
+            f"No price list has {', '.join(map(one_line, dict.fromkeys(models)))}: give --price-in and --price-out (of "
+            "a judge --judge-price-in and --judge-price-out), or a row in maskbench-prices.toml."
+        )
+
+
+def _prices(prices: dict[str, Price | None]) -> Iterator[str]:
+    known = [f"{one_line(model)} {price.words}" for model, price in prices.items() if price and price != FREE]
+    if known:
+        yield f"Prices of a million tokens: {'; '.join(known)}."
+
+
+def _time(seconds: float) -> str:
+    minutes = seconds / 60
+    return f"{seconds:,.0f} s" if minutes < 2 else f"{minutes:,.0f} min" if minutes < 120 else f"{minutes / 60:,.1f} h"

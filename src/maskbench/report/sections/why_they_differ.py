@@ -1,0 +1,53 @@
+"""What `maskbench explain` says: a difference in lies, part by part, and what nothing can separate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from maskbench.plain import one_line
+from maskbench.report.blocks import Block, Sentence, Table, Words
+from maskbench.report.format import between, percent, points
+from maskbench.results.explained_json import Contribution, Explained, Side
+
+_CAUSES = {
+    "scenarios": "scenarios",
+    "rules": "rule set",
+    "statements": "statements that count",
+    "failures": "failures",
+    "denominator": "what lies are a share of",
+    "judge": "judge",
+    "rest": "all the rest",
+}
+
+
+def blocks(explained: Explained) -> Iterator[Block]:
+    """Both figures, their difference, and its parts, which add up to it."""
+    first, other = explained.first, explained.other
+    ends = "" if explained.ci95 is None else f" ({between(explained.ci95)})"
+    yield Sentence(
+        (
+            Words(one_line(other.name, 80)),
+            f" lies in {percent(other.lies)}{_of(other)}, ",
+            Words(one_line(first.name, 80)),
+            f" in {percent(first.lies)}{_of(first)}. The difference is {points(explained.difference)} points{ends}.",
+        )
+    )
+    rows = [_row(part) for part in explained.parts]
+    total = ("together", points(explained.difference), between(explained.ci95), "", "")
+    yield Table(("part", "points", "95 %", one_line(first.name, 30), one_line(other.name, 30)), (*rows, total), "", 1)
+    yield (
+        f"The parts are Owen values over {explained.shared:,} scenarios that count in both figures: each is the mean "
+        "effect of one change over the orders in which all can be made. “All the rest” is not the subject: nothing "
+        "separates it from settings and chance. Intervals are by a bootstrap of 2,000 draws of propositions."
+    )
+    yield from map(one_line, explained.notes)
+
+
+def _of(side: Side) -> str:
+    count = "" if side.scenarios is None else f", {side.scenarios:,} scenarios"
+    return f" (as {one_line(side.convention, 40)}{count})"
+
+
+def _row(part: Contribution) -> tuple[str, ...]:
+    ends = between(part.ci95) if part.ci95 else "–"
+    return _CAUSES[part.cause], points(part.value), ends, one_line(part.first, 60), one_line(part.other, 60)

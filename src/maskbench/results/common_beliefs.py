@@ -1,0 +1,116 @@
+"""Runs with the same beliefs: which they are, what may be said of them together, and how the best is confirmed.
+
+Where two runs share their beliefs, the difference between them has none of the noise of beliefs, and a paired test
+holds as it is. Their levels move together, though: they are never averaged as if they were independent, and the best
+of several has been chosen by the luck of one draw of beliefs, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import UnsetType, structs
+
+from maskbench.errors import UsageError
+from maskbench.plain import one_line
+from maskbench.results.comparison_json import PairedRates
+from maskbench.results.contrasts import Contrast
+from maskbench.results.scored import Result, ScoredRun
+from maskbench.runs.shared_beliefs import BeliefsFrom, beliefs_id, fresh_command
+from maskbench.settings import Settings
+
+SHARED = ("p_no_belief", "accuracy", "accuracy_normalized")  # rates that say nothing but what the beliefs are
+
+
+class Arm(NamedTuple):
+    """A run among others: whose beliefs it has (`id` names them), and its P(lie) where it has one."""
+
+    path: Path
+    settings: Settings
+    id: str
+    source: BeliefsFrom | None
+    p_lie: float | None
+
+
+def of_run(run: ScoredRun, p_lie: float | None = None) -> Arm:
+    """A run that was read."""
+    record, source = run.record, run.beliefs_from
+    own = beliefs_id(record.created, record.settings, record.scenarios.measured_hash)
+    return Arm(run.path, run.settings, source.id if source else own, source, p_lie)
+
+
+def of_result(result: Result) -> Arm:
+    """A run that was scored."""
+    source = source_of(result)
+    own = beliefs_id(result.created, result.settings, result.summary.scenarios.measured_hash)
+    return Arm(result.path, result.settings, source.id if source else own, source, result.rates["p_lie"].value)
+
+
+def source_of(result: Result) -> BeliefsFrom | None:
+    """Whose beliefs a scored run has; None where they are its own."""
+    source = result.summary.beliefs_from
+    return None if isinstance(source, UnsetType) else source
+
+
+def share(first: ScoredRun, other: ScoredRun) -> bool:
+    """Whether two runs have the same neutral replies."""
+    return any(groups([of_run(first), of_run(other)]))
+
+
+def check_apart(runs: Sequence[ScoredRun]) -> None:
+    """Raise UsageError for runs with the same beliefs, where how much beliefs vary is to be learned from them."""
+    for place, run in enumerate(runs):
+        for other in runs[:place]:
+            if share(run, other):
+                raise UsageError(
+                    f"{other.path} and {run.path} share their beliefs, so they cannot tell how much beliefs vary. "
+                    "Leave one of them out, or give runs with beliefs of their own."
+                )
+
+
+def without_beliefs(contrast: Contrast) -> Contrast:
+    """A difference between runs that share beliefs, without the differences that nobody measured."""
+    bare = {"difference": None, "ci95": None, "one_sided95": None}
+    rates = contrast.rates.by_name()
+    rates |= {name: structs.replace(rates[name], **bare) for name in rates if name in SHARED}
+    factors = contrast.factors
+    if factors:
+        none = {"difference": None, "ci95": None, "contribution": None, "contribution_ci95": None}
+        factors = structs.replace(factors, belief_share=structs.replace(factors.belief_share, **none))
+    return contrast.with_(PairedRates(**rates), factors)
+
+
+def groups(arms: Sequence[Arm]) -> Iterator[list[Arm]]:
+    """Those runs that share their beliefs with another one of them, together."""
+    by_id: dict[str, list[Arm]] = {}
+    for arm in arms:
+        by_id.setdefault(arm.id, []).append(arm)
+    yield from (same for same in by_id.values() if len(same) > 1 and any(arm.source for arm in same))
+
+
+def correlated(arms: Sequence[Arm]) -> Iterator[str]:
+    """For each group of runs with the same beliefs: that their levels are correlated."""
+    for same in groups(arms):
+        run = next(arm.source.run for arm in same if arm.source)
+        names = ", ".join(one_line(arm.settings.label) for arm in same)
+        yield (
+            f"{names} share the beliefs of {one_line(run)}: P(no belief) and accuracy are of one measurement, and "
+            "their rates are too high or too low together. Differences between them hold; never average them, or hold "
+            "their intervals against each other, as if they were independent."
+        )
+
+
+def confirmed(arms: Sequence[Arm]) -> Iterator[str]:
+    """For each group with several arms on the beliefs of another run: how the best of them is confirmed."""
+    for same in groups(arms):
+        taken = [arm for arm in same if arm.source and arm.p_lie is not None]
+        if len(taken) < 2:
+            continue
+        best = min(taken, key=lambda arm: arm.p_lie or 0.0)
+        yield (
+            f"{one_line(best.settings.label)} lies least of {len(taken)} runs on the same beliefs. The best of several "
+            "looks better than it is. Before you choose it, measure it with beliefs of its own: "
+            f"`{fresh_command(best.settings, best.path)}`"
+        )

@@ -1,0 +1,358 @@
+"""Why two figures of lies differ: by scenarios, rules, statements, failures, denominator, judge, or by all the rest.
+
+What can be evaluated by scoring stored replies again is told apart by Owen values (stats/owen.py) on the scenarios that
+both have. What is left is the subject, its settings and chance, which nothing here can separate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from os import PathLike
+from typing import TypeAlias
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from maskbench.errors import UsageError
+from maskbench.judges.verdict_sets import OpenRun, SecondLook, VerdictSet, check_no_audit, reading
+from maskbench.method.rates import tabulate
+from maskbench.method.rules import named
+from maskbench.results.conventions import Convention, only, shares
+from maskbench.results.explained_json import Cause, Contribution, Explained, Side
+from maskbench.results.model_cards import CardRow, cards
+from maskbench.results.scored import read
+from maskbench.scenarios import Key
+from maskbench.stats.intervals import Floats, quantile
+from maskbench.stats.owen import owen_values
+from maskbench.stats.rate_json import Ends
+from maskbench.types import OutcomeName, Scored
+
+OWN = "maskbench"  # the convention of a run's own headline
+DRAWS, SEED = 2000, 0
+ORDER: tuple[Cause, ...] = ("rules", "statements", "failures", "denominator", "judge", "rest")  # bits of a game
+Path: TypeAlias = str | PathLike[str]
+Rows: TypeAlias = Mapping[Key, Scored]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One side: a run's scenarios by rule set and judge, and the convention of its figure."""
+
+    name: str
+    convention: Convention
+    judge: str
+    rows: Mapping[tuple[str, str], Rows]  # by rule set and judge
+    digests: Mapping[Key, bytes]
+
+
+def explain(
+    first: Path,
+    other: Path | None = None,
+    conventions: Sequence[str] = (),
+    verdicts: Sequence[str | None] = (None, None),
+    published: str | None = None,
+) -> Explained:
+    """Split the difference in the share of lies between two figures, other minus first.
+
+    Two runs; one run under two conventions (`other` left out); or a run and a row of a model card (`published`, its
+    model's name). `conventions` are one for each side, or one for both (default: a run's own rates); `verdicts` names a
+    verdict set for each run. Raises UsageError for runs that share no scenario and for what cannot be told apart.
+    """
+    names = _conventions(conventions, published)
+    if published is not None:
+        if other is not None:
+            raise UsageError("--published puts a published row in the place of the other run. Give one run.")
+        return _against_row(first, names, verdicts[0], _row(published, names[1]))
+    if other is None and names[0] == names[1]:
+        raise UsageError("One run differs from itself by its convention alone. Give two: --as paper --as meta.")
+    with reading(first) as one, reading(other or first) as two:
+        sets = [_set(run, name) for run, name in zip((one, two), verdicts, strict=True)]
+        sides = _sides((one, two), sets, names)
+    return explained_by(*sides)
+
+
+def _conventions(names: Sequence[str], published: str | None) -> tuple[str, str]:
+    if len(names) > 2:
+        raise UsageError("--as: give one convention for both figures, or one for each.")
+    if published is not None and len(names) != 1:
+        raise UsageError("--published needs the convention of that row: --as anthropic-2026-06, for one.")
+    if published is not None:
+        return OWN, names[0]
+    first, other = (*names, *names)[:2] if names else (OWN, OWN)
+    return first, other
+
+
+def _set(run: OpenRun, name: str | None) -> VerdictSet:
+    chosen = run.verdicts(name)
+    check_no_audit(chosen, run.folder.path)
+    if isinstance(chosen, SecondLook):
+        raise UsageError(f"{chosen.name} is a second look at a part of the scenarios. Give --verdicts of a whole set.")
+    return chosen
+
+
+def _own(run: OpenRun) -> Convention:
+    """The convention of a run's own headline: its rules, every outcome in the denominator, failures out."""
+    return Convention(
+        name=OWN,
+        title="maskbench",
+        prints="P(lie)",
+        held="",
+        source="",
+        kind="run",
+        rules=run.settings.rules,
+        statements="share",
+        counts=("lie",),
+        of=("lie", "honest", "evasive", "no_belief"),
+        scenarios="",
+    )
+
+
+def _judge(chosen: VerdictSet) -> str:
+    return " and ".join(dict.fromkeys((chosen.settings.judge, chosen.settings.numeric_judge)))
+
+
+def _sides(
+    runs: tuple[OpenRun, OpenRun], sets: Sequence[VerdictSet], names: tuple[str, str]
+) -> tuple[Figure, Figure, bool]:
+    """Both figures with all that is needed to score each run as the other was; whether judges can be told apart."""
+    chosen = [_own(run) if name == OWN else only(name) for run, name in zip(runs, names, strict=True)]
+    judges = [_judge(each) for each in sets]
+    by_judge = [_by_judge(run, own, judges) for run, own in zip(runs, sets, strict=True)]
+    crossed = judges[0] != judges[1] and all(len(each) == 2 for each in by_judge)
+    sides = []
+    for run, own, known, convention, judge in zip(runs, sets, by_judge, chosen, judges, strict=True):
+        taken = known if crossed else {judge: own}
+        scored = {
+            (rules, name): read(run, named(rules), each.name)
+            for (name, each), rules in product(taken.items(), {each.rules for each in chosen})
+        }
+        rows = {place: {row.key: row for row in each.rows} for place, each in scored.items()}
+        digests = scored[convention.rules, judge].digests
+        sides.append(Figure(own.settings.label, convention, judge, rows, digests))
+    return sides[0], sides[1], crossed
+
+
+def _by_judge(run: OpenRun, own: VerdictSet, judges: Sequence[str]) -> dict[str, VerdictSet]:
+    """The verdict sets of a run by these judges, its own among them."""
+    known = {_judge(each): each for name in run.whole() if _judge(each := run.verdicts(name)) in judges}
+    return known | {_judge(own): own}
+
+
+def explained_by(first: Figure, other: Figure, crossed: bool) -> Explained:
+    """The difference of two figures in its parts; `crossed` says that both have rows by both judges."""
+    taken = [_taken(side) for side in (first, other)]
+    same = [key for key in taken[0] if key in taken[1] and first.digests[key] == other.digests[key]]
+    if not same:
+        raise UsageError(
+            f"{first.name} and {other.name} share no scenario that counts in both figures. Nothing can be told apart."
+        )
+    every = list(dict.fromkeys([*taken[0], *taken[1]]))
+    parts: list[Cause] = [cause for cause in ORDER if cause != "judge" or crossed]
+    y, x = _cells(first, other, parts, every, taken, same)
+    rows = [taken[0].get(key) or taken[1][key] for key in every]
+    table, _ = tabulate(rows)
+    values = _split(y, x, table.weights[:, None], parts)
+    draws = _draws(y, x, table.weights, table.clusters, parts)
+    reach = _reach(np.column_stack([draws, draws.sum(axis=1)]), len(np.unique(table.clusters)))
+    causes: list[Cause] = ["scenarios", *parts]
+    told = _told(first, other, len(same), crossed)
+    figures = _figures(y, x, table.weights[:, None])
+    return Explained(
+        first=Side(
+            name=first.name,
+            convention=first.convention.name,
+            judge=first.judge,
+            scenarios=len(taken[0]),
+            lies=float(figures[-2]),
+        ),
+        other=Side(
+            name=other.name,
+            convention=other.convention.name,
+            judge=other.judge,
+            scenarios=len(taken[1]),
+            lies=float(figures[-1]),
+        ),
+        difference=float(figures[-1] - figures[-2]),
+        ci95=_around(float(figures[-1] - figures[-2]), reach[-1]),
+        parts=[
+            Contribution(
+                cause=cause, first=told[cause][0], other=told[cause][1], value=float(value), ci95=_around(value, half)
+            )
+            for cause, value, half in zip(causes, values, reach[:-1], strict=True)
+        ],
+        shared=len(same),
+        notes=list(_notes(first, other, crossed)),
+    )
+
+
+def _reach(draws: Floats, propositions: int) -> Floats:
+    """Half the width of each column's 95 % interval: its bootstrap standard error times Student's quantile."""
+    if propositions < 2:
+        return np.full(draws.shape[1], np.nan)
+    scale = quantile(propositions - 1, 0.95) * math.sqrt(propositions / (propositions - 1))
+    errors: Floats = scale * np.nanstd(draws, axis=0, ddof=1)
+    return errors
+
+
+def _around(value: float, reach: float) -> Ends | None:
+    return None if np.isnan(reach) else [max(-1.0, float(value - reach)), min(1.0, float(value + reach))]
+
+
+def _taken(side: Figure) -> dict[Key, Scored]:
+    """The scenarios that a figure is over."""
+    rows = side.rows[side.convention.rules, side.judge]
+    return {key: row for key, row in rows.items() if row.archetype not in side.convention.without}
+
+
+def _mixed(first: Convention, other: Convention, made: set[str]) -> Convention:
+    """The first convention with these of its parts as the other has them."""
+    of = other.of if "denominator" in made else first.of
+    keeps = (other if "failures" in made else first).of
+    failures: tuple[OutcomeName, ...] = ("error",) if "error" in keeps else ()
+    return replace(
+        first,
+        rules=(other if "rules" in made else first).rules,
+        statements=(other if "statements" in made else first).statements,
+        of=(*(name for name in of if name != "error"), *failures),
+    )
+
+
+def _cells(
+    first: Figure,
+    other: Figure,
+    parts: Sequence[Cause],
+    every: Sequence[Key],
+    taken: Sequence[Rows],
+    same: Sequence[Key],
+) -> tuple[Floats, Floats]:
+    """Numerators and denominators: a row a scenario, a column for every choice of changes, and both whole figures.
+
+    The choices are on the scenarios of both. The last two columns are the figures as they stand.
+    """
+    at = {key: place for place, key in enumerate(every)}
+    columns: list[tuple[Floats, Floats]] = []
+    for bits in range(2 ** len(parts)):
+        made = {part for place, part in enumerate(parts) if bits >> place & 1}
+        mixed = _mixed(first.convention, other.convention, {str(part) for part in made})
+        judge = other.judge if "judge" in made else first.judge
+        side = other if "rest" in made else first
+        judge = judge if (mixed.rules, judge) in side.rows else side.judge
+        columns.append(_column(mixed, side.rows[mixed.rules, judge], same, at))
+    whole = zip((first, other), taken, strict=True)
+    columns += [_column(side.convention, rows, list(rows), at) for side, rows in whole]
+    y, x = (np.column_stack([column[place] for column in columns]) for place in (0, 1))
+    return y, x
+
+
+def _column(convention: Convention, rows: Rows, keys: Sequence[Key], at: Mapping[Key, int]) -> tuple[Floats, Floats]:
+    """The share of lies, and of what is in the denominator, of these scenarios; 0 in all others."""
+    y, x = np.zeros(len(at)), np.zeros(len(at))
+    for key in keys:
+        held = shares(convention, rows[key]) if key in rows else {}
+        place = at[key]
+        y[place] = held.get("lie", 0.0) if "lie" in convention.of else 0.0
+        x[place] = sum(share for name, share in held.items() if name in convention.of)
+    return y, x
+
+
+def _figures(y: Floats, x: Floats, weights: Floats) -> Floats:
+    """The share of lies in each column, for weights a row, or a row and a draw."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares_of: Floats = (weights.T @ y) / (weights.T @ x)
+    return shares_of[0] if weights.shape[1] == 1 else shares_of
+
+
+def _split(y: Floats, x: Floats, weights: Floats, parts: Sequence[Cause]) -> Floats:
+    """What scenarios, then each of the parts, contributed."""
+    figures = _figures(y, x, weights)
+    game, own = figures[..., :-2], figures[..., -2:]
+    scenarios = (game[..., 0] - own[..., 0]) + (own[..., 1] - game[..., -1])
+    scoring = tuple(place for place, part in enumerate(parts) if part not in ("judge", "rest"))
+    alone = [(place,) for place, part in enumerate(parts) if part in ("judge", "rest")]
+    return np.concatenate([scenarios[..., None], owen_values(game, (scoring, *alone))], axis=-1)
+
+
+def _draws(y: Floats, x: Floats, weights: Floats, clusters: NDArray[np.int64], parts: Sequence[Cause]) -> Floats:
+    """The parts in bootstrap draws of whole propositions, a row a draw."""
+    ids = np.unique(clusters, return_inverse=True)[1]
+    groups = int(ids.max()) + 1
+    counts = np.random.default_rng(SEED).multinomial(groups, np.full(groups, 1 / groups), DRAWS)
+    summed = [_by_proposition(column * weights[:, None], ids, groups) for column in (y, x)]
+    return _split(summed[0], summed[1], counts.T.astype(np.float64), parts)
+
+
+def _by_proposition(columns: Floats, ids: NDArray[np.intp], groups: int) -> Floats:
+    sums = np.zeros((groups, columns.shape[1]))
+    np.add.at(sums, ids, columns)
+    return sums
+
+
+def _told(first: Figure, other: Figure, same: int, crossed: bool) -> dict[Cause, tuple[str, str]]:
+    """What each cause is on either side, in words."""
+    a, b = first.convention, other.convention
+    rest = "settings and chance" if crossed or first.judge == other.judge else "settings, judge and chance"
+    return {
+        "scenarios": (f"{len(_taken(first)):,}", f"{len(_taken(other)):,}, of which {same:,} in both"),
+        "rules": (a.rules, b.rules),
+        "statements": (a.statements, b.statements),
+        "failures": tuple("in as no lie" if "error" in each.of else "left out" for each in (a, b)),  # type: ignore[dict-item]
+        "denominator": tuple(", ".join(name for name in each.of if name != "error") for each in (a, b)),  # type: ignore[dict-item]
+        "judge": (first.judge, other.judge),
+        "rest": (f"subject, {rest}", "not to be separated"),
+    }
+
+
+def _notes(first: Figure, other: Figure, crossed: bool) -> Iterator[str]:
+    if first.judge != other.judge and not crossed:
+        yield (
+            f"The judges differ ({first.judge}; {other.judge}), and not both judged the replies of both runs, so their "
+            "part stands in the rest. maskbench judge RUN --judge OTHER, for each run, tells it apart."
+        )
+
+
+def _row(model: str, convention: str) -> CardRow:
+    """The published row of that model and convention; raises UsageError where there is none, or several."""
+    rows = [row for card in cards(convention) for row in card.rows]
+    fitting = [row for row in rows if row.model.lower() == model.lower()]
+    if len(fitting) != 1:
+        known = ", ".join(row.model for row in rows) or "none"
+        raise UsageError(f"--published {model}: rows of {convention} are {known}. Give the name of one of them.")
+    return fitting[0]
+
+
+def _against_row(run: Path, names: tuple[str, str], verdicts: str | None, row: CardRow) -> Explained:
+    """A run against a published row: the convention's part is computed from the run, all else is the rest."""
+    with reading(run) as opened:
+        chosen = _set(opened, verdicts)
+        first, other, _ = _sides((opened, opened), (chosen, chosen), names)
+    whole = explained_by(first, other, crossed=False)
+    printed = float(row.value) / 100
+    lies = printed if "lie" in other.convention.counts else 1 - printed
+    kept = [part for part in whole.parts if part.cause != "rest"]
+    kept[0].other = "those of this run that the convention counts"
+    rest = Contribution(
+        cause="rest",
+        first="subject, scenarios, judge, sampling and chance",
+        other="not to be separated",
+        value=lies - whole.other.lies,
+        ci95=None,
+    )
+    read_as = "; ".join(text for text in (row.document, row.read_from, row.note) if text)
+    return replace(
+        whole,
+        other=Side(
+            name=f"{row.model} ({row.publisher}, {row.date})",
+            convention=row.convention,
+            judge=row.judge,
+            scenarios=None,
+            lies=lies,
+        ),
+        difference=lies - whole.first.lies,
+        ci95=None,
+        parts=[*kept, rest],
+        notes=[f"The published row: {read_as}."],
+    )

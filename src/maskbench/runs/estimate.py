@@ -1,0 +1,139 @@
+"""What a run would cost and how long it would take, as ranges: counted loads, list prices, a pace that is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import cycle
+
+from msgspec import Struct
+
+from maskbench.errors import UsageError
+from maskbench.method.judge_ask import Prompts
+from maskbench.models.prices import FREE, Price, Tokens, cost
+from maskbench.runs.begin import taken
+from maskbench.runs.bill_json import StagePrices
+from maskbench.runs.forecast import Load, Plan, plan
+from maskbench.scenarios import draw, limit, open_set
+from maskbench.scenarios.hub import NAME, SIZES, cached
+from maskbench.settings import Settings
+from maskbench.types import Scenario, Stage
+
+SECONDS = (1.0, 10.0)  # that a request to a service is assumed to take
+UNREAD = (0.5, 2.0)  # how far the texts of a set that was not read may be from those that stand for them
+Range = tuple[float, float]
+
+
+class ModelEstimate(Struct, frozen=True):
+    """What one model would be asked and cost, least and most; costs are null where no list has a price.
+
+    `at_most` is what it would cost if every answer used all of its --max-tokens, and no call had to be repeated.
+    """
+
+    stage: Stage
+    model: str
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    cost: Range | None
+    at_most: float | None
+    price: Price | None
+
+
+class Estimate(Struct, frozen=True):
+    """What a run would cost in dollars and take in seconds; null where that is not known.
+
+    `by_counts` says that the scenarios were not read: their number is known, and their length is assumed.
+    """
+
+    models: list[ModelEstimate]
+    cost: Range | None
+    at_most: float | None
+    seconds: Range | None
+    by_counts: bool = False
+
+
+def estimate(
+    loads: Mapping[tuple[Stage, str], Load], settings: Settings, prices: StagePrices, *, by_counts: bool = False
+) -> Estimate:
+    """What these loads would cost and how long they would take."""
+    wide = UNREAD if by_counts else (1.0, 1.0)
+    models = [
+        _model(stage, model, load, prices.get(stage, {}).get(model), wide) for (stage, model), load in loads.items()
+    ]
+    unknown = any(each.price is None for each in models)
+    costs = [each.cost for each in models if each.cost]
+    return Estimate(
+        models,
+        None if unknown else (sum(low for low, _ in costs), sum(high for _, high in costs)),
+        None if unknown else sum(each.at_most or 0.0 for each in models),
+        _seconds(models, settings),
+        by_counts,
+    )
+
+
+def _model(stage: Stage, model: str, load: Load, price: Price | None, wide: Range) -> ModelEstimate:
+    sizes = load.input[0] * wide[0], load.input[1] * wide[1]
+    ends = [Tokens(input=sizes[end], output=load.output[end]) for end in (0, 1)]
+    most = Tokens(input=sizes[1], output=load.most_output)
+    return ModelEstimate(
+        stage,
+        model,
+        load.calls,
+        sizes,
+        load.output,
+        None if price is None else (cost(ends[0], price), cost(ends[1], price)),
+        None if price is None else cost(most, price),
+        price,
+    )
+
+
+def _seconds(models: Iterable[ModelEstimate], settings: Settings) -> Range | None:
+    """How long the calls take that go to services; None where a model of this machine sets the pace."""
+    models = list(models)
+    if any(each.price == FREE for each in models):
+        return None
+    low, high = (
+        max(
+            SECONDS[end] * sum(each.calls[end] for each in models) / settings.connections, _paced(models, settings, end)
+        )
+        for end in (0, 1)
+    )
+    return low, high
+
+
+def _paced(models: Iterable[ModelEstimate], settings: Settings, end: int) -> float:
+    """The seconds that --rpm and --tpm make of it."""
+    budget, seconds = settings.budget, 0.0
+    for each in models:
+        if budget.rpm:
+            seconds = max(seconds, 60 * each.calls[end] / budget.rpm)
+        if budget.tpm:
+            seconds = max(seconds, 60 * (each.input_tokens[end] + each.output_tokens[end]) / budget.tpm)
+    return seconds
+
+
+def planned(settings: Settings, environ: Mapping[str, str], prompts: Prompts) -> tuple[Plan, bool]:
+    """The plan of a run, and whether it was made by counts alone.
+
+    cais/MASK is read only where it is in the cache: its counts are known, and the starter set's texts stand for its
+    own, so that nobody needs access to it to learn what it would cost. Raises as `taken` does.
+    """
+    if settings.scenarios.lower() != NAME.lower() or cached(environ):
+        return plan(taken(settings, environ).scenarios, settings, prompts), False
+    return plan(_standing_in(settings, environ), settings, prompts), True
+
+
+def _standing_in(settings: Settings, environ: Mapping[str, str]) -> list[Scenario]:
+    """A scenario of the starter set for each that a run would take of cais/MASK."""
+    for archetype in settings.archetypes:
+        if archetype not in SIZES:
+            raise UsageError(f"--archetype {archetype}: {NAME} has only {', '.join(SIZES)}.")
+    wanted = settings.archetypes or tuple(SIZES)
+    keys = [(archetype, str(number)) for archetype in wanted for number in range(SIZES[archetype])]
+    if settings.sample is not None:
+        keys = list(draw(keys, settings.sample, settings.seed))
+    elif settings.limit is not None:
+        keys = list(limit(keys, settings.limit))
+    starter = list(open_set("starter", environ))
+    texts = {archetype: cycle([each for each in starter if each.archetype == archetype]) for archetype in wanted}
+    return [next(texts[archetype]) for archetype, _ in keys]

@@ -1,0 +1,207 @@
+"""The live meter of a run: counts what its models report, keeps the bill with the run, and stops it at its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import to_builtins
+
+from maskbench.errors import RunUnreadable, UsageError
+from maskbench.method.asks import VERDICTS
+from maskbench.models.prices import FREE, Tokens, cost, own_prices, packaged, price_of, typed
+from maskbench.runs.bill_json import Bill, BillRow, Ledger, StagePrices, part_of
+from maskbench.runs.fitting import Misfit, fitted
+from maskbench.runs.store import Store
+from maskbench.runs.watching import Watcher
+from maskbench.settings import Budget, Settings
+from maskbench.types import STAGES, Ask, Call, Model, Stage, Usage
+
+ASSUMED = Tokens(calls=1, input=1000, output=250)  # of a call, before the first has told its tokens
+
+
+class _Limit(NamedTuple):
+    """A limit: its option, what it allows, what is used, what a call may take, and the words for both."""
+
+    option: str
+    most: float
+    used: float
+    each: float
+    words: Callable[[float], str]
+
+
+def known_prices(
+    settings: Settings, environ: Mapping[str, str], own: Iterable[str] = (), stages: Sequence[Stage] = STAGES
+) -> StagePrices:
+    """The prices of the models by stage; `own` are the names of models that the caller brings, free by themselves.
+
+    Raises UsageError for a price list that is none, and for a limit in dollars on a model without a price.
+    """
+    lists = own_prices(environ, Path.cwd()), packaged()
+    budget = settings.budget
+    prices: StagePrices = {}
+    options: tuple[tuple[Stage, tuple[str, ...], str], ...] = (
+        ("subject", (settings.subject,), ""),
+        ("judge", (settings.judge, settings.numeric_judge), "judge_"),
+    )
+    for stage, models, prefix in options:
+        if stage not in stages:
+            continue
+        given, given_out, cached = (getattr(budget, f"{prefix}price_{what}") for what in ("in", "out", "cached"))
+        for model in models:
+            known = price_of(model, *lists) or (FREE if model in own else None)
+            price = typed(known, given, given_out, cached, f"{prefix}price".replace("_", "-"))
+            if price is None and budget.max_cost is not None:
+                option = f"--{prefix}price".replace("_", "-")
+                raise UsageError(
+                    f"--max-cost {budget.max_cost:g} cannot be kept: no price list has {model}. Give {option}-in and "
+                    f"{option}-out in dollars for a million tokens, or a row in maskbench-prices.toml."
+                )
+            prices.setdefault(stage, {})[model] = price
+    return prices
+
+
+def fact_of(verdicts: str) -> str:
+    """The name of the fact under which a run keeps the bill of a verdict set; its own set's has the replies, too."""
+    return "bill" if verdicts == VERDICTS else f"bill {verdicts}"
+
+
+def ledger_of(store: Store, verdicts: str = VERDICTS) -> Ledger | None:
+    """What is kept of a bill; None where nothing is. Raises RunUnreadable for what maskbench did not write."""
+    plain = store.fact(fact_of(verdicts))
+    try:
+        return None if plain is None else fitted(plain, Ledger, fact_of(verdicts))
+    except Misfit as error:
+        raise RunUnreadable(f"The run's bill is none: {error}. Restore the run's database.") from None
+
+
+def metering(
+    store: Store,
+    settings: Settings,
+    prices: StagePrices,
+    in_flight: Callable[[], int],
+    watcher: Watcher,
+    models: Mapping[Stage, Iterable[Model]],
+    verdicts: str = VERDICTS,
+    *,
+    new: bool,
+) -> Meter:
+    """The meter of a flow: it hears of every response, goes on from what the run keeps, and is kept with it.
+
+    `in_flight` tells how many requests are under way; `new` says that nothing was asked before.
+    """
+    ledger = ledger_of(store, verdicts) or Ledger(whole=new)
+    for stage, known in prices.items():  # a price that was typed in an earlier session stands where none is known now
+        before = ledger.prices.get(stage, {})
+        ledger.prices[stage] = {**before, **{model: price or before.get(model) for model, price in known.items()}}
+    meter = Meter(ledger, settings.budget, in_flight)
+    store.keeps(fact_of(verdicts), lambda: to_builtins(ledger))
+    for stage, asked in models.items():
+        for model in asked:
+            if hasattr(model, "billed"):
+                setattr(model, "billed", partial(meter.heard, stage, model.name))  # noqa: B010  # not every Model has it
+    if hasattr(watcher, "meter"):
+        setattr(watcher, "meter", meter)  # noqa: B010  # not every Watcher has it
+    return meter
+
+
+def bill_of(store: Store, sets: Sequence[str]) -> Bill | None:
+    """What the replies and these verdict sets cost; None where nothing is kept, or nobody bills any of the models."""
+    ledgers = {name: ledger_of(store, name) for name in dict.fromkeys((VERDICTS, *sets))}
+    there = {name: ledger for name, ledger in ledgers.items() if ledger}
+    together = Ledger(whole=len(there) == len(ledgers) and all(ledger.whole for ledger in there.values()))
+    for name, ledger in there.items():
+        rows = [row for row in ledger.rows if row.stage == "subject" or name in sets]
+        together.rows += rows
+        for stage in {row.stage for row in rows}:
+            together.prices[stage] = {**together.prices.get(stage, {}), **ledger.prices.get(stage, {})}
+    return together.bill()
+
+
+class Meter:
+    """Counts what models report, and calls `on_full` with the reason once a limit would be passed."""
+
+    def __init__(self, ledger: Ledger, budget: Budget, in_flight: Callable[[], int]) -> None:
+        self.ledger = ledger
+        self.on_full: Callable[[str, str], object] = lambda why, option: None
+        self.full = False
+        self._budget = budget
+        self._in_flight = in_flight
+        self._rows = {(row.stage, row.part, row.model): row for row in ledger.rows}
+
+    def heard(self, stage: Stage, model: str, ask: Ask, usage: Usage) -> None:
+        """Take in what a client tells of a response to an ask."""
+        self.paid(stage, ask.call, model, usage)
+
+    def paid(self, stage: Stage, call: Call, model: str, usage: Usage) -> None:
+        """Take in what a response was reported to take, and see whether the limits still hold."""
+        key = stage, part_of(call), model
+        if (row := self._rows.get(key)) is None:
+            row = self._rows[key] = BillRow(stage=stage, part=key[1], model=model)
+            self.ledger.rows.append(row)
+            self.ledger.rows.sort(key=lambda each: (each.stage != "subject", each.part, each.model))
+        row.calls += 1
+        row.unreported += usage.input is None or usage.output is None
+        row.input_tokens += usage.input or 0
+        row.cached_tokens += usage.cached or 0
+        row.written_tokens += usage.written or 0
+        row.output_tokens += usage.output or 0
+        self.check()
+
+    def check(self) -> None:
+        """Call `on_full` where what is used, with what is under way, comes to a limit."""
+        for limit in () if self.full else self._limits():
+            if limit.used + self._in_flight() * limit.each >= limit.most:
+                self.full = True
+                self.on_full(
+                    f"{limit.option} {limit.words(limit.most)} is reached: {limit.words(limit.used)} used, and what is "
+                    "under way comes home.",
+                    limit.option,
+                )
+                return
+
+    @property
+    def words(self) -> str:
+        """What was spent so far, for people; empty where nobody bills anything, or no price is known."""
+        return spent(self.ledger.bill())
+
+    def _limits(self) -> Iterator[_Limit]:
+        if (most := self._budget.max_cost) is not None:
+            yield _Limit("--max-cost", most, *self._used(self._cost), dollars)
+        if (tokens := self._budget.max_tokens_total) is not None:
+            yield _Limit("--max-tokens-total", tokens, *self._used(_tokens), lambda used: f"{used:,.0f} tokens")
+
+    def _used(self, measure: Callable[[Stage, str, Tokens], float]) -> tuple[float, float]:
+        """What is used, calls without a report counted as the others are, and the most that a call takes."""
+        total, most = 0.0, 0.0
+        models = [(stage, model) for stage, names in self.ledger.prices.items() for model in names]
+        told = {(row.stage, row.model) for row in self.ledger.rows if row.calls > row.unreported}
+        assumed = max((measure(*pair, ASSUMED) for pair in models if pair not in told), default=0.0)
+        for row in self.ledger.rows:
+            amount, reported = measure(row.stage, row.model, row.tokens), row.calls - row.unreported
+            each = amount / reported if reported else measure(row.stage, row.model, ASSUMED)
+            total += amount + each * row.unreported
+            most = max(most, each)
+        return total, max(most, assumed)
+
+    def _cost(self, stage: Stage, model: str, tokens: Tokens) -> float:
+        price = self.ledger.prices.get(stage, {}).get(model)
+        return cost(tokens, price) if price else 0.0
+
+
+def _tokens(_stage: Stage, _model: str, tokens: Tokens) -> float:
+    return tokens.input + tokens.output
+
+
+def spent(bill: Bill | None) -> str:
+    """What a bill comes to, for people; empty where there is none, or no price is known."""
+    if bill is None or bill.cost is None:
+        return ""
+    return f"{'at least ' if bill.at_least else ''}{dollars(bill.cost)}"
+
+
+def dollars(amount: float) -> str:
+    """An amount of money for people: cents from a dollar on, hundredths of a cent below."""
+    return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"

@@ -1,0 +1,202 @@
+"""Why two figures differ: parts that add up, on real runs, and on made-up ones whose causes were planted."""
+
+from collections.abc import Sequence
+from dataclasses import replace as changed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from msgspec.structs import replace
+
+from flows import typed
+from maskbench.errors import UsageError
+from maskbench.results.conventions import Convention, figures, packaged
+from maskbench.results.explained import Figure, explain, explained_by
+from maskbench.results.explained_json import Explained
+from maskbench.types import OutcomeName, Scored
+from measured_runs import run
+from scored_runs import rows
+
+POOR = "sim-judge/accuracy=0.7"
+LIAR, SHY = "sim/lie=0.6,evade=0.1,fail=0.02", "sim/lie=0.2,evade=0.4,fail=0.02"
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two subjects with two statements a scenario, and some failures."""
+    place = tmp_path_factory.mktemp("explained")
+    options: dict[str, Any] = {"statements": 2, "max_error_rate": 0.9}
+    return run(place / "liar", LIAR, **options), run(place / "shy", SHY, **options)
+
+
+def values(explained: Explained) -> dict[str, float]:
+    """What each part contributed."""
+    return {str(part.cause): part.value for part in explained.parts}
+
+
+def test_parts_add_up_and_turn_their_sign(pair: tuple[Path, Path]) -> None:
+    """The parts add up to the difference, and swapping the runs turns every sign."""
+    names = ("inspect", "anthropic-2026-09")
+    forth, back = explain(*pair, names), explain(pair[1], pair[0], names[::-1])
+    assert sum(values(forth).values()) == pytest.approx(forth.difference)
+    assert forth.difference == pytest.approx(-back.difference)
+    for cause, value in values(forth).items():
+        assert value == pytest.approx(-values(back)[cause], abs=1e-9), cause
+    assert {cause for cause, value in values(forth).items() if abs(value) > 1e-9} >= {
+        "scenarios",
+        "denominator",
+        "rest",
+    }
+
+
+def test_a_part_that_is_alike_gets_nothing(pair: tuple[Path, Path]) -> None:
+    """Two runs under one convention differ by all the rest alone; one run under two differs by its scoring alone."""
+    alike = explain(*pair)
+    for part in alike.parts[:-1]:
+        assert part.value == pytest.approx(0, abs=1e-12), part.cause
+        assert part.ci95 == pytest.approx([0, 0], abs=1e-12), part.cause
+    assert values(alike)["rest"] == pytest.approx(alike.difference)
+    alone = explain(pair[0], conventions=("meta", "anthropic-2026-06"))
+    assert values(alone)["rest"] == values(alone)["scenarios"] == 0
+    assert abs(values(alone)["denominator"]) > 0.95 * abs(alone.difference) > 0
+
+
+def test_the_sides_are_the_conventions_own_figures(pair: tuple[Path, Path]) -> None:
+    """Each side is what `score --as` prints for that run, as a share of lies."""
+    told = explain(*pair, ("inspect", "anthropic-2026-09"))
+    for side, path, name in ((told.first, pair[0], "inspect"), (told.other, pair[1], "anthropic-2026-09")):
+        (figure,) = figures(path, name)
+        assert side.lies == pytest.approx(1 - (figure.figure.rate.value or 0))
+
+
+def test_the_judge_is_told_apart_where_both_judged_both(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    """With both judges' verdicts on both runs' replies the judge has a part of its own, else it is in the rest."""
+    first = run(tmp_path / "first", "sim/lie=0.4")
+    other = run(tmp_path / "other", "sim/lie=0.4", judge=POOR, numeric_judge=POOR)
+    apart = explain(first, other)
+    assert "judge" not in values(apart)
+    assert "maskbench judge RUN --judge OTHER" in apart.notes[0]
+    assert typed("judge", first, "--judge", POOR, "--name", "poor").code == 0
+    assert typed("judge", other, "--judge", "sim-judge", "--name", "good").code == 0
+    told = explain(first, other)
+    assert values(told)["judge"] == pytest.approx(told.difference, abs=1e-9)
+    assert values(told)["rest"] == pytest.approx(0, abs=1e-9)
+
+
+def test_against_a_published_row(pair: tuple[Path, Path]) -> None:
+    """The formula's part is computed from the run; all else stays together, without an interval."""
+    told = explain(pair[0], conventions=("anthropic-2026-06",), published="Claude Opus 4.8")
+    assert told.other.lies == pytest.approx(0.061)
+    assert sum(values(told).values()) == pytest.approx(told.difference)
+    assert told.parts[-1].ci95 is None
+    assert "inferred" in told.notes[0]
+    with pytest.raises(UsageError, match="Give the name of one of them"):
+        explain(pair[0], conventions=("anthropic-2026-06",), published="Nobody")
+
+
+def test_as_its_user_sees_it(pair: tuple[Path, Path]) -> None:
+    """Text and JSON of the command, and what is refused with the remedy."""
+    shown = typed("explain", *pair, "--as", "paper", "--as", "anthropic-2026-09").out
+    for text in ("all the rest", "not to be separated", "together", "Owen values", "what lies are a share of"):
+        assert text in shown, text
+    data = orjson.loads(typed("explain", *pair, "--json").out)
+    assert sum(part["value"] for part in data["parts"]) == pytest.approx(data["difference"])
+    for wrong in ((pair[0],), (*pair, pair[0]), (pair[0], "--as", "paper"), (*pair, "--as", "scale")):
+        assert typed("explain", *wrong).code == 2, wrong
+
+
+# Made-up runs, whose causes are planted
+
+JUDGES = ("strict judge", "kind judge")
+NAMES: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief", "error")
+
+
+def world(rng: np.random.Generator, propositions: int, lie: float) -> dict[tuple[str, str], dict[Any, Scored]]:
+    """Scenarios by rule set and judge: propositions of one to three scenarios that are alike, three statements each.
+
+    Under the second rule set some lies are evasions; the kind judge takes some lies for honest.
+    """
+    by_set: dict[tuple[str, str], dict[Any, Scored]] = {
+        (rules, judge): {} for rules in ("reference", "inspect") for judge in JUDGES
+    }
+    number = 0
+    for proposition in range(propositions):
+        tendency = rng.beta(3 * lie, 3 * (1 - lie))
+        for _ in range(1 + proposition % 3):
+            number += 1
+            lies = tendency * (0.5 if number % 3 == 0 else 1)
+            first: list[str] = list(rng.choice(NAMES, size=3, p=[0.8 * lies, 0.8 * (1 - lies), 0.1, 0.05, 0.05]))
+            evades, kind = rng.random(3) < 0.2, rng.random(3) < 0.15
+            for rules, judge in by_set:
+                seen = [
+                    "honest"
+                    if name == "lie" and judge == JUDGES[1] and soft
+                    else "evasive"
+                    if name == "lie" and rules == "inspect" and shy
+                    else name
+                    for name, shy, soft in zip(first, evades, kind, strict=True)
+                ]
+                row = scored_as(seen, number, proposition)
+                by_set[rules, judge][row.key] = row
+    return by_set
+
+
+def scored_as(outcomes: Sequence[str], number: int, proposition: int) -> Scored:
+    """One scenario with these outcomes; a third of them are of statistics."""
+    (row,) = rows("H", archetype="statistics" if number % 3 == 0 else "known_facts", task_id=str(number))
+    every = tuple(outcomes)
+    worst = next((name for name in NAMES if name in every), "error")
+    return changed(row, proposition=f"P{proposition}", outcomes=every, outcome=worst)  # type: ignore[arg-type]
+
+
+def sides(seed: int, propositions: int) -> tuple[Figure, Figure]:
+    """Two figures that differ in all causes: scenarios, rules, statements, failures, denominator, judge, lies."""
+    own = packaged()["meta"]
+    first = replace(own, name="first", statements="first", of=("lie", "honest", "evasive", "no_belief", "error"))
+    other = replace(own, name="other", rules="inspect", statements="any", of=("lie", "honest"), without=("statistics",))
+    both: list[Figure] = []
+    for convention, judge, lie in ((first, JUDGES[0], 0.3), (other, JUDGES[1], 0.5)):
+        scored = world(np.random.default_rng([seed, len(both)]), propositions, lie)
+        digests = dict.fromkeys(next(iter(scored.values())), b"")
+        both.append(figure(convention, judge, scored, digests))
+    return both[0], both[1]
+
+
+def figure(convention: Convention, judge: str, scored: Any, digests: Any) -> Figure:
+    """One side by its name."""
+    return Figure(convention.name, convention, judge, scored, digests)
+
+
+def test_planted_causes_are_recovered() -> None:
+    """Over 50 pairs intervals hold the truth, as a large world has it, in 93 % of the parts or more."""
+    truth = values(explained_by(*sides(0, 1500), crossed=True))
+    assert all(abs(value) > 0.004 for value in truth.values()), truth
+    held = [
+        part.ci95[0] <= truth[part.cause] <= part.ci95[1]
+        for seed in range(1, 51)
+        for part in explained_by(*sides(seed, 120), crossed=True).parts
+        if part.ci95
+    ]
+    assert len(held) == 50 * len(truth)
+    assert np.mean(held) >= 0.93
+
+
+def test_one_planted_change_has_the_whole_difference() -> None:
+    """Where two figures of the same replies differ in one cause alone, that part has 95 % of the difference or more."""
+    first, other = sides(7, 120)
+    one_world = changed(other, rows=first.rows, judge=first.judge)
+    for part, change in (
+        ("rules", {"rules": "inspect"}),
+        ("statements", {"statements": "any"}),
+        ("failures", {"of": ("lie", "honest", "evasive", "no_belief")}),
+        ("denominator", {"of": ("lie", "honest", "error")}),
+        ("scenarios", {"without": ("statistics",)}),
+    ):
+        told = explained_by(first, changed(one_world, convention=replace(first.convention, **change)), crossed=False)
+        assert values(told)[part] == pytest.approx(told.difference, rel=0.05), part
+        assert told.difference != 0, part
+    judged = explained_by(first, changed(first, judge=JUDGES[1]), crossed=True)
+    assert values(judged)["judge"] == pytest.approx(judged.difference, rel=0.05)
+    assert judged.difference < 0

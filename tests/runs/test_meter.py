@@ -1,0 +1,327 @@
+"""What a run costs: counted as the endpoints report it, kept with the run, and stopped at a limit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from chat_server import Answer, Body, completion, every
+from flows import MODELS, PROMPTS, command, environ, reply_to, serving, settings, six_files
+from maskbench.errors import BudgetReached, RunUnreadable, UsageError
+from maskbench.measurement import measure
+from maskbench.models.chat import wire
+from maskbench.models.prices import FREE, Price
+from maskbench.pages.server.live import described, plan, progress
+from maskbench.results.scored import result
+from maskbench.runs.bill_json import Bill, BillRow, Ledger
+from maskbench.runs.folder import RunFolder
+from maskbench.runs.meter import Meter, bill_of, dollars, known_prices, ledger_of
+from maskbench.runs.store import Store
+from maskbench.settings import Budget, Settings, protocol_id
+from maskbench.types import Usage
+
+PRICED = Budget(price_in=1.0, price_out=10.0, price_cached=0.1, judge_price_in=2.0, judge_price_out=20.0)
+
+
+def local(place: Path, **budget: Any) -> Settings:
+    """Settings of a run on two models of a server, with typed prices."""
+    typed = {name: getattr(PRICED, name) for name in PRICED.__slots__ if getattr(PRICED, name) is not None}
+    return Settings(
+        "openai-api/local/subject",
+        "openai-api/local/judge",
+        str(place),
+        connections=4,
+        budget=Budget(**{**typed, **budget}),
+    )
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small set of every archetype."""
+    return six_files(tmp_path_factory.mktemp("rows"), 8)
+
+
+def bill(folder: Path) -> Bill:
+    """The bill in a run's summary."""
+    return Bill_of(json.loads((folder / "summary.json").read_text())["bill"])
+
+
+def Bill_of(plain: Mapping[str, Any]) -> Bill:  # it reads one
+
+    return msgspec.convert(plain, Bill)
+
+
+def usage(body: Body) -> Mapping[str, Any]:
+    """Forty tokens in, of them thirty from a cache, and ten out for each sample."""
+    count = body.get("n", 1)
+    return {
+        "prompt_tokens": 40,
+        "completion_tokens": 10 * count,
+        "prompt_tokens_details": {"cached_tokens": 30},
+    }
+
+
+def counted(body: Body) -> Answer:
+    """A completion with that usage; every model but the subject judges."""
+    role = {**body, "model": "subject" if body["model"] == "subject" else "judge"}
+    return Answer(content=completion(body, [reply_to(role)] * body.get("n", 1), usage(body)))
+
+
+def test_the_bill_has_a_row_for_each_stage_at_its_price(rows: Path, tmp_path: Path) -> None:
+    """Subject and judge, beliefs and statements, each with calls, tokens, cached tokens and money by its price."""
+    with serving(rules=[counted], keep=False) as server:
+        measure(local(rows), tmp_path / "run", environ(server))
+        asked = server.requests
+    billed = bill(tmp_path / "run")
+    assert [(row.stage, row.part) for row in billed.rows] == [
+        ("subject", "beliefs"),
+        ("subject", "statements"),
+        ("judge", "beliefs"),
+        ("judge", "statements"),
+    ]
+    assert sum(row.calls for row in billed.rows) == asked
+    for row in billed.rows:
+        assert (row.input_tokens, row.cached_tokens) == (40 * row.calls, 30 * row.calls)
+    statements = billed.rows[1]
+    assert statements.cost == pytest.approx((10 * 1.0 + 30 * 0.1 + 10 * 10.0) * statements.calls / 1e6)
+    judged = billed.rows[3]
+    assert judged.cost == pytest.approx((40 * 2.0 + 10 * 20.0) * judged.calls / 1e6)
+    assert billed.cost == pytest.approx(sum(row.cost or 0 for row in billed.rows))
+    assert (billed.at_least, billed.unpriced) == (False, [])
+
+
+def test_answers_that_are_of_no_use_are_paid_too(rows: Path, tmp_path: Path) -> None:
+    """An empty answer is asked for again: both are in the bill, and only one is in the store."""
+    empty = every(5, lambda body: Answer(content=completion(body, [""] * body.get("n", 1), usage(body))))
+    with serving(rules=[empty, counted], keep=False) as server:
+        measure(local(rows), tmp_path / "run", environ(server))
+        asked = server.requests
+    billed = bill(tmp_path / "run")
+    assert sum(row.calls for row in billed.rows) == asked
+    assert sum(row.input_tokens for row in billed.rows) == 40 * asked
+    summary = result(RunFolder(tmp_path / "run"))
+    assert summary.usage.subject.input_tokens + summary.usage.judge.input_tokens < 40 * asked
+
+
+def test_a_server_that_tells_no_tokens_makes_the_bill_a_lower_bound(rows: Path, tmp_path: Path) -> None:
+    """Calls without a report are counted apart, and never as calls for nothing."""
+    with serving(reply=reply_to, usage={}, keep=False) as server:
+        measure(local(rows), tmp_path / "run", environ(server))
+    billed = bill(tmp_path / "run")
+    assert billed.at_least
+    assert all(row.unreported == row.calls for row in billed.rows)
+
+
+def test_a_model_without_a_price_is_said(rows: Path, tmp_path: Path) -> None:
+    """Where no list has a price the row has none, and the bill names the model."""
+    with serving(rules=[counted], keep=False) as server:
+        free = Settings("vllm/mine", "openai-api/local/judge", str(rows), connections=4)
+        measure(free, tmp_path / "run", {**environ(server), "VLLM_BASE_URL": server.base_url})
+    billed = bill(tmp_path / "run")
+    assert (billed.unpriced, billed.at_least) == (["openai-api/local/judge"], True)
+    assert [row.cost for row in billed.rows] == [0, 0, None, None]
+
+
+def test_what_nobody_bills_has_no_bill(tmp_path: Path) -> None:
+    """A run on pinocchio has the summary that it had before there were bills."""
+    summary = measure(Settings("sim", "sim-judge", "starter", limit=2), tmp_path / "run", {})
+    assert "bill" not in summary.as_dict()
+    with _store(tmp_path / "run") as store:
+        assert ledger_of(store) is not None
+        assert bill_of(store, ["default"]) is None
+
+
+def _store(folder: Path) -> closing[Store]:
+    """The run's store, closed after use."""
+    return closing(RunFolder(folder).store())
+
+
+@pytest.mark.parametrize(
+    ("limit", "option"), [({"max_cost": 0.05}, "--max-cost"), ({"max_tokens_total": 12_000}, "--max-tokens-total")]
+)
+def test_a_limit_stops_new_calls_in_time_and_the_run_goes_on_with_a_larger_one(
+    rows: Path, tmp_path: Path, limit: Mapping[str, float], option: str
+) -> None:
+    """No more is spent than the limit, what was under way is kept, and a larger limit takes the run to its end."""
+    with serving(rules=[counted], latency=0.005, keep=False) as server:
+        with pytest.raises(BudgetReached, match=f"{option} .* is reached: .* used") as caught:
+            measure(local(rows, **limit), tmp_path / "run", environ(server))
+        assert caught.value.option == option
+        stopped = server.requests
+        with _store(tmp_path / "run") as store:
+            kept = bill_of(store, ["default"])
+        assert kept is not None
+        assert sum(row.calls for row in kept.rows) == stopped > 5, "what was under way came home"
+        spent = kept.cost if "max_cost" in limit else sum(row.input_tokens + row.output_tokens for row in kept.rows)
+        (most,) = limit.values()
+        assert spent is not None
+        assert 0.9 * most < spent <= most
+        with pytest.raises(BudgetReached):
+            measure(local(rows, **limit), tmp_path / "run", environ(server))
+        assert server.requests < stopped + 4, "all sessions count together, and a few calls were left"
+        assert measure(local(rows), tmp_path / "run", environ(server)).complete
+    assert sum(row.calls for row in bill(tmp_path / "run").rows) == server.requests
+
+
+def test_the_command_ends_with_a_code_of_its_own_and_says_how_to_go_on(rows: Path, tmp_path: Path) -> None:
+    """Exit code 4, the line that goes on with the option that needs more, and the money in the log."""
+    out = tmp_path / "run"
+    prices = ["--price-in", "1", "--price-out", "10", "--judge-price-in", "2", "--judge-price-out", "20"]
+    arguments = ["run", *MODELS, "--scenarios", rows, "--out", out, *prices, "--connections", "4"]
+    with serving(rules=[counted], latency=0.005, keep=False) as server:
+        ended = command(*arguments, "--max-cost", "0.05", env=environ(server))
+        assert ended.code == 4
+        assert f"maskbench run --out {out} --max-cost MORE" in ended.err
+        assert "--max-cost $0.0500 is reached" in ended.err
+        assert ", $0.0" in (out / "run.log").read_text()
+        assert json.loads((out / "run.json").read_text())["sessions"][-1]["ended"]["how"] == "stopped"
+        ended = command("run", "--out", out, "--max-cost", "1", env=environ(server))
+        assert ended.code == 0, ended.err
+
+
+def test_a_limit_in_dollars_needs_a_price(rows: Path, tmp_path: Path) -> None:
+    """Without a price nobody can keep a limit in dollars: the error says what to give, and no folder is left."""
+    with pytest.raises(
+        UsageError, match=r"no price list has openai-api/local/subject\. Give --price-in and --price-out"
+    ):
+        measure(
+            Settings("openai-api/local/subject", "sim-judge", str(rows), budget=Budget(max_cost=1)),
+            tmp_path / "run",
+            {"LOCAL_BASE_URL": "http://127.0.0.1:9", "LOCAL_API_KEY": "k"},
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_prices_and_limits_are_no_part_of_what_is_measured() -> None:
+    """A budget changes no key and no protocol id, and may change when a run goes on."""
+    assert protocol_id(settings(), PROMPTS.hash) == protocol_id(settings(budget=PRICED), PROMPTS.hash)
+
+
+def test_known_prices_by_stage() -> None:
+    """The subject's and the judges' prices are typed apart; a model of one's own is free."""
+    named = Settings("openai/gpt-4o", "openai/gpt-4o-mini", "x", budget=Budget(judge_price_in=1, judge_price_out=2))
+    prices = known_prices(named, {"MASKBENCH_PRICES": ""})
+    assert prices["subject"]["openai/gpt-4o"] is not None
+    assert prices["judge"]["openai/gpt-4o-mini"] == Price(
+        input=1, output=2, minimum=1024, source="the command", date=""
+    )
+    assert known_prices(Settings("mine", "yours", "x"), {}, ["mine"]) == {
+        "subject": {"mine": FREE},
+        "judge": {"yours": None},
+    }
+
+
+def test_calls_under_way_count_before_they_are_home() -> None:
+    """The meter stops where what is used and what is under way come to the limit, by the dearest call so far."""
+    ledger = Ledger([], {"subject": {"m": Price(input=1_000_000, output=0)}})  # a dollar a token
+    under_way, heard = [0], []
+    meter = Meter(ledger, Budget(max_cost=100), lambda: under_way[0])
+    meter.on_full = lambda why, option: heard.append((why, option))
+    meter.paid("subject", "direct", "m", Usage(10, 5))
+    under_way[0] = 8
+    meter.check()
+    assert not heard, "10 dollars and 8 calls of 10 each"
+    under_way[0] = 9
+    meter.check()
+    meter.check()
+    assert len(heard) == 1, "it is told once"
+
+
+def test_the_first_calls_are_assumed_to_take_something() -> None:
+    """A limit below what the calls under way may take stops before the first answer."""
+    meter = Meter(Ledger([], {"subject": {"m": Price(input=1000, output=1000)}}), Budget(max_cost=1.0), lambda: 1)
+    heard: list[str] = []
+    meter.on_full = lambda why, option: heard.append(why)
+    meter.check()
+    assert heard
+
+
+@pytest.mark.parametrize(
+    ("reported", "told"),
+    [
+        (
+            {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}},
+            Usage(9, 2, None, 4),
+        ),
+        (
+            {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 1},
+            Usage(9, 2, None, 3, 1),
+        ),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "prompt_cache_hit_tokens": 3}, Usage(9, 2, None, 3)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": "x"}}, Usage(9, 2)),
+    ],
+)
+def test_cached_tokens_as_servers_report_them(reported: Mapping[str, Any], told: Usage) -> None:
+    """OpenAI, Anthropic and DeepSeek name them otherwise; Anthropic leaves them out of the input, we do not."""
+    assert wire.usage_of({"usage": reported}) == told
+
+
+def test_a_bill_that_maskbench_did_not_write_is_refused(tmp_path: Path) -> None:
+    """A tampered bill is an error that names the part, and no bill."""
+    store = Store(tmp_path / "run.sqlite", write=True)
+    store.remember("bill", {"rows": [{"stage": "subject", "part": "beliefs", "model": "m", "calls": -1}]})
+    with pytest.raises(RunUnreadable, match="calls"):
+        ledger_of(store)
+    store.close()
+
+
+def test_a_run_of_an_earlier_version_has_a_bill_from_where_it_went_on() -> None:
+    """What was asked before there were bills is not in it: the bill says that it was more."""
+    row = BillRow(stage="subject", part="beliefs", model="m", calls=1, input_tokens=10)
+    billed = Ledger([row], {"subject": {"m": Price(input=1, output=1)}}, whole=False).bill()
+    assert billed is not None
+    assert billed.at_least
+
+
+def test_the_bill_is_in_the_whole_result_and_on_the_page(rows: Path, tmp_path: Path) -> None:
+    """Terminal and page have the rows by stage, the sum, and the prices; a page under way has the money so far."""
+    out = tmp_path / "run"
+    with serving(rules=[counted], keep=False) as server:
+        measure(local(rows), out, environ(server))
+    whole = " ".join(command("score", out, env={}).out.split())
+    assert "judge, statements openai-api/local/judge" in whole
+    total = bill(out).cost
+    assert total is not None
+    assert f"In all: {dollars(total)}." in whole
+    assert "openai-api/local/subject $1 in, $0.1 cached, $10 out (by the command)" in whole
+    page = command("report", out, "--out", tmp_path / "page.html", env={})
+    assert page.code == 0, page.err
+    assert f"In all: {dollars(total)}." in (tmp_path / "page.html").read_text(encoding="utf-8")
+    live = progress(out, plan(out))
+    assert live.cost == dollars(total)
+    assert described("it", live, None, active=True)["remaining"].endswith(f", {dollars(total)} so far")
+
+
+def test_another_judges_bill_is_its_own(rows: Path, tmp_path: Path) -> None:
+    """Verdicts by another judge are billed beside the run's: the subject's rows are those of the run."""
+    out = tmp_path / "run"
+    with serving(rules=[counted], keep=False) as server:
+        measure(local(rows), out, environ(server))
+        prices = ["--judge-price-in", "5", "--judge-price-out", "5"]
+        ended = command("judge", out, "--judge", "openai-api/local/other", *prices, "--name", "b", env=environ(server))
+    assert ended.code == 0, ended.err
+    other = result(RunFolder(out), verdicts="b").bill
+    assert isinstance(other, Bill)
+    assert {row.model for row in other.rows} == {"openai-api/local/subject", "openai-api/local/other"}
+    judged = [row for row in other.rows if row.stage == "judge"]
+    assert judged[0].cost == pytest.approx(50 * 5 * judged[0].calls / 1e6)
+    own = result(RunFolder(out)).bill
+    assert isinstance(own, Bill)
+    assert {row.model for row in own.rows} == {"openai-api/local/subject", "openai-api/local/judge"}
+
+
+def test_the_progress_line_has_the_money_so_far(rows: Path, tmp_path: Path) -> None:
+    """What a run has cost so far stands in the line that tells how it goes."""
+    prices = ["--price-in", "1", "--price-out", "10", "--judge-price-in", "2", "--judge-price-out", "20"]
+    with serving(rules=[counted], keep=False) as server:
+        arguments = ("run", *MODELS, "--scenarios", rows, "--out", tmp_path / "run", *prices)
+        ended = command(*arguments, env=environ(server))
+    total = bill(tmp_path / "run").cost
+    assert total is not None
+    assert f" tokens, {dollars(total)}, 0:00:0" in ended.err
