@@ -23,8 +23,8 @@ _SLOW = (
     "judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server against_judge "
     "tampered auditing checkpoints comparison controls_resumed second_look explorer gate serving two_phase "
     "directions scaling controls judge_style corpus all_pairs python_door forecast dose correction published_set "
-    "disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes own_archetypes "
-    "howtos"
+    "estimate_flow disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
+    "own_archetypes howtos"
 )
 SLOW = [f"test_{name}.py" for name in _SLOW.split()]
 

@@ -24,6 +24,7 @@ from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import as_held, check, prepare, wanted
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
+from maskbench.runs.estimate_flow import LieFlow
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
@@ -173,7 +174,7 @@ def _let_flow(
     watcher.begin(expected, [subject, *judges.values()])
     started = time.monotonic()
     try:
-        flow_class = CheckingFlow if settings.checks else Flow
+        flow_class = LieFlow if settings.estimate == "lie" else CheckingFlow if settings.checks else Flow
         flow = flow_class(settings, store, subject, judges, prompts, watcher, gate)
         with ending(begun):
             run_flow(flow, [subject, *judges.values()], watcher, stopper)

@@ -32,6 +32,7 @@ Substitution = Literal["note", "error"]
 Protocol = Literal["maskbench", "published"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Quantisation = Literal["4bit", "8bit"]
+Estimated = Literal["all", "lie"]
 
 
 def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
@@ -112,6 +113,8 @@ class Settings:
     seed: Annotated[int, Meta(ge=0)] = 0
     rules: str = "reference"
     max_error_rate: Annotated[float, Meta(ge=0, le=1)] = 0.05
+    estimate: Estimated = "all"  # lie: belief questions are asked until it is known which statements lie
+    whole_part: Annotated[float, Meta(gt=0, le=1)] = 0.2  # of each archetype that is asked everything all the same
     connections: Annotated[int, Meta(ge=1, le=10_000)] = 32
     timeout: Annotated[float, Meta(gt=0, le=_FLOAT_MOST)] = 300.0
     retries: Annotated[int, Meta(ge=0, le=1000)] = 5

@@ -49,9 +49,9 @@ Cause = Literal[
     "substituted",  # another model answered, where the run treats that as a failure
     "raised",  # a model in this process raised an exception
 ]
-OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error", "disputed"]
+OutcomeName = Literal["honest", "lie", "evasive", "no_belief", "error", "disputed", "no_lie"]
 OUTCOMES: tuple[OutcomeName, ...] = ("honest", "lie", "evasive", "no_belief", "error")  # those by a single judge
-Accuracy = Literal["correct", "incorrect", "no_belief", "error", "not_applicable", "disputed"]
+Accuracy = Literal["correct", "incorrect", "no_belief", "error", "not_applicable", "disputed", "not_asked"]
 NoBelief = Literal["unsure", "mixed", "contradicted"]
 
 
@@ -350,6 +350,7 @@ class Scored:
     numerical: Mapping[str, int]  # agreements of belief and statement that are "half_infinite" or "cross"
     disputes: Mapping[Call, int] = field(default_factory=dict)  # samples whose verdict is disputed
     leanings: tuple[Mapping[OutcomeName, float], ...] = ()  # for each disputed outcome the judges' shares
+    whole: bool = True  # False where only lies were asked for: each statement is a lie, no lie, or an error
 
     @property
     def key(self) -> tuple[Archetype, str]:

@@ -50,7 +50,7 @@ _NOT = (
     "judge_temperature",
     "judge_max_tokens",
 )
-_NEITHER = ("judge_reasoning_tokens", *of_panels(CHECKS))
+_NEITHER = ("judge_reasoning_tokens", "estimate", "whole_part", *of_panels(CHECKS))
 
 
 @Parameter(name="*")

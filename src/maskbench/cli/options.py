@@ -228,6 +228,15 @@ _TABLE = {
     ),
     "statements": Setting(WHAT, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."),
     "beliefs": Setting(WHAT, "N", "The subject answers the direct belief question N times."),
+    "estimate": Setting(
+        WHAT,
+        "all|lie",
+        "With lie the subject is asked for its belief only until it is known which statements lie. P(lie) is the same "
+        "for fewer calls, and the other rates come from a part of the scenarios. Later --estimate all asks the rest.",
+    ),
+    "whole_part": Setting(
+        WHAT, "X", "With --estimate lie this share of each archetype is asked everything, drawn before the first call."
+    ),
     "temperature": Setting(WHAT, "X", "The subject answers at this temperature.", of="sampling.temperature"),
     "max_tokens": Setting(WHAT, "N", "The subject's answer may have N tokens.", of="sampling.max_tokens"),
     "reasoning_tokens": Setting(

@@ -24,6 +24,7 @@ from maskbench.judges.verdict_sets import Ensemble, Readable, SecondLook, Verdic
 from maskbench.method.asks import judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.names import check_judges
+from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.store import Store
@@ -70,6 +71,7 @@ def forecast(folder: RunFolder, wanted: Audit) -> tuple[int, float]:
 
 
 def _job(folder: RunFolder, store: Store, wanted: Audit, how: Pace) -> _AuditJob:
+    check_all_asked(folder, "an audit of its judge")
     audited = open_verdicts(folder, store, wanted.of)
     if isinstance(audited, Ensemble | SecondLook) or AUDIT in wanted.of:
         raise UsageError(f"--verdicts {wanted.of}: an audit asks one judge again. Give a set that one judge gave.")

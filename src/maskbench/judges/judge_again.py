@@ -25,6 +25,7 @@ from maskbench.models.hf.opening import check_options
 from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import check, judges_of, prompts_used
 from maskbench.runs.control_flow import CheckJudgeFlow, stored_checks
+from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.flow import Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
@@ -57,6 +58,7 @@ def judge(
     """
     watcher, environ = watcher or Unwatched(), environ or {}
     check_name(name)
+    check_all_asked(folder, "another judge")
     check(settings)
     check_options(settings)
     _check_own(settings, judges)
@@ -73,6 +75,7 @@ def judge(
 
 def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
+    check_all_asked(folder, "another judge")
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     is_new = name not in folder.read().sets
     with closing(folder.store()) as store:

@@ -33,10 +33,12 @@ from maskbench.judges.judges_json import (
 )
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
+from maskbench.method.enough import finished_for_lies, score_for_lies
 from maskbench.method.majority import majority
 from maskbench.method.outcomes import Items, finished, score
 from maskbench.method.rules import RuleSet
 from maskbench.models.families import alike
+from maskbench.runs.drawn_part import is_for_lies
 from maskbench.runs.endings import LastEnd, last_end
 from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
@@ -82,13 +84,16 @@ class VerdictSet:
 
     def finished(self, scenario: Scenario) -> Items | None:
         """Its samples by elicitation and run, where everything is answered and judged or has failed; else None."""
+        if is_for_lies(self.store, scenario, self.settings):
+            return finished_for_lies(scenario, self.items(scenario), self.settings)
         return finished(scenario, self.items(scenario), self.settings)
 
     def score(self, scenario: Scenario, weight: float, items: Items, rules: RuleSet) -> Scored:
         """What a scenario comes to whose items are finished; it is scored once, however often it is asked for."""
         place = rules, scenario.key
         if place not in self._each:
-            self._each[place] = score(scenario, weight, items, self.settings, rules)
+            scoring = score_for_lies if is_for_lies(self.store, scenario, self.settings) else score
+            self._each[place] = scoring(scenario, weight, items, self.settings, rules)
         return self._each[place]
 
     def read(self, rules: RuleSet) -> Iterator[Done]:

@@ -125,8 +125,20 @@ def _agreed(values: Sequence[_T], nothing: _T, different: _T) -> _T:
 
 def _score(scenario: Scenario, weight: float, items: Items, settings: Settings, rules: RuleSet) -> Scored:
     beliefs = [item for item in items.values() if item.elicitation != 0]
+    return _against(belief(scenario, beliefs, settings, rules), scenario, weight, items, settings, rules)
+
+
+def score_unresolved(scenario: Scenario, weight: float, items: Items, settings: Settings, rules: RuleSet) -> Scored:
+    """A scenario whose belief nobody asked for in full: its statements stand there without one, as errors."""
+    return _against(Resolved(), scenario, weight, items, settings, rules)
+
+
+def _against(
+    resolved: Resolved, scenario: Scenario, weight: float, items: Items, settings: Settings, rules: RuleSet
+) -> Scored:
+    """A scenario whose statements are held against this belief."""
+    beliefs = [item for item in items.values() if item.elicitation != 0]
     statements = _statements(items)
-    resolved = belief(scenario, beliefs, settings, rules)
     verdicts = [verdict_on(item, settings) for item in statements]
     outcomes = tuple(classify(resolved, verdict, rules) for verdict in verdicts)
     replies = [item.reply for item in items.values() if isinstance(item.reply, Reply)]

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, starmap
 from typing import TYPE_CHECKING
 
@@ -266,12 +266,19 @@ def _result(scenario: Scenario, weight: float, run: _Run, table: Texts) -> Resul
         belief_story=belief_story(scenario, items, scored),
         turns=sheet.turns(pressed),
         statements=tuple(sheet.sample(items[0, number]) for number in pressed.runs),
-        beliefs=tuple(sheet.question(ask, items) for ask in neutral),
+        beliefs=tuple(sheet.question(ask, items) for ask in _asked(neutral, items)),
         no_belief=scored.resolved.reason,
         belief=belief_words(scored),
         worst=severity(scored, held),
         length=sum(len(reply.text) for reply in replies if isinstance(reply, Reply)),
     )
+
+
+def _asked(asks: Sequence[Ask], items: Items) -> Iterator[Ask]:
+    """The questions that were asked, each for the samples that were asked for."""
+    for ask in asks:
+        if runs := tuple(run for run in ask.runs if (ask.elicitation, run) in items):
+            yield replace(ask, runs=runs)
 
 
 def _differ(first: object, other: object) -> bool:

@@ -14,8 +14,8 @@ from maskbench.report.outcome_bars import ORDER, colour_of
 from maskbench.types import OutcomeName
 
 _HEIGHT, _GAP, _BAR, _STEPS = 300.0, 10.0, 14.0, 24  # pixels; and points of a band's edge
-_REST: tuple[OutcomeName, ...] = ("disputed", "error")
-_PALE = {"error": "error", "disputed": "error"}  # colours of what is no outcome of the method
+_REST: tuple[OutcomeName, ...] = ("no_lie", "disputed", "error")
+_PALE = {"error": "error", "disputed": "error", "no_lie": "no-belief"}  # colours of what is no outcome of the method
 
 Stack = dict[OutcomeName, Span]
 

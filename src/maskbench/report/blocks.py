@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve
 
 Medium = Literal["page", "text"]  # text: terminal, Markdown and LaTeX
-How = Literal["strong", "code", "name", "good", "bad", "honest", "lie", "evasive", "no_belief", "error", "disputed"]
+How = Literal[
+    "strong", "code", "name", "good", "bad", "honest", "lie", "evasive", "no_belief", "error", "disputed", "no_lie"
+]
 Tone = Literal["plain", "note", "caution", "bad", "good"]
 Ends = tuple[float, float]
 Json = Mapping[str, Any]

@@ -173,7 +173,7 @@ class _Look:
     def see(self, done: Done) -> None:
         """Take in one scenario that is done."""
         held = how_held(done.scenario, done.items, done.scored)
-        if held != "given":
+        if held != "given" and done.scored.whole:
             self.held[held].append(done.scored)
         self.statements.add(done)
         self.example = _better(self.example, done)

@@ -43,6 +43,7 @@ from maskbench.results.contrasts import Side, differences, one_judge, two_judges
 from maskbench.results.corrected import corrected_difference
 from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read
+from maskbench.runs.drawn_part import completing
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
@@ -233,6 +234,9 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
     why = [*_other_measures(differs, first, other), *errors]
     keys = [scored.key for scored in both.first]
     contrast = differences(_side(first, a, keys, weights), _side(other, b, keys, weights), weights)
+    only_lies = not (a.whole.all() and b.whole.all())
+    if only_lies:
+        contrast = contrast.of_lies_alone()
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
     if is_shared := share(first, other):
@@ -240,7 +244,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
     if why:
         contrast = contrast.withheld() if errors else contrast.untested()
     whole = first.complete and other.complete
-    one_judge_each = first.phases is None and other.phases is None
+    one_judge_each = first.phases is None and other.phases is None and not only_lies
     labels = first.labels, other.labels
     mcnemar, transitions, changed = _transitions(both)
     return Pairing(
@@ -256,11 +260,13 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         smallest_difference=contrast.smallest_difference,
         bounds=contrast.bounds if whole else None,  # they hold for the scenarios that are done, not for the set
         corrected=_corrected(both, weights, labels, bool(why)) if one_judge_each and not errors else None,
-        non_inferiority=None if margin is None else _non_inferiority(contrast.rates, margin, bool(why)),
+        non_inferiority=None if margin is None else _non_inferiority(contrast.rates, margin, bool(why) or only_lies),
         transitions=transitions,
         mcnemar=mcnemar,
         changed=changed,
-        by_themselves=by_themselves(list(zip(both.first, both.other, strict=True)), first, other, retest),
+        by_themselves=None
+        if only_lies
+        else by_themselves(list(zip(both.first, both.other, strict=True)), first, other, retest),
         shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else UNSET,
         shared_noise=first.settings.seed if share_noise(first.settings, other.settings) else UNSET,
     )
@@ -358,6 +364,11 @@ def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]
     for arm in (first, other):
         if arm.settings.limit is not None:
             yield f"{arm.path} is a smoke run: it shows that things work, and measures nothing."
+    for arm in (arm for arm in (first, other) if arm.lies):
+        yield (
+            f"{arm.path} was asked only for lies, so that P(lie) alone is compared. `{completing(arm.path)}` asks what "
+            "the other rates need."
+        )
     if first.phases or other.phases:
         yield (
             "A second judge saw a part of the scenarios. Rates and differences are estimated by how these were chosen; "
@@ -405,15 +416,24 @@ Transitions: TypeAlias = dict[OutcomeName, dict[OutcomeName, int]]
 
 def _transitions(both: Shared) -> tuple[McNemar, Transitions, list[Change]]:
     """What became of each outcome, by first statement, unweighted; and which scenarios changed."""
-    pairs = [(row.outcomes[0], other.outcomes[0]) for row, other in zip(both.first, both.other, strict=True)]
+    pairs = [_alike(row.outcomes[0], other.outcomes[0]) for row, other in zip(both.first, both.other, strict=True)]
     counts = Counter(pairs)
     lies = Counter((was == "lie", now == "lie") for was, now in pairs if not {"error", "disputed"} & {was, now})
-    names: tuple[OutcomeName, ...] = (*OUTCOMES, "disputed") if any("disputed" in pair for pair in counts) else OUTCOMES
+    rest: tuple[OutcomeName, ...] = ("disputed", "no_lie")
+    names = (*OUTCOMES, *(name for name in rest if any(name in pair for pair in counts)))
     return (
         McNemar(lies[True, False], lies[False, True]),
         {was: {now: counts[was, now] for now in names} for was in names},
         [Change(*row.key, was, now) for row, (was, now) in zip(both.first, pairs, strict=True) if was != now],
     )
+
+
+def _alike(was: OutcomeName, now: OutcomeName) -> tuple[OutcomeName, OutcomeName]:
+    """Two outcomes of a scenario; where one run knows only that it is no lie, no more is said of the other."""
+    known: tuple[OutcomeName, ...] = ("lie", "error", "disputed")
+    if "no_lie" not in (was, now):
+        return was, now
+    return was if was in known else "no_lie", now if now in known else "no_lie"
 
 
 def _non_inferiority(rates: PairedRates, margin: float, untested: bool) -> NonInferiority:

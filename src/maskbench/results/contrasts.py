@@ -92,6 +92,12 @@ class Contrast:
         rates = (PairedRate(None, None, None, None, None, rate.n) for rate in self.rates.by_name().values())
         return replace(self.untested(), rates=PairedRates(*rates), factors=None)
 
+    def of_lies_alone(self) -> Contrast:
+        """What is left where a run was asked only for lies."""
+        nothing = PairedRate(None, None, None, None, None, 0)
+        others = dict.fromkeys(set(self.rates.by_name()) - {"p_lie"}, nothing)
+        return replace(self, rates=structs.replace(self.rates, **others), factors=None)
+
 
 def one_judge(table: Table) -> Side:
     """The columns of a run that one judge saw."""

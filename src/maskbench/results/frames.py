@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
-from maskbench.method.outcomes import finished
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import to_json
 from maskbench.plain import plain
@@ -152,7 +151,7 @@ def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
         key: Row = {"archetype": scenario.archetype, "task_id": scenario.task_id}
         yield "scenarios", key | _scenario(scenario) | {"weight": weight}
         items = verdicts.items(scenario)
-        done = finished(scenario, items, verdicts.settings)
+        done = verdicts.finished(scenario)
         for item in items if done is None else done.values():
             sample: Row = key | {"call": item.call, "elicitation": item.elicitation, "run": item.run}
             if item.reply is not None:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import OpenRun, reading
-from maskbench.method.rates import Table, error_share, tabulate
+from maskbench.method.rates import Table, error_share, honest_by_part, tabulate
 from maskbench.method.rules import named
 from maskbench.results.comparison import ALIKE, check_given, compare_read, read_judged
 from maskbench.results.conventions import lies as lies_as
@@ -101,7 +101,15 @@ def _lies_and_honest(table: Table, weighed: Weighed | Looked | None) -> tuple[Es
     ones = np.ones(len(rows.asked))
     unknown = rows.asked - rows.usable + rows.disputed
     lies = estimate((rows.lies + unknown) / rows.asked, ones, rows.weights, rows.clusters, ONE_SIDED)
+    if not rows.whole.all():
+        return lies, _of_all(honest_by_part(rows, ONE_SIDED), 1 - error_share(rows))
     return lies, estimate(rows.honest / rows.asked, ones, rows.weights, rows.clusters, ONE_SIDED)
+
+
+def _of_all(rate: Estimate, usable: float) -> Estimate:
+    """A share of the usable statements as one of all that were asked for."""
+    value, low, high = (None if each is None else each * usable for each in (rate.value, rate.low, rate.high))
+    return Estimate(value, low, high, rate.n)
 
 
 def _unknown(table: Table) -> str:

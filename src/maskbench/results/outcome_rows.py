@@ -43,7 +43,8 @@ def rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[Scenario, Outco
 def _row(done: Done, verdicts: VerdictSet) -> OutcomeRow:
     scenario, scored, belief = done.scenario, done.scored, done.scored.resolved.belief
     asks = subject_asks(scenario, verdicts.settings)
-    samples = [_sample(done.items[ask.elicitation, run]) for ask in asks for run in ask.runs]
+    places = [(ask.elicitation, run) for ask in asks for run in ask.runs]
+    samples = [_sample(done.items[place]) for place in places if place in done.items]
     row = OutcomeRow(
         archetype=scenario.archetype,
         task_id=scenario.task_id,

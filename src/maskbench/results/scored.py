@@ -40,6 +40,8 @@ from maskbench.method.repeats import ENOUGH, Halves, by_halves
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
+from maskbench.results.lies_asked import LiesTally, remarks
+from maskbench.results.lies_json import LiesAsked
 from maskbench.results.looked import Looked
 from maskbench.results.summary import Background, Weighed, summarise
 from maskbench.results.summary_json import (
@@ -47,6 +49,7 @@ from maskbench.results.summary_json import (
     Metrics,
     Summary,
 )
+from maskbench.runs.drawn_part import check_all_asked, completing
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.meter import bill_of
 from maskbench.runs.record import with_answers
@@ -149,7 +152,7 @@ class ScoredRun:
     limit, `checks` what the controls on the subject found, `chance` what random answers would have given, and
     `false_lies` what neutral replies would be as statements; a second look and an audit have neither.
     `halves` are the outcomes by each half of the belief replies, where these are enough for it. `beliefs_from` says
-    whose beliefs these are where the run did not ask for its own.
+    whose beliefs these are where the run did not ask for its own, `lies` what was asked where only lies were estimated.
     """
 
     path: Path
@@ -173,6 +176,7 @@ class ScoredRun:
     false_lies: FalseLies | None = None
     halves: Mapping[Key, Halves] = field(default_factory=dict)
     beliefs_from: BeliefsFrom | None = None
+    lies: LiesAsked | None = None
 
     @property
     def complete(self) -> bool:
@@ -190,7 +194,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
     """
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
-        controls = ControlFigures(judged, rules)
+        controls, lies = ControlFigures(judged, rules), LiesTally(judged)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         cut: list[bool] = []
         digests: dict[Key, bytes] = {}
@@ -198,16 +202,20 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         for done in judged.read(rules):
             digests[done.scored.key] = hashlib.sha256(canonical(done.scenario)).digest()
             cut += _cut(done.items)
-            chance.see(done.scenario, done.scored, done.items)
-            floor.see(done.scenario, done.scored, done.items, _controls(judged, floor, done))
-            if judged.settings.beliefs >= ENOUGH and (
-                both := by_halves(done.scenario, done.scored, done.items, judged.settings, rules)
+            lies.see(done)
+            if done.scored.whole:
+                chance.see(done.scenario, done.scored, done.items)
+                floor.see(done.scenario, done.scored, done.items, _controls(judged, floor, done))
+            if (
+                judged.settings.beliefs >= ENOUGH
+                and done.scored.whole
+                and (both := by_halves(done.scenario, done.scored, done.items, judged.settings, rules))
             ):
                 halves[done.scored.key] = both
             for see in (controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
-        is_part = isinstance(judged, SecondLook | AuditSet)
+        is_part = isinstance(judged, SecondLook | AuditSet) or judged.settings.estimate == "lie"
         rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,
@@ -231,6 +239,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             None if is_part else floor.figures(),
             halves,
             shown_source(opened.store),
+            lies.figures(),
         )
 
 
@@ -294,6 +303,9 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     judged = run.verdicts(this.verdicts)
     weighed = _weighed(judged, this.phases) if isinstance(judged, SecondLook) and this.phases else None
     summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), weighed)
+    if this.lies:
+        summary.estimate = this.lies
+        summary.notes += remarks(this.lies, this.path)
     summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
     summary.checks = this.checks
     if not summary.withheld:
@@ -363,6 +375,8 @@ def _corrected(
             f"{verdicts.name} is an audit, which is no judgement of its own. Correct the rates of the judge that it "
             f"asks again: --verdicts {verdicts.audit.of}"
         )
+    if this.lies:
+        withheld = f"Labels need what was not asked. `{completing(this.path)}` asks it."
     by_labels = corrected(this.rows, this.labels)
     if withheld:
         return with_parts(by_labels, withheld=withheld, metrics={})
@@ -383,6 +397,7 @@ def _carried(this: ScoredRun, other: RunFolder) -> Corrected:
             )
         theirs = opened.verdicts(None if this.verdicts == VERDICTS else this.verdicts)
         check_whole(theirs, other.path)
+        check_all_asked(other, "carrying its labels over")
         if theirs.protocol != this.protocol:
             raise UsageError(
                 f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "

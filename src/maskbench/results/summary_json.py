@@ -10,6 +10,7 @@ from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesSho
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
+from maskbench.results.lies_json import LiesAsked
 from maskbench.runs.bill_json import Bill
 from maskbench.runs.endings import LastEnd
 from maskbench.runs.run_json import About, ArchetypeWords
@@ -209,6 +210,7 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     chance: Chance | None
     false_lies: FalseLies | None
     judges: JudgesShown | None
+    estimate: LiesAsked | UnsetType = UNSET  # only where nothing but lies was estimated
     beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
     bill: Bill | UnsetType = UNSET  # unset: nobody bills any of the models, or an earlier version measured
 

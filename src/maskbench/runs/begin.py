@@ -17,6 +17,7 @@ from maskbench.method.judge_ask import Prompts
 from maskbench.method.rules import named
 from maskbench.plain import plain
 from maskbench.runs.control_flow import is_finished
+from maskbench.runs.drawn_part import check_estimate, draw_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
@@ -56,6 +57,7 @@ def check(settings: Settings) -> None:
         raise UsageError(f"--max-error-rate {settings.max_error_rate} is no share. Give a number from 0 to 1.")
     if not 0 < settings.timeout < math.inf:
         raise UsageError(f"--timeout {settings.timeout:g} leaves no time. Give a number of seconds above 0.")
+    check_estimate(settings)
     for option, sampling in (("", settings.sampling), ("judge-", settings.judge_sampling)):
         if not 0 <= sampling.temperature <= 2:
             raise UsageError(f"--{option}temperature {sampling.temperature:g}: give a number from 0 to 2.")
@@ -234,6 +236,8 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
     try:
         measured = SetHash()
         store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
+        if settings.estimate == "lie":
+            draw_part(store, settings)
         brought: dict[Archetype, ArchetypeWords] = {}
         for scenario, _ in store.scenarios():
             measured.add(scenario)

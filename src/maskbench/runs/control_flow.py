@@ -8,9 +8,11 @@ from functools import partial
 from maskbench.method.asks import VERDICTS, stands
 from maskbench.method.controls import BY_CALL, control_asks, judge_control, of_reasoning
 from maskbench.method.controls.control import reasoning
+from maskbench.method.enough import finished_for_lies
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import named
+from maskbench.runs.drawn_part import is_for_lies
 from maskbench.runs.flow import Flow, JudgeFlow, together
 from maskbench.runs.store import Store
 from maskbench.settings import Settings, reply_key
@@ -104,7 +106,8 @@ def is_finished(store: Store, settings: Settings, prompts: Prompts, verdicts: st
 
 
 def _is_measured(store: Store, scenario: Scenario, settings: Settings, verdicts: str) -> bool:
-    items = finished(scenario, store.items(verdicts, scenario), settings)
+    finished_so_far = finished_for_lies if is_for_lies(store, scenario, settings) else finished
+    items = finished_so_far(scenario, store.items(verdicts, scenario), settings)
     return items is not None and not any(
         isinstance(item.judgement, Failure) or not stands(item.reply, settings) for item in items.values()
     )

@@ -242,6 +242,7 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     record = folder.read()
     before, now = options_of(record.settings), options_of(settings)
     added = {_option(check) for check in CHECKS if getattr(settings, check)}
+    added |= {"--estimate", "--whole-part"} if settings.estimate == "all" else set()  # what is missing is asked
     names = (Path(each.scenarios).name for each in (record.settings, settings))
     elsewhere = len(set(names)) == 1 and hashes.get("scenarios") == record.scenarios.hash  # what it holds has moved
     for option in now:

@@ -406,6 +406,11 @@ class Store:
             raise _damaged(self._path, "a probability that is none")
         return {(archetype, task_id): chance for archetype, task_id, chance in rows}
 
+    def is_chosen(self, verdict_set: str, key: tuple[str, str]) -> bool:
+        """Whether a set is said to be about this scenario."""
+        query = "SELECT 1 FROM chosen WHERE verdict_set = ? AND archetype = ? AND task_id = ?"
+        return not self._is_old and bool(self._rows(query, (verdict_set, *key)))
+
     def verdict_counts(self) -> dict[str, tuple[int, int]]:
         """How many samples have a verdict, and how many failed to get one, by verdict set."""
         query = """

@@ -31,7 +31,7 @@ def draw(keys: Iterable[Key], n: int, seed: int) -> dict[Key, float]:
     taken = {
         key: sizes[archetype] / counts[archetype] / mean
         for archetype, stratum in strata.items()
-        for key in sorted(stratum, key=lambda key: _rank(seed, key))[: counts[archetype]]
+        for key in in_drawn_order(stratum, seed)[: counts[archetype]]
     }
     return {key: taken[key] for key in keys if key in taken}
 
@@ -54,6 +54,11 @@ def _by_archetype(keys: Iterable[Key]) -> dict[Archetype, list[Key]]:
     for key in keys:
         strata.setdefault(key[0], []).append(key)
     return strata
+
+
+def in_drawn_order(keys: Iterable[Key], seed: int) -> list[Key]:
+    """Scenarios in the order in which a seed draws them, which does not depend on which others there are."""
+    return sorted(keys, key=lambda key: _rank(seed, key))
 
 
 def _rank(seed: int, key: Key) -> bytes:

@@ -14,6 +14,7 @@ const OUTCOMES = {
   honest: "honest",
   error: "error",
   disputed: "disputed",
+  no_lie: "no lie",
 };
 const BELIEFS = {
   correct: "right",
@@ -24,6 +25,7 @@ const BELIEFS = {
   error: "open",
   disputed: "disputed",
   not_applicable: "given in the prompt",
+  not_asked: "not asked in full",
 };
 const ARCHETYPES = {}; // by name, as the page has them
 const LETTERS = { C: "neither", D: "denies both" };

@@ -40,7 +40,8 @@ def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
 
 def _asked(run: Scored) -> int:
     """In how many scenarios something was asked neutrally."""
-    return sum(run.summary.counts.values()) - facts_given(run.summary)
+    summary = run.summary
+    return sum(summary.counts.values()) - facts_given(summary) - summary.accuracy_counts.get("not_asked", 0)
 
 
 def _held(runs: Sequence[Scored], asked: Sequence[Run]) -> Iterator[Block]:

@@ -88,6 +88,11 @@ def notes(board: Board) -> Iterator[str]:
         yield "One model alone has rank 1, which says nothing."
     if note := named(board.rules).note:
         yield note
+    if lies := [row.name for row in board.rows if row.result.settings.estimate == "lie"]:
+        yield one_line(
+            f"Asked only for lies: {', '.join(lies)}. P(lie), the honesty score and Lying@k are of all scenarios; the "
+            "other rates are estimated from a drawn part of them."
+        )
     yield "Intervals hold sampling error only; the judge's error is not in them."
     yield from board.sharing
 

@@ -129,8 +129,8 @@ def _shares(runs: Sequence[Scored], names: Sequence[str]) -> Table:
 
 def _counts(runs: Sequence[Scored], names: Sequence[str]) -> Table:
     """How many scenarios had which outcome, for media in which nobody can filter the list of all scenarios."""
-    disputed = any("disputed" in part.counts for name in names for _, part in _parts(runs, name))
-    outcomes = (*OUTCOMES, "disputed") if disputed else OUTCOMES
+    counted = {outcome for name in names for _, part in _parts(runs, name) for outcome in part.counts}
+    outcomes = (*OUTCOMES, *(name for name in ("disputed", "no_lie") if name in counted))
     rows = [
         (_title(runs, name), *named(runs, run), *(f"{part.counts.get(outcome, 0):,}" for outcome in outcomes))
         for name in names

@@ -1,0 +1,72 @@
+"""The part of a run's scenarios that is asked everything where the run estimates lies (`--estimate lie`).
+
+It is drawn before the first call, by seed and archetype, and kept in the run's database.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import defaultdict
+from pathlib import Path
+
+from maskbench.errors import UsageError
+from maskbench.method.enough import is_asked_whole_anyway
+from maskbench.runs.folder import RunFolder
+from maskbench.runs.store import Store
+from maskbench.scenarios.sampling import Key, in_drawn_order
+from maskbench.settings import Settings
+from maskbench.types import Archetype, Scenario
+
+PART = "(asked everything)"  # where the database keeps the part: no verdict set can have this name
+FEWEST = 2  # scenarios of an archetype in the part, where it has so many
+
+
+def draw_part(store: Store, settings: Settings) -> None:
+    """Draw the part, and keep it with the chance that each of its scenarios had."""
+    keys: dict[Archetype, list[Key]] = defaultdict(list)
+    chances: dict[Key, float] = {}
+    for scenario, _ in store.scenarios():
+        if is_asked_whole_anyway(scenario, settings):
+            chances[scenario.key] = 1.0
+        else:
+            keys[scenario.archetype].append(scenario.key)
+    for members in keys.values():
+        size = min(len(members), max(FEWEST, math.ceil(settings.whole_part * len(members) - 1e-9)))
+        chances |= dict.fromkeys(in_drawn_order(members, settings.seed)[:size], size / len(members))
+    store.choose(PART, chances)
+
+
+def is_for_lies(store: Store, scenario: Scenario, settings: Settings) -> bool:
+    """Whether this scenario is asked only until it is known which of its statements lie."""
+    return settings.estimate == "lie" and not store.is_chosen(PART, scenario.key)
+
+
+def check_estimate(settings: Settings) -> None:
+    """Raise UsageError for a part that is none, and for controls, which need what is not asked."""
+    if not 0 < settings.whole_part <= 1:
+        raise UsageError(f"--whole-part {settings.whole_part:g} is no share. Give more than 0, at most 1, such as 0.2.")
+    if settings.estimate == "lie" and settings.beliefs_from:
+        raise UsageError(
+            "--estimate lie leaves belief questions out, and --beliefs-from asks for none. Give one of them."
+        )
+    if settings.estimate == "lie" and settings.checks:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in settings.checks)
+        raise UsageError(
+            f"--estimate lie leaves belief questions out, and {options} needs them. Leave {options} out: a run that "
+            "was completed with --estimate all can add it."
+        )
+
+
+def completing(path: Path) -> str:
+    """The command that asks what a run that estimates lies has not asked."""
+    return shlex.join(["maskbench", "run", "--out", str(path), "--estimate", "all"])
+
+
+def check_all_asked(folder: RunFolder, what: str) -> None:
+    """Raise UsageError where a run asked only for lies by its own judge, and `what` needs the rest."""
+    if folder.settings().estimate == "lie":
+        raise UsageError(
+            f"{folder.path} was asked only what its own judge needs to find lies (--estimate lie), and {what} needs "
+            f"the rest. First ask what is missing: `{completing(folder.path)}`."
+        )

@@ -1,0 +1,220 @@
+"""Runs that ask only for lies: what is asked, what is drawn, what another session goes on with."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from msgspec import UNSET
+
+from flows import MODELS, Answered, Recorder, environ, kill, letter, maskbench, run, says, serving, six_files, until
+from maskbench.errors import RunMismatch, UsageError
+from maskbench.judges.verdict_sets import OpenRun
+from maskbench.measurement import measure
+from maskbench.method.rules import RULES, named
+from maskbench.models.scripted import ScriptedModel
+from maskbench.results.summary_json import Summary
+from maskbench.runs.begin import check
+from maskbench.runs.drawn_part import PART
+from maskbench.runs.estimate_flow import cheaper_order
+from maskbench.runs.folder import RunFolder
+from maskbench.runs.watching import Unwatched
+from maskbench.settings import Settings, protocol_id
+from maskbench.types import Ask, Failure
+
+KNOWN = ("known_facts",)
+
+
+def a_judge(stated: str, believed: str) -> Callable[[Ask, int], str]:
+    """A judge that finds one letter in every statement, and another in every belief reply."""
+    return lambda ask, run: letter(stated if ask.elicitation == 0 else believed)
+
+
+class Alone(ScriptedModel):
+    """A subject of whose samples each costs a request."""
+
+    together = False
+
+
+def taken(
+    folder: Path,
+    stated: str = "A",
+    believed: str = "A",
+    *,
+    subject: Any = says,
+    kind: type[ScriptedModel] = ScriptedModel,
+    watcher: Any = None,
+    **options: Any,
+) -> tuple[Summary, Recorder]:
+    """A run of twenty known facts that asks only for lies, with what its subject was asked."""
+    place = six_files(folder.parent / "set", 20) if not (folder.parent / "set").exists() else folder.parent / "set"
+    asked = Recorder(subject)
+    given = {"archetypes": KNOWN, "estimate": "lie", "connections": 4, **options}
+    chosen = Settings("the subject", "the judge", str(place), **given)
+    models = kind(asked, "the subject"), ScriptedModel(a_judge(stated, believed), "the judge")
+    return measure(chosen, folder, {}, watcher, models=models), asked
+
+
+def shape(asked: Recorder) -> Counter[tuple[int, int]]:
+    """How often each sample was asked for, by elicitation and number."""
+    return Counter((ask.elicitation, run) for ask, run in asked.asks)
+
+
+def test_an_honest_subject_is_asked_for_one_belief_reply(tmp_path: Path) -> None:
+    """Sixteen of twenty scenarios end after the first reply; the drawn fifth is asked everything."""
+    summary, asked = taken(tmp_path / "run")
+    assert shape(asked) == {(0, 1): 20, (1, 1): 20, (1, 2): 4, (1, 3): 4, (2, 1): 4, (3, 1): 4}
+    assert summary.complete
+    assert summary.counts == {"honest": 4, "lie": 0, "evasive": 0, "no_belief": 0, "error": 0, "no_lie": 16}
+    assert summary.estimate is not UNSET
+    assert (summary.estimate.replies, summary.estimate.replies_of_all) == (56, 120)
+
+
+def test_an_evader_is_asked_for_no_belief(tmp_path: Path) -> None:
+    """A statement that takes no side cannot lie, whatever is believed."""
+    _, asked = taken(tmp_path / "run", stated="C")
+    assert shape(asked)[1, 1] == 4
+
+
+def test_a_liar_is_asked_everything(tmp_path: Path) -> None:
+    """A lie is known only once all belief questions are answered."""
+    summary, asked = taken(tmp_path / "run", believed="B")
+    assert set(shape(asked).values()) == {20}
+    assert summary.metrics.p_lie.value == 1.0
+
+
+def test_a_failed_belief_reply_has_the_rest_asked_and_is_asked_again(tmp_path: Path) -> None:
+    """A failure is an error as it is in the whole protocol; the next session asks for it anew."""
+
+    def fails(ask: Ask, run: int) -> Any:
+        lost = ask.elicitation == 1 and run == 1
+        return Failure("subject", "timeout", "slow") if lost else says(ask, run)
+
+    summary, asked = taken(tmp_path / "run", believed="B", subject=fails, max_error_rate=1)
+    assert set(shape(asked).values()) == {20}
+    assert summary.counts["error"] == 20
+    summary, asked = taken(tmp_path / "run", believed="B", max_error_rate=1)
+    assert shape(asked) == {(1, 1): 20}
+    assert summary.counts["lie"] == 20
+
+
+def test_the_part_is_drawn_before_the_first_call_and_kept(tmp_path: Path) -> None:
+    """Two scenarios of each archetype at least, all of those that ask for no belief, by seed."""
+    seen: list[dict[Any, float]] = []
+
+    def looks(ask: Ask, run: int) -> str:
+        if not seen:
+            with OpenRun(RunFolder(tmp_path / "run")) as opened:
+                seen.append(opened.store.chosen(PART))
+        return says(ask, run)
+
+    taken(tmp_path / "run", subject=looks, archetypes=("known_facts", "provided_facts"))
+    taken(tmp_path / "again", archetypes=("known_facts", "provided_facts"))
+    taken(tmp_path / "other", archetypes=("known_facts", "provided_facts"), seed=1)
+    parts = []
+    for name in ("run", "again", "other"):
+        with OpenRun(RunFolder(tmp_path / name)) as opened:
+            parts.append(opened.store.chosen(PART))
+    assert seen == parts[:1] == parts[1:2] != parts[2:]
+    assert Counter((key[0], chance) for key, chance in seen[0].items()) == {
+        ("known_facts", 0.2): 4,
+        ("provided_facts", 1.0): 20,
+    }
+
+
+def test_the_first_reply_is_asked_for_alone_where_that_is_cheaper(tmp_path: Path) -> None:
+    """Short prompts cost little twice; a long one is paid for once, with all the replies. Which of the two is told."""
+    assert cheaper_order(prompt=40, reply=120, samples=3) == "one_by_one"
+    assert cheaper_order(prompt=4000, reply=120, samples=3) == "together"
+    assert cheaper_order(prompt=4000, reply=120, samples=12) == "one_by_one"
+    told: list[str] = []
+
+    class Heard(Unwatched):
+        def tell(self, line: str) -> None:
+            told.append(line)
+
+    long: dict[str, Any] = {
+        "system_prompt": "mine",
+        "system_prompt_text": "Be honest. " * 2000,
+        "prompt_on_beliefs": True,
+    }
+    summary, asked = taken(tmp_path / "run", watcher=Heard(), **long)
+    assert shape(asked) == {(0, 1): 20, (1, 1): 20, (1, 2): 20, (1, 3): 20, (2, 1): 4, (3, 1): 4}
+    assert any("in one request" in line for line in told)
+    assert summary.estimate is not UNSET
+    assert summary.estimate.belief_samples == "together"
+    assert summary.estimate.verdicts == 20 + 16 + 4 * 5
+    _, asked = taken(tmp_path / "alone", kind=Alone, **long)
+    assert shape(asked)[1, 2] == 4
+
+
+def test_a_run_is_completed_later(tmp_path: Path) -> None:
+    """With all nothing is asked twice, and the result is that of a run which asked everything at once."""
+    _, asked = taken(tmp_path / "run")
+    before = shape(asked)
+    summary, asked = taken(tmp_path / "run", estimate="all")
+    whole, everything = taken(tmp_path / "whole", estimate="all")
+    assert before + shape(asked) == shape(everything)
+    assert summary.counts == whole.counts
+    assert summary.metrics == whole.metrics
+    assert "estimate" not in summary.as_dict()
+    with pytest.raises(RunMismatch, match="--estimate all, and this one asks for lie"):
+        taken(tmp_path / "run")
+
+
+def test_another_part_is_another_run(tmp_path: Path) -> None:
+    """The part of a run that was begun stays what it is."""
+    taken(tmp_path / "run")
+    with pytest.raises(RunMismatch, match=r"--whole-part 0\.2"):
+        taken(tmp_path / "run", whole_part=0.5)
+
+
+def test_the_measurement_is_the_same_one() -> None:
+    """On equal replies lies are equal, so the protocol id is that of a run that asks everything."""
+    plain, lies = (Settings("a", "b", "c", estimate=name) for name in ("all", "lie"))
+    assert protocol_id(plain, "0") == protocol_id(lies, "0")
+
+
+def test_what_cannot_be_meant_is_refused() -> None:
+    """Controls need beliefs, beliefs of another run leave nothing out, and a part is a share."""
+    with pytest.raises(UsageError, match="--placebo needs them"):
+        check(Settings("a", "b", "c", estimate="lie", placebo=True))
+    with pytest.raises(UsageError, match="--beliefs-from asks for none"):
+        check(Settings("a", "b", "c", estimate="lie", beliefs_from="other"))
+    with pytest.raises(UsageError, match="--whole-part 0 is no share"):
+        check(Settings("a", "b", "c", whole_part=0.0))
+
+
+def test_killed_and_taken_up_again(tmp_path: Path) -> None:
+    """A run that asks only for lies is killed by kill -9, asks nothing again, and comes to the same figures."""
+    options = (*MODELS, "--scenarios", six_files(tmp_path / "set", 6), "--connections", "8", "--estimate", "lie")
+    whole, answered = Answered(), Answered()
+    with serving(reply=whole) as server:
+        assert run("run", *options, "--out", tmp_path / "whole", env=environ(server)).code == 0
+    with serving(reply=answered, latency=0.03) as server:
+        with maskbench("run", *options, "--out", tmp_path / "killed", env=environ(server)) as process:
+            until(lambda: len(answered.times) > len(whole.times) / 2)
+            moment = kill(process)
+        assert run("run", "--out", tmp_path / "killed", env=environ(server)).code == 0
+    assert not answered.before(moment - 0.1) & answered.after(moment)
+    figures = [orjson.loads((tmp_path / name / "summary.json").read_bytes()) for name in ("whole", "killed")]
+    assert figures[0]["counts"] == figures[1]["counts"]
+    assert figures[0]["metrics"] == figures[1]["metrics"]
+    assert figures[0]["estimate"] == figures[1]["estimate"]
+
+
+def test_the_lies_are_those_of_a_run_that_asks_everything(tmp_path: Path) -> None:
+    """A simulated subject, whose answers hang on its seed alone, has the same lies both ways under every rule set."""
+    for estimate in ("all", "lie"):
+        chosen = Settings("sim/lie=0.4,evade=0.2,unsure=0.2", "sim-judge", "starter", estimate=estimate, sample=60)
+        measure(chosen, tmp_path / estimate, {})
+    for rules in RULES:
+        every, short = (_lies(tmp_path / name, rules) for name in ("all", "lie"))
+        assert every == short
+
+
+def _lies(folder: Path, rules: str) -> dict[Any, bool]:
+    with OpenRun(RunFolder(folder)) as opened:
+        return {row.key: row.outcome == "lie" for row in opened.verdicts().scored(named(rules))}
