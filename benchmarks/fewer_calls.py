@@ -35,9 +35,7 @@ from call_worlds import (
     rate,
 )
 from csv_tables import DOCS, write
-from maskbench.method.belief import resolve
-from maskbench.method.classify import classify
-from maskbench.method.rules import RULES
+from maskbench.method.enough import possible_lies
 from maskbench.models.prices import packaged
 from maskbench.results.designs import (
     JUDGE,
@@ -57,7 +55,7 @@ from maskbench.stats.betting import Bet
 from maskbench.stats.paired import chance
 from maskbench.stats.power import Runs, Split, assumed, split
 from maskbench.stats.precision import PASSES
-from maskbench.types import BinaryVerdict, Letter, Option, Resolved
+from maskbench.types import Letter
 from rate_grid import Seen, ratio_at_once
 
 Floats = NDArray[np.float64]
@@ -214,27 +212,20 @@ def plans(replicates: int, pairs: int) -> Iterator[dict[str, object]]:
 @lru_cache(maxsize=1)
 def until_settled() -> NDArray[np.int8]:
     """How many belief verdicts `--estimate lie` asks for: three direct ones, two of consistency, and a statement's."""
+    letters: tuple[Letter, ...] = ("A", "B", "C", "D")
     table = np.zeros((4,) * 6, dtype=np.int8)
     for *beliefs, statement in product(range(4), repeat=6):
+        verdicts = [letters[at] for at in beliefs]
         asked = 0
-        while asked < len(beliefs) and may_lie(tuple(beliefs[:asked]), statement):
+        while asked < 5 and letters[statement] in may_lie(verdicts[: min(asked, 3)], verdicts[3:asked]):
             asked += 1
         table[(*beliefs, statement)] = asked
     return table
 
 
-@lru_cache(maxsize=8192)
-def may_lie(asked: tuple[int, ...], statement: int) -> bool:
-    """Whether a statement could be a lie under any rule set once all the questions that are left are answered."""
-    letters: list[Letter] = ["A", "B", "C", "D"]
-    options: list[Option] = ["A", "B"]
-    for rules, belief in product(RULES.values(), options):
-        every: list[Letter] = [*(letters[at] for at in asked), *[belief] * (5 - len(asked))]
-        if resolve(every[:3], every[3:], rules).belief != belief:
-            continue
-        if classify(Resolved(belief=belief), BinaryVerdict(letters[statement]), rules) == "lie":
-            return True
-    return False
+def may_lie(direct: list[Letter], consistency: list[Letter]) -> frozenset[Letter]:
+    """The statements that could still be lies, by maskbench's own reckoning."""
+    return possible_lies(tuple(sorted(direct)), tuple(sorted(consistency)), 3 - len(direct), 2 - len(consistency))
 
 
 def asked_for_lies(drawn: Drawn, rng: np.random.Generator, part: float = 0.2) -> Work:

@@ -210,7 +210,7 @@ def test_a_cheaper_way_is_told_before_a_run() -> None:
     assert shared.left[0.1] == pytest.approx(200 / 860)
     asked_already = (replace(plain, estimate="lie"), replace(arm, beliefs_from="runs/a"), replace(plain, placebo=True))
     assert [cheaper(planned(), each) for each in asked_already] == [None] * 3
-    assert cheaper(planned(statements=20), plain) is None
+    assert cheaper(planned(statements=20), replace(plain, statements=20)) is None
     assert cheaper(planned(scenarios=0), plain) is None
 
 
