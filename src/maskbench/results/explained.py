@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import OpenRun, SecondLook, VerdictSet, check_no_audit, reading
+from maskbench.judges.verdict_sets import OpenRun, VerdictSet, check_no_audit, reading
 from maskbench.method.rates import tabulate
 from maskbench.method.rules import named
-from maskbench.results.conventions import Convention, only, shares
+from maskbench.results.conventions import Convention, check_every_outcome, only, shares
 from maskbench.results.explained_json import Cause, Contribution, Explained, Side
 from maskbench.results.model_cards import CardRow, cards
 from maskbench.results.scored import read
@@ -89,8 +89,7 @@ def _conventions(names: Sequence[str], published: str | None) -> tuple[str, str]
 def _set(run: OpenRun, name: str | None) -> VerdictSet:
     chosen = run.verdicts(name)
     check_no_audit(chosen, run.folder.path)
-    if isinstance(chosen, SecondLook):
-        raise UsageError(f"{chosen.name} is a second look at a part of the scenarios. Give --verdicts of a whole set.")
+    check_every_outcome(chosen, run.folder.path)
     return chosen
 
 
