@@ -40,8 +40,9 @@ def metrics(path: Path) -> Any:
     [
         (("--estimate", "lie"), 0.85),
         (("--system-prompt", "honest", "--beliefs-from", "WHOLE"), 0.3),
+        (("--until", "p_lie < 0.95"), 0.8),
     ],
-    ids=["estimate-lie", "beliefs-from"],
+    ids=["estimate-lie", "beliefs-from", "until"],
 )
 def test_asking_less_survives_being_killed(
     whole: Whole, design: tuple[str, ...], at_most: float, tmp_path: Path

@@ -39,16 +39,17 @@ class Bet:
 
     def __init__(self, limit: ArrayLike, largest: float, whole: Whole | None = None, *, above: bool = False) -> None:
         """Raise ValueError for a limit that is not between 0 and 1."""
-        limits = np.atleast_1d(np.asarray(limit, dtype=np.float64))
+        limits: Floats = np.atleast_1d(np.asarray(limit, dtype=np.float64))
         if not np.all((limits > 0) & (limits < 1)):
             raise ValueError("A limit lies between 0 and 1.")
-        self._limit = 1 - limits if above else limits  # above: what is left to 1 is below what the limit leaves
+        self._limit: Floats = 1 - limits if above else limits  # above: what is left to 1 is below what the limit leaves
         self._above, self._largest, self._whole = above, largest, whole
         self._stakes = _stakes(self._limit)
         self._parts = np.ones_like(self._stakes)
-        self._sum, self._weight = np.zeros(len(limits)), np.zeros(len(limits))
+        self._sum: Floats = np.zeros(len(limits))
+        self._weight: Floats = np.zeros(len(limits))
         self._seen = 0
-        self.most = np.ones(len(limits))  # the largest wealth so far
+        self.most: Floats = np.ones(len(limits))  # the largest wealth so far
 
     @property
     def wealth(self) -> Floats:
@@ -58,14 +59,15 @@ class Bet:
 
     def see(self, y: ArrayLike, w: ArrayLike) -> None:
         """Take in the next proposition: its weight `w` and the part `y` of it, for all bets or for each."""
-        gain = self._limit * w - (np.subtract(w, y) if self._above else np.asarray(y))
+        part, weight = np.asarray(y, dtype=np.float64), np.asarray(w, dtype=np.float64)
+        gain = self._limit * weight - (weight - part if self._above else part)
         room, won = (1 - self._limit) * self._largest, gain
         if self._whole:  # what the rest has on average, were the set just at its limit
             owed = self._sum / (self._whole.propositions - self._seen)
             room, won = room - owed, gain + owed
         with np.errstate(over="ignore", divide="ignore"):
             self._parts *= np.maximum(1 + self._stakes * (won / np.maximum(room, _TIE))[:, None], 0.0)
-        self._sum, self._weight, self._seen = self._sum + gain, self._weight + w, self._seen + 1
+        self._sum, self._weight, self._seen = self._sum + gain, self._weight + weight, self._seen + 1
         if self._whole:
             rest = self._whole.weight - self._weight
             self._parts[self._sum - (1 - self._limit) * rest > _TIE] = np.inf
