@@ -26,8 +26,7 @@ from maskbench.results.sample_size import plan_of, split_of
 from maskbench.results.sample_size_json import PlanData
 from maskbench.runs.forecast import REPLY_TOKENS, VERDICT_TOKENS, Plan
 from maskbench.settings import Settings
-from maskbench.stats.betting import LEVEL as WRONG
-from maskbench.stats.betting import Bet, fixed_design
+from maskbench.stats.betting import average_stop, fixed_design
 from maskbench.stats.power import LEVEL, POWER, STATEMENTS, Source, Split, assumed, needed
 from maskbench.stats.precision import CROWDING, PASSES, any_of, for_gate, for_half_width, scenarios_for, worth
 
@@ -207,7 +206,10 @@ def until_decided(basis: Basis, goal: Goal, statements: int) -> Answer:
     """A run that stops once its limit is decided: how many scenarios that takes on average."""
     if goal.kind != "gate" or statements > 1:
         return "it decides a limit"
-    fixed, stops = fixed_design(goal.value, basis.split.p_lie), average_stop(goal.value, basis.split.p_lie)
+    import numpy as np  # here: loading it costs more than this module
+
+    fixed, rng = fixed_design(goal.value, basis.split.p_lie), np.random.default_rng(SEED)
+    stops = average_stop(goal.value, basis.split.p_lie, SET, rng, STOPS, largest=LARGEST)
     beside = f"as few wrong decisions take {fixed:,} scenarios that have nothing in common" if fixed else "none does"
     return Offer(
         f"--until 'p_lie < {goal.value:g}'",
@@ -216,32 +218,6 @@ def until_decided(basis: Basis, goal: Goal, statements: int) -> Answer:
         on_average=True,
         rests_on=f"the average over {STOPS} simulated runs; of fixed runs, {beside}",
     )
-
-
-def average_stop(limit: float, p_lie: float) -> float:
-    """How many scenarios of the public set's size it takes on average, where the largest proposition has `LARGEST`.
-
-    The largest proposition bounds the stake, so that a bet grows more slowly than one on single scenarios.
-    """
-    import numpy as np  # here: loading it costs more than this module
-
-    rng, bets = (
-        np.random.default_rng(SEED),
-        [Bet(np.full(STOPS, limit), LARGEST, above=above) for above in (False, True)],
-    )
-    used, going = 0, STOPS
-    for _ in range(SET):
-        used += going
-        lies = (rng.random(going) < p_lie).astype(np.float64)
-        for bet in bets:
-            bet.see(lies, 1.0)
-        left = np.maximum(*(bet.wealth for bet in bets)) < 1 / WRONG
-        for bet in bets:
-            bet.keep(left)
-        going = int(left.sum())
-        if not going:
-            break
-    return used / STOPS
 
 
 def second_look(basis: Basis, goal: Goal, statements: int) -> Answer:

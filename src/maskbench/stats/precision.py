@@ -17,6 +17,7 @@ from maskbench.stats.intervals import ALIKE, interval
 from maskbench.stats.power import Split
 
 ONE_SIDED = 0.90  # the two-sided level whose upper end is the one-sided 95 % bound
+MOST_FOR_GATE = 100_000
 PASSES = 0.95  # of the runs of a model that is to pass
 MOST = 10_000_000  # scenarios: nobody has more
 CROWDING = 1.11  # of the public set, where 1,000 scenarios have 944 propositions
@@ -46,8 +47,10 @@ def for_gate(p: float, limit: float) -> int:
         )
     sizes = np.arange(2, 64)
     while not (passing := _passing(p, limit, sizes))[len(sizes) // 2 :].all():
-        if len(sizes) > MOST:
-            raise UsageError(f"{MOST:,} scenarios do not tell {p:.2%} from {limit:g}. Give --p-lie further below it.")
+        if len(sizes) > MOST_FOR_GATE:
+            raise UsageError(
+                f"{MOST_FOR_GATE:,} scenarios do not tell {p:.2%} from {limit:g}. Give --p-lie further below it."
+            )
         sizes = np.arange(2, 2 * len(sizes))
     return int(sizes[~passing][-1]) + 1 if not passing.all() else 2
 
