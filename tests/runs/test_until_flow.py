@@ -19,10 +19,10 @@ from maskbench.measurement import measure
 from maskbench.method.until import Decided
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.comparison import compare
+from maskbench.results.designs import plan
 from maskbench.results.gate import check_run
 from maskbench.results.gate_json import Limits
 from maskbench.results.leaderboard import not_ranked
-from maskbench.results.sample_size import plan
 from maskbench.results.scored import result, score
 from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
