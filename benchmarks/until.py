@@ -83,7 +83,7 @@ class Against:
         if seen.before is None or seen.discordant is None:
             raise ValueError("There is no baseline.")
         more = (seen.lies - seen.before + seen.discordant) / 2
-        self._pairs = Pairs(more, more - (seen.lies - seen.before), seen.weights, seen.weights)
+        self._pairs = Pairs(more, more - (seen.lies - seen.before), seen.weights)
         self._margin, self._all = cell.limit, seen.lies.shape[1]
         self._looks = looks(self._all)
         differ = seen.discordant.cumsum(axis=1)[:, np.array(self._looks) - 1] >= DISCORDANT
