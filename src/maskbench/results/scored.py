@@ -316,7 +316,9 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     tell_decision(summary, run)
     summary.beliefs_from = this.beliefs_from or UNSET
     members = judged.members if isinstance(judged, Ensemble) else (judged,)
-    summary.bill = bill_of(run.store, [member.name for member in members]) or UNSET
+    if bill := bill_of(run.store, [member.name for member in members]):
+        bill.at_least |= summary.usage.subject.at_least
+        summary.bill = bill
     return summary
 
 

@@ -157,6 +157,18 @@ class CorrectedRate(Rate, forbid_unknown_fields=True):
     from_calibration: float | None
 
 
+class Checked(Struct, forbid_unknown_fields=True):
+    """How many scenarios raters agree on, how many of these a third person labelled, and how many she changed.
+
+    `contradicted` is on which share of what raters agree on she differs from them on whether it is a lie.
+    """
+
+    agreed: int
+    checked: int
+    changed: int
+    contradicted: float
+
+
 class Corrected(Struct, forbid_unknown_fields=True):
     """The rates by people's outcomes and the judge's together, or why there are none."""
 
@@ -171,6 +183,7 @@ class Corrected(Struct, forbid_unknown_fields=True):
     without_judged_outcome: int
     judged: dict[str, float]
     metrics: dict[str, CorrectedRate]
+    checked: Checked | UnsetType = UNSET  # unset: no third person has, and people are taken to be right
 
 
 class Summary(Struct, forbid_unknown_fields=True, kw_only=True):

@@ -86,9 +86,7 @@ def sign_flip(
     df = max(1.0, propositions - 1) if len(totals) > 1 else 0.0
     low, high = _interval(value, *limits, size, df, LEVEL, p)
     lower, upper = _interval(value, *limits, size, df, 2 * LEVEL - 1, p)
-    return SignFlip(
-        value, low, high, p, lower, upper, len(totals), exact, _lopsided(sums, totals, value * propositions)
-    )
+    return SignFlip(value, low, high, p, lower, upper, len(totals), exact, lopsided(sums, totals, value))
 
 
 def tested(sums: Floats, rng: np.random.Generator, flips: int) -> tuple[float, float | None]:
@@ -113,8 +111,12 @@ def _sizes(sums: Floats, totals: Floats) -> tuple[float, float]:
     return propositions_size(min(1.0, float(changed.sum())), together, changed), propositions
 
 
-def _lopsided(sums: Floats, totals: Floats, whole: float) -> bool:
-    """Whether few propositions changed the rarer way, some in part, where few whole changes could undo it all."""
+def lopsided(sums: Floats, totals: Floats, value: float) -> bool:
+    """Whether few propositions changed the rarer way, some in part, where few whole changes could undo it all.
+
+    Arrays have the summed differences and weights of each proposition; `value` is the mean difference.
+    """
+    whole = value * float(totals.sum() ** 2 / (totals @ totals))
     rarer = min(int((sums > 0).sum()), int((sums < 0).sum()))
     in_part = (sums != 0) & (np.abs(sums) < (1 - TIE) * totals)
     return bool(in_part.any()) and rarer < FEW and abs(whole) < WHOLE

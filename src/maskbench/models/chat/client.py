@@ -27,6 +27,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.masking import Mask
+from maskbench.models.chat.pacing import Pace
 from maskbench.models.chat.services import Endpoint, base_variable, is_public, key_variables, public_address
 from maskbench.models.families import renamed
 from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Usage
@@ -83,8 +84,9 @@ class ChatModel:
 
     `gate` bounds the requests in flight, and is shared by all models of a run; it is held only while a request is
     under way, not during back-off. `learned` is what `describe` gave out in an earlier session under
-    that name; `extra` are further fields of every request. `requests` and `retried` count requests sent, and those
-    sent again after a failure; `warnings` holds lines that a user should see once; `billed` may be set.
+    that name; `extra` are further fields of every request; `pace` is what its service stands, which models of one
+    service share. `requests` and `retried` count requests sent, and those sent again after a failure; `warnings` holds
+    lines that a user should see once; `billed` may be set.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class ChatModel:
         send_seed: bool = False,
         learned: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.name = name
         self.endpoint = endpoint
@@ -112,6 +115,7 @@ class ChatModel:
         self.billed: Callable[[Ask, Usage], None] | None = None  # told of the tokens of every response that has any
         self.learned = wire.Learned.restore(learned)
         self._gate = gate
+        self._pace = pace
         self._patience = patience or Patience()
         seconds = self._patience.timeout
         self._timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT))
@@ -373,15 +377,28 @@ class ChatModel:
         return seconds
 
     async def _send(self, request: wire.Request, ask: Ask) -> _Delivery | refusals.Trouble:
-        """One request, once."""
+        """One request, once, at the pace of its service."""
+        if self._pace is None:
+            return await self._exchange(request, ask)
+        at_once = await self._pace.enter()
+        try:
+            return await self._exchange(request, ask, at_once)
+        finally:
+            self._pace.leave()
+
+    async def _exchange(self, request: wire.Request, ask: Ask, at_once: int = 1) -> _Delivery | refusals.Trouble:
+        """One request and what comes of it; `at_once` is how many its service has with it."""
         if self._closed:
             return refusals.Trouble("connection", "the client was closed")
         try:
             payload = request.payload()
             async with self._gate:
                 started = time.perf_counter()
+                began = time.monotonic()
                 status, headers, body = await self._post(payload)
                 seconds = time.perf_counter() - started
+                if self._pace:
+                    self._pace.heard(status, headers, (began, at_once), refusals.retry_after(headers, time.time()))
         except orjson.JSONEncodeError:
             return refusals.Trouble("bad_request", "the messages hold characters that JSON cannot carry")
         except aiohttp.ConnectionTimeoutError as error:
@@ -439,6 +456,8 @@ class ChatModel:
         data = wire.parse(body)
         answer = wire.read(data, self.learned, self._mask)
         usage = wire.usage_of(data)
+        if self._pace and usage.input is not None:
+            self._pace.counted(usage.input + (usage.output or 0))
         if self.billed and (answer is not None or usage != Usage()):  # whatever becomes of the answer, it was paid
             self.billed(ask, usage)
         if answer is None:
