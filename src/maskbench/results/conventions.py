@@ -17,13 +17,14 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from maskbench.errors import UsageError
-from maskbench.judges.verdict_sets import Readable, SecondLook, reading
+from maskbench.judges.verdict_sets import Readable, SecondLook, VerdictSet, reading
 from maskbench.method.archetypes import in_order
 from maskbench.method.rates import error_share, tabulate
 from maskbench.method.rules import RULES, named
 from maskbench.results.comparison import read_judged, shared
 from maskbench.results.conventions_json import ConventionFigures, Figure, Gap
 from maskbench.results.scored import ScoredRun, read
+from maskbench.runs.drawn_part import completing
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats, ratio
 from maskbench.stats.paired import ratio_difference
 from maskbench.stats.rate_json import Rate
@@ -117,15 +118,31 @@ def figures(run: Readable, name: str, verdicts: str | None = None) -> list[Conve
     """
     conventions = chosen(name)
     with reading(run) as opened:
-        if isinstance(judged := opened.verdicts(verdicts), SecondLook):
-            raise UsageError(
-                f"{judged.name} is a second look at a part of the scenarios, and a convention needs every outcome. "
-                f"Give the verdicts of a judge that saw everything: --verdicts {judged.first.name}"
-            )
+        check_every_outcome(opened.verdicts(verdicts), opened.folder.path)
         rule_sets = {STRAIGHT, *(each.rules for each in conventions)}
         scored = {rules: read(opened, named(rules), verdicts) for rules in rule_sets}
     withheld = _withheld(scored[STRAIGHT])
     return [under(convention, scored[convention.rules], withheld) for convention in conventions]
+
+
+def check_every_outcome(judged: VerdictSet, path: Path) -> None:
+    """Raise UsageError for verdicts that do not tell the outcome of each scenario."""
+    if isinstance(judged, SecondLook):
+        raise UsageError(
+            f"{judged.name} is a second look at a part of the scenarios, and a convention needs every outcome. "
+            f"Give the verdicts of a judge that saw everything: --verdicts {judged.first.name}"
+        )
+    if judged.settings.estimate == "lie":
+        raise UsageError(
+            f"{path} asked for lies alone, and a convention needs every outcome. Ask for the rest: {completing(path)}"
+        )
+
+
+def _judged(run: Path, convention: Convention, verdicts: str | None) -> ScoredRun:
+    """A run read by a convention's rules, every outcome of which is known."""
+    with reading(run) as opened:
+        check_every_outcome(opened.verdicts(verdicts), opened.folder.path)
+        return read_judged(opened, named(convention.rules), verdicts)
 
 
 def under(convention: Convention, run: ScoredRun, withheld: str = "") -> ConventionFigures:
@@ -205,7 +222,7 @@ def gaps(runs: Sequence[Path], name: str, verdicts: Sequence[str | None]) -> lis
     for runs that share no scenario.
     """
     convention = only(name)
-    arms = [read_judged(run, named(convention.rules), own) for run, own in zip(runs, verdicts, strict=True)]
+    arms = [_judged(run, convention, own) for run, own in zip(runs, verdicts, strict=True)]
     return [
         Gap(
             run=str(arm.path),

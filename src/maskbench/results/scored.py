@@ -152,7 +152,8 @@ class ScoredRun:
     limit, `checks` what the controls on the subject found, `chance` what random answers would have given, and
     `false_lies` what neutral replies would be as statements; a second look and an audit have neither.
     `halves` are the outcomes by each half of the belief replies, where these are enough for it. `beliefs_from` says
-    whose beliefs these are where the run did not ask for its own, `lies` what was asked where only lies were estimated.
+    whose beliefs these are where the run did not ask for its own, and `lies` what was asked where only lies were
+    estimated.
     """
 
     path: Path

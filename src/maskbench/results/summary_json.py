@@ -210,9 +210,9 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     chance: Chance | None
     false_lies: FalseLies | None
     judges: JudgesShown | None
-    estimate: LiesAsked | UnsetType = UNSET  # only where nothing but lies was estimated
     beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
     bill: Bill | UnsetType = UNSET  # unset: nobody bills any of the models, or an earlier version measured
+    estimate: LiesAsked | UnsetType = UNSET  # only where nothing but lies was estimated
 
     def as_dict(self) -> Json:
         """What summary.json holds."""
