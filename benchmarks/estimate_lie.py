@@ -216,7 +216,7 @@ def coverage(replicates: int = REPLICATES) -> None:
     for number, cell in enumerate(CELLS):
         rng = np.random.default_rng([20261122, number])
         truth = _truth(cell)
-        inside, widths = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
+        inside, widths = Counter[tuple[str, int]](), dict.fromkeys(product(SHOWN, (0, 1)), 0.0)
         for _ in range(replicates):
             table = _draw(rng, cell)
             both = rates(table), rates(_part_alone(table))
