@@ -1,9 +1,10 @@
 """False alarms, coverage and power of `maskbench compare` and `maskbench plan`, simulated, printed as Markdown.
 
-`python benchmarks/comparisons.py` prints the tables of docs/statistics.md. A simulated world draws what two
-subjects believe and state, which calls fail (statements that lie fail more often), and what a judge who is right
-86 times in 100 makes of each reply. Verdicts then go through maskbench's own rules: beliefs and outcomes come
-from a table of `resolve` and `classify` over all combinations of verdicts, so that thousands of pairs take minutes.
+`python benchmarks/comparisons.py` prints its tables, and writes their figures as docs/comparisons.csv. A simulated
+world draws what two subjects believe and state, which calls fail (statements that lie fail more often), and what a
+judge who is right 86 times in 100 makes of each reply. Verdicts then go through maskbench's own rules: beliefs and
+outcomes come from a table of `resolve` and `classify` over all combinations of verdicts, so that thousands of pairs
+take minutes.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 from scipy.stats import ttest_ind  # type: ignore[import-untyped]
 
+from csv_tables import DOCS, write
 from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
 from maskbench.method.rates import Table
@@ -439,16 +442,30 @@ TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
 def main() -> None:
     parser = argparse.ArgumentParser(description="Simulated false alarms, coverage and power of comparisons.")
     parser.add_argument("--pairs", type=int, default=2_000)
+    parser.add_argument("--out", type=Path, default=DOCS / "comparisons.csv")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     chosen = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # the rows run beside each other: threads inside them only get in the way
     with ProcessPoolExecutor(chosen.jobs, get_context("spawn")) as pool:
         waiting = [(head, [pool.submit(row, *case, chosen.pairs) for row, case in rows]) for head, rows in TABLES]
+        lines: list[dict[str, object]] = []
         for head, rows in waiting:
             print(head)
+            names = cells(head.partition("\n")[0])
             for row in rows:
-                print(row.result(), flush=True)
+                print(line := row.result(), flush=True)
+                case, *figures = zip(names, cells(line), strict=True)
+                lines += [
+                    {"table": names[0], "case": case[1], "figure": name, "value": value, "pairs": chosen.pairs}
+                    for name, value in figures
+                ]
             print()
+    write(chosen.out, lines)
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a line of a table in Markdown."""
+    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 if __name__ == "__main__":

@@ -1,14 +1,19 @@
-"""How often corrected intervals hold the true rates, where a correction is printed: simulated, as Markdown.
+"""How often corrected intervals hold the true rates, where a correction is printed: simulated, as CSV.
 
-`python benchmarks/correction.py` prints the tables of docs/statistics.md (2,000 seeded replicates a row, about twenty
-minutes). A world draws true outcomes, a judge misreads them by class and archetype, and people label the sample that
-`maskbench label` would draw, without fault. `--whole` measures `sim` with `sim-judge` instead, through replies,
-verdicts and rules, and labels by what a faultless judge makes of the same replies.
+`python benchmarks/correction.py` writes docs/corrections.csv (1,000 seeded replicates a row, a quarter for labels of
+another run, whose intervals are drawn; about ten minutes). Its rows are rates of a run (`rates`), the difference of two
+runs in P(lie) (`pair`), and rates by labels of another run (`carried`). `judge_bias` is that of the judge alone, `bias`
+that of the corrected P(lie), and coverage and width are those of its interval; `least` and `most` are the coverage of
+the rates beside P(lie). A world draws true outcomes, a judge misreads them by class and archetype, and people label the
+sample that `maskbench label` would draw, without fault; benchmarks/raters.py has people who err. `--whole` measures
+`sim` with `sim-judge` instead, through replies, verdicts and rules, and labels by what a faultless judge makes of the
+same replies, and prints a table.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +55,11 @@ SUBJECT, PLANTED = "sim/lie=0.35,evade=0.2,unsure=0.1", ("p_lie", "p_honest", "p
 FEWER_DRAWS = 400  # than a user gets, where labels are carried over: the time that it takes
 ENOUGH = 50  # printed corrections that a coverage is given for
 LABELS, ACCURACIES = (50, 150, 400), (0.7, 0.86, 0.95)
+TABLE = Path(__file__).parents[1] / "docs" / "corrections.csv"
+HEAD = (
+    *("what", "world", "right", "labels", "replicates", "printed", "judge_bias", "bias", "coverage", "width"),
+    *("least", "least_of", "most"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,19 +165,22 @@ class Seen:
         ends = np.array(self.estimates[name])
         return float(np.mean((ends[:, 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[:, 1])))
 
-    def row(self, head: str, truth: Mapping[str, float]) -> str:
-        """One line of the table."""
+    def row(self, truth: Mapping[str, float]) -> list[str]:
+        """What a row says behind its world."""
         printed = len(self.estimates["p_lie"])
-        line = f"| {head} | {printed / self.replicates:.2f} | {np.mean(self.judged) - truth['p_lie']:+.3f} |"
+        head = (
+            f"{self.replicates}",
+            f"{printed / self.replicates:.3f}",
+            f"{np.mean(self.judged) - truth['p_lie']:.4f}",
+        )
         if printed < ENOUGH:
-            return f"{line} | | | | |"
+            return [*head, *[""] * 6]
         lies = np.array(self.estimates["p_lie"])
         others = {name: self.coverage(name, truth[name]) for name in RATES if name not in ("p_lie", "honesty_score")}
         least, most = (pick(others, key=others.__getitem__) for pick in (min, max))
-        return (
-            f"{line} {lies[:, 2].mean() - truth['p_lie']:+.3f} | {self.coverage('p_lie', truth['p_lie']):.3f} | "
-            f"{(lies[:, 1] - lies[:, 0]).mean():.3f} | {others[least]:.3f} ({least}) | {others[most]:.3f} |"
-        )
+        mean = (lies[:, 2].mean() - truth["p_lie"], self.coverage("p_lie", truth["p_lie"]))
+        width = (lies[:, 1] - lies[:, 0]).mean()
+        return [*head, *(f"{x:.4f}" for x in (*mean, width, others[least])), least, f"{others[most]:.4f}"]
 
 
 def simulate(world: World, accuracy: float, labels: int, replicates: int, seed: int = 20250307) -> Seen:
@@ -199,13 +212,13 @@ WORLDS = (
 )
 
 
-def rows(worlds: Sequence[World], replicates: int) -> Iterator[str]:
-    """All lines of the main table."""
+def rows(worlds: Sequence[World], replicates: int) -> Iterator[list[str]]:
+    """All rows of one run."""
     for world in worlds:
         for accuracy in ACCURACIES:
             for labels in LABELS:
                 seen = simulate(world, accuracy, labels, replicates)
-                yield seen.row(f"{world.name} | {accuracy:g} | {labels}", world.rates)
+                yield ["rates", world.name, f"{accuracy:g}", f"{labels}", *seen.row(world.rates)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +243,8 @@ PAIRS = (
 )
 
 
-def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> str:
-    """One line of the table of comparisons: coverage of the difference in P(lie)."""
+def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> list[str]:
+    """One row of two runs: coverage of the difference in P(lie)."""
     rng, rows = np.random.default_rng(seed), []
     world = pair.world
     less = np.column_stack([TRUE[:, 0] / 2, TRUE[:, 1] + TRUE[:, 0] / 2, TRUE[:, 2:]])
@@ -249,12 +262,15 @@ def pair_row(pair: Pair, labels: int, replicates: int, seed: int = 20250306) -> 
         if refusal(a) is None and refusal(b) is None:
             estimate = difference(correct(a)["p_lie"], correct(b)["p_lie"], a.clusters)
             rows.append((estimate.low or 0.0, estimate.high or 0.0, estimate.value or 0.0))
-    head = f"| {pair.name} | {labels} | {len(rows) / replicates:.2f} | {truth:+.3f} | {np.mean(naive) - truth:+.3f} |"
+    right = " and ".join(f"{accuracy:g}" for accuracy in dict.fromkeys(pair.accuracies))
+    head = [f"{replicates}", f"{len(rows) / replicates:.3f}", f"{np.mean(naive) - truth:.4f}"]
+    line = ["pair", f"{pair.name}: {truth:+.3f}", right, f"{labels}", *head]
     if len(rows) < ENOUGH:
-        return f"{head} | | |"
+        return [*line, *[""] * 6]
     ends = np.array(rows)
     held = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
-    return f"{head} {ends[:, 2].mean() - truth:+.3f} | {held:.3f} | {(ends[:, 1] - ends[:, 0]).mean():.3f} |"
+    spread = (ends[:, 2].mean() - truth, held, (ends[:, 1] - ends[:, 0]).mean())
+    return [*line, *(f"{x:.4f}" for x in spread), "", "", ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,12 +296,12 @@ CARRIED = (
     *(Carried("half as many lies", LIES, LIES_LESS, LIES, accuracy) for accuracy in ACCURACIES),
     Carried("half as many lies, 250 propositions of 4", FOURS[0], FOURS[1], FOURS[0]),
     Carried("300: other rates", World("", public(300)), World("", public(300), true=LIAR), World("", public(300))),
-    Carried("**fails:** its lies are misread more often", LIES, LIES, WORSE),
+    Carried("fails: its lies are misread more often", LIES, LIES, WORSE),
 )
 
 
-def carried_row(case: Carried, labels: int, replicates: int, seed: int = 20250308) -> str:
-    """One line of the table of labels of another run."""
+def carried_row(case: Carried, labels: int, replicates: int, seed: int = 20250308) -> list[str]:
+    """One row by labels of another run."""
     rng, seen = np.random.default_rng(seed), Seen(replicates)
     for _ in range(replicates):
         source = labelled(
@@ -294,7 +310,7 @@ def carried_row(case: Carried, labels: int, replicates: int, seed: int = 2025030
         true = draw(case.here, 1, rng)[0]
         judged = misread(case.misread, case.accuracy, true, rng)
         seen.add(labelled(case.here, true, judged, 0, rng.random(len(true))), source)
-    return seen.row(f"{case.name} | {case.accuracy:g} | {labels}", case.here.rates)
+    return ["carried", case.name, f"{case.accuracy:g}", f"{labels}", *seen.row(case.here.rates)]
 
 
 def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
@@ -337,49 +353,39 @@ def people(rows: Sequence[Scored], true: Sequence[Scored], labels: int, seed: in
     }
 
 
-HEADS = {
-    "rates": "| world | right | labels | printed | judge's bias | bias | P(lie) | width | other rates: least | most |",
-    "carried": "| labels of another run | right | labels | printed | judge's bias | bias | P(lie) | width | "
-    "other rates: least | most |",
-    "pairs": "| two runs | labelled each | printed | difference | judge's bias | bias | coverage | width |",
-    "whole": "| verdicts right | outcomes right | labels | printed | P(lie) | P(honest) | P(evasive) | P(no belief) |",
-}
-
-
-def head(name: str) -> tuple[str, str]:
-    """The two lines on top of a table."""
-    return HEADS[name], "|---" + "|---:" * (HEADS[name].count("|") - 2) + "|"
-
-
-def lines(asked: argparse.Namespace) -> Iterator[str]:
-    """All lines of the tables that are asked for."""
-    if asked.whole:
-        yield from head("whole")
-        with TemporaryDirectory() as folder:
-            yield from (whole(Path(folder), accuracy, asked.whole, 150) for accuracy in ACCURACIES)
-        return
-    if asked.worlds:
-        yield from head("rates")
-        yield from rows([WORLDS[at] for at in asked.worlds], asked.replicates)
+def lines(asked: argparse.Namespace) -> Iterator[list[str]]:
+    """All rows that are asked for."""
+    yield from rows([WORLDS[at] for at in asked.worlds], asked.replicates)
     if asked.pairs:
-        yield from head("pairs")
         yield from (pair_row(pair, labels, asked.replicates) for pair in PAIRS for labels in LABELS)
     if asked.carried:
-        yield from head("carried")
-        yield from (carried_row(case, labels, asked.replicates // 4) for case in CARRIED for labels in (100, 150, 400))
+        fewer = max(1, asked.replicates // 4)
+        yield from (carried_row(case, labels, fewer) for case in CARRIED for labels in (100, 150, 400))
 
 
 def main() -> None:
+    """Write the table, or print the one of whole runs."""
     parser = argparse.ArgumentParser(description="Simulated coverage of corrected rates.")
-    parser.add_argument("--replicates", type=int, default=2000)
+    parser.add_argument("--replicates", type=int, default=1000)
     parser.add_argument("--worlds", type=int, nargs="*", default=list(range(len(WORLDS))))
     parser.add_argument("--pairs", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--carried", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--out", type=Path, default=TABLE)
     parser.add_argument(
         "--whole", type=int, metavar="SETS", help="`sim` with `sim-judge` instead, on so many sandboxes"
     )
-    for line in lines(parser.parse_args()):
-        print(line, flush=True)
+    asked = parser.parse_args()
+    if asked.whole:
+        print("| verdicts right | outcomes right | labels | printed | P(lie) | P(honest) | P(evasive) | P(no belief) |")
+        print(f"|---{'|---:' * 7}|")
+        with TemporaryDirectory() as folder:
+            for accuracy in ACCURACIES:
+                print(whole(Path(folder), accuracy, asked.whole, 150), flush=True)
+        return
+    with asked.out.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(HEAD)
+        table.writerows(lines(asked))
 
 
 if __name__ == "__main__":

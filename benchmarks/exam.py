@@ -1,6 +1,7 @@
 """The exam examined: judges with planted faults, judges that read next to nothing, judges that err at random.
 
-`python benchmarks/exam.py` prints the tables of docs/judges.md and writes them there between their marks (a minute).
+`python benchmarks/exam.py` prints the tables of docs/judges.md and writes them there between their marks, and
+docs/exam_faults.csv (a minute).
 `--blind FILE` writes every paper without its verdict, in an order and under numbers that say nothing of its rule, for
 somebody who answers them anew; `--answers FILE` reads those answers (the same rows with `verdict` filled in) and writes
 the agreement into the card of judges/exam/data.
@@ -12,10 +13,11 @@ import argparse
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from csv_tables import write
 from exam_faults import faults, five_at_once, trivial
 from maskbench.judges.exam.marks import Answer, Score, is_right, score
 from maskbench.judges.exam.questions import Paper, Question, short, written
@@ -24,6 +26,8 @@ from maskbench.types import BinaryVerdict, Judgement, Letter, NumericalVerdict, 
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "judges.md"
+FAULTS = ROOT / "docs" / "exam_faults.csv"
+HEAD = ("rule", "fault", "right_in_rule", "near_misses", "over_all", "exam", "short_form")
 CARD = ROOT / "src" / "maskbench" / "judges" / "exam" / "data" / "README.md"
 ERRORS = (0.01, 0.03, 0.05, 0.10)
 SITTINGS = 100
@@ -80,7 +84,7 @@ def fault_rows(paper: Paper, brief: Paper) -> list[tuple[str, ...]]:
         result = sitting(paper, fault.verdict)
         rows.append(
             (
-                f"`{fault.rule}`",
+                fault.rule,
                 fault.name,
                 percent(result.by_rule[fault.rule].share),
                 percent(result.near_misses[fault.rule].share) if fault.rule in result.near_misses else "–",
@@ -119,11 +123,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def tables(sittings: int) -> str:
-    """All that goes into docs/judges.md."""
-    paper = written()
-    brief = short(paper)
-    rows = fault_rows(paper, brief)
+def tables(paper: Paper, brief: Paper, rows: Sequence[tuple[str, ...]], sittings: int) -> str:
+    """All that goes into docs/judges.md; `rows` are those of the planted faults."""
     failed = [sum(row[at] == "fails" for row in rows) for at in (-2, -1)]
     errors = [
         (
@@ -133,11 +134,10 @@ def tables(sittings: int) -> str:
         )
         for error in ERRORS
     ]
-    head = ("rule", "the one fault", "right in the rule", "near misses", "over all", "exam", "short form")
     return "\n\n".join(
         [
-            f"Of {len(rows)} judges with one planted fault {failed[0]} fail the exam, and {failed[1]} its short form.",
-            table(head, rows),
+            f"Of {len(rows)} judges with one planted fault {failed[0]} fail the exam, and {failed[1]} its short form. "
+            "Every fault, with how much the judge\nthen gets right, stands in [exam_faults.csv](exam_faults.csv).",
             "Judges that read next to nothing; `rules passed` counts rules in which they clear both limits of a rule:",
             table(("how it reads", "right over all", "rules passed", "exam"), trivial_rows(paper)),
             "Judges that err at random on so many questions, and how many of them are qualified:",
@@ -232,7 +232,11 @@ def main() -> None:
         rows = [json.loads(line) for line in given.answers.read_text(encoding="utf-8").splitlines() if line.strip()]
         text, path, mark = agreement(written(), rows), CARD, "second key"
     else:
-        text, path, mark = tables(given.sittings), DOCS, "mutation table"
+        paper = written()
+        faulty = fault_rows(paper, brief := short(paper))
+        text, path, mark = tables(paper, brief, faulty, given.sittings), DOCS, "mutation table"
+        if not given.print:
+            write(FAULTS, [dict(zip(HEAD, row, strict=True)) for row in faulty])
     print(text)
     if not given.print:
         put(path, mark, text)

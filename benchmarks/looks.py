@@ -1,22 +1,25 @@
-"""A second judge on a part of the scenarios, against what is simpler, in a grid of cells: simulated, as Markdown.
+"""A second judge on a part of the scenarios, against what is simpler, in a grid of cells: simulated, as CSV.
 
-`python benchmarks/looks.py` prints every cell. The generator below knows nothing of the method: it draws what the
-strong judge would find, in propositions of their own or of 1 to 8 scenarios, and what the first judge makes of that.
-For each of them stand coverage and mean width of the interval of P(lie) by three ways to spend the same looks: the
-strong judge alone on as many random scenarios, the look of before (every scenario that the first judge is unsure of,
-some seven tenths of the looks, and some of the others), and the look by judged outcome. A cell in which less than five
-lies are expected among the looks has no upper limit on coverage; everywhere 0.93 is the least. A row ends in `wider` or
-`under` where the last way is wider than the first though both reach 0.93, or is below that itself.
+`python benchmarks/looks.py` writes docs/second_looks.csv, a row a cell. The generator below knows nothing of the
+method: it draws what the strong judge would find, in propositions of their own or of 1 to 8 scenarios, and what the
+first judge makes of that. For each of them stand coverage and mean width of the interval of P(lie) by three ways to
+spend the same looks: the strong judge alone on as many random scenarios, the look of before (every scenario that the
+first judge is unsure of, some seven tenths of the looks, and some of the others), and the look by judged outcome. A
+cell in which less than five lies are expected among the looks has no upper limit on coverage; everywhere 0.93 is the
+least. The remark is `wider` where the last way is wider than the first though both reach 0.93, and `under` where it is
+below that itself.
 
-1,200 seeded replicates a row (± 0.6 near 95 %), since each takes some milliseconds; half an hour or less.
+1,200 seeded replicates a row (± 0.6 near 95 %), since each takes some milliseconds; ten minutes or less.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +36,12 @@ SCENARIOS = (240, 1000)
 LOOKS = (50, 100, 200)
 TRUE = (0.01, 0.05, 0.3, 0.6)
 LEAST = 0.93
+TABLE = Path(__file__).parents[1] / "docs" / "second_looks.csv"
+HEAD = (
+    *("sensitivity", "specificity", "scenarios", "a_proposition", "looks", "p_lie", "few_lies", "replicates"),
+    *(f"{way}{part}" for way in ("strong_alone", "look_of_before", "by_outcome") for part in ("", "_width")),
+    "remark",
+)
 
 ARCHETYPES = np.array([0.274, 0.209, 0.176, 0.125, 0.12, 0.096])
 LIES_BY_ARCHETYPE = np.array([1.2, 0.7, 1.3, 0.9, 1.0, 0.6625])  # times the rate; their weighted mean is 1
@@ -152,8 +161,8 @@ def by_outcome(drawn: Drawn, looks: int, rng: np.random.Generator) -> Estimate:
 WAYS = (alone, before, by_outcome)
 
 
-def row(cell: Cell, replicates: int) -> str:
-    """One line of the table."""
+def row(cell: Cell, replicates: int) -> list[str]:
+    """One row of the table."""
     rng = np.random.default_rng([1, GRID.index(cell)])
     ends = np.array(
         [
@@ -166,25 +175,21 @@ def row(cell: Cell, replicates: int) -> str:
     width = (ends[..., 1] - ends[..., 0]).mean(axis=0)
     wider = min(held[0], held[2]) >= LEAST and width[2] >= width[0]
     remark = " ".join(word for word, holds in (("wider", wider), ("under", held[2] < LEAST)) if holds)
-    cells = (
-        f"{cell.sensitivity:g}, {cell.specificity:g}",
-        f"{cell.scenarios:,}{', 1 to 8 a proposition' if cell.shared else ''}",
-        *(f"{cell.looks}", f"{100 * cell.lie:.0f} %{' (few)' if cell.few else ''}"),
-        *(f"{share:.3f}, {reach:.3f}" for share, reach in zip(held, width, strict=True)),
-        remark,
-    )
-    return f"| {' | '.join(cells)} |"
+    spread = [f"{share:.4f}" for both in zip(held, width, strict=True) for share in both]
+    world = (cell.sensitivity, cell.specificity, cell.scenarios, "1 to 8" if cell.shared else "1", cell.looks, cell.lie)
+    return [*map(str, world), "yes" if cell.few else "no", str(replicates), *spread, remark]
 
 
 def main() -> None:
-    """Print the table."""
+    """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicates", type=int, default=1200)
-    replicates = parser.parse_args().replicates
-    heads = ("first judge", "scenarios", "looks", "P(lie)", "strong judge alone", "look of before", "by outcome", "")
-    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for cell in GRID:
-        print(row(cell, replicates), flush=True)
+    parser.add_argument("--out", type=Path, default=TABLE)
+    asked = parser.parse_args()
+    with asked.out.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(HEAD)
+        table.writerows(row(cell, asked.replicates) for cell in GRID)
 
 
 if __name__ == "__main__":

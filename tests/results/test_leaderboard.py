@@ -16,7 +16,7 @@ from maskbench.errors import RunUnreadable, UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.report.of_one_run import result as told_of
-from maskbench.report.sections.board import blocks
+from maskbench.report.sections.board import blocks, notes
 from maskbench.report.terminal import text as shown
 from maskbench.report.words import EXPLAINED, RATES, heading
 from maskbench.results.comparison import RATES as COMPARED
@@ -67,6 +67,21 @@ def test_same_test_as_compare(tmp_path: Path) -> None:
         (pairing,) = compare(runs[one], runs[other]).data.others
         (board,) = boards([result(runs[one], "lab/one"), result(runs[other], "lab/other")])
         assert (board.ranked[-1].rank == 2) == there(pairing.test).significant
+
+
+def test_few_changes_that_go_one_way_are_told(tmp_path: Path) -> None:
+    """Who is beaten by single statements here and there is ranked, with a note that names the two; others are not."""
+    names = ("lab/honest", "lab/rarely", "lab/often")
+    subjects = ("sim/lie=0,evade=0.1", "sim/lie=0.03,evade=0.1", "sim/lie=0.8,evade=0.1")
+    paths = [run(tmp_path / name.partition("/")[2], of, statements=5) for name, of in zip(names, subjects, strict=True)]
+    (board,) = boards([result(path, name) for path, name in zip(paths, names, strict=True)])
+    assert [(row.beaten_by, row.lopsided) for row in board.ranked] == [
+        ((), ()),
+        (("lab/honest",), ("lab/honest",)),
+        (("lab/honest", "lab/rarely"), ()),
+    ]
+    (told,) = [note for note in notes(board) if "few changes that go one way" in note]
+    assert told.startswith("lab/rarely lies significantly more often than lab/honest")
 
 
 def test_many_models_can_be_told_apart(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Group
+from msgspec import UnsetType
 
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
@@ -41,7 +42,10 @@ _AGAIN = (  # what may be asked otherwise than in the run
     *OF_JUDGES,
 )
 _SAID = {
-    **{name: "none" if name.startswith("max") else "as in the price list" for name in OF_JUDGES},
+    **{
+        name: "none" if name in ("rpm", "tpm", "max_cost", "max_tokens_total") else "as in the price list"
+        for name in OF_JUDGES
+    },
     "numeric_judge": "the judge",
     "judge_max_tokens": f"{SAME}, and of another style as `maskbench run` has it",
     "judge_prompts": f"{SAME}; packaged: the packaged ones",
@@ -62,12 +66,21 @@ class _Second(TypedDict, total=False):
         ),
     ]
     second_seed: Annotated[int, option("N", "N seeds the share.", limits=(0, None), default="0", group=_SECOND)]
+    until: Annotated[
+        str,
+        option(
+            "±POINTS",
+            "It goes on from that share, in rounds, until P(lie) is known to so many points, such as ±2.",
+            default="none; that share alone",
+            group=_SECOND,
+        ),
+    ]
 
 
 @in_short(
     "judge name list second verdicts numeric-judge judge-style judge-prompts connections dry-run",
     "maskbench judge runs/A --judge openai/gpt-4o",
-    "maskbench judge runs/A --second openai/gpt-4o --name closer",
+    "maskbench judge runs/A --second openai/gpt-4o --until ±3",
 )
 @takes(*_AGAIN, own=_Second, default=SAME, defaults=_SAID)
 def judge(
@@ -130,7 +143,7 @@ def judge(
 
 def _check_no_second(given: Mapping[str, Any]) -> None:
     """Raise UsageError for options of a second look where none is asked for."""
-    for name in ("verdicts", "second_share", "second_seed"):
+    for name in ("verdicts", "second_share", "second_seed", "until"):
         if name in given:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(
@@ -157,6 +170,8 @@ def _chosen(
         check_name(judge)
         settings = _with(replace(settings, judge=judge, numeric_judge=judge, budget=Budget()), given)
         parts = {part: given[f"second_{part}"] for part in ("share", "seed") if f"second_{part}" in given}
+        if "until" in given:
+            parts["until"] = _points(given["until"])
         look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
         return name or default_name(settings, look), settings, look
     if name is None or name not in sets:
@@ -165,6 +180,17 @@ def _chosen(
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
     before = replace(judged_settings(settings, sets[name]), budget=Budget())  # the run's is for its own judge
     return name, _with(before, given), sets[name].second or None
+
+
+def _points(text: str) -> float:
+    """A half-width in points, as ±2, +-2 or 2; raises UsageError for what is none."""
+    try:
+        points = float(text.strip().removeprefix("±").removeprefix("+/-").removeprefix("+-"))
+    except ValueError:
+        points = 0.0
+    if not 0 < points < 50:
+        raise UsageError(f"--until {plain(text)}: give the points that P(lie) is to be known to, such as ±2.")
+    return points
 
 
 def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
@@ -181,11 +207,17 @@ def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
 def _judge(folder: RunFolder, settings: Settings, name: str, look: Look | None, rules: str | None) -> Summary:
     from maskbench.cli.progress import Display
     from maskbench.judges.judge_again import judge
+    from maskbench.results.look_on import judge_until, outcome
     from maskbench.results.scored import result
 
-    display = Display(stderr(), folder.log)
+    def watching() -> Display:
+        return Display(stderr(), folder.log)
+
     with interruptible(lambda: _go_on(folder, name)):
-        judge(folder, settings, name, environment(), display, sys.argv, look=look)
+        if look is None or isinstance(look.until, UnsetType):
+            judge(folder, settings, name, environment(), watching(), sys.argv, look=look)
+        else:
+            say(outcome(judge_until(folder, settings, name, look, environment(), watching, sys.argv), settings.judge))
     return result(folder, rules, name)
 
 
@@ -198,6 +230,7 @@ def _go_on(folder: RunFolder, name: str) -> str:
 
 def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None) -> None:
     from maskbench.judges.judge_again import forecast
+    from maskbench.results.look_on import expected
 
     left, tokens = forecast(folder, settings, name, look)
     put(
@@ -205,6 +238,8 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
         f"{tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
     )
     print_costs(left, tokens, settings)
+    if look and (more := expected(folder, look)):
+        put(more)
 
 
 def _list(folder: RunFolder) -> None:

@@ -33,7 +33,8 @@ def label(
         str | None,
         option(
             "NAME",
-            "NAME sees only the replies on which raters differ. What NAME says stands in place of their labels.",
+            "NAME sees the replies on which raters differ, where what NAME says stands in place of their labels, and a "
+            "random tenth of what they agree on, which tells how often they are wrong.",
             default="none",
         ),
     ] = None,
@@ -84,6 +85,7 @@ def label(
     folder, in labels.sqlite.
     """
     from maskbench.judges.people import spreadsheet
+    from maskbench.judges.people.checks import draw_checks
     from maskbench.judges.people.labelled_outcomes import drawn, prepare
     from maskbench.judges.verdict_sets import reading
 
@@ -101,6 +103,8 @@ def label(
     with reading(run) as opened:
         labels = prepare(opened, sample, seed, verdicts)
         scenarios = drawn(opened, labels.design())
+        if adjudicate:
+            draw_checks(opened, labels)
     if import_:
         new, known = spreadsheet.read(labels, scenarios, import_)
         say(f"{new} labels taken in from {import_}; {known} were there already.")

@@ -12,12 +12,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, UnsetType, to_builtins
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
-from maskbench.judges.second_look import Key, Look, draw, refusal
-from maskbench.judges.verdict_sets import Ensemble, SecondLook, check_name, check_no_audit, open_verdicts
+from maskbench.judges.second_look import Key, Look, draw, drawn_further, next_round, refusal
+from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
 from maskbench.method.asks import Calls, judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.method.rules import named
@@ -36,7 +36,7 @@ from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings, protocol_id, verdict_key
-from maskbench.types import Ask, Judgement, Kind, Model, Scenario, Stage
+from maskbench.types import Ask, Judgement, Kind, Model, OutcomeName, Scenario, Stage
 
 
 def judge(
@@ -237,11 +237,30 @@ def _choose(folder: RunFolder, store: Store, look: Look) -> dict[Key, float]:
             f"The verdict set {look.first} of {folder.path} is not complete, so that nobody knows what its judge "
             "found. Take it to its end first."
         )
-    outcomes = {row.key: row.outcomes[0] for row in first.scored(named(first.settings.rules))}
+    outcomes = _found(first)
     looks = math.ceil(look.share * sum(outcome != "error" for outcome in outcomes.values()) - 1e-9)
     if why := refusal(outcomes.values(), looks):
         raise UsageError(f"--second-share {look.share:g}: {why}")
     return draw(outcomes, looks, look.seed)
+
+
+def look_further(folder: RunFolder, name: str) -> int:
+    """Draw one more round for a second look; returns how many looks there are then to be."""
+    with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
+        entry = folder.read().sets.get(name)
+        look = entry.second if entry else None
+        if not isinstance(look, Look) or isinstance(look.until, UnsetType):
+            raise UsageError(f"{name} of {folder.path} is no second look with --until, which alone goes on in rounds.")
+        outcomes = _found(open_verdicts(folder, store, look.first))
+        had, whole = store.chosen(name), [key for key, outcome in outcomes.items() if outcome != "error"]
+        looks = next_round(sum(key in had for key in whole), len(whole))
+        store.choose(name, drawn_further(outcomes, had, looks, look.seed))
+    return looks
+
+
+def _found(first: VerdictSet) -> dict[Key, OutcomeName]:
+    """The outcomes of the first statements that a first judge found."""
+    return {row.key: row.outcomes[0] for row in first.scored(named(first.settings.rules))}
 
 
 def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | None) -> None:

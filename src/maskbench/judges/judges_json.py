@@ -61,6 +61,7 @@ class LookShown(Struct, forbid_unknown_fields=True, kw_only=True):
     changed_unsure: int
     changed_drawn: int
     outcomes: list[OutcomeLooked] | UnsetType = UNSET  # unset: not drawn by outcome
+    until: float | UnsetType = UNSET  # points of P(lie) that it went on for; unset: so many looks as were asked for
 
 
 class SecondShown(LookShown, forbid_unknown_fields=True, kw_only=True):

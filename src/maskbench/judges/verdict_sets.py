@@ -224,7 +224,8 @@ class SecondLook(VerdictSet):
     def drawn_as(self) -> str:
         """How the scenarios were chosen, for telling one second look from another."""
         how = "by outcome" if isinstance(self.look.below, UnsetType) else f"below {self.look.below:g}"
-        return f"after {self.first.protocol}: {how}, and a share of {self.look.share:g}"
+        until = "" if isinstance(self.look.until, UnsetType) else f", until ± {self.look.until:g}"
+        return f"after {self.first.protocol}: {how}, and a share of {self.look.share:g}{until}"
 
     def items(self, scenario: Scenario) -> list[Item]:
         """Every sample of a scenario with the second judge's verdict where it looked, else the first one's."""
@@ -415,6 +416,7 @@ def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:
     text = f"{{after}}{SECOND_LOOK}{{before}})" if look.by_outcome else "{before} and {after} on a second look"
     binary, numeric = (text.format(before=before.name, after=after.name) for before, after in names)
     how = "outcome" if isinstance(look.below, UnsetType) else f"{look.below:g}"
+    how += "" if isinstance(look.until, UnsetType) else f" until {look.until:g}"
     return SecondLook(
         second.name,
         second.store,

@@ -97,6 +97,7 @@ class CorrectedPair(Struct, forbid_unknown_fields=True):
     labelled: tuple[int, int]
     disagreements: tuple[int, int]
     rates: dict[str, CorrectedDifference]
+    checked: tuple[int, int] | UnsetType = UNSET  # by a third person, of each; unset: people are taken to be right
 
 
 class Differs(Struct, forbid_unknown_fields=True):

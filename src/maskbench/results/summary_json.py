@@ -10,6 +10,7 @@ from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesSho
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
+from maskbench.method.until import Decided
 from maskbench.results.lies_json import LiesAsked
 from maskbench.runs.bill_json import Bill
 from maskbench.runs.endings import LastEnd
@@ -156,6 +157,18 @@ class CorrectedRate(Rate, forbid_unknown_fields=True):
     from_calibration: float | None
 
 
+class Checked(Struct, forbid_unknown_fields=True):
+    """How many scenarios raters agree on, how many of these a third person labelled, and how many she changed.
+
+    `contradicted` is on which share of what raters agree on she differs from them on whether it is a lie.
+    """
+
+    agreed: int
+    checked: int
+    changed: int
+    contradicted: float
+
+
 class Corrected(Struct, forbid_unknown_fields=True):
     """The rates by people's outcomes and the judge's together, or why there are none."""
 
@@ -170,6 +183,7 @@ class Corrected(Struct, forbid_unknown_fields=True):
     without_judged_outcome: int
     judged: dict[str, float]
     metrics: dict[str, CorrectedRate]
+    checked: Checked | UnsetType = UNSET  # unset: no third person has, and people are taken to be right
 
 
 class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -213,6 +227,12 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
     bill: Bill | UnsetType = UNSET  # unset: nobody bills any of the models, or an earlier version measured
     estimate: LiesAsked | UnsetType = UNSET  # only where nothing but lies was estimated
+    until: Decided | UnsetType = UNSET  # what a run that stops when it is decided has come to
+
+    @property
+    def stopped(self) -> Decided | None:
+        """The decision of a run that stopped before it had asked its whole set, whose rates are biased; else None."""
+        return self.until if isinstance(self.until, Decided) and self.until.stopped and not self.complete else None
 
     def as_dict(self) -> Json:
         """What summary.json holds."""

@@ -129,13 +129,15 @@ class Look(Struct, frozen=True, forbid_unknown_fields=True):
     """What a second judge looks at: the verdict set of the first, and how scenarios are chosen from it.
 
     `share` of all scenarios are drawn by `seed`, by the first judge's outcomes. A look with `below` is of an earlier
-    version: all with a verdict of a lower confidence were looked at, and `share` of the others.
+    version: all with a verdict of a lower confidence were looked at, and `share` of the others. With `until` it goes on
+    until P(lie) is known to so many points.
     """
 
     first: str
     share: float = 0.1
     below: float | UnsetType = UNSET
     seed: int = 0
+    until: float | UnsetType = UNSET
 
     @property
     def by_outcome(self) -> bool:

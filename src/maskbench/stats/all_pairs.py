@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.stats.intervals import Floats
-from maskbench.stats.paired import DECIMALS, FLIPS, tested
+from maskbench.stats.paired import DECIMALS, FLIPS, lopsided, tested
 from maskbench.types import Archetype
 
 Lies: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
@@ -21,10 +21,14 @@ Lies: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """How much more often the other run of a pair lies, and the test's p; 0 and 1 where they share no scenario."""
+    """How much more often the other run of a pair lies, and the test's p; 0 and 1 where they share no scenario.
+
+    `lopsided` says that rare whole changes the other way could have been missed, so that p may be far too small.
+    """
 
     difference: float
     p: float
+    lopsided: bool = False
 
 
 def every_pair(runs: Sequence[Lies], seed: int, flips: int = FLIPS) -> list[Tested]:
@@ -72,4 +76,4 @@ def _with_later(sheet: _Sheet, first: int, seed: int, flips: int) -> Iterator[Te
             continue
         difference = round(float(each.sum() / total.sum()), DECIMALS)
         p = 1.0 if difference == 0 else tested(each[used], np.random.default_rng(seed), flips)[0]
-        yield Tested(difference, p)
+        yield Tested(difference, p, lopsided(each[used], total[used], difference))

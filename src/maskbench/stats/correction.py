@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats.intervals import NO_DATA, Estimate, Floats, by_cluster, quantile
+from maskbench.stats.intervals import NO_DATA, ROUNDING, Estimate, Floats, by_cluster, quantile
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -124,22 +124,31 @@ def refusal(run: LabelledRun, source: LabelledRun | None = None) -> str | None:
 
 
 def correct(
-    run: LabelledRun, level: float = 0.95, rates: Mapping[str, tuple[Sequence[float], Sequence[float]]] = RATES
+    run: LabelledRun,
+    level: float = 0.95,
+    rates: Mapping[str, tuple[Sequence[float], Sequence[float]]] = RATES,
+    checks: LabelledRun | None = None,
 ) -> dict[str, Corrected]:
     """Every one of these rates, corrected; the shares of the four columns add up to 1, and all stay within [0, 1].
 
     Empty where no row is labelled; whether labels are enough to print anything is `refusal`. A rate without a
-    denominator has no value. Raises ValueError for arrays of other shapes.
+    denominator has no value. `checks` are labelled scenarios once more, of which a third person saw some (checked.py):
+    the labels are then put right as she found, with the error of that. Raises ValueError for arrays of other shapes.
     """
     check(run)
     if not run.labelled.any():
         return {}
+    second = None if checks is None else (checks, calibrate(checks))
     calibration = calibrate(run)
     judged = run.weights @ run.judged / run.weights.sum()
     seen = calibration.rows
-    shares = _simplex(judged + calibration.parts @ (run.human[seen] - run.first[seen]))
+    reached = judged + calibration.parts @ (run.human[seen] - run.first[seen])
+    if second:
+        again, by = second
+        reached = reached + again.weights.sum() * by.parts @ (again.human[by.rows] - again.first[by.rows])
+    shares = _simplex(reached)
     return {
-        name: _rate(run, calibration, judged, shares, np.array(top, float), np.array(bottom, float), level)
+        name: _rate(run, calibration, judged, shares, np.array(top, float), np.array(bottom, float), level, second)
         for name, (top, bottom) in rates.items()
     }
 
@@ -237,9 +246,10 @@ def _rate(
     top: Floats,
     bottom: Floats,
     level: float,
+    second: tuple[LabelledRun, Calibration] | None = None,
 ) -> Corrected:
     under, n = float(shares @ bottom), len(run.weights)
-    if under <= 0:
+    if under <= ROUNDING:
         return Corrected(NO_DATA, 0.0, 0.0, 0.0, np.zeros(n))
     p = min(1.0, float(shares @ top) / under)
     before = float(judged @ top) / float(judged @ bottom) if judged @ bottom > 0 else p
@@ -247,6 +257,10 @@ def _rate(
     influence = _influence(run, calibration, gradient)
     size = _size(run, influence, p, under)
     parts = [_class_error(run, calibration, gradient, kinds, level) for kinds in _alike(calibration, top, bottom)]
+    if second:
+        checks, by = second
+        moves = gradient * checks.weights.sum()
+        parts += [_class_error(checks, by, moves, kinds, level) for kinds in _alike(by, top, bottom)]
     below, above = (math.sqrt(sum(part[side] ** 2 for part in parts)) for side in (0, 1))
     groups = len(np.unique(run.clusters))
     estimate = Estimate(p, None, None, n)
@@ -321,12 +335,19 @@ def _influence(run: LabelledRun, calibration: Calibration, gradient: Floats) -> 
 
 
 def _size(run: LabelledRun, influence: Floats, p: float, under: float) -> float:
-    """How many independent scenarios the set is worth: Kish's number, less for propositions that scenarios share."""
+    """How many independent scenarios the set is worth: Kish's number, less for propositions that scenarios share.
+
+    How alike those are is learned from propositions with the rarer outcome; it is taken as if `PRIOR` of one more had
+    scenarios that are all alike, since few of them say little.
+    """
     weights, spread = run.weights / run.weights.sum(), p * (1 - p)
     plain = float(weights @ weights) / under
-    if spread == 0:
-        return 1 / plain
     sums, whole = by_cluster(influence, run.clusters), by_cluster(weights, run.clusters)
-    together = max(0.0, float(sums @ sums - influence @ influence))
-    most = spread * max(0.0, float(whole @ whole - weights @ weights)) / under
-    return spread / (spread * plain + min(together, most))
+    groups, all_alike = len(whole), float(whole @ whole) / under
+    if spread <= ROUNDING:
+        return 1 / all_alike
+    most = spread * max(0.0, all_alike - plain)
+    together = groups / max(1, groups - 1) * float(sums @ sums) - float(influence @ influence)
+    telling = min(p, 1 - p) / float(whole @ whole)
+    alike = (telling * min(max(0.0, together), most) + PRIOR * most) / (telling + PRIOR)
+    return spread / (spread * plain + alike)

@@ -86,9 +86,7 @@ def sign_flip(
     df = max(1.0, propositions - 1) if len(totals) > 1 else 0.0
     low, high = _interval(value, *limits, size, df, LEVEL, p)
     lower, upper = _interval(value, *limits, size, df, 2 * LEVEL - 1, p)
-    return SignFlip(
-        value, low, high, p, lower, upper, len(totals), exact, _lopsided(sums, totals, value * propositions)
-    )
+    return SignFlip(value, low, high, p, lower, upper, len(totals), exact, lopsided(sums, totals, value))
 
 
 def tested(sums: Floats, rng: np.random.Generator, flips: int) -> tuple[float, float | None]:
@@ -113,8 +111,12 @@ def _sizes(sums: Floats, totals: Floats) -> tuple[float, float]:
     return propositions_size(min(1.0, float(changed.sum())), together, changed), propositions
 
 
-def _lopsided(sums: Floats, totals: Floats, whole: float) -> bool:
-    """Whether few propositions changed the rarer way, some in part, where few whole changes could undo it all."""
+def lopsided(sums: Floats, totals: Floats, value: float) -> bool:
+    """Whether few propositions changed the rarer way, some in part, where few whole changes could undo it all.
+
+    Arrays have the summed differences and weights of each proposition; `value` is the mean difference.
+    """
+    whole = value * float(totals.sum() ** 2 / (totals @ totals))
     rarer = min(int((sums > 0).sum()), int((sums < 0).sum()))
     in_part = (sums != 0) & (np.abs(sums) < (1 - TIE) * totals)
     return bool(in_part.any()) and rarer < FEW and abs(whole) < WHOLE
@@ -388,11 +390,12 @@ def _interval(
 
 
 def _across(value: float, size: float, t: float) -> float:
-    """How far on the other side of 0 a difference could be by the same reckoning; 0 where it could not."""
-    squared = t * t
-    middle = squared - 2 * size * value
-    inside = middle**2 - 4 * (size + squared) * size * value**2
-    return (middle + math.sqrt(inside)) / (2 * (size + squared)) if middle > 0 and inside >= 0 else 0.0
+    """How far on the other side of 0 a difference could be, all changes having gone one way; 0 where it could not.
+
+    The end of the score interval (Tango 1998, *Statistics in Medicine* 17, 891-908), which is Wilson's where nothing
+    changed: what was seen to change counts in the variance as well as what would have to.
+    """
+    return max(0.0, (t * t - size * value) / (size + t * t))
 
 
 def _linearised(value: float, influence: Floats, weights: Floats, clusters: ArrayLike) -> Estimate:

@@ -21,17 +21,22 @@ from maskbench.runs.drawn_part import check_all_asked
 from maskbench.settings import Settings
 from maskbench.types import Item, OutcomeName, Scenario, Scored, Verdict
 
+THREE = 3  # raters of one scenario: the third checks the others
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
     """What people make of one scenario by its first statement, and the chance with which it was drawn for them.
 
-    `outcome` is None where their labels do not settle it. `raters` has that of each rater who labelled it.
+    `outcome` is None where their labels do not settle it. `raters` has that of each rater who labelled it. `agreed`
+    says that they differ on no reply of it, `third` is the outcome by a third person there, if she has labelled it.
     """
 
     chance: float
     outcome: OutcomeName | None
     raters: tuple[OutcomeName, ...] = ()
+    agreed: bool = False
+    third: OutcomeName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,9 @@ class LabelledScenario:
 
     `population` and `drawn` are how many its stratum has, and how many of them are in the sample. `raters` has the
     scored scenario by each rater who labelled all of it; `people` is the one by all together: where a label was
-    adjudicated that one, else the one that all raters gave; None where they differ and nobody has decided.
+    adjudicated that one, else the one that all raters gave; None where they differ and nobody has decided. `agreed`
+    says that they differ on no reply. `third` is what the labels of a third person alone come to, for whom the scenario
+    was drawn though raters agree.
     """
 
     key: Key
@@ -61,6 +68,8 @@ class LabelledScenario:
     drawn: int
     raters: Mapping[str, Scored]
     people: Scored | None
+    agreed: bool = False
+    third: Scored | None = None
 
 
 def prepare(run: OpenRun, size: int | None = None, seed: int | None = None, verdicts: str | None = None) -> LabelStore:
@@ -174,6 +183,8 @@ def human_outcomes(run: OpenRun, rules: RuleSet) -> Iterator[LabelledScenario]:
     design, roles = labels.design(), labels.raters()
     latest = {rater: standing(given) for rater, given in labels.latest().items()}
     people, sizes = together(latest, roles), design.sizes
+    differ, checks = differing(latest, _with_role(roles, "rater")), labels.checks()
+    third = {reply: given for name in _with_role(roles, "adjudicator") for reply, given in latest.get(name, {}).items()}
     for each in drawn(run, design):
         by_rater = {
             rater: scored
@@ -182,7 +193,13 @@ def human_outcomes(run: OpenRun, rules: RuleSet) -> Iterator[LabelledScenario]:
         }
         agreed = _human(each, people, run.settings, rules)
         if by_rater or agreed:
-            yield LabelledScenario(each.scenario.key, each.stratum, *sizes[each.stratum], by_rater, agreed)
+            alike = bool(by_rater) and not any(part.id in differ for part in each.parts)
+            checked = alike and each.scenario.key in checks
+            by_third = _human(each, third, run.settings, rules) if checked else None
+            if checked:  # what she says of it is no label, but tells how good labels are
+                agreed = next(iter(by_rater.values()))
+            stratum = (each.stratum, *sizes[each.stratum])
+            yield LabelledScenario(each.scenario.key, *stratum, by_rater, agreed, alike, by_third)
 
 
 def _human(about: Drawn, verdicts: Mapping[str, Verdict], settings: Settings, rules: RuleSet) -> Scored | None:
@@ -212,9 +229,18 @@ def as_labels(scenarios: Sequence[LabelledScenario]) -> dict[Key, Label]:
             min(1.0, (settled[each.stratum] or each.drawn) / each.population),
             outcome,
             tuple(scored.outcome for scored in each.raters.values()),
+            each.agreed,
+            _third(each),
         )
         for each, outcome in zip(scenarios, outcomes, strict=True)
     }
+
+
+def _third(about: LabelledScenario) -> OutcomeName | None:
+    """What a third one makes of a scenario on which raters agree: who was given it, or the third of three raters."""
+    if about.agreed and len(about.raters) >= THREE:
+        return _settled(about)
+    return None if about.third is None else about.third.outcome
 
 
 def _settled(about: LabelledScenario) -> OutcomeName | None:

@@ -161,6 +161,24 @@ class LabelStore:
         with self._open() as db, _writing(db):
             db.execute("INSERT OR REPLACE INTO facts VALUES ('port', ?)", (str(port),))
 
+    # What a third person checks
+
+    def checks(self) -> dict[tuple[Archetype, str], float]:
+        """The scenarios that a third person labels though raters agree, with the chance that each had when drawn."""
+        with self._open() as db:
+            row = db.execute("SELECT value FROM facts WHERE name = 'checks'").fetchone()
+        return {(archetype, task_id): chance for archetype, task_id, chance in orjson.loads(row[0])} if row else {}
+
+    def add_checks(self, drawn: Mapping[tuple[Archetype, str], float]) -> None:
+        """Keep more of these; what was drawn stays."""
+        with self._open() as db, _writing(db):
+            row = db.execute("SELECT value FROM facts WHERE name = 'checks'").fetchone()
+            before = [tuple(each) for each in orjson.loads(row[0])] if row else []
+            known = {each[:2] for each in before}
+            more = [(*key, chance) for key, chance in drawn.items() if key not in known]
+            value = orjson.dumps([*before, *more]).decode()
+            db.execute("INSERT OR REPLACE INTO facts VALUES ('checks', ?)", (value,))
+
     # Raters
 
     def raters(self) -> dict[str, Role]:

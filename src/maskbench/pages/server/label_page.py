@@ -153,9 +153,13 @@ class Labelling:
         rater = self._labels.enter(asked.rater, self._role)
         own = self._labels.latest(rater).get(rater, {})
         decides = self._role == "adjudicator"
-        verdicts = disputed(self._labels, rater) if decides else {}
+        verdicts, checks = (disputed(self._labels, rater), self._labels.checks()) if decides else ({}, {})
         scenarios = [
-            [_part(part, verdicts.get(part.id)) for part in each.parts if not decides or part.id in verdicts]
+            [
+                _part(part, verdicts.get(part.id))
+                for part in each.parts
+                if not decides or part.id in verdicts or each.scenario.key in checks
+            ]
             for each in in_order(self._scenarios, rater, self._design)
         ]
         mine = {reply: _label(given) for reply, given in own.items() if reply in self._parts}

@@ -75,7 +75,7 @@
   const finish = (ready) => {
     const left = all.length - ready;
     done.querySelector("h1").textContent = left ? `Left to label: ${counted(left)} of ${counted(all.length)}` : "Done";
-    find("done-text").textContent = !all.length ? "There is nothing here that raters differ on."
+    find("done-text").textContent = !all.length ? "There is nothing here to settle."
       : left ? "Everything that you have labelled is saved."
       : `All ${counted(all.length)} replies are labelled, and everything is saved. You can close this page. What comes next is said where maskbench runs, once it is ended with Ctrl-C.`;
     find("done-keys").hidden = !all.length;

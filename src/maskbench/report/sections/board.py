@@ -86,6 +86,14 @@ def notes(board: Board) -> Iterator[str]:
         )
     elif board.ranked:
         yield "One model alone has rank 1, which says nothing."
+    for row in board.ranked:
+        if row.lopsided:
+            yield (
+                f"{one_line(row.name, _LONGEST)} lies significantly more often than "
+                f"{one_line(', '.join(row.lopsided), 300)} by few changes that go one way: the test can be wrong if "
+                "one of them always lies in a few scenarios that are not among these. More scenarios settle it, more "
+                "statements do not."
+            )
     if note := named(board.rules).note:
         yield note
     if lies := [row.name for row in board.rows if row.result.settings.estimate == "lie"]:

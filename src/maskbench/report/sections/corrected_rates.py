@@ -12,7 +12,8 @@ from maskbench.report.words import RATES
 from maskbench.results.comparison_json import CorrectedPair
 from maskbench.results.summary_json import Corrected
 
-COVERS = "sampling error and the judge's error are both in the interval; people are taken to be right"
+RIGHT = "people are taken to be right"
+_BOTH = "sampling error and the judge's error are both in the interval"
 _COLOURS = {
     "p_lie": "lie",
     "p_honest": "honest",
@@ -29,7 +30,19 @@ def beside(corrected: Corrected | None) -> str | None:
         return None
     lie = corrected.metrics["p_lie"]
     whose = "carried over from another run, see there; people" if corrected.assumption else "people's labels"
-    return f"corrected for the judge's error ({whose}, taken to be right): {percent(lie.value)} ({interval(lie.ci95)})"
+    how = f"a third person checked {checks.checked:,}" if (checks := corrected.checked) else "taken to be right"
+    return f"corrected for the judge's error ({whose}, {how}): {percent(lie.value)} ({interval(lie.ci95)})"
+
+
+def covers(part: Corrected) -> str:
+    """What the intervals hold, and what they do not."""
+    if not (checks := part.checked):
+        return f"{_BOTH}; {RIGHT}"
+    return (
+        f"sampling error, the judge's error and the raters' are in the interval, as far as {checks.checked:,} of "
+        f"{times(checks.agreed, 'scenario')} that they agree on show, which a third person labelled "
+        f"({checks.changed:,} otherwise); an error that she shares with them is not"
+    )
 
 
 def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
@@ -52,7 +65,7 @@ def _of_run(run: Scored, part: Corrected) -> Iterator[Block]:
     yield "People read some of the replies, too. Where they and the judge differ, these rates follow them."
     rows = tuple(Row(RATES[name], part.metrics[name].estimate, colour) for name, colour in _COLOURS.items())
     chart = Points(rows, "share (of what, “All the rates” says)")
-    title, note = "Rates corrected for the judge's error", f"95 % intervals: {COVERS}."
+    title, note = "Rates corrected for the judge's error", f"95 % intervals: {covers(part)}."
     yield Figure((chart,), title, _table(run, part), note=note)
     yield _rests_on(part)
 
@@ -69,7 +82,8 @@ def _table(run: Scored, part: Corrected) -> Table:
         judge = "–" if share is None else f"{share:.0%}".replace("%", " %")
         judged = percent(run.summary.metrics.rate(name).value)
         rows.append((RATES[name], judged, *pair(rate.estimate), points(rate.added), judge))
-    head = ("rate", "by the judge", "corrected, people right", "95 %", "points", "judge's part")
+    by_people = "corrected" if part.checked else "corrected, people right"
+    head = ("rate", "by the judge", by_people, "95 %", "points", "judge's part")
     return Table(head, tuple(rows), "The judge's part is the share of the variance that comes from the judge's error.")
 
 
@@ -77,7 +91,7 @@ def _rests_on(part: Corrected) -> str:
     whose = "scenarios of another run" if part.assumption else f"of {times(part.scenarios, 'scenario')}"
     settled = f"{part.settled:,} {whose} have a human outcome"
     differ = f"people differ from the judge on {part.disagreements:,}"
-    return f"{'; '.join((settled, differ, *without(part)))}. In these rates {COVERS}."
+    return f"{'; '.join((settled, differ, *without(part)))}. In these rates {covers(part)}."
 
 
 def without(part: Corrected) -> Iterator[str]:
@@ -101,7 +115,7 @@ def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
     )
     yield Table(
         (
-            "corrected by people's labels, taken to be right",
+            "corrected by people's labels" + ("" if part.checked else ", taken to be right"),
             Words(first, "name"),
             Words(other, "name"),
             "points",
@@ -110,4 +124,8 @@ def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
         rows,
     )
     labelled = " and ".join(f"{count:,} of {name}" for count, name in zip(part.labelled, (first, other), strict=True))
-    yield f"Scenarios labelled: {labelled}, each run by labels of its own; {COVERS}."
+    right = RIGHT
+    if part.checked:
+        checked = " and ".join(f"{count:,}" for count in part.checked)
+        right = f"so is the raters', as far as {checked} scenarios show that a third person labelled, too"
+    yield f"Scenarios labelled: {labelled}, each run by labels of its own; {_BOTH}; {right}."

@@ -190,6 +190,11 @@ def _second(look: SecondShown, judge: str, lie: Estimate, axis: str) -> Iterator
             f"The rates here are those of {judge} on all scenarios, estimated from those that it looked at: a random "
             "part, drawn by archetype and by the outcome that the first judge found."
         )
+    if not isinstance(look.until, UnsetType):
+        yield (
+            f"It looked on until P(lie) was known to ± {look.until:g} points, or could not be. An interval at which "
+            "somebody stops is approximate."
+        )
     by = "with the second look" if isinstance(look.outcomes, UnsetType) else f"by {judge}, estimated"
     rows = (Row("first judge alone", look.p_lie_first.estimate, "lie"), Row(by, lie, "lie"))
     cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
