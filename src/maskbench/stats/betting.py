@@ -126,9 +126,14 @@ def fixed_design(limit: float, rate: float, wrong: float = LEVEL) -> int | None:
     return int(enough[0]) if len(enough) else None
 
 
-def average_stop(limit: float, rate: float, scenarios: int, rng: np.random.Generator, times: int = 400) -> float:
-    """How many scenarios stopping takes on average at this rate, of so many that there are, by simulation."""
-    bets = Bet(np.full(times, limit), 1.0), Bet(np.full(times, limit), 1.0, above=True)
+def average_stop(
+    limit: float, rate: float, scenarios: int, rng: np.random.Generator, times: int = 400, *, largest: float = 1.0
+) -> float:
+    """How many scenarios stopping takes on average at this rate, of so many that there are, by simulation.
+
+    `largest` is that of a proposition: where some are larger than what is drawn here, stakes are smaller.
+    """
+    bets = [Bet(np.full(times, limit), largest, above=above) for above in (False, True)]
     used, here = 0, times
     for _ in range(scenarios):
         used += here
