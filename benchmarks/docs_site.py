@@ -50,7 +50,6 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench.results.scaling": ("scaling", "Compute"),
     "maskbench.results.published": ("tables", "finding", "Published", "Finding"),
     "maskbench.judges.people.labelled_outcomes": ("Label",),
-    "maskbench.settings": ("Budget",),
     "maskbench.scenarios": ("load", "open_set", "validate"),
 }
 WHOLE = ("maskbench.types", "maskbench.errors")  # modules all of whose classes are public

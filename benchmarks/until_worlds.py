@@ -141,7 +141,7 @@ def draw(cell: Cell, replicates: int, rng: np.random.Generator) -> Drawn:
         common = np.repeat(rng.normal(size=(replicates, len(sizes))), sizes, axis=1)
         if share == 1:
             return common
-        return np.sqrt(share) * common + np.sqrt(1 - share) * rng.normal(size=common.shape)
+        return np.asarray(np.sqrt(share) * common + np.sqrt(1 - share) * rng.normal(size=common.shape))
 
     mine = scores()
     lies = ndtr(mine) < chances
