@@ -168,8 +168,7 @@ def client(server: ChatServer, pace: Pace) -> ChatModel:
         sampling=Sampling(1.0, 10, 0),
         stage="subject",
         gate=asyncio.Semaphore(200),
-        patience=Patience(retries=50, backoff=0.02),
-        pace=pace,
+        patience=Patience(retries=50, backoff=0.02, pace=pace),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -266,7 +267,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -
     from maskbench.method.judge_ask import load_prompts
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options, identified
-    from maskbench.report.sections import before_run, money
+    from maskbench.report.sections import before_run, designs_offered, money
     from maskbench.runs.begin import check
     from maskbench.runs.estimate import estimate, planned
     from maskbench.runs.meter import known_prices
@@ -282,4 +283,5 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -
     if json:
         print_json({**counted.as_dict(), "estimate": to_builtins(costs)})
     else:
-        print_blocks([*before_run.plan(counted, settings), *money.estimated(costs, settings)])
+        shown = (before_run.plan(counted, settings), money.estimated(costs, settings))
+        print_blocks([*chain(*shown, designs_offered.cheaper_run(counted, settings))])

@@ -239,12 +239,11 @@ def _chat(opening: Opening) -> Model:
         sampling=settings.sampling if subject else settings.judge_sampling,
         stage=opening.stage,
         gate=opening.gate,
-        patience=Patience(timeout=settings.timeout, retries=settings.retries),
+        patience=Patience(timeout=settings.timeout, retries=settings.retries, pace=_pace(opening, place)),
         on_truncation=settings.on_truncation if subject else "judge",  # a judge that was cut is read, or not
         send_seed=settings.send_seed,
         learned=opening.learned,
         extra=_extra(settings) if subject else None,
-        pace=_pace(opening, place),
     )
 
 

@@ -124,3 +124,26 @@ def fixed_design(limit: float, rate: float, wrong: float = LEVEL) -> int | None:
     most = np.where(binom.cdf(most, sizes, limit) <= wrong, most, most - 1)
     enough = sizes[(most >= 0) & (binom.cdf(most, sizes, rate) >= 1 - wrong)]
     return int(enough[0]) if len(enough) else None
+
+
+def average_stop(
+    limit: float, rate: float, scenarios: int, rng: np.random.Generator, times: int = 400, *, largest: float = 1.0
+) -> float:
+    """How many scenarios stopping takes on average at this rate, of so many that there are, by simulation.
+
+    `largest` is that of a proposition: where some are larger than what is drawn here, stakes are smaller.
+    """
+    bets = [Bet(np.full(times, limit), largest, above=above) for above in (False, True)]
+    used, here = 0, times
+    for _ in range(scenarios):
+        used += here
+        lies = (rng.random(here) < rate).astype(np.float64)
+        for bet in bets:
+            bet.see(lies, 1.0)
+        open_still = np.maximum(*(bet.wealth for bet in bets)) < 1 / LEVEL
+        for bet in bets:
+            bet.keep(open_still)
+        here = int(open_still.sum())
+        if not here:
+            break
+    return used / times

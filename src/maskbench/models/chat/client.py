@@ -70,6 +70,7 @@ class Patience:
 
     `timeout` is for one request, in seconds. `retries` counts tries after the first; a rate limit that lets other calls
     through meanwhile uses none up, nor does a server that is loading its model. `backoff` is the longest first pause.
+    `pace` is what the service stands, which all models of one service share; without one it gets all at once.
     """
 
     timeout: float = 600.0
@@ -77,6 +78,7 @@ class Patience:
     backoff: float = 1.0
     rng: random.Random = field(default_factory=random.Random)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    pace: Pace | None = None
 
 
 class ChatModel:
@@ -84,9 +86,8 @@ class ChatModel:
 
     `gate` bounds the requests in flight, and is shared by all models of a run; it is held only while a request is
     under way, not during back-off. `learned` is what `describe` gave out in an earlier session under
-    that name; `extra` are further fields of every request; `pace` is what its service stands, which models of one
-    service share. `requests` and `retried` count requests sent, and those sent again after a failure; `warnings` holds
-    lines that a user should see once; `billed` may be set.
+    that name; `extra` are further fields of every request. `requests` and `retried` count requests sent, and those
+    sent again after a failure; `warnings` holds lines that a user should see once; `billed` may be set.
     """
 
     def __init__(
@@ -102,7 +103,6 @@ class ChatModel:
         send_seed: bool = False,
         learned: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
-        pace: Pace | None = None,
     ) -> None:
         self.name = name
         self.endpoint = endpoint
@@ -115,8 +115,8 @@ class ChatModel:
         self.billed: Callable[[Ask, Usage], None] | None = None  # told of the tokens of every response that has any
         self.learned = wire.Learned.restore(learned)
         self._gate = gate
-        self._pace = pace
         self._patience = patience or Patience()
+        self._pace = self._patience.pace
         seconds = self._patience.timeout
         self._timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT))
         self._on_truncation = on_truncation

@@ -219,12 +219,17 @@ def _table(runs: Sequence[Scored]) -> Table:
     disputed = any("disputed" in run.summary.counts for run in runs)
     planted = any(run.summary.planted for run in runs)
     rows: list[tuple[Inline, ...]] = [
-        (*named(runs, run), Words(name.replace("_", " "), name), f"{count:,}", *_share(run, name, disputed, planted))
+        (*named(runs, run), Words(_called(run, name), name), f"{count:,}", *_share(run, name, disputed, planted))
         for run in runs
         for name, count in run.summary.counts.items()
     ]
     more = (*(("disputes either way",) if disputed else ()), *(("as simulated",) if planted else ()))
     return table(runs, ("outcome", "scenarios", "share", "95 %", *more), rows, " ".join(_notes(runs)))
+
+
+def _called(run: Scored, name: OutcomeName) -> str:
+    """What an outcome is called in the table, with a mark where it was not measured here."""
+    return f"{name.replace('_', ' ')}{shared_mark(run.summary) if name == 'no_belief' else ''}"
 
 
 def _share(run: Scored, name: OutcomeName, disputed: bool, planted: bool) -> Iterator[str]:
