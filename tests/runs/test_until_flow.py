@@ -23,6 +23,7 @@ from maskbench.results.designs import plan
 from maskbench.results.gate import check_run
 from maskbench.results.gate_json import Limits
 from maskbench.results.leaderboard import not_ranked
+from maskbench.results.sample_size import measured
 from maskbench.results.scored import result, score
 from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
@@ -248,7 +249,7 @@ def test_a_stopped_run_is_not_compared_ranked_checked_or_planned_with(
     assert checked.verdict == "not measurable"
     assert "A rate at the moment at which one stops is biased" in checked.obstacles[0]
     with pytest.raises(UsageError, match="Give a run that was not stopped"):
-        plan(0.1, [whole, stopped])
+        measured([whole, stopped])
     with pytest.raises(UsageError, match="doses are compared on whole sets"):
         check_plan(Plan(kind="prompts", base=settings(scenarios), doses=("honest",)))
 
