@@ -19,6 +19,7 @@ from maskbench.measurement import measure
 from maskbench.method.until import Decided
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.comparison import compare
+from maskbench.results.designs import plan
 from maskbench.results.gate import check_run
 from maskbench.results.gate_json import Limits
 from maskbench.results.leaderboard import not_ranked
