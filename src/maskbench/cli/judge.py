@@ -77,7 +77,6 @@ class _Second(TypedDict, total=False):
 @in_short(
     "judge name list second verdicts numeric-judge judge-style judge-prompts connections dry-run",
     "maskbench judge runs/A --judge openai/gpt-4o",
-    "maskbench judge runs/A --second openai/gpt-4o --name closer",
     "maskbench judge runs/A --second openai/gpt-4o --until ±3",
 )
 @takes(*_AGAIN, own=_Second, default=SAME, defaults=_SAID)
