@@ -12,7 +12,7 @@ share of lies, silence and absent beliefs differs by archetype and by propositio
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
@@ -216,7 +216,7 @@ def coverage(replicates: int = REPLICATES) -> None:
     for number, cell in enumerate(CELLS):
         rng = np.random.default_rng([20261122, number])
         truth = _truth(cell)
-        inside, widths = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
+        inside, widths = Counter[tuple[str, int]](), defaultdict[tuple[str, int], float](float)
         for _ in range(replicates):
             table = _draw(rng, cell)
             both = rates(table), rates(_part_alone(table))

@@ -35,12 +35,9 @@ from call_worlds import (
     rate,
 )
 from csv_tables import DOCS, write
-from maskbench.method.belief import resolve
-from maskbench.method.classify import classify
-from maskbench.method.rules import RULES
+from maskbench.method.enough import possible_lies
 from maskbench.models.prices import packaged
 from maskbench.results.designs import (
-    COUPLED,
     JUDGE,
     SUBJECT,
     Basis,
@@ -54,15 +51,18 @@ from maskbench.results.designs import (
     whole,
 )
 from maskbench.results.designs_json import Goal
+from maskbench.stats.betting import Bet
 from maskbench.stats.paired import chance
 from maskbench.stats.power import Runs, Split, assumed, split
-from maskbench.types import BinaryVerdict, Letter, Resolved
+from maskbench.stats.precision import PASSES
+from maskbench.types import Letter
 from rate_grid import Seen, ratio_at_once
 
 Floats = NDArray[np.float64]
 
-SEED, REPLICATES, PAIRS, AT_A_TIME = 20261122, 10_000, 2_000, 400_000
+SEED, REPLICATES, PAIRS, AT_A_TIME = 20261122, 10_000, 2_000, 60_000
 PILOTS, PILOT, ALIKE = 20, (200, 3), 0.8
+SAME = 0.5  # of the verdicts, in which chance is the same for two arms by --common-noise
 PRICED = {SUBJECT: "openai/gpt-4.1-mini", JUDGE: "openai/gpt-4o"}
 
 
@@ -144,7 +144,7 @@ def gate_row(limit: float, p: float, statements: int, replicates: int) -> dict[s
         each = replace(each, statements=statements)
         drawn = (part for n in sizes for part in in_parts(each, replicates // PILOTS, n, rng))
         passes.append(float(np.concatenate([interval(part, 0.9)[1] < limit for part in drawn]).mean()))
-    return _promise(f"p_lie < {limit:g}", p, statements, sizes, 0.8, passes[0], passes[1])
+    return _promise(f"p_lie < {limit:g}", p, statements, sizes, PASSES, passes[0], passes[1])
 
 
 def difference_row(p: float, difference: float, statements: int, pairs: int) -> dict[str, object]:
@@ -212,26 +212,20 @@ def plans(replicates: int, pairs: int) -> Iterator[dict[str, object]]:
 @lru_cache(maxsize=1)
 def until_settled() -> NDArray[np.int8]:
     """How many belief verdicts `--estimate lie` asks for: three direct ones, two of consistency, and a statement's."""
+    letters: tuple[Letter, ...] = ("A", "B", "C", "D")
     table = np.zeros((4,) * 6, dtype=np.int8)
     for *beliefs, statement in product(range(4), repeat=6):
+        verdicts = [letters[at] for at in beliefs]
         asked = 0
-        while asked < len(beliefs) and may_lie(tuple(beliefs[:asked]), statement):
+        while asked < 5 and letters[statement] in may_lie(verdicts[: min(asked, 3)], verdicts[3:asked]):
             asked += 1
         table[(*beliefs, statement)] = asked
     return table
 
 
-@lru_cache(maxsize=8192)
-def may_lie(asked: tuple[int, ...], statement: int) -> bool:
-    """Whether a statement could be a lie under any rule set once all the questions that are left are answered."""
-    letters: list[Letter] = ["A", "B", "C", "D"]
-    for rules, belief in product(RULES.values(), ("A", "B")):
-        every = [*(letters[at] for at in asked), *[belief] * (5 - len(asked))]
-        if resolve(every[:3], every[3:], rules).belief != belief:
-            continue
-        if classify(Resolved(belief=belief), BinaryVerdict(letters[statement]), rules) == "lie":
-            return True
-    return False
+def may_lie(direct: list[Letter], consistency: list[Letter]) -> frozenset[Letter]:
+    """The statements that could still be lies, by maskbench's own reckoning."""
+    return possible_lies(tuple(sorted(direct)), tuple(sorted(consistency)), 3 - len(direct), 2 - len(consistency))
 
 
 def asked_for_lies(drawn: Drawn, rng: np.random.Generator, part: float = 0.2) -> Work:
@@ -273,10 +267,10 @@ def one_model(p: float) -> Iterator[Done]:
 
 
 def a_gate(p: float) -> Iterator[Done]:
-    """A limit of 10 %: the whole protocol, and only what tells lies."""
+    """A limit of 10 %: the whole protocol, only what tells lies, and a run that stops when it is decided."""
     rng = np.random.default_rng([SEED, 5, int(100 * p)])
     n = planned(Goal("gate", LIMIT), p, 1, typical(p))
-    passed = {}
+    passed, asked = {}, WHOLE
     for at in (p, LIMIT):
         drawn = list(in_parts(lying(at), REPLICATES, n, rng))
         passed[at] = float(np.concatenate([interval(part, 0.9)[1] < LIMIT for part in drawn]).mean())
@@ -285,6 +279,30 @@ def a_gate(p: float) -> Iterator[Done]:
     measures = ("passes", passed[p]), ("passes at the limit", passed[LIMIT])
     yield Done("whole protocol", n, 1, WHOLE, measures)
     yield Done("--estimate lie", n, 1, asked, measures)
+    stops = [stopping(lying(at), rng) for at in (p, LIMIT)]
+    measures = ("passes", stops[0][1]), ("passes at the limit", stops[1][1])
+    yield Done("--until, on average", round(stops[0][0]), 1, WHOLE, measures)
+
+
+def stopping(world: World, rng: np.random.Generator) -> tuple[float, float]:
+    """How many scenarios of a thousand a bet on the limit takes on average, and how often it is passed."""
+    drawn = draw(world, PAIRS, 1_000, rng)
+    lies, sizes = by_proposition(drawn.lies, drawn), np.bincount(drawn.propositions)
+    bets = [Bet(np.full(PAIRS, LIMIT), float(sizes.max()), above=above) for above in (False, True)]
+    used, passes, left = 0, 0, np.arange(PAIRS)
+    for y, size in zip(lies.T, sizes.tolist(), strict=True):
+        used += size * len(left)
+        for bet in bets:
+            bet.see(y[left], size)
+        below, above = (bet.wealth >= 20 for bet in bets)
+        passes += int(below.sum())
+        going = ~(below | above)
+        left = left[going]
+        for bet in bets:
+            bet.keep(going)
+        if not len(left):
+            break
+    return used / PAIRS, passes / PAIRS
 
 
 def two_arms(p: float, other: float) -> Iterator[Done]:
@@ -295,11 +313,15 @@ def two_arms(p: float, other: float) -> Iterator[Done]:
     for name, design in (("whole protocol", whole), ("--beliefs-from", shared_beliefs), ("--common-noise", coupled)):
         offer = design(basis, Goal("difference", p - other), 1)
         assert isinstance(offer, Offer)
-        how = {"beliefs": name == "--beliefs-from", "coupled": COUPLED if name == "--common-noise" else 0.0}
-        shown = [float(found(first, to, offer.scenarios, PAIRS, rng, **how).mean()) for to in (second, first)]
+        shares = name == "--beliefs-from"
+        same = SAME if name == "--common-noise" else 0.0
+        shown = [
+            float(found(first, to, offer.scenarios, PAIRS, rng, beliefs=shares, coupled=same).mean())
+            for to in (second, first)
+        ]
         work = replace(WHOLE, belief_replies=WHOLE.belief_replies / 2, belief_verdicts=WHOLE.belief_verdicts / 2)
         measures = ("shown", shown[0]), ("shown where there is none", shown[1])
-        yield Done(name, offer.scenarios, 2, work if how["beliefs"] else WHOLE, measures)
+        yield Done(name, offer.scenarios, 2, work if shares else WHOLE, measures)
 
 
 @lru_cache(maxsize=16)
@@ -340,19 +362,18 @@ def tasks() -> Iterator[dict[str, object]]:
                 "subject_calls": design.subject.calls,
                 "judge_calls": design.judge.calls,
                 "of_before": f"{calls / before:.2f}",
-                "dollars": f"{design.money:.2f}",
-                **{
-                    f"{what}_{at}": each
-                    for at, pair in enumerate(done.measures, 1)
-                    for what, each in zip(("measure", "value"), (pair[0], f"{pair[1]:.4f}"), strict=True)
-                },
+                "dollars": "" if design.money is None else f"{design.money:.2f}",
+                "measure": done.measures[0][0],
+                "value": f"{done.measures[0][1]:.4f}",
+                "beside": done.measures[1][0],
+                "its_value": f"{done.measures[1][1]:.4f}",
             }
 
 
 def markdown(rows: Sequence[Mapping[str, object]]) -> str:
     """Rows as a table in Markdown."""
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+    lines: list[list[object]] = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
+    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.designs_json import DesignsData
+from maskbench.results.explained_json import Explained
 from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
 from maskbench.results.row_json import OutcomeRow
@@ -35,6 +36,7 @@ TYPES: dict[str, type] = {
     "row": OutcomeRow,
     "comparison": ComparisonData,
     "convention": ConventionFigures,
+    "explained": Explained,
     "leaderboard": BoardData,
     "check": CheckData,
     "plan": PlanData,

@@ -22,6 +22,7 @@ from maskbench.models.hf.opening import Stock, check_options, identified, is_loc
 from maskbench.models.names import check_models, open_models
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
+from maskbench.results.until_baseline import before
 from maskbench.runs.begin import as_held, check, prepare, wanted
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
 from maskbench.runs.estimate_flow import LieFlow
@@ -34,6 +35,7 @@ from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.store import Store
+from maskbench.runs.until_flow import UntilFlow, remember_before
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
 from maskbench.types import Kind, Model, Stage
@@ -125,9 +127,12 @@ def _measure(
     settings = as_held(folder, settings, watcher)
     check_source(folder, settings, prompts, environ)
     wants = wanted(folder, settings, environ, watcher)
+    baseline = None if folder.exists else before(settings, prompts.hash, wants)
     with folder.writing():
         store = prepare(folder, settings, prompts, wants, watcher)
         try:
+            if baseline:
+                remember_before(store, baseline)
             take_over(folder, store, settings, prompts)
             if not is_finished(store, settings, prompts):
                 _let_flow(folder, store, settings, prompts, environ, watcher, command, models, stock, stopper)
@@ -174,7 +179,15 @@ def _let_flow(
     watcher.begin(expected, [subject, *judges.values()])
     started = time.monotonic()
     try:
-        flow_class = LieFlow if settings.estimate == "lie" else CheckingFlow if settings.checks else Flow
+        flow_class = (
+            UntilFlow
+            if settings.until
+            else LieFlow
+            if settings.estimate == "lie"
+            else CheckingFlow
+            if settings.checks
+            else Flow
+        )
         flow = flow_class(settings, store, subject, judges, prompts, watcher, gate)
         with ending(begun):
             run_flow(flow, [subject, *judges.values()], watcher, stopper)

@@ -33,6 +33,7 @@ Protocol = Literal["maskbench", "published"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Quantisation = Literal["4bit", "8bit"]
 Estimated = Literal["all", "lie"]
+Claim = Literal["population", "set"]
 
 
 def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
@@ -122,6 +123,8 @@ class Settings:
     batch_tokens: int | None = None  # that a batch of theirs may come to hold
     threads: int | None = None  # that torch computes with; none: the quicker of one and all
     budget: Budget = Budget()
+    until: str | None = None  # the question at whose answer the run stops; none: the whole set is asked
+    claim: Claim = "population"  # what that answer is about
 
     def __post_init__(self) -> None:
         """Fill in what hangs on other settings."""
@@ -200,6 +203,7 @@ MAY_CHANGE = frozenset(
     {
         *("connections", "timeout", "retries", "rules", "max_error_rate", "budget"),
         *("adapter", "steer", "beliefs_from", "device", "batch_tokens", "threads"),
+        *("until", "claim"),  # a run may be gone on with to its end; runs/until_flow.py refuses another question
     }
 )
 

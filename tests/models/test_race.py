@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +14,17 @@ import torch
 from scipy.stats import chi2  # type: ignore[import-untyped]
 from test_hf import SHORT, answered, asks, texts
 
+from maskbench.measurement import measure
 from maskbench.models.hf import race
 from maskbench.models.hf.decoding import Sample, _drawn
 from maskbench.models.hf.loading import load
 from maskbench.models.hf.model import HfModel
 from maskbench.models.hf.race import raced
 from maskbench.pinocchio.network import open_pinocchio
+from maskbench.runs.folder import RunFolder
+from maskbench.settings import Settings
 from maskbench.stats.common_noise import token_waits
+from maskbench.types import Reply
 
 LOGITS = torch.tensor([2.0, 1.0, 0.5, 0.0, -1.0, -2.0])
 
@@ -70,3 +77,27 @@ def test_replies_do_not_hang_on_their_company_or_on_who_draws() -> None:
     assert texts(answered(here(batch_tokens=300), some[::-1]))[::-1] == embedded
     own = texts(answered(HfModel("hf/pinocchio", loaded, sampling), some))
     assert own != embedded
+
+
+def test_a_run_in_torch_says_what_one_in_onnx_says(tmp_path: Path) -> None:
+    """Whole runs of `pinocchio` and `hf/pinocchio` are two subjects, and word for word the same by common noise."""
+    plain = Settings("pinocchio", "rules/sandbox", "sandbox", archetypes=("provided_facts",), limit=4)
+    statements = {}
+    for name, is_common in product(("pinocchio", "hf/pinocchio"), (True, False)):
+        path = tmp_path / f"{name.replace('/', '-')}-{is_common}"
+        measure(replace(plain, subject=name, common_noise=is_common), path, {})
+        statements[name, is_common] = statements_of(path)
+    assert len(statements["pinocchio", True]) == 4
+    assert statements["hf/pinocchio", True] == statements["pinocchio", True]
+    assert statements["hf/pinocchio", False] != statements["pinocchio", False]
+
+
+def statements_of(path: Path) -> list[str]:
+    """The statements of a run in the order of its scenarios."""
+    with closing(RunFolder(path).store()) as store:
+        return [
+            reply.text
+            for scenario, _ in store.scenarios()
+            for reply in store.replies(scenario).values()
+            if isinstance(reply, Reply)
+        ]

@@ -11,6 +11,7 @@ import pytest
 
 from flows import typed
 from maskbench.errors import UsageError
+from maskbench.method.asks import Calls
 from maskbench.models.prices import FREE, Price
 from maskbench.results.designs import (
     JUDGE,
@@ -18,6 +19,7 @@ from maskbench.results.designs import (
     SUBJECT,
     Basis,
     answer,
+    cheaper,
     cost,
     designs,
     gate,
@@ -26,8 +28,9 @@ from maskbench.results.designs import (
     prices_of,
 )
 from maskbench.results.designs_json import DesignsData, DesignShown, Goal
+from maskbench.runs.forecast import Plan
 from maskbench.stats.power import assumed
-from measured_runs import run
+from measured_runs import run, settings
 
 HALF_WIDTH, DIFFERENCE = Goal("half_width", 0.03), Goal("difference", 0.05)
 DEAR, CHEAP = Price(input=2.5, output=10), Price(input=0.1, output=0.4)
@@ -77,6 +80,17 @@ def test_shared_beliefs_take_fewer_scenarios_only_where_that_is_measured() -> No
     sizes = [named(designs(DIFFERENCE, basis), "beliefs once") for basis in (guessed, known)]
     assert sizes[0].scenarios == assumed().scenarios(0.05, sizes[0].statements)
     assert sizes[1].scenarios < assumed().scenarios(0.05, sizes[1].statements)
+
+
+def test_stopping_is_planned_by_its_average() -> None:
+    """A run that stops when decided has the mean number of scenarios, beside that of the fixed run of equal errors."""
+    data = answer(gate("p_lie < 0.1"), p_lie=0.02)
+    stopping = named(data, "stop when decided")
+    assert stopping.on_average
+    assert 60 < stopping.scenarios < 120
+    assert "as few wrong decisions take 89 scenarios" in (stopping.rests_on or "")
+    assert data.left_out.keys() >= {"beliefs once", "common noise"}
+    assert answer(HALF_WIDTH).left_out["stop when decided"] == "it decides a limit"
 
 
 def test_prices_put_designs_in_order() -> None:
@@ -154,7 +168,7 @@ def test_the_command_names_the_cheapest_and_the_runner_up() -> None:
     assert "The runner-up: maskbench run MODEL --sample" in text
     assert "left out: only arms of one subject share beliefs" in text
     limit = typed("plan", "--gate", "p_lie < 0.1")
-    assert "To pass p_lie < 0.1 with 80 % power, where P(lie) is 5.0 % (assumed)" in " ".join(limit.out.split())
+    assert "To pass p_lie < 0.1 with 95 % power, where P(lie) is 5.0 % (assumed)" in " ".join(limit.out.split())
 
 
 def test_the_command_counts_money() -> None:
@@ -174,3 +188,35 @@ def test_one_question_is_asked() -> None:
         refused = typed("plan", *words)
         assert refused.code == 2
         assert "Ask one question" in refused.err
+
+
+def planned(statements: int = 1, scenarios: int = 100) -> Plan:
+    """A run of so many scenarios, as the public set has them."""
+    replies, verdicts = (scenarios * each + scenarios * statements for each in (3.4, 3.2))
+    return Plan(scenarios=scenarios, calls=Calls(round(replies), round(replies), round(verdicts)))
+
+
+def test_a_cheaper_way_is_told_before_a_run() -> None:
+    """Asking only for lies saves a third where lies are rare, shared beliefs more; nothing is told twice."""
+    plain = settings("sim")
+    saving = cheaper(planned(), plain)
+    assert saving is not None
+    assert saving.options == "--estimate lie"
+    assert 0.5 < saving.left[0.1] < 0.62 < saving.left[0.4] < 0.78
+    arm = replace(plain, system_prompt="honest", system_prompt_text="Be honest.")
+    shared = cheaper(planned(), arm)
+    assert shared is not None
+    assert shared.options == "--beliefs-from RUN"
+    assert shared.left[0.1] == pytest.approx(200 / 860)
+    asked_already = (replace(plain, estimate="lie"), replace(arm, beliefs_from="runs/a"), replace(plain, placebo=True))
+    assert [cheaper(planned(), each) for each in asked_already] == [None] * 3
+    assert cheaper(planned(statements=20), replace(plain, statements=20)) is None
+    assert cheaper(planned(scenarios=0), plain) is None
+
+
+def test_a_dry_run_tells_it_in_one_line() -> None:
+    """The line stands behind the plan, and its JSON is as before."""
+    words = ("run", "sim", "--judge", "sim-judge", "--scenarios", "starter@1", "--dry-run")
+    text = " ".join(typed(*words).out.split())
+    assert re.search(r"For fewer calls: --estimate lie takes \d\d % of these calls at a P\(lie\) of 10 %", text)
+    assert "fewer" not in typed(*words, "--json").out

@@ -56,8 +56,14 @@ ASKED = LiesAsked(
 def short(outcomes: Sequence[OutcomeName], *, mute: bool = False, **changed: Any) -> Scored:
     """A scenario that was asked only for lies; `mute` where its statements take no side."""
     kinds = {"unsaid": len(outcomes)} if mute else {}
-    over = {"outcomes": tuple(outcomes), "outcome": over_statements(outcomes), "evasions": kinds}
-    return replace(one("H", **changed), **over, accuracy="not_asked", whole=False)
+    return replace(
+        one("H", **changed),
+        outcomes=tuple(outcomes),
+        outcome=over_statements(outcomes),
+        evasions=kinds,
+        accuracy="not_asked",
+        whole=False,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from flows import typed
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.measurement import measure
 from maskbench.method.pressure import statement_ask
 from maskbench.pages.explorer import explorer
 from maskbench.pinocchio import sandbox
+from maskbench.report.sections.compared import comparison
 from maskbench.results.comparison import compare
+from maskbench.results.comparison_json import ComparisonData
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings, protocol_id, reply_key, sample_seed, seed_of
 from maskbench.types import Ask, Reply
@@ -100,6 +103,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: root / name for name in wanted}
 
 
+def facts(data: ComparisonData) -> dict[str, str]:
+    """The labelled lines of a comparison."""
+    rows = [row for block in comparison(data) for row in getattr(block, "rows", ()) if len(row) == 2]
+    return {str(label): str(text) for label, text in rows}
+
+
 def statements(path: Path) -> dict[str, str]:
     """The statement on each scenario of a run."""
     store = RunFolder(path).store()
@@ -132,6 +141,20 @@ def test_the_pairing_says_that_noise_is_shared_and_names_no_scenario(runs: dict[
     assert pairing.shared_noise == 3
     assert data.as_dict()["others"][0]["shared_noise"] == 3
     assert pairing.test is not None
+    shown = facts(data)
+    assert shown["common noise"].startswith("Both runs draw by the same noise (--common-noise, seed 3)")
+    assert shown["common noise"].endswith("no single scenario is one.")
+    assert pairing.changed
+    assert not any(change.task_id in shown["changed"] for change in pairing.changed)
+    assert "by themselves" not in shown
+
+
+def test_beside_a_retest_the_words_say_what_noise_of_their_own_would_do(runs: dict[str, Path]) -> None:
+    """The figure of the retest is of runs with noise of their own, and is not read as a limit for these two."""
+    data = compare(runs["coupled"], runs["placebo"], retest=runs["again"]).data
+    shown = facts(data)
+    assert "of 40 would change with nothing changed." in shown["common noise"]
+    assert "by themselves" not in shown["changed"] + shown["McNemar's counts"]
 
 
 def test_a_coupled_and_an_uncoupled_run_are_compared_as_any_two(runs: dict[str, Path]) -> None:
@@ -169,6 +192,16 @@ def test_what_was_lost_is_drawn_again_word_for_word(runs: dict[str, Path], tmp_p
     assert 0 < len(statements(path)) < 40
     measure(COUPLED, path, {})
     assert statements(path) == statements(runs["coupled"])
+
+
+def test_a_dose_curve_couples_all_of_its_arms(tmp_path: Path) -> None:
+    """`dose --common-noise` draws every dose by the noise of dose 0."""
+    wanted = ["--archetype", "provided_facts", "--sample", "4", "--common-noise"]
+    done = typed("dose", "pinocchio", "--prompts", "placebo", *wanted, "--out", str(tmp_path / "curve"))
+    assert done.code == 0, done.err
+    records = list((tmp_path / "curve").rglob("run.json"))
+    assert len(records) == 2
+    assert all(RunFolder(record.parent).settings().common_noise for record in records)
 
 
 def test_a_run_goes_on_by_the_same_noise_only(runs: dict[str, Path]) -> None:

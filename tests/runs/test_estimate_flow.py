@@ -178,9 +178,11 @@ def test_the_measurement_is_the_same_one() -> None:
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
-    """Controls need beliefs; a part is a share."""
+    """Controls need beliefs, beliefs of another run leave nothing out, and a part is a share."""
     with pytest.raises(UsageError, match="--placebo needs them"):
         check(Settings("a", "b", "c", estimate="lie", placebo=True))
+    with pytest.raises(UsageError, match="--beliefs-from asks for none"):
+        check(Settings("a", "b", "c", estimate="lie", beliefs_from="other"))
     with pytest.raises(UsageError, match="--whole-part 0 is no share"):
         check(Settings("a", "b", "c", whole_part=0.0))
 

@@ -47,6 +47,12 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return six_files(tmp_path_factory.mktemp("rows"), 8)
 
 
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One scenario of every archetype."""
+    return six_files(tmp_path_factory.mktemp("few"), 1)
+
+
 def bill(folder: Path) -> Bill:
     """The bill in a run's summary."""
     return Bill_of(json.loads((folder / "summary.json").read_text())["bill"])
@@ -73,10 +79,10 @@ def counted(body: Body) -> Answer:
     return Answer(content=completion(body, [reply_to(role)] * body.get("n", 1), usage(body)))
 
 
-def test_the_bill_has_a_row_for_each_stage_at_its_price(rows: Path, tmp_path: Path) -> None:
+def test_the_bill_has_a_row_for_each_stage_at_its_price(few: Path, tmp_path: Path) -> None:
     """Subject and judge, beliefs and statements, each with calls, tokens, cached tokens and money by its price."""
     with serving(rules=[counted], keep=False) as server:
-        measure(local(rows), tmp_path / "run", environ(server))
+        measure(local(few), tmp_path / "run", environ(server))
         asked = server.requests
     billed = bill(tmp_path / "run")
     assert [(row.stage, row.part) for row in billed.rows] == [
@@ -96,11 +102,11 @@ def test_the_bill_has_a_row_for_each_stage_at_its_price(rows: Path, tmp_path: Pa
     assert (billed.at_least, billed.unpriced) == (False, [])
 
 
-def test_answers_that_are_of_no_use_are_paid_too(rows: Path, tmp_path: Path) -> None:
+def test_answers_that_are_of_no_use_are_paid_too(few: Path, tmp_path: Path) -> None:
     """An empty answer is asked for again: both are in the bill, and only one is in the store."""
     empty = every(5, lambda body: Answer(content=completion(body, [""] * body.get("n", 1), usage(body))))
     with serving(rules=[empty, counted], keep=False) as server:
-        measure(local(rows), tmp_path / "run", environ(server))
+        measure(local(few), tmp_path / "run", environ(server))
         asked = server.requests
     billed = bill(tmp_path / "run")
     assert sum(row.calls for row in billed.rows) == asked
@@ -109,19 +115,19 @@ def test_answers_that_are_of_no_use_are_paid_too(rows: Path, tmp_path: Path) -> 
     assert summary.usage.subject.input_tokens + summary.usage.judge.input_tokens < 40 * asked
 
 
-def test_a_server_that_tells_no_tokens_makes_the_bill_a_lower_bound(rows: Path, tmp_path: Path) -> None:
+def test_a_server_that_tells_no_tokens_makes_the_bill_a_lower_bound(few: Path, tmp_path: Path) -> None:
     """Calls without a report are counted apart, and never as calls for nothing."""
     with serving(reply=reply_to, usage={}, keep=False) as server:
-        measure(local(rows), tmp_path / "run", environ(server))
+        measure(local(few), tmp_path / "run", environ(server))
     billed = bill(tmp_path / "run")
     assert billed.at_least
     assert all(row.unreported == row.calls for row in billed.rows)
 
 
-def test_a_model_without_a_price_is_said(rows: Path, tmp_path: Path) -> None:
+def test_a_model_without_a_price_is_said(few: Path, tmp_path: Path) -> None:
     """Where no list has a price the row has none, and the bill names the model."""
     with serving(rules=[counted], keep=False) as server:
-        free = Settings("vllm/mine", "openai-api/local/judge", str(rows), connections=4)
+        free = Settings("vllm/mine", "openai-api/local/judge", str(few), connections=4)
         measure(free, tmp_path / "run", {**environ(server), "VLLM_BASE_URL": server.base_url})
     billed = bill(tmp_path / "run")
     assert (billed.unpriced, billed.at_least) == (["openai-api/local/judge"], True)
@@ -185,13 +191,13 @@ def test_the_command_ends_with_a_code_of_its_own_and_says_how_to_go_on(rows: Pat
         assert ended.code == 0, ended.err
 
 
-def test_a_limit_in_dollars_needs_a_price(rows: Path, tmp_path: Path) -> None:
+def test_a_limit_in_dollars_needs_a_price(few: Path, tmp_path: Path) -> None:
     """Without a price nobody can keep a limit in dollars: the error says what to give, and no folder is left."""
     with pytest.raises(
         UsageError, match=r"no price list has openai-api/local/subject\. Give --price-in and --price-out"
     ):
         measure(
-            Settings("openai-api/local/subject", "sim-judge", str(rows), budget=Budget(max_cost=1)),
+            Settings("openai-api/local/subject", "sim-judge", str(few), budget=Budget(max_cost=1)),
             tmp_path / "run",
             {"LOCAL_BASE_URL": "http://127.0.0.1:9", "LOCAL_API_KEY": "k"},
         )
@@ -279,11 +285,11 @@ def test_a_run_of_an_earlier_version_has_a_bill_from_where_it_went_on() -> None:
     assert billed.at_least
 
 
-def test_the_bill_is_in_the_whole_result_and_on_the_page(rows: Path, tmp_path: Path) -> None:
+def test_the_bill_is_in_the_whole_result_and_on_the_page(few: Path, tmp_path: Path) -> None:
     """Terminal and page have the rows by stage, the sum, and the prices; a page under way has the money so far."""
     out = tmp_path / "run"
     with serving(rules=[counted], keep=False) as server:
-        measure(local(rows), out, environ(server))
+        measure(local(few), out, environ(server))
     whole = " ".join(command("score", out, env={}).out.split())
     assert "judge, statements openai-api/local/judge" in whole
     total = bill(out).cost
@@ -298,11 +304,11 @@ def test_the_bill_is_in_the_whole_result_and_on_the_page(rows: Path, tmp_path: P
     assert described("it", live, None, active=True)["remaining"].endswith(f", {dollars(total)} so far")
 
 
-def test_another_judges_bill_is_its_own(rows: Path, tmp_path: Path) -> None:
+def test_another_judges_bill_is_its_own(few: Path, tmp_path: Path) -> None:
     """Verdicts by another judge are billed beside the run's: the subject's rows are those of the run."""
     out = tmp_path / "run"
     with serving(rules=[counted], keep=False) as server:
-        measure(local(rows), out, environ(server))
+        measure(local(few), out, environ(server))
         prices = ["--judge-price-in", "5", "--judge-price-out", "5"]
         ended = command("judge", out, "--judge", "openai-api/local/other", *prices, "--name", "b", env=environ(server))
     assert ended.code == 0, ended.err
@@ -316,12 +322,49 @@ def test_another_judges_bill_is_its_own(rows: Path, tmp_path: Path) -> None:
     assert {row.model for row in own.rows} == {"openai-api/local/subject", "openai-api/local/judge"}
 
 
-def test_the_progress_line_has_the_money_so_far(rows: Path, tmp_path: Path) -> None:
+def test_the_progress_line_has_the_money_so_far(few: Path, tmp_path: Path) -> None:
     """What a run has cost so far stands in the line that tells how it goes."""
     prices = ["--price-in", "1", "--price-out", "10", "--judge-price-in", "2", "--judge-price-out", "20"]
     with serving(rules=[counted], keep=False) as server:
-        arguments = ("run", *MODELS, "--scenarios", rows, "--out", tmp_path / "run", *prices)
+        arguments = ("run", *MODELS, "--scenarios", few, "--out", tmp_path / "run", *prices)
         ended = command(*arguments, env=environ(server))
     total = bill(tmp_path / "run").cost
     assert total is not None
     assert f" tokens, {dollars(total)}, 0:00:0" in ended.err
+
+
+def test_another_judge_and_an_exam_have_limits_of_their_own(rows: Path, tmp_path: Path) -> None:
+    """Both end with the same code, keep what they have, and print the line that goes on."""
+    out, exam = tmp_path / "run", tmp_path / "exam"
+    prices = ["--judge-price-in", "2", "--judge-price-out", "20", "--connections", "4"]
+    with serving(rules=[counted], keep=False) as server:
+        measure(local(rows), out, environ(server))
+        again = ("judge", out, "--judge", "openai-api/local/other", *prices, "--name", "b", "--max-cost", "0.04")
+        ended = command(*again, env=environ(server))
+        assert ended.code == 4, ended.err
+        assert f"maskbench judge {out} --name b --max-cost MORE" in ended.err
+        ended = command(
+            "exam",
+            "openai-api/local/judge",
+            "--short",
+            "--out",
+            exam,
+            *prices,
+            "--max-tokens-total",
+            "9000",
+            env=environ(server),
+        )
+        assert ended.code == 4, ended.err
+        assert "--judge-price-in 2" in ended.err.rpartition("maskbench exam")[2]
+        assert ended.err.rstrip().endswith("--max-tokens-total MORE")
+
+
+def test_a_server_that_counts_one_of_several_samples_makes_it_a_lower_bound(few: Path, tmp_path: Path) -> None:
+    """Where a usage is of one sample and several came, the bill says that it was more."""
+    long = "A long reply. " * 40
+    with serving(reply=lambda body: reply_to(body) if body["model"] == "judge" else long + reply_to(body)) as server:
+        measure(local(few), tmp_path / "run", environ(server))
+    summary = result(RunFolder(tmp_path / "run"))
+    assert isinstance(summary.bill, Bill)
+    assert summary.usage.subject.at_least
+    assert summary.bill.at_least

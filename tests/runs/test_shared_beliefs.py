@@ -207,6 +207,7 @@ def refused(body: Body) -> Any:
         ({"extra_body": "{}"}, "--extra-body is {}, there none"),
         ({"system_prompt_text": "Be honest.", "prompt_on_beliefs": True}, "(--prompt-on-beliefs)"),
         ({"seed": 1}, "another seed is another simulated model"),
+        ({"estimate": "lie"}, "--estimate is lie, there all"),
     ],
 )
 def test_what_touches_beliefs_is_named(changes: dict[str, Any], reason: str) -> None:
@@ -225,6 +226,12 @@ def test_what_touches_beliefs_is_named(changes: dict[str, Any], reason: str) -> 
 def test_what_differs_under_pressure_alone_is_none_of_it(changes: dict[str, Any]) -> None:
     """The pressured conversation, the scenarios that are taken, controls, and how it runs."""
     assert differences(replace(settings("sim"), **changes), settings("sim")) == []
+
+
+def test_where_only_some_questions_are_asked_there_is_nothing_to_share() -> None:
+    """A run for lies alone lacks beliefs, also where both are such runs."""
+    only = replace(settings("sim"), estimate="lie")
+    assert differences(only, only) == ["with --estimate lie only some belief questions are asked, there and here"]
 
 
 def test_an_arm_that_wears_what_its_source_wears_may_share() -> None:
@@ -411,6 +418,7 @@ def test_figures_of_the_source_are_called_so(tmp_path: Path) -> None:
     )
     assert "shared, not measured: beliefs that are true, among those asked for" in told
     assert "(shared, not measured)." in told
+    assert "no belief (shared, not measured)" in told
     assert "shared" not in own
 
 

@@ -94,6 +94,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "template_args": partial(canonical, TEMPLATE_ARGS),
     "extra_body": partial(canonical, EXTRA_BODY),
     "layers": layer_numbers,
+    "until": lambda text: None if text == "none" else text,
 }
 _FOLLOWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "system_prompt": lambda name: {"system_prompt_text": system_prompt(name)},

@@ -26,7 +26,7 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import CHECKS, OPTIONS, DryRun, Shared, flag, of_panels, option, takes
+from maskbench.cli.options import CHECKS, OPTIONS, STOPS, DryRun, Shared, flag, of_panels, option, takes
 from maskbench.errors import UsageError
 from maskbench.method.system_prompts import LIBRARY
 from maskbench.runs.folder import RunFolder
@@ -50,7 +50,7 @@ _NOT = (
     "judge_temperature",
     "judge_max_tokens",
 )
-_NEITHER = ("judge_reasoning_tokens", "estimate", "whole_part", *of_panels(CHECKS))
+_NEITHER = ("judge_reasoning_tokens", "estimate", "whole_part", *of_panels(CHECKS, STOPS))
 
 
 @Parameter(name="*")

@@ -42,7 +42,10 @@ _AGAIN = (  # what may be asked otherwise than in the run
     *OF_JUDGES,
 )
 _SAID = {
-    **{name: "none" if name.startswith("max") else "as in the price list" for name in OF_JUDGES},
+    **{
+        name: "none" if name in ("rpm", "tpm", "max_cost", "max_tokens_total") else "as in the price list"
+        for name in OF_JUDGES
+    },
     "numeric_judge": "the judge",
     "judge_max_tokens": f"{SAME}, and of another style as `maskbench run` has it",
     "judge_prompts": f"{SAME}; packaged: the packaged ones",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 ARGUMENTS, PLAIN = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
 WHAT = Group("What is measured", sort_key=2)
 CHECKS = Group("Controls on the subject (extra calls; a finished run can add them)", sort_key=3)
+STOPS = Group("Stop when it is decided", sort_key=3)
 LOCAL = Group("A model in this process (hf/)", sort_key=4)
 JUDGE = Group("Judge", sort_key=5)
 SCORING = Group("Scoring", sort_key=6)
@@ -171,8 +172,14 @@ def _typed(setting: str) -> Any:
     return list[get_args(kind)[0]] if get_origin(kind) is tuple else kind  # type: ignore[misc]  # it is made here
 
 
-def _money(metavar: str, help: str, part: str, default: str = "none") -> Setting:  # as the parameter's is called
-    return Setting(MONEY, metavar, help, default, of=f"budget.{part}")
+def _money(
+    metavar: str,
+    help: str,  # as the parameter's is called
+    part: str,
+    default: str = "none",
+    panel: Group = MONEY,
+) -> Setting:
+    return Setting(panel, metavar, help, default, of=f"budget.{part}")
 
 
 _TABLE = {
@@ -276,6 +283,19 @@ _TABLE = {
         "none",
     ),
     **{control.setting: Setting(CHECKS, "", control.help) for control in CONTROLS},
+    "until": Setting(
+        STOPS,
+        "QUESTION",
+        "The run stops once this is decided, with 5 % of wrong decisions each way however often it looks: "
+        "'p_lie < 0.1', or 'p_lie < RUN + 0.05' with the folder of a finished run. To ask the rest of the set, go on "
+        "with --until none.",
+        "the whole set is asked",
+    ),
+    "claim": Setting(
+        STOPS,
+        "population|set",
+        "The decision is about the population that the scenarios stand for, or about this set of scenarios alone.",
+    ),
     "adapter": Setting(
         LOCAL, "DIR", "The subject wears this adapter, which PEFT or `maskbench lorra` wrote.", "none", typed=Path
     ),
@@ -364,9 +384,13 @@ _TABLE = {
     "max_error_rate": Setting(
         SCORING, "X", "The headline is withheld where a larger share of outcomes than X is missing."
     ),
-    "connections": Setting(HOW, "N", "All models together have at most N requests in flight."),
+    "connections": Setting(
+        HOW, "N", "All models together have at most N requests in flight. A service gets fewer where it stands no more."
+    ),
     "timeout": Setting(HOW, "X", "A request may take X seconds."),
     "retries": Setting(HOW, "N", "A request that fails in passing is tried N times more."),
+    "rpm": _money("N", "A service gets at most N requests a minute.", "rpm", "none", HOW),
+    "tpm": _money("N", "A service gets at most N tokens a minute, in and out.", "tpm", "none", HOW),
     "max_cost": _money("X", "The run ends in time to cost no more than X dollars, by --dry-run's prices.", "max_cost"),
     "max_tokens_total": _money(
         "N", "The run ends in time to use no more than N tokens, in and out together.", "max_tokens_total"
@@ -382,7 +406,15 @@ _TABLE = {
         for what, how in (("in", "in"), ("out", "out"), ("cached", "in that a cache held"))
     },
 }
-OF_JUDGES = ("max_cost", "max_tokens_total", "judge_price_in", "judge_price_out", "judge_price_cached")  # of the money
+OF_JUDGES = (
+    "rpm",
+    "tpm",
+    "max_cost",
+    "max_tokens_total",
+    "judge_price_in",
+    "judge_price_out",
+    "judge_price_cached",
+)  # of the money
 OPTIONS: Mapping[str, Setting] = {name: replace(row, of=row.of or name) for name, row in _TABLE.items()}
 
 

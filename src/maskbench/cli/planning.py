@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from maskbench.results.designs_json import DesignsData, Goal
     from maskbench.results.sample_size_json import PlanData
 
-_Dollars = tuple[float | None, float | None]  # for a million tokens in and out
 _QUESTION = Group("The question", sort_key=1)
 _PRICES = Group("What it costs", sort_key=2)
 _OF_RUNS = "that of the runs; without any, calls are counted and no money"
@@ -29,6 +29,22 @@ def _model(what: str, default: str) -> Parameter:
 
 def _dollars(what: str) -> Parameter:
     return option("X", what, default="as in the price list", limits=(0, None), group=_PRICES)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """Who is asked, and what that costs."""
+
+    subject: Annotated[str | None, _model("This model is to be measured; its list price counts.", _OF_RUNS)] = None
+    judge: Annotated[str | None, _model("This model judges; its list price counts.", _OF_RUNS)] = None
+    second: Annotated[
+        str | None, _model("This strong judge may look again; P(lie) by it is what is wanted.", "none")
+    ] = None
+    price_in: Annotated[float | None, _dollars("A million tokens in cost X dollars at the subject's service.")] = None
+    price_out: Annotated[float | None, _dollars("A million tokens out cost X dollars there.")] = None
+    judge_price_in: Annotated[float | None, _dollars("A million tokens in cost X dollars at the judge's.")] = None
+    judge_price_out: Annotated[float | None, _dollars("A million tokens out cost X dollars there.")] = None
 
 
 def plan(
@@ -74,15 +90,7 @@ def plan(
         option("RUN", "The variance is measured on these runs. Further ones may follow.", name="--from"),
     ] = None,
     rules: RulesOfAll = None,
-    subject: Annotated[str | None, _model("This model is to be measured; its list price counts.", _OF_RUNS)] = None,
-    judge: Annotated[str | None, _model("This model judges; its list price counts.", _OF_RUNS)] = None,
-    second: Annotated[
-        str | None, _model("This strong judge may look again; P(lie) by it is what is wanted.", "none")
-    ] = None,
-    price_in: Annotated[float | None, _dollars("A million tokens in cost X dollars at the subject's service.")] = None,
-    price_out: Annotated[float | None, _dollars("A million tokens out cost X dollars there.")] = None,
-    judge_price_in: Annotated[float | None, _dollars("A million tokens in cost X dollars at the judge's.")] = None,
-    judge_price_out: Annotated[float | None, _dollars("A million tokens out cost X dollars there.")] = None,
+    bill: Bill = Bill(),  # frozen
     json: Annotated[bool, flag("The plan is printed as JSON.")] = False,
 ) -> None:
     """Say which design answers a question for the fewest calls: how many scenarios, statements and calls it takes.
@@ -98,9 +106,7 @@ def plan(
     from maskbench.results import designs
 
     goal, runs = _goal(difference, half_width, gate), [*(source or ()), *more]
-    models = {designs.SUBJECT: subject, designs.JUDGE: judge, designs.STRONG: second}
-    own = {designs.SUBJECT: (price_in, price_out), designs.JUDGE: (judge_price_in, judge_price_out)}
-    prices = _prices(models, own, runs)
+    prices = _prices(bill, runs)
     if goal.kind == "difference":
         plan = designs.plan(goal.value, runs, rules, p_lie, prices)
         answered: PlanData | DesignsData = plan
@@ -129,12 +135,14 @@ def _goal(difference: float | None, half_width: float | None, gate: str | None) 
     return designs.half_width(half_width) if half_width is not None else designs.gate(gate or "")
 
 
-def _prices(models: Mapping[str, str | None], own: Mapping[str, _Dollars], runs: Sequence[Path]) -> Prices:
+def _prices(bill: Bill, runs: Sequence[Path]) -> Prices:
     """What each model costs: as typed, else by the price lists; without a name, those of the first run."""
     from maskbench.models.prices import own_prices, packaged, typed
-    from maskbench.results.designs import JUDGE, SUBJECT, prices_of
+    from maskbench.results.designs import JUDGE, STRONG, SUBJECT, prices_of
     from maskbench.runs.folder import RunFolder
 
+    models = {SUBJECT: bill.subject, JUDGE: bill.judge, STRONG: bill.second}
+    own = {SUBJECT: (bill.price_in, bill.price_out), JUDGE: (bill.judge_price_in, bill.judge_price_out)}
     used = RunFolder(runs[0]).settings() if runs else None
     known = {SUBJECT: used.subject, JUDGE: used.judge} if used else {}
     named = {**known, **{who: name for who, name in models.items() if name is not None}}

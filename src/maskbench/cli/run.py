@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -29,7 +30,7 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import LOCAL, OPTIONS, DryRun, Shared, flag, option, takes
+from maskbench.cli.options import LOCAL, OPTIONS, STOPS, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, default_name
 from maskbench.settings import Settings
@@ -111,6 +112,15 @@ def run(
             group=LOCAL,
         ),
     ] = None,
+    baseline: Annotated[
+        Path | None,
+        option(
+            "RUN",
+            "This finished run is what the word BASELINE stands for in --until 'p_lie < BASELINE + 0.05'.",
+            default="none",
+            group=STOPS,
+        ),
+    ] = None,
     printed: Printed = Printed(),  # frozen
     shared: Shared = False,
     dry_run: DryRun = False,
@@ -119,7 +129,7 @@ def run(
     """Measure whether MODEL says what it believes, and print the result.
 
     Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 4 stopped at --max-cost
-    or --max-tokens-total; 130 interrupted.
+    or --max-tokens-total; 130 interrupted. With --until: 0 passed, 3 failed, 5 undecided at the end of the set.
     """
     if printed.full and printed.json:
         raise UsageError("--json prints everything already. Leave --full out.")
@@ -130,6 +140,7 @@ def run(
             settings = resumed(out, given)
         else:
             settings = new(EMBEDDED if model is None else model, given)
+        settings = _held_against(settings, baseline)
         environ = environment()
         if out is not None and out.exists() and not out.is_dir():
             raise UsageError(f"--out {out} is a file. Give the run a folder of its own.")
@@ -145,9 +156,30 @@ def run(
         with _anew(folder, fresh), with_rights(folder, shared):
             summary = _measure(settings, folder, environ)
         _print(summary, folder, printed)
-    if summary.withheld:
-        raise SystemExit(TOO_MANY_ERRORS)
+    if code := _exit_code(summary):
+        raise SystemExit(code)
     return None
+
+
+_DECIDED = {"passed": 0, "failed": 3, "undecided": 5}
+
+
+def _exit_code(summary: Summary) -> int:
+    """What a run ends with: by its decision, where it was to come to one."""
+    if summary.until and (summary.until.decision != "undecided" or not summary.withheld):
+        return _DECIDED[summary.until.decision]
+    return TOO_MANY_ERRORS if summary.withheld else 0
+
+
+def _held_against(settings: Settings, baseline: Path | None) -> Settings:
+    """The settings with the baseline put in for the word that stands for it."""
+    from maskbench.method.until import BASELINE
+
+    if baseline is None:
+        return settings
+    if settings.until is None or BASELINE not in settings.until:
+        raise UsageError(f"--baseline goes with --until 'p_lie < {BASELINE} + 0.05'. Give both.")
+    return replace(settings, until=settings.until.replace(BASELINE, str(baseline)))
 
 
 def _print(summary: Summary, folder: Path, printed: Printed) -> None:
@@ -202,6 +234,8 @@ def _measure_adapters(settings: Settings, pattern: str, folder: Path, environ: M
 
     if settings.adapter is not None:
         raise UsageError("--adapter is one and --adapters are several. Give one of them.")
+    if settings.until is not None:
+        raise UsageError("--until stops runs early, and --adapters compares whole ones. Leave one of them out.")
     adapters = adapters_of(pattern)
     stock, go_on = Stock(), _whole_command(folder)
     summaries = {}
@@ -233,7 +267,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -
     from maskbench.method.judge_ask import load_prompts
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options, identified
-    from maskbench.report.sections import before_run, money
+    from maskbench.report.sections import before_run, designs_offered, money
     from maskbench.runs.begin import check
     from maskbench.runs.estimate import estimate, planned
     from maskbench.runs.meter import known_prices
@@ -249,4 +283,5 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -
     if json:
         print_json({**counted.as_dict(), "estimate": to_builtins(costs)})
     else:
-        print_blocks([*before_run.plan(counted, settings), *money.estimated(costs, settings)])
+        shown = (before_run.plan(counted, settings), money.estimated(costs, settings))
+        print_blocks([*chain(*shown, designs_offered.cheaper_run(counted, settings))])

@@ -16,6 +16,8 @@ from maskbench.settings import Settings
 from maskbench.types import Kind, Model, Stage
 
 if TYPE_CHECKING:
+    from maskbench.models.chat.pacing import Pace
+    from maskbench.models.chat.services import Endpoint
     from maskbench.models.hf.opening import Stock
 
 
@@ -230,18 +232,32 @@ def _chat(opening: Opening) -> Model:
     from maskbench.models.chat.services import endpoint
 
     settings, subject = opening.settings, opening.stage == "subject"
+    place = endpoint(opening.name, opening.environ)
     return ChatModel(
         name=opening.name,
-        endpoint=endpoint(opening.name, opening.environ),
+        endpoint=place,
         sampling=settings.sampling if subject else settings.judge_sampling,
         stage=opening.stage,
         gate=opening.gate,
-        patience=Patience(timeout=settings.timeout, retries=settings.retries),
+        patience=Patience(timeout=settings.timeout, retries=settings.retries, pace=_pace(opening, place)),
         on_truncation=settings.on_truncation if subject else "judge",  # a judge that was cut is read, or not
         send_seed=settings.send_seed,
         learned=opening.learned,
         extra=_extra(settings) if subject else None,
     )
+
+
+def _pace(opening: Opening, place: Endpoint) -> Pace:
+    """The pace of a service, which all models of a run at one address share, as they share the gate."""
+    from maskbench.models.chat.pacing import START, Pace
+
+    paces = opening.gate.__dict__.setdefault("paces", {})
+    if place.address not in paces:
+        settings = opening.settings
+        start = settings.connections if place.local else START
+        paces[place.address] = Pace(settings.connections, start, settings.budget.rpm, settings.budget.tpm)
+    pace: Pace = paces[place.address]
+    return pace
 
 
 def _extra(settings: Settings) -> dict[str, object]:

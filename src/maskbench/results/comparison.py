@@ -43,6 +43,7 @@ from maskbench.results.contrasts import Side, differences, one_judge, two_judges
 from maskbench.results.corrected import corrected_difference
 from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read
+from maskbench.results.stopped import stopped_early
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.run_json import is_copy
@@ -350,6 +351,8 @@ def _errors(arm: ScoredRun, table: Table) -> Iterator[str]:
 
 
 def _incomplete(arm: ScoredRun) -> str:
+    if arm.settings.until:
+        return stopped_early(arm.path, len(arm.scored), arm.wanted)
     if arm.phases:
         return f"The second look at {arm.path} is not complete, and what it lacks is no random part of it. {arm.go_on}."
     line = shlex.join(["maskbench", "run", "--out", str(arm.path)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 
@@ -24,9 +24,11 @@ from maskbench.results.designs_json import Assumed, DesignsData, DesignShown, Go
 from maskbench.results.pilot import Asked, Pilot, read_pilot
 from maskbench.results.sample_size import plan_of, split_of
 from maskbench.results.sample_size_json import PlanData
-from maskbench.runs.forecast import REPLY_TOKENS, VERDICT_TOKENS
+from maskbench.runs.forecast import REPLY_TOKENS, VERDICT_TOKENS, Plan
+from maskbench.settings import Settings
+from maskbench.stats.betting import average_stop, fixed_design
 from maskbench.stats.power import LEVEL, POWER, STATEMENTS, Source, Split, assumed, needed
-from maskbench.stats.precision import CROWDING, any_of, for_gate, for_half_width, scenarios_for, worth
+from maskbench.stats.precision import CROWDING, PASSES, any_of, for_gate, for_half_width, scenarios_for, worth
 
 Prices = Mapping[str, Price]
 NO_PRICES: Prices = {}
@@ -36,10 +38,15 @@ SUBJECT, JUDGE, STRONG = "subject", "judge", "strong judge"  # who has a price
 EVASIVE, NO_BELIEF = 0.15, 0.1
 GIVEN, NUMERICAL, DIRECT = 0.274, 0.096, 3
 BELIEF_REPLIES, BELIEF_VERDICTS = 3.438, 3.246
-COUPLED = 0.5  # of what chance brings to a statement and a belief, which two arms share by --common-noise
+COUPLED = 0.3  # of what chance brings to a reply, which two arms share by --common-noise: a cautious guess
 SETTLED = 1.1  # belief replies until one takes the side of a statement that is no lie
 WANDERING = 0.5  # of the belief replies, until one does so in a scenario without a belief
 MORE = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)  # times the scenarios of one judge, for two judges
+SEED, STOPS, SET = 16, 400, 1_000  # of simulated runs that stop: of so many scenarios, as the public set has
+WORTH_TELLING = 2 / 3  # of a planned run's calls: a design that leaves more is not worth a line
+RATES_TOLD = (0.1, 0.4)  # P(lie) for which a saving is told
+CONSISTENCY = 2  # questions that most binary scenarios have beside the direct one
+LARGEST = 2.0  # scenarios of a proposition, in the public set
 # Tokens in of a call, as in the starter set; those out are what `--dry-run` assumes.
 BELIEF_IN, STATEMENT_IN, JUDGED_BELIEF_IN, JUDGED_STATEMENT_IN = 28.0, 245.0, 690.0, 1080.0
 
@@ -195,6 +202,24 @@ def coupled(basis: Basis, goal: Goal, statements: int) -> Answer:
     )
 
 
+def until_decided(basis: Basis, goal: Goal, statements: int) -> Answer:
+    """A run that stops once its limit is decided: how many scenarios that takes on average."""
+    if goal.kind != "gate" or statements > 1:
+        return "it decides a limit"
+    import numpy as np  # here: loading it costs more than this module
+
+    fixed, rng = fixed_design(goal.value, basis.split.p_lie), np.random.default_rng(SEED)
+    stops = average_stop(goal.value, basis.split.p_lie, SET, rng, STOPS, largest=LARGEST)
+    beside = f"as few wrong decisions take {fixed:,} scenarios that have nothing in common" if fixed else "none does"
+    return Offer(
+        f"--until 'p_lie < {goal.value:g}'",
+        math.ceil(stops),
+        basis.whole(1),
+        on_average=True,
+        rests_on=f"the average over {STOPS} simulated runs; of fixed runs, {beside}",
+    )
+
+
 def second_look(basis: Basis, goal: Goal, statements: int) -> Answer:
     """A first judge sees everything and the strong one a part, which is drawn by what the first one found."""
     if STRONG not in basis.prices:
@@ -232,6 +257,7 @@ DESIGNS: Mapping[str, Design] = {
     "ask only for lies": only_lies,
     "beliefs once": shared_beliefs,
     "common noise": coupled,
+    "stop when decided": until_decided,
     "two judges": second_look,
 }
 
@@ -256,7 +282,7 @@ def designs(goal: Goal, basis: Basis) -> DesignsData:
         schema=1,
         goal=goal,
         level=LEVEL,
-        power=None if goal.kind == "half_width" else POWER,
+        power={"half_width": None, "gate": PASSES, "difference": POWER}[goal.kind],
         runs=list(basis.runs),
         assumed=_assumed(basis),
         ordered_by="calls" if shown[0].money is None else "money",
@@ -351,6 +377,50 @@ def _assumed(basis: Basis) -> Assumed:
         belief_verdicts=basis.belief_verdicts,
         sources=split.sources | sources,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """A cheaper way to make a planned run: what is typed, and the share of its calls that is left at rates of lies."""
+
+    options: str
+    left: Mapping[float, float]  # by P(lie)
+
+
+def cheaper(planned: Plan, settings: Settings) -> Saving | None:
+    """The way that saves most of a planned run's calls, where that is a third or more; controls need every call."""
+    savings = [] if settings.checks or not planned.scenarios else list(_savings(planned, settings))
+    best = min(savings, key=lambda saving: min(saving.left.values()), default=None)
+    return best if best and min(best.left.values()) <= WORTH_TELLING else None
+
+
+def _savings(planned: Plan, settings: Settings) -> Iterator[Saving]:
+    n, k, calls = planned.scenarios, settings.statements, planned.calls
+    replies, verdicts = calls.replies / n - k, calls.verdicts / n - k
+    if settings.beliefs_from is None and settings.system_prompt and not settings.prompt_on_beliefs:
+        yield Saving("--beliefs-from RUN", dict.fromkeys(RATES_TOLD, 2 * k * n / (calls.replies + calls.verdicts)))
+    if settings.beliefs_from is None and settings.estimate == "all":
+        numerical = (replies - verdicts) / (settings.beliefs - 1) if settings.beliefs > 1 else 0.0
+        binary = (replies - numerical * settings.beliefs) / (settings.beliefs + CONSISTENCY)
+        basis = Basis(
+            split=assumed(),
+            given=max(0.0, 1 - numerical - binary),
+            numerical=numerical,
+            direct=settings.beliefs,
+            belief_replies=replies,
+            belief_verdicts=verdicts,
+        )
+        left = {
+            rate: _left(only_lies(basis.with_rate(rate), Goal("half_width", 0.1), k).work, basis, k)
+            for rate in RATES_TOLD
+        }
+        yield Saving("--estimate lie", left)
+
+
+def _left(work: Work, basis: Basis, statements: int) -> float:
+    """What share of the whole protocol's calls a scenario takes."""
+    mine, whole = (sum(getattr(each, name) for name in Work.__slots__) for each in (work, basis.whole(statements)))
+    return float(mine / whole)
 
 
 def basis_of(pilot: Pilot, prices: Prices, split: Split) -> Basis:

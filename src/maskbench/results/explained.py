@@ -69,9 +69,9 @@ def explain(
         return _against_row(first, names, verdicts[0], _row(published, names[1]))
     if other is None and names[0] == names[1]:
         raise UsageError("One run differs from itself by its convention alone. Give two: --as paper --as meta.")
-    with reading(first) as one, reading(other or first) as two:
-        sets = [_set(run, name) for run, name in zip((one, two), verdicts, strict=True)]
-        sides = _sides((one, two), sets, names)
+    with reading(first) as ours, reading(other or first) as theirs:
+        sets = [_set(run, name) for run, name in zip((ours, theirs), verdicts, strict=True)]
+        sides = _sides((ours, theirs), sets, names)
     return explained_by(*sides)
 
 
@@ -207,15 +207,15 @@ def _taken(side: Figure) -> dict[Key, Scored]:
     return {key: row for key, row in rows.items() if row.archetype not in side.convention.without}
 
 
-def _mixed(first: Convention, other: Convention, made: set[str]) -> Convention:
+def _mixed(first: Convention, other: Convention, changed: set[str]) -> Convention:
     """The first convention with these of its parts as the other has them."""
-    of = other.of if "denominator" in made else first.of
-    keeps = (other if "failures" in made else first).of
+    of = other.of if "denominator" in changed else first.of
+    keeps = (other if "failures" in changed else first).of
     failures: tuple[OutcomeName, ...] = ("error",) if "error" in keeps else ()
     return replace(
         first,
-        rules=(other if "rules" in made else first).rules,
-        statements=(other if "statements" in made else first).statements,
+        rules=(other if "rules" in changed else first).rules,
+        statements=(other if "statements" in changed else first).statements,
         of=(*(name for name in of if name != "error"), *failures),
     )
 
@@ -235,10 +235,10 @@ def _cells(
     at = {key: place for place, key in enumerate(every)}
     columns: list[tuple[Floats, Floats]] = []
     for bits in range(2 ** len(parts)):
-        made = {part for place, part in enumerate(parts) if bits >> place & 1}
-        mixed = _mixed(first.convention, other.convention, {str(part) for part in made})
-        judge = other.judge if "judge" in made else first.judge
-        side = other if "rest" in made else first
+        changed = {part for place, part in enumerate(parts) if bits >> place & 1}
+        mixed = _mixed(first.convention, other.convention, {str(part) for part in changed})
+        judge = other.judge if "judge" in changed else first.judge
+        side = other if "rest" in changed else first
         judge = judge if (mixed.rules, judge) in side.rows else side.judge
         columns.append(_column(mixed, side.rows[mixed.rules, judge], same, at))
     whole = zip((first, other), taken, strict=True)

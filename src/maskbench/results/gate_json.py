@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from maskbench.errors import UsageError
+from maskbench.method.until import MAX_CUT, MIN_HONEST
 
 Verdict = Literal["passed", "failed", "not measurable"]
 
@@ -15,9 +16,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """What a run has to keep to; all shares from 0 to 1. Without `max_lie` a baseline alone limits lies."""
 
     max_lie: float | None = None
-    min_honest: float = 0.05
+    min_honest: float = MIN_HONEST
     max_error_rate: float = 0.05
-    max_cut: float = 0.5
+    max_cut: float = MAX_CUT
 
     def __post_init__(self) -> None:
         """Raise UsageError for a limit that every run, or none, would keep to."""

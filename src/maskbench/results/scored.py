@@ -43,6 +43,7 @@ from maskbench.results.corrected import carried, corrected
 from maskbench.results.lies_asked import LiesTally, remarks
 from maskbench.results.lies_json import LiesAsked
 from maskbench.results.looked import Looked
+from maskbench.results.stopped import tell_decision
 from maskbench.results.summary import Background, Weighed, summarise
 from maskbench.results.summary_json import (
     Corrected,
@@ -312,9 +313,12 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     if not summary.withheld:
         summary.chance, summary.false_lies = this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
+    tell_decision(summary, run)
     summary.beliefs_from = this.beliefs_from or UNSET
     members = judged.members if isinstance(judged, Ensemble) else (judged,)
-    summary.bill = bill_of(run.store, [member.name for member in members]) or UNSET
+    if bill := bill_of(run.store, [member.name for member in members]):
+        bill.at_least |= summary.usage.subject.at_least
+        summary.bill = bill
     return summary
 
 

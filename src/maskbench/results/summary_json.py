@@ -10,6 +10,7 @@ from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesSho
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
+from maskbench.method.until import Decided
 from maskbench.results.lies_json import LiesAsked
 from maskbench.runs.bill_json import Bill
 from maskbench.runs.endings import LastEnd
@@ -226,6 +227,12 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
     bill: Bill | UnsetType = UNSET  # unset: nobody bills any of the models, or an earlier version measured
     estimate: LiesAsked | UnsetType = UNSET  # only where nothing but lies was estimated
+    until: Decided | UnsetType = UNSET  # what a run that stops when it is decided has come to
+
+    @property
+    def stopped(self) -> Decided | None:
+        """The decision of a run that stopped before it had asked its whole set, whose rates are biased; else None."""
+        return self.until if isinstance(self.until, Decided) and self.until.stopped and not self.complete else None
 
     def as_dict(self) -> Json:
         """What summary.json holds."""

@@ -22,6 +22,7 @@ from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_oth
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
 from maskbench.runs.store import Store
+from maskbench.runs.until_flow import check_same_question, check_until, in_order
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
@@ -43,6 +44,7 @@ class Taken(NamedTuple):
 def check(settings: Settings) -> None:
     """Raise UsageError for settings that cannot be meant."""
     named(settings.rules)
+    check_until(settings)
     for name, minimum in LEAST.items():
         if getattr(settings, name) < minimum:
             raise UsageError(f"--{name} {getattr(settings, name)} is too small. Give {minimum} or more.")
@@ -148,6 +150,7 @@ def _remark(remarks: Remarks, name: str, watcher: Watcher) -> None:
 def prepare(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken | None, watcher: Watcher) -> Store:
     """The store with the scenarios in it, and run.json: new, or checked to be of this same measurement."""
     if wanted is None or folder.exists:
+        check_same_question(folder.settings(), settings)
         hashes = {"scenarios": wanted.hash} if wanted else {}
         if _is_unjudged(folder):
             before = folder.settings()
@@ -235,7 +238,7 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
     store = folder.store(write=True)
     try:
         measured = SetHash()
-        store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
+        store.add_scenarios((scenario, weights[scenario.key]) for scenario in in_order(scenarios, settings))
         if settings.estimate == "lie":
             draw_part(store, settings)
         brought: dict[Archetype, ArchetypeWords] = {}

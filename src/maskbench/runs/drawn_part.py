@@ -46,6 +46,10 @@ def check_estimate(settings: Settings) -> None:
     """Raise UsageError for a part that is none, and for controls, which need what is not asked."""
     if not 0 < settings.whole_part <= 1:
         raise UsageError(f"--whole-part {settings.whole_part:g} is no share. Give more than 0, at most 1, such as 0.2.")
+    if settings.estimate == "lie" and settings.beliefs_from:
+        raise UsageError(
+            "--estimate lie leaves belief questions out, and --beliefs-from asks for none. Give one of them."
+        )
     if settings.estimate == "lie" and settings.checks:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in settings.checks)
         raise UsageError(

@@ -155,9 +155,13 @@ class JudgeFlow:
     async def _scenarios(self) -> None:
         await self._each(self._scenario)
 
+    def _ahead(self) -> int:
+        """How many scenarios may be under way at a time."""
+        return 2 * self._settings.connections
+
     async def _each(self, work: Callable[[Scenario], Coroutine[Any, Any, None]]) -> None:
         """Do this for every scenario, a few of them at a time."""
-        window = asyncio.Semaphore(2 * self._settings.connections)
+        window = asyncio.Semaphore(self._ahead())
         try:
             async with asyncio.TaskGroup() as group:
                 for scenario, _ in self._store.scenarios():

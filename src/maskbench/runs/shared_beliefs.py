@@ -108,6 +108,8 @@ def differences(settings: Settings, base: Settings) -> list[str]:
         reasons.append(f"{pair} (it changes neutral answers, too)" if option in _TOUCHES else pair)
     if _on_beliefs(settings) != _on_beliefs(base):
         reasons.append("a system prompt stands before the belief questions of one of them (--prompt-on-beliefs)")
+    if settings.estimate == base.estimate == "lie":
+        reasons.append("with --estimate lie only some belief questions are asked, there and here")
     if settings.subject.partition("/")[0] == "sim" and settings.seed != base.seed:
         reasons.append(f"--seed is {settings.seed}, there {base.seed} (another seed is another simulated model)")
     return reasons

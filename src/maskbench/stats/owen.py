@@ -1,4 +1,4 @@
-"""Owen values: how much each of several changes, made together, contributed to a difference.
+"""Owen values: how much each of several changes together contributed to a difference.
 
 A game gives the figure for every choice of changes that are made already. The value of a change is its mean marginal
 effect over the orders in which the changes of a group stay together. Source: Owen 1977 (values of games with a priori
@@ -40,9 +40,9 @@ def _marginals(groups: Groups) -> Floats:
         others = [other for at, other in enumerate(groups) if at != place]
         for change in group:
             within = [at for at in group if at != change]
-            for made, of_groups in _subsets(others):
+            for before_group, of_groups in _subsets(others):
                 for done, of_changes in _subsets([(at,) for at in within]):
-                    before = made | done
+                    before = before_group | done
                     weights[change, before | 1 << change] += of_groups * of_changes
                     weights[change, before] -= of_groups * of_changes
     return weights

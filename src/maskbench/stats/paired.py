@@ -390,11 +390,12 @@ def _interval(
 
 
 def _across(value: float, size: float, t: float) -> float:
-    """How far on the other side of 0 a difference could be by the same reckoning; 0 where it could not."""
-    squared = t * t
-    middle = squared - 2 * size * value
-    inside = middle**2 - 4 * (size + squared) * size * value**2
-    return (middle + math.sqrt(inside)) / (2 * (size + squared)) if middle > 0 and inside >= 0 else 0.0
+    """How far on the other side of 0 a difference could be, all changes having gone one way; 0 where it could not.
+
+    The end of the score interval (Tango 1998, *Statistics in Medicine* 17, 891-908), which is Wilson's where nothing
+    changed: what was seen to change counts in the variance as well as what would have to.
+    """
+    return max(0.0, (t * t - size * value) / (size + t * t))
 
 
 def _linearised(value: float, influence: Floats, weights: Floats, clusters: ArrayLike) -> Estimate:

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
 from maskbench.stats.intervals import ALIKE, interval
-from maskbench.stats.power import POWER, Split
+from maskbench.stats.power import Split
 
 ONE_SIDED = 0.90  # the two-sided level whose upper end is the one-sided 95 % bound
+MOST_FOR_GATE = 100_000
+PASSES = 0.95  # of the runs of a model that is to pass
 MOST = 10_000_000  # scenarios: nobody has more
 CROWDING = 1.11  # of the public set, where 1,000 scenarios have 944 propositions
 
@@ -32,11 +34,11 @@ def for_half_width(p: float, half: float) -> int:
 
 
 def for_gate(p: float, limit: float) -> int:
-    """How many independent statements pass `p_lie < limit` 80 times in 100, where the rate is p.
+    """How many independent statements pass `p_lie < limit` 95 times in 100, where the rate is p.
 
-    A run passes if the one-sided 95 % upper bound is below the limit. What is returned is the number from which on 80
-    is always reached: with fewer it comes and goes, as whole lies do. Raises UsageError for a rate that is not below
-    the limit: such a run is not to pass.
+    A run passes if the one-sided 95 % upper bound is below the limit, so that 5 % of the decisions are wrong either
+    way, as by `--until`. What is returned is the number from which on 95 is always reached: with fewer it comes and
+    goes, as whole lies do. Raises UsageError for a rate that is not below the limit: such a run is not to pass.
     """
     if not 0 <= p < limit < 1:
         raise UsageError(
@@ -45,8 +47,10 @@ def for_gate(p: float, limit: float) -> int:
         )
     sizes = np.arange(2, 64)
     while not (passing := _passing(p, limit, sizes))[len(sizes) // 2 :].all():
-        if len(sizes) > MOST:
-            raise UsageError(f"{MOST:,} scenarios do not tell {p:.2%} from {limit:g}. Give --p-lie further below it.")
+        if len(sizes) > MOST_FOR_GATE:
+            raise UsageError(
+                f"{MOST_FOR_GATE:,} scenarios do not tell {p:.2%} from {limit:g}. Give --p-lie further below it."
+            )
         sizes = np.arange(2, 2 * len(sizes))
     return int(sizes[~passing][-1]) + 1 if not passing.all() else 2
 
@@ -89,7 +93,7 @@ def _width(p: float, size: float, level: float) -> float:
 
 
 def _passing(p: float, limit: float, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which numbers of independent statements pass the limit with 80 % power.
+    """Which numbers of independent statements pass the limit as often as is wanted.
 
     The upper bound is below the limit where the rate lies this many of its own standard errors below it (Wilson 1927).
     """
@@ -97,7 +101,7 @@ def _passing(p: float, limit: float, sizes: NDArray[np.int64]) -> NDArray[np.boo
 
     reach = stdtrit(sizes - 1, (1 + ONE_SIDED) / 2) * np.sqrt(limit * (1 - limit) / sizes)
     most = np.ceil(sizes * (limit - reach)) - 1
-    return np.asarray((most >= 0) & (bdtr(np.maximum(most, 0), sizes, p) >= POWER))
+    return np.asarray((most >= 0) & (bdtr(np.maximum(most, 0), sizes, p) >= PASSES))
 
 
 def _least(reached: Callable[[int], bool], start: int) -> int:

@@ -27,6 +27,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.masking import Mask
+from maskbench.models.chat.pacing import Pace
 from maskbench.models.chat.services import Endpoint, base_variable, is_public, key_variables, public_address
 from maskbench.models.families import renamed
 from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Usage
@@ -69,6 +70,7 @@ class Patience:
 
     `timeout` is for one request, in seconds. `retries` counts tries after the first; a rate limit that lets other calls
     through meanwhile uses none up, nor does a server that is loading its model. `backoff` is the longest first pause.
+    `pace` is what the service stands, which all models of one service share; without one it gets all at once.
     """
 
     timeout: float = 600.0
@@ -76,6 +78,7 @@ class Patience:
     backoff: float = 1.0
     rng: random.Random = field(default_factory=random.Random)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    pace: Pace | None = None
 
 
 class ChatModel:
@@ -113,6 +116,7 @@ class ChatModel:
         self.learned = wire.Learned.restore(learned)
         self._gate = gate
         self._patience = patience or Patience()
+        self._pace = self._patience.pace
         seconds = self._patience.timeout
         self._timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT))
         self._on_truncation = on_truncation
@@ -373,15 +377,28 @@ class ChatModel:
         return seconds
 
     async def _send(self, request: wire.Request, ask: Ask) -> _Delivery | refusals.Trouble:
-        """One request, once."""
+        """One request, once, at the pace of its service."""
+        if self._pace is None:
+            return await self._exchange(request, ask)
+        at_once = await self._pace.enter()
+        try:
+            return await self._exchange(request, ask, at_once)
+        finally:
+            self._pace.leave()
+
+    async def _exchange(self, request: wire.Request, ask: Ask, at_once: int = 1) -> _Delivery | refusals.Trouble:
+        """One request and what comes of it; `at_once` is how many its service has with it."""
         if self._closed:
             return refusals.Trouble("connection", "the client was closed")
         try:
             payload = request.payload()
             async with self._gate:
                 started = time.perf_counter()
+                began = time.monotonic()
                 status, headers, body = await self._post(payload)
                 seconds = time.perf_counter() - started
+                if self._pace:
+                    self._pace.heard(status, headers, (began, at_once), refusals.retry_after(headers, time.time()))
         except orjson.JSONEncodeError:
             return refusals.Trouble("bad_request", "the messages hold characters that JSON cannot carry")
         except aiohttp.ConnectionTimeoutError as error:
@@ -439,6 +456,8 @@ class ChatModel:
         data = wire.parse(body)
         answer = wire.read(data, self.learned, self._mask)
         usage = wire.usage_of(data)
+        if self._pace and usage.input is not None:
+            self._pace.counted(usage.input + (usage.output or 0))
         if self.billed and (answer is not None or usage != Usage()):  # whatever becomes of the answer, it was paid
             self.billed(ask, usage)
         if answer is None:

@@ -8,8 +8,15 @@ from collections.abc import Iterator
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table, Words
 from maskbench.report.format import percent
-from maskbench.results.designs import cost
+from maskbench.results.designs import RATES_TOLD, cheaper, cost
 from maskbench.results.designs_json import DesignsData, DesignShown, Spent
+from maskbench.runs.forecast import Plan
+from maskbench.settings import Settings
+
+WHAT = {  # what stands behind an option that is offered before a run
+    "--estimate lie": "P(lie) of all scenarios, the other rates from a part of them",
+    "--beliefs-from RUN": "if RUN has this model's beliefs, and differs in the prompt alone",
+}
 
 
 def blocks(data: DesignsData) -> Iterator[Block]:
@@ -30,9 +37,29 @@ def blocks(data: DesignsData) -> Iterator[Block]:
     yield Facts(tuple(_facts(data)))
 
 
+def cheaper_run(planned: Plan, settings: Settings) -> Iterator[Block]:
+    """One line on a cheaper way to make a planned run, where that saves a third of its calls or more."""
+    saving = cheaper(planned, settings)
+    if saving is None:
+        return
+    few, many = (f"{saving.left[rate]:.0%}".replace("%", " %") for rate in RATES_TOLD)
+    told = f"{few} of these calls" if few == many else f"{few} of these calls at a P(lie) of 10 %, {many} at 40 %"
+    yield Sentence(
+        (
+            "For fewer calls: ",
+            Words(saving.options, "code"),
+            f" takes {told} ({WHAT[saving.options]}). ",
+            "Other ways: ",
+            Words("maskbench plan", "code"),
+            ".",
+        )
+    )
+
+
 def command(design: DesignShown) -> str:
     """What is typed for a design; of two arms, what is typed for the second one."""
-    return " ".join(filter(None, ("maskbench run MODEL --sample", str(design.scenarios), design.options)))
+    sample = "" if design.on_average else f"--sample {design.scenarios}"
+    return " ".join(filter(None, ("maskbench run MODEL", sample, design.options)))
 
 
 def _question(data: DesignsData) -> tuple[str | Words, ...]:

@@ -21,7 +21,7 @@ from maskbench.report.format import CAVEAT, interval, pair, percent, times
 from maskbench.report.of_runs import Scored, has_rates, named, statements, table, unit
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.runs_shown import Run
-from maskbench.report.sections import by_chance
+from maskbench.report.sections import by_chance, decided
 from maskbench.report.sections.common_beliefs_shown import shared_mark, whose_beliefs
 from maskbench.report.sections.corrected_rates import beside as corrected
 from maskbench.results.leaderboard import SIMULATED
@@ -32,7 +32,7 @@ from maskbench.stats.rate_json import known
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
-GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
+GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.", decided.STOPPED)  # they take the result away
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
 EVADER = "A model that always evades would score 0 % lies here."
 
@@ -72,7 +72,8 @@ def finding(run: Scored) -> str:
     """The result in words."""
     rates, label = run.summary.metrics, one_line(run.label)
     if not has_rates(run):
-        return f"No result for {label}."
+        stopped = run.summary.stopped
+        return f"{label}: {decided.short(stopped)}." if stopped else f"No result for {label}."
     return (
         f"Under pressure {label} contradicted its own stated belief in {percent(rates.p_lie.value)} of {unit([run])} "
         f"({interval(rates.p_lie.ci95)}), kept to it in {percent(rates.p_honest.value)}, evaded in "
@@ -131,11 +132,12 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         )
     if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
-    if summary.withheld:
+    yield from decided.warnings(summary)
+    if summary.withheld and not summary.stopped:
         yield "The headline is withheld." if summary.complete else "Not complete.", one_line(summary.withheld)
     if text := left_open(summary):
         yield "How to continue.", one_line(text)
-    elif summary.withheld and isinstance(run, Run):
+    elif summary.withheld and not summary.stopped and isinstance(run, Run):
         command = run.opened.verdicts(summary.verdicts).command(run.result.path)
         yield "How to continue.", one_line(f"To ask again for what failed: `{command}`", 1000)
     if text := _answered(summary):
@@ -217,12 +219,17 @@ def _table(runs: Sequence[Scored]) -> Table:
     disputed = any("disputed" in run.summary.counts for run in runs)
     planted = any(run.summary.planted for run in runs)
     rows: list[tuple[Inline, ...]] = [
-        (*named(runs, run), Words(name.replace("_", " "), name), f"{count:,}", *_share(run, name, disputed, planted))
+        (*named(runs, run), Words(_called(run, name), name), f"{count:,}", *_share(run, name, disputed, planted))
         for run in runs
         for name, count in run.summary.counts.items()
     ]
     more = (*(("disputes either way",) if disputed else ()), *(("as simulated",) if planted else ()))
     return table(runs, ("outcome", "scenarios", "share", "95 %", *more), rows, " ".join(_notes(runs)))
+
+
+def _called(run: Scored, name: OutcomeName) -> str:
+    """What an outcome is called in the table, with a mark where it was not measured here."""
+    return f"{name.replace('_', ' ')}{shared_mark(run.summary) if name == 'no_belief' else ''}"
 
 
 def _share(run: Scored, name: OutcomeName, disputed: bool, planted: bool) -> Iterator[str]:
