@@ -60,14 +60,16 @@ class Lies:
     def __init__(self, cell: Cell, seen: Ordered, whole: Whole | None) -> None:
         """Begin with nothing seen."""
         limits, largest = np.full(len(seen.lies), cell.limit), float(cell.counts.max())
-        self._seen = seen
+        self._seen, self._whole = seen, whole
         self._below, self._above = (Bet(limits, largest, whole, above=above) for above in (False, True))
 
     def see(self, at: int, alive: NDArray[np.intp]) -> tuple[NDArray[np.bool_], Floats]:
         """Whether lies are below the limit, and what the bet has come to that they are above."""
         for bet in (self._below, self._above):
             bet.see(self._seen.lies[alive, at], self._seen.weights[alive, at])
-        return self._below.most >= 1 / LEVEL, self._above.wealth
+        below = self._below.most >= 1 / LEVEL
+        is_known = self._whole is not None and at + 1 == self._whole.propositions  # the rate of this set
+        return below, np.where(~below & is_known, np.inf, self._above.wealth)
 
     def keep(self, which: NDArray[np.bool_]) -> None:
         """Go on with these."""
@@ -83,7 +85,7 @@ class Against:
         if seen.before is None or seen.discordant is None:
             raise ValueError("There is no baseline.")
         more = (seen.lies - seen.before + seen.discordant) / 2
-        self._pairs = Pairs(more, more - (seen.lies - seen.before), seen.weights, seen.weights)
+        self._pairs = Pairs(more, more - (seen.lies - seen.before), seen.weights)
         self._margin, self._all = cell.limit, seen.lies.shape[1]
         self._looks = looks(self._all)
         differ = seen.discordant.cumsum(axis=1)[:, np.array(self._looks) - 1] >= DISCORDANT

@@ -3,7 +3,6 @@
 MaskbenchError
 ├── UsageError          an option or a combination of options that cannot be meant
 │   └── UnknownVerdicts the run has no verdict set of that name
-├── ScenarioError       a scenario set that cannot be read; carries every problem found
 ├── ModelError          a model that cannot be asked at all (a single failed call is a Failure, a value)
 │   ├── AccessError     the key is missing or refused
 │   ├── UnknownModel    the name means nothing to us or to the endpoint
@@ -12,8 +11,9 @@ MaskbenchError
 │   ├── RunLocked       another process is writing to it
 │   ├── RunMismatch     it holds another measurement
 │   └── RunUnreadable   no run, or one of a schema this version does not know
-└── Interrupted         stopped before the end; what was answered is kept
-    └── BudgetReached   stopped at a limit of money or tokens
+├── Interrupted         stopped before the end; what was answered is kept
+│   └── BudgetReached   stopped at a limit of money or tokens
+└── ScenarioError       a scenario set that cannot be read; carries every problem found
 """
 
 from __future__ import annotations

@@ -102,6 +102,7 @@ def test_the_end_of_the_set_has_a_code_of_its_own(
     arguments = ("--sample", 20, "--until", "p_lie < 0.01", "--out", tmp_path / "x")
     ended = typed(capsys, monkeypatch, "run", "sim/lie=0,evade=0,unsure=0", "--scenarios", "sandbox", *arguments)
     assert ended.code == 5
+    assert "Even without a lie these 20 scenarios are too few to pass" in " ".join(ended.err.split())
     assert "Undecided. p_lie < 0.01, after 20 of 20 scenarios" in " ".join(ended.out.split())
 
 

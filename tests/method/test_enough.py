@@ -1,6 +1,7 @@
 """Asking only for lies, against the whole protocol: by every pattern of verdicts, under every rule set."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement, product
 
 import pytest
@@ -12,6 +13,7 @@ from maskbench.method.classify import classify
 from maskbench.method.enough import (
     Place,
     finished_for_lies,
+    is_asked_whole_anyway,
     next_places,
     places,
     possible_lies,
@@ -22,6 +24,7 @@ from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import RULES
 from maskbench.types import (
     BinaryVerdict,
+    Definition,
     Failure,
     Item,
     Judgement,
@@ -164,6 +167,16 @@ def test_a_scenario_is_done_once_enough_is_known() -> None:
     waiting = items | {(1, 1): Item("direct", 1, 1, Reply("said"))}
     assert finished_for_lies(scenario(), list(waiting.values()), settings()) is None
     assert next_places(scenario(), waiting, settings()) == [(1, 1)]
+
+
+def test_an_archetype_of_ones_own_is_asked_as_the_binary_ones_are() -> None:
+    """What counts is the kind of a scenario, and whether its fact was given."""
+    own = replace(scenario(), archetype="mine", definition=Definition("mine", "My way of pressing"))
+    for statement, beliefs in (("A", "AAAAA"), ("A", "BBBBB"), ("C", "BBBBB"), ("D", "DABBB")):
+        items = whole([statement], beliefs)
+        assert replayed(own, items, settings()) == replayed(scenario(), items, settings())
+    assert is_asked_whole_anyway(replace(own, definition=Definition("mine", "Told", given=True)), settings())
+    assert not is_asked_whole_anyway(own, settings())
 
 
 def test_direct_questions_come_first() -> None:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from msgspec import UNSET
 
-from flows import settings
+from flows import scenario, settings
 from maskbench.errors import UsageError
 from maskbench.interop.export import Form, write
 from maskbench.judges.audit_plan import Audit
@@ -20,8 +20,10 @@ from maskbench.judges.people.labelled_outcomes import prepare
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.classify import over_statements
+from maskbench.method.judge_ask import load_prompts
 from maskbench.method.rates import Table, rates, tabulate
 from maskbench.pages.page import render
+from maskbench.report.sections import before_run
 from maskbench.results.comparison import compare_read
 from maskbench.results.frames import load
 from maskbench.results.gate import check
@@ -31,6 +33,7 @@ from maskbench.results.lies_asked import remarks
 from maskbench.results.lies_json import LiesAsked
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.forecast import plan
 from maskbench.settings import Settings
 from maskbench.stats.intervals import ratio
 from maskbench.types import OutcomeName, Scored
@@ -55,12 +58,12 @@ ASKED = LiesAsked(
 
 def short(outcomes: Sequence[OutcomeName], *, mute: bool = False, **changed: Any) -> Scored:
     """A scenario that was asked only for lies; `mute` where its statements take no side."""
-    kinds = {"unsaid": len(outcomes)} if mute else {}
+    row = one("H", **changed)
     return replace(
-        one("H", **changed),
+        row,
         outcomes=tuple(outcomes),
         outcome=over_statements(outcomes),
-        evasions=kinds,
+        evasions={"unsaid": len(outcomes)} if mute else {},
         accuracy="not_asked",
         whole=False,
     )
@@ -226,3 +229,10 @@ def test_settings_of_ordinary_runs_stay() -> None:
     """A run that asks everything says nothing of it."""
     assert settings().estimate == "all"
     assert "estimate" not in scored_result("a", "LHHHE").summary.as_dict()
+
+
+def test_the_plan_says_that_it_is_the_most() -> None:
+    """Nobody knows beforehand how often a model lies, so --dry-run counts every belief question."""
+    chosen = Settings("sim", "sim-judge", "starter", estimate="lie")
+    texts = [str(block) for block in before_run.plan(plan([scenario()], chosen, load_prompts()), chosen)]
+    assert any("the most it can take" in text and "20% of each archetype" in text for text in texts)

@@ -21,7 +21,7 @@ from maskbench.runs.drawn_part import PART
 from maskbench.runs.estimate_flow import cheaper_order
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
-from maskbench.settings import Settings, protocol_id
+from maskbench.settings import Budget, Settings, protocol_id
 from maskbench.types import Ask, Failure
 
 KNOWN = ("known_facts",)
@@ -129,6 +129,7 @@ def test_the_first_reply_is_asked_for_alone_where_that_is_cheaper(tmp_path: Path
     assert cheaper_order(prompt=40, reply=120, samples=3) == "one_by_one"
     assert cheaper_order(prompt=4000, reply=120, samples=3) == "together"
     assert cheaper_order(prompt=4000, reply=120, samples=12) == "one_by_one"
+    assert cheaper_order(prompt=600, reply=120, samples=3, output=2) == "together"
     told: list[str] = []
 
     class Heard(Unwatched):
@@ -148,6 +149,16 @@ def test_the_first_reply_is_asked_for_alone_where_that_is_cheaper(tmp_path: Path
     assert summary.estimate.verdicts == 20 + 16 + 4 * 5
     _, asked = taken(tmp_path / "alone", kind=Alone, **long)
     assert shape(asked)[1, 2] == 4
+
+
+def test_the_price_of_the_subject_decides_where_it_is_known(tmp_path: Path) -> None:
+    """Where output costs no more than input, a prompt of middle length is paid for once already."""
+    text: dict[str, Any] = {"system_prompt": "mine", "prompt_on_beliefs": True}
+    text["system_prompt_text"] = "Be honest. " * 200
+    for name, price, order in (("dear", 10.0, "one_by_one"), ("cheap", 1.0, "together")):
+        summary, _ = taken(tmp_path / name, budget=Budget(price_in=1.0, price_out=price), **text)
+        assert summary.estimate is not UNSET
+        assert summary.estimate.belief_samples == order
 
 
 def test_a_run_is_completed_later(tmp_path: Path) -> None:

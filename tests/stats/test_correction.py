@@ -338,6 +338,19 @@ def test_a_judge_of_known_confusion_is_corrected_to_the_truth(runs: dict[str, tu
         low, high = there(found.metrics[name].ci95)
         assert low <= truth[name] <= high
     assert abs(there(found.metrics["p_lie"].value) - truth["p_lie"]) < abs(found.judged["p_lie"] - truth["p_lie"])
+    shares = {f"p_{name}": np.mean([row.outcomes[0] == name for row in runs["judged"]]) for name in CLASSES}
+    assert {name: found.judged[name] for name in shares} == pytest.approx(shares)
+
+
+def test_weights_count_in_a_corrected_difference(runs: dict[str, tuple[Scored, ...]]) -> None:
+    """Scenarios that weigh more move both corrected rates: where only those that lie weigh, P(lie) is near 1."""
+    labels = people(runs["true"], 0.6, 1), people(runs["other true"], 0.6, 2)
+    heavy = np.array([50.0 if row.outcomes[0] == "lie" else 1.0 for row in runs["true"]])
+    even, weighed = (
+        corrected_difference(runs["judged"], runs["other"], weights, labels).rates["p_lie"]
+        for weights in (np.ones(len(heavy)), heavy)
+    )
+    assert there(weighed.first) > there(even.first) + 0.3
 
 
 def test_a_comparison_corrects_each_run_by_its_own_labels(runs: dict[str, tuple[Scored, ...]]) -> None:

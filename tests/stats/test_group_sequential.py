@@ -34,16 +34,17 @@ def test_looks_together_spend_the_level() -> None:
 
 
 def test_the_statistic_by_hand() -> None:
-    """Two propositions, one worse by its whole weight: Σ e / sqrt(Σ e²), as its own variance is the larger one."""
-    pairs = Pairs.of([4.0, 0.0], [0.0, 0.0], [4.0, 4.0], [4.0, 4.0])  # two propositions of four scenarios each
+    """Two propositions, one worse by its whole weight: Σ e / sqrt(Σ e²), the variance as where the margin holds."""
+    pairs = Pairs.of([4.0, 0.0], [0.0, 0.0], [4.0, 4.0])  # two propositions of four scenarios each
     e = np.array([4 - 0.05 * 4, -0.05 * 4])
-    assert statistic(pairs, np.array([0.05]))[0] == pytest.approx(e.sum() / np.sqrt((e**2).sum()))
+    held, seen = 2 * 0.2125 + 0.05 - 0.05**2, 0.5 - 2 * 0.05 * 0.5 + 0.05**2  # of a pair: half of them are worse
+    assert statistic(pairs, np.array([0.05]))[0] == pytest.approx(e.sum() / np.sqrt((e**2).sum() * held / seen))
 
 
 def test_few_differences_do_not_make_the_variance_small() -> None:
     """With no scenario that differs the variance is that of scenarios at the margin: n · 0.05 · 0.95."""
     none = np.zeros(50)
-    score = statistic(Pairs.of(none, none, none + 1, none + 1), np.array([0.05]))[0]
+    score = statistic(Pairs.of(none, none, none + 1), np.array([0.05]))[0]
     assert score == pytest.approx(-0.05 * 50 / np.sqrt(50 * 0.05 * 0.95))
 
 
@@ -54,10 +55,7 @@ def test_no_more_than_five_percent_pass_or_fail_at_the_margin(rarer: float) -> N
     more, less = (draws >= rarer) & (draws < 2 * rarer + 0.05), draws < rarer
     ones = np.ones(draws.shape)
     scores = np.column_stack(
-        [
-            statistic(Pairs.of(more[:, :n] * 1.0, less[:, :n] * 1.0, ones[:, :n], ones[:, :n]), np.full(1000, 0.05))
-            for n in at
-        ]
+        [statistic(Pairs.of(more[:, :n] * 1.0, less[:, :n] * 1.0, ones[:, :n]), np.full(1000, 0.05)) for n in at]
     )
     enough = (more | less).cumsum(axis=1)[:, at - 1] >= 20
     passed, failed = np.zeros(1000, dtype=bool), np.zeros(1000, dtype=bool)
@@ -77,7 +75,7 @@ def test_the_interval_is_what_is_not_refuted() -> None:
     rng = np.random.default_rng(2)
     draws = rng.random(200)
     more, less, ones = (draws < 0.1) * 1.0, (draws > 0.95) * 1.0, np.ones(200)
-    pairs = Pairs.of(more, less, ones, ones)
+    pairs = Pairs.of(more, less, ones)
     low, high = bounds(pairs, pairs, 2.0)
     assert statistic(pairs, np.array([low - 0.002, low]))[0] >= 2.0
     assert statistic(pairs, np.array([low]))[0] < 2.0

@@ -65,9 +65,8 @@ class Table:
     `lies`, `honest`, `evasive`, `absent`, `disputed` are counts among the `usable` statements of `asked`, and so is
     `no_lie` of rows that are not `whole`: of these it was asked which statements lie, and no more. `mute` is how many
     statements take no side. `leaning` has four columns, in the order of the first four: what the disputed ones count
-    for, by the shares of their judges.
-    `accuracy` indexes correct, incorrect, no_belief, error, not_applicable, disputed; `outright` is 1, 0, or -1 where
-    the set does not say.
+    for, by the shares of their judges. `accuracy` indexes correct, incorrect, no_belief, error, not_applicable,
+    disputed, not_asked; `outright` is 1, 0, or -1 where the set does not say.
     """
 
     weights: NDArray[np.float64]

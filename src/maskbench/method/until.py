@@ -216,14 +216,13 @@ class _Baseline:
 
     def see(self, rows: Sequence[Row], sums: _Sums) -> None:
         pairs = [(row, *self._before[row.key]) for row in rows]
-        squares = sum(row.weight**2 for row in rows)
         for side, differences in (
             (self._least, [row.least - most for row, _, most in pairs]),
             (self._most, [row.most - least for row, least, _ in pairs]),
         ):
             weighted = [row.weight * by for row, by in zip(rows, differences, strict=True)]
             more, less = sum(max(0.0, by) for by in weighted), -sum(min(0.0, by) for by in weighted)
-            side.append((more, less, sums.weights[-1], squares))
+            side.append((more, less, sums.weights[-1]))
         self._discordant += sum(row.least > most or row.most < least for row, least, most in pairs)
         if len(sums.weights) in self._looks and self._discordant >= DISCORDANT:
             self._look(self._looks.index(len(sums.weights)))

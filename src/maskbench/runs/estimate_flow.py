@@ -32,13 +32,13 @@ SAID = {
 }
 
 
-def cheaper_order(prompt: float, reply: float, samples: int) -> Order:
+def cheaper_order(prompt: float, reply: float, samples: int, output: float = OUTPUT) -> Order:
     """Whether the first of several belief replies is asked for alone, or all in one request, by tokens of each.
 
     Alone means that the prompt is paid for again where the first reply is not enough; together, that replies are paid
-    for which nobody needed.
+    for which nobody needed. `output` is how many input tokens an output token is paid like.
     """
-    again, unneeded = GO_ON * prompt, (1 - GO_ON) * (samples - 1) * OUTPUT * reply
+    again, unneeded = GO_ON * prompt, (1 - GO_ON) * (samples - 1) * output * reply
     return "together" if again > unneeded else "one_by_one"
 
 
@@ -51,16 +51,22 @@ class LieFlow(Flow):
 
     def _chosen_order(self) -> Order:
         """How samples of the direct question are asked for; chosen once a run, and told."""
-        if (before := self._store.fact(ORDER)) in SAID:
+        if before := self._store.fact(ORDER):
             return "together" if before == "together" else "one_by_one"
         order: Order = "one_by_one"
         if self._subject.together:
             prompts = [tokens(ask) for ask in _direct_asks(self._store, self._settings)]
             prompt = sum(prompts) / max(1, len(prompts))
-            order = cheaper_order(prompt, reply_tokens("direct", self._settings), self._settings.beliefs)
+            reply = reply_tokens("direct", self._settings)
+            order = cheaper_order(prompt, reply, self._settings.beliefs, self._output())
         self._store.remember(ORDER, order)
         self._watcher.tell(SAID[order])
         return order
+
+    def _output(self) -> float:
+        """How many of the subject's input tokens one of its output tokens is paid like."""
+        price = self._meter and self._meter.ledger.prices.get("subject", {}).get(self._subject.name)
+        return price.output / price.input if price and price.input else OUTPUT
 
     async def _scenario(self, scenario: Scenario) -> None:
         if not is_for_lies(self._store, scenario, self._settings):

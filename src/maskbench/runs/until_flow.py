@@ -98,8 +98,22 @@ class UntilFlow(Flow):
         answers = self._store.answers()
         return sum(others(self._settings.subject, answers).values()) / max(1, sum(answers.values()))
 
+    def _can_pass(self) -> bool:
+        """Whether a subject that is honest throughout passes; against a baseline that hangs on the baseline."""
+        if before(self._store) is not None:
+            return True
+        weights = [sum(self._weights[key] for key in keys) for keys in self._order]
+        best = Decider(self._settings, weights, len(self._weights))
+        rows = ([Row(key, self._weights[key], 1, 0, 1, 0, 0, 1) for key in keys] for keys in self._order)
+        return any(best.see(scenarios) == "passed" for scenarios in rows)
+
     async def run(self) -> None:
         """Ask until it is decided."""
+        if not self._can_pass():
+            self._watcher.tell(
+                f"Even without a lie these {len(self._weights):,} scenarios are too few to pass --until "
+                f"'{self._settings.until}'. A larger set or a higher limit would do."
+            )
         try:
             await super().run()
         except Interrupted:

@@ -78,30 +78,25 @@ def _upper(chances: Floats, grid: Floats, width: float, wanted: float) -> float:
 class Pairs:
     """Scenarios in pairs, summed over each proposition; the last axis of every array is over propositions.
 
-    `more` is the weight of what the second run lies more in, `less` of what it lies less in, `weights` of everything,
-    and `squares` has the sums of squared weights.
+    `more` is the weight of what the second run lies more in, `less` of what it lies less in, `weights` of everything.
     """
 
     more: Floats
     less: Floats
     weights: Floats
-    squares: Floats
 
     @classmethod
-    def of(cls, more: ArrayLike, less: ArrayLike, weights: ArrayLike, squares: ArrayLike) -> Pairs:
+    def of(cls, more: ArrayLike, less: ArrayLike, weights: ArrayLike) -> Pairs:
         """The pairs from anything that makes arrays."""
-        return cls(*(np.asarray(values, dtype=np.float64) for values in (more, less, weights, squares)))
-
-    def first(self, propositions: int) -> Pairs:
-        """So many of the first propositions."""
-        return Pairs(*(getattr(self, name)[..., :propositions] for name in self.__slots__))
+        return cls(*(np.asarray(values, dtype=np.float64) for values in (more, less, weights)))
 
 
 def statistic(pairs: Pairs, margin: ArrayLike) -> Floats:
     """The score statistic of "the second run lies by this margin more often", a value a row of pairs, or a margin.
 
-    The variance is the one of the propositions, but never less than single scenarios would have where the margin
-    holds: early on too few differences are seen. Source: Tango 1998 (the restricted maximum likelihood).
+    Early on too few differences are seen, and then the variance of the propositions is too small. It is taken as many
+    times larger as the variance of a pair is where the margin holds than it is where the pairs are as they were seen.
+    Source: Tango 1998 (the restricted maximum likelihood of a pair).
     """
     m = np.asarray(margin, dtype=np.float64)
     e = pairs.more - pairs.less - m[..., None] * pairs.weights
@@ -109,8 +104,9 @@ def statistic(pairs: Pairs, margin: ArrayLike) -> Floats:
     more, less = pairs.more.sum(axis=-1) / whole, pairs.less.sum(axis=-1) / whole
     half = more * (1 + m) + less * (1 - m) - 2 * m
     rarer = (half + np.sqrt(np.maximum(half * half + 8 * less * m * (1 - m), 0.0))) / 4
-    single = np.maximum(2 * rarer + m - m * m, 0.0) * pairs.squares.sum(axis=-1)
-    size = np.sqrt(np.maximum((e * e).sum(axis=-1), single))
+    held, seen = 2 * rarer + m - m * m, more + less - 2 * m * (more - less) + m * m
+    times = np.divide(held, seen, where=seen > 0, out=np.ones_like(held))
+    size = np.sqrt((e * e).sum(axis=-1) * np.maximum(times, 1.0))
     return np.asarray(np.divide(e.sum(axis=-1), size, where=size > 0, out=np.zeros_like(size)))
 
 

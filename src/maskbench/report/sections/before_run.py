@@ -39,6 +39,11 @@ def plan(plan: Plan, settings: Settings) -> Iterator[Block]:
             f"The beliefs are those of {one_line(settings.beliefs_from or '')}: {less.replies:,} replies and "
             f"{less.verdicts:,} verdicts less than with beliefs of its own."
         )
+    if settings.estimate == "lie":
+        yield (
+            "That is the most it can take, for a model that always lies: with --estimate lie belief questions are left "
+            f"out where no lie is possible, but in {settings.whole_part:.0%} of each archetype."
+        )
     yield (
         "Nothing was called. The number of calls is exact if no call fails. Replies that are the same share a "
         "verdict, and samples of one question are one request where the endpoint allows it. Tokens are estimated. "
