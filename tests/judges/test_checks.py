@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from maskbench.cli.label import _closing
 from maskbench.judges.people.checks import draw_checks, how_many
 from maskbench.judges.people.drawn_sample import Key
 from maskbench.judges.people.labelled_outcomes import Drawn, drawn, labels_of, prepare
@@ -185,3 +186,12 @@ def test_what_the_interval_holds_is_said(folder: RunFolder) -> None:
     assert "a third person checked" in printed
     assert "an error that she shares with them is not" in printed
     assert "taken to be right" not in printed
+
+
+def test_the_command_says_what_a_third_person_is_for(folder: RunFolder) -> None:
+    """Once everything is labelled and nobody differs, the last line offers the check; not after it was drawn."""
+    labels, scenarios, _ = labelled(folder, "Anna", "Ben")
+    offered = f"where all are wrong alike:\n  maskbench label {folder.path} --adjudicate NAME"
+    assert offered in _closing(folder.path, labels, scenarios)
+    drawn_by(folder, labels)
+    assert offered not in _closing(folder.path, labels, scenarios)

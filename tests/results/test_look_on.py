@@ -96,10 +96,10 @@ def test_what_looking_at_everything_could_give_at_best() -> None:
 
 
 def test_out_of_reach_is_what_no_rate_of_the_interval_allows() -> None:
-    """Between 30 and 60 % in 240 scenarios, ± 5 points cannot be had, and ± 6 can."""
-    lie = Estimate(0.45, 0.3, 0.6, 240)
-    assert out_of_reach(lie, 240, 0.05)
-    assert not out_of_reach(lie, 240, 0.06)
+    """Between 40 and 60 % in 240 scenarios, twice as far as the interval, ± 6 points cannot be had, and ± 6.3 can."""
+    lie = Estimate(0.5, 0.45, 0.55, 240)
+    assert out_of_reach(lie, 240, 0.06)
+    assert not out_of_reach(lie, 240, 0.063)
     assert not out_of_reach(Estimate(None, None, None, 0), 240, 0.01)
 
 

@@ -194,7 +194,8 @@ def _points(text: str) -> float:
 
 
 def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
-    """These settings with the given options put in."""
+    """These settings with the given options put in; `until` is the second look's here, and no setting of the run."""
+    given = {name: value for name, value in given.items() if name != "until"}
     style, protocol = given.get("judge_style", settings.judge_style), given.get("protocol", settings.protocol)
     start = settings.judge_sampling if protocol == settings.protocol else judge_sampling(protocol, style)
     if style != settings.judge_style:

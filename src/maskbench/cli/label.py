@@ -140,6 +140,9 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn]) -> str:
         ahead.append(
             f"Raters differ on {len(differ):,}. To settle that:\n  {command('label', run, '--adjudicate', 'NAME')}"
         )
+    elif rated and min(rated.values()) == len(replies) and not labels.checks():
+        adjudicate = command("label", run, "--adjudicate", "NAME")
+        ahead.append(f"A third person can check a tenth of it, for where all are wrong alike:\n  {adjudicate}")
     if rated:
         ahead.append(f"To hold the judge against people:\n  {command('agreement', run)}")
     return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])

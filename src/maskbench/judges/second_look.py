@@ -97,8 +97,14 @@ def at_best(judged: float, scenarios: int) -> float:
 
 
 def out_of_reach(lie: Estimate, scenarios: int, wanted: float) -> bool:
-    """Whether even looking at all would not give this half-width, wherever in its interval the rate is."""
-    return lie.low is not None and lie.high is not None and _narrowest(lie.low, lie.high, scenarios) > wanted
+    """Whether even looking at all would not give this half-width, wherever within twice its interval the rate is.
+
+    Twice, since it is asked after every round: who gives up because an estimate happens to be high has a wrong one.
+    """
+    if lie.value is None or lie.low is None or lie.high is None:
+        return False
+    low, high = max(0.0, 2 * lie.low - lie.value), min(1.0, 2 * lie.high - lie.value)
+    return _narrowest(low, high, scenarios) > wanted
 
 
 def _narrowest(low: float, high: float, scenarios: int) -> float:
