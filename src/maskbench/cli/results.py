@@ -61,7 +61,7 @@ def score(
         ),
     ] = None,
     format: Annotated[
-        Form | Literal["card"],
+        Literal["text", "markdown", "latex", "card"],
         option(
             "FORM",
             "The result is printed as text, or as markdown or latex (with booktabs) to paste into a paper, or as card: "
