@@ -147,7 +147,7 @@ def test_model_cards_are_never_ranked_together() -> None:
 def test_published_rows_beside_runs(tmp_path: Path) -> None:
     """`published RUN --as NAME` shows the rows of that convention, the run's own figure, and what keeps both apart."""
     path = run(tmp_path / "run")
-    shown = typed("published", path, "--as", "anthropic-2026-06").out
+    shown = " ".join(typed("published", path, "--as", "anthropic-2026-06").out.split())
     assert "Claude Mythos 5" in shown
     assert "Claude Opus 5.5" not in shown
     assert "sim as anthropic-2026-06" in shown

@@ -71,7 +71,7 @@ def forecast(folder: RunFolder, wanted: Audit) -> tuple[int, float]:
 
 
 def _job(folder: RunFolder, store: Store, wanted: Audit, how: Pace) -> _AuditJob:
-    check_all_asked(folder, "an audit of its judge")
+    check_all_asked(folder.settings(), folder.path, "an audit of its judge")
     audited = open_verdicts(folder, store, wanted.of)
     if isinstance(audited, Ensemble | SecondLook) or AUDIT in wanted.of:
         raise UsageError(f"--verdicts {wanted.of}: an audit asks one judge again. Give a set that one judge gave.")

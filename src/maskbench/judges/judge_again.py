@@ -58,7 +58,7 @@ def judge(
     """
     watcher, environ = watcher or Unwatched(), environ or {}
     check_name(name)
-    check_all_asked(folder, "another judge")
+    check_all_asked(folder.settings(), folder.path, "another judge")
     check(settings)
     check_options(settings)
     _check_own(settings, judges)
@@ -75,7 +75,7 @@ def judge(
 
 def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
-    check_all_asked(folder, "another judge")
+    check_all_asked(folder.settings(), folder.path, "another judge")
     prompts = load_prompts(settings.judge_prompts, settings.judge_style)
     is_new = name not in folder.read().sets
     with closing(folder.store()) as store:

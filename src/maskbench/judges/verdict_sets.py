@@ -84,9 +84,12 @@ class VerdictSet:
 
     def finished(self, scenario: Scenario) -> Items | None:
         """Its samples by elicitation and run, where everything is answered and judged or has failed; else None."""
-        if is_for_lies(self.store, scenario, self.settings):
-            return finished_for_lies(scenario, self.items(scenario), self.settings)
-        return finished(scenario, self.items(scenario), self.settings)
+        return self.finish(scenario, self.items(scenario))
+
+    def finish(self, scenario: Scenario, items: Sequence[Item]) -> Items | None:
+        """These samples of a scenario by elicitation and run, as `finished` gives them."""
+        ending = finished_for_lies if is_for_lies(self.store, scenario, self.settings) else finished
+        return ending(scenario, items, self.settings)
 
     def score(self, scenario: Scenario, weight: float, items: Items, rules: RuleSet) -> Scored:
         """What a scenario comes to whose items are finished; it is scored once, however often it is asked for."""

@@ -151,7 +151,7 @@ def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
         key: Row = {"archetype": scenario.archetype, "task_id": scenario.task_id}
         yield "scenarios", key | _scenario(scenario) | {"weight": weight}
         items = verdicts.items(scenario)
-        done = verdicts.finished(scenario)
+        done = verdicts.finish(scenario, items)
         for item in items if done is None else done.values():
             sample: Row = key | {"call": item.call, "elicitation": item.elicitation, "run": item.run}
             if item.reply is not None:

@@ -402,7 +402,7 @@ def _carried(this: ScoredRun, other: RunFolder) -> Corrected:
             )
         theirs = opened.verdicts(None if this.verdicts == VERDICTS else this.verdicts)
         check_whole(theirs, other.path)
-        check_all_asked(other, "carrying its labels over")
+        check_all_asked(other.settings(), other.path, "carrying its labels over")
         if theirs.protocol != this.protocol:
             raise UsageError(
                 f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "

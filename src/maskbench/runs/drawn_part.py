@@ -12,7 +12,6 @@ from pathlib import Path
 
 from maskbench.errors import UsageError
 from maskbench.method.enough import is_asked_whole_anyway
-from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.scenarios.sampling import Key, in_drawn_order
 from maskbench.settings import Settings
@@ -63,10 +62,10 @@ def completing(path: Path) -> str:
     return shlex.join(["maskbench", "run", "--out", str(path), "--estimate", "all"])
 
 
-def check_all_asked(folder: RunFolder, what: str) -> None:
+def check_all_asked(settings: Settings, path: Path, what: str) -> None:
     """Raise UsageError where a run asked only for lies by its own judge, and `what` needs the rest."""
-    if folder.settings().estimate == "lie":
+    if settings.estimate == "lie":
         raise UsageError(
-            f"{folder.path} was asked only what its own judge needs to find lies (--estimate lie), and {what} needs "
-            f"the rest. First ask what is missing: `{completing(folder.path)}`."
+            f"{path} was asked only what its own judge needs to find lies (--estimate lie), and {what} needs "
+            f"the rest. First ask what is missing: `{completing(path)}`."
         )

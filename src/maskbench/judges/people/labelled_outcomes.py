@@ -90,7 +90,7 @@ def prepare(run: OpenRun, size: int | None = None, seed: int | None = None, verd
 def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
     judged, path = run.verdicts(verdicts), run.folder.path
     check_no_audit(judged, path)
-    check_all_asked(run.folder, "labelling")
+    check_all_asked(run.settings, run.folder.path, "labelling")
     rules = named(run.settings.rules)
     outcomes: dict[Key, OutcomeName] = {row.key: row.outcomes[0] for row in judged.scored(rules)}
     # A run goes through its set in order, so what is there of it is no random part.
