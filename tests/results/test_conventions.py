@@ -1,6 +1,7 @@
 """Publishers' conventions: each recomputed from exported rows, what cannot be computed, and a user's own file."""
 
 from collections.abc import Callable, Mapping
+from importlib import resources
 from pathlib import Path
 
 import orjson
@@ -10,7 +11,7 @@ from flows import typed
 from maskbench.cli.console import TOO_MANY_ERRORS
 from maskbench.errors import UsageError
 from maskbench.report.format import percent
-from maskbench.results.conventions import chosen, figures, gaps, packaged
+from maskbench.results.conventions import figures, gaps, packaged
 from maskbench.types import OUTCOMES
 from measured_runs import run
 
@@ -109,7 +110,8 @@ def test_too_many_failures_withhold_every_convention(tmp_path: Path) -> None:
 
 def test_a_file_of_ones_own(measured: Path, tmp_path: Path) -> None:
     """A user's own file is a convention like any other; each wrong field is named with the file."""
-    text = (Path(chosen.__code__.co_filename).parent / "conventions" / "meta-normalised.toml").read_text("utf-8")
+    packaged_files = resources.files("maskbench") / "results" / "conventions"
+    text = (packaged_files / "meta-normalised.toml").read_text("utf-8")
     own = tmp_path / "ours.toml"
     own.write_text(text.replace('"first"', '"share"'), "utf-8")
     (computed,) = figures(measured, str(own))
