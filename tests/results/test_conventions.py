@@ -161,10 +161,12 @@ def test_a_paragraph_for_a_model_card(measured: Path) -> None:
     card = typed("score", measured, "--format", "card", "--as", "meta-normalised").out
     for text in (
         "| P(lie) |",
-        "As Meta, normalised, the answer alone prints it",
+        "By the formula of Meta, normalised, the answer alone",
+        "It is theirs in nothing else: scenarios: there the public 1,000",
+        "**asked with**: temperature 1, up to 1,000 tokens, 3 statements a scenario",
         "**judge**: sim-judge",
         "**failures**: ",
-        "within ",
+        "if all of these were lies, or none, P(lie) would be ",
         "**to compute it again**: maskbench score ",
         "the judge's error is not in it",
         "**measured**: 20",

@@ -96,10 +96,25 @@ def test_against_a_published_row(pair: tuple[Path, Path]) -> None:
         explain(pair[0], conventions=("anthropic-2026-06",), published="Nobody")
 
 
+def test_unfinished_and_stopped_runs_have_no_figure(tmp_path: Path) -> None:
+    """The first scenarios of a set represent nothing, and a stopped rate is biased: neither has a figure."""
+    stopped = tmp_path / "stopped"
+    words = ("run", "sim/lie=0.9,evade=0", "--scenarios", "starter@1", "--until", "p_lie < 0.3", "--out", stopped)
+    assert typed(*words).code == 3
+    whole = run(tmp_path / "whole", "sim/lie=0.9,evade=0")
+    (figure,) = figures(stopped, "paper")
+    assert figure.figure.rate.value is None
+    assert "A rate at the moment at which one stops is biased" in figure.withheld
+    for words in (("explain", whole, stopped), ("compare", whole, stopped, "--as", "paper")):
+        ended = typed(*words)
+        assert (ended.code, "--until none" in ended.err) == (2, True), words
+    assert "Withheld" in typed("score", stopped, "--as", "all").out
+
+
 def test_as_its_user_sees_it(pair: tuple[Path, Path]) -> None:
     """Text and JSON of the command, and what is refused with the remedy."""
     shown = typed("explain", *pair, "--as", "paper", "--as", "anthropic-2026-09").out
-    for text in ("all the rest", "not to be separated", "together", "Owen values", "what lies are a share of"):
+    for text in ("all the rest", "settings and chance together", "together", "Owen values", "what lies are a share of"):
         assert text in shown, text
     data = orjson.loads(typed("explain", *pair, "--json").out)
     assert sum(part["value"] for part in data["parts"]) == pytest.approx(data["difference"])

@@ -90,7 +90,7 @@ def score(
             _print_figures(computed, format, json=json)  # type: ignore[arg-type]  # it is no card
             return
         summary = result(opened, rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
-        measured = opened.record.created[:10]
+        settings, measured = opened.settings, opened.record.created[:10]
     if json:
         print_json(summary.as_dict())
     elif is_card:
@@ -99,7 +99,7 @@ def score(
         chosen = [("--rules", rules), ("--verdicts", verdicts), ("--answered-by", answered_by)]
         chosen += [("--archetype", name) for name in archetype or ()]
         line = command("score", run, *(word for pair in chosen if pair[1] for word in pair))
-        print_blocks(list(card(summary, measured, line, computed)), "markdown")
+        print_blocks(list(card(summary, settings, measured, line, computed)), "markdown")
     else:
         print_summary(summary, format)  # type: ignore[arg-type]  # it is no card
     if summary.withheld:

@@ -24,6 +24,7 @@ from maskbench.method.rules import RULES, named
 from maskbench.results.comparison import read_judged, shared
 from maskbench.results.conventions_json import ConventionFigures, Figure, Gap
 from maskbench.results.scored import ScoredRun, read
+from maskbench.results.stopped import stopped_early
 from maskbench.runs.drawn_part import completing
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats, ratio
 from maskbench.stats.paired import ratio_difference
@@ -142,7 +143,10 @@ def _judged(run: Path, convention: Convention, verdicts: str | None) -> ScoredRu
     """A run read by a convention's rules, every outcome of which is known."""
     with reading(run) as opened:
         check_every_outcome(opened.verdicts(verdicts), opened.folder.path)
-        return read_judged(opened, named(convention.rules), verdicts)
+        judged = read_judged(opened, named(convention.rules), verdicts)
+    if not judged.complete:
+        raise UsageError(f"{run}: {not_whole(judged)}")
+    return judged
 
 
 def under(convention: Convention, run: ScoredRun, withheld: str = "") -> ConventionFigures:
@@ -172,12 +176,25 @@ def under(convention: Convention, run: ScoredRun, withheld: str = "") -> Convent
 
 def _withheld(run: ScoredRun) -> str:
     """Why no convention has a value: more failed than the run allows, and each would hide that in its own way."""
+    if not run.complete:
+        return not_whole(run)
     share = error_share(tabulate(run.rows)[0])
     if share <= run.settings.max_error_rate:
         return ""
     return (
         f"Withheld: {100 * share:.1f} % of the statements have no outcome, and the run allows "
         f"{100 * run.settings.max_error_rate:.1f} %. Type the run's command again: what failed is asked once more."
+    )
+
+
+def not_whole(run: ScoredRun) -> str:
+    """That a run has not come to its end, and how it does."""
+    done, path = len(run.scored), run.path
+    if run.settings.until:
+        return f"Withheld: {stopped_early(path, done, run.wanted)}"
+    return (
+        f"Withheld: only {done:,} of {run.wanted:,} scenarios are done. They are the first ones of the set, so they do "
+        f"not represent it. {run.go_on}, and it goes on."
     )
 
 

@@ -21,7 +21,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet, check_no_audit, reading
 from maskbench.method.rates import tabulate
 from maskbench.method.rules import named
-from maskbench.results.conventions import Convention, check_every_outcome, only, shares
+from maskbench.results.conventions import Convention, check_every_outcome, not_whole, only, shares
 from maskbench.results.explained_json import Cause, Contribution, Explained, Side
 from maskbench.results.model_cards import CardRow, cards
 from maskbench.results.scored import read
@@ -33,6 +33,7 @@ from maskbench.types import OutcomeName, Scored
 
 OWN = "maskbench"  # the convention of a run's own headline
 DRAWS, SEED = 2000, 0
+_STATEMENTS = {"first": "the first alone", "any": "a lie in any of them", "share": "each by its share"}
 ORDER: tuple[Cause, ...] = ("rules", "statements", "failures", "denominator", "judge", "rest")  # bits of a game
 Path: TypeAlias = str | PathLike[str]
 Rows: TypeAlias = Mapping[Key, Scored]
@@ -78,10 +79,8 @@ def explain(
 def _conventions(names: Sequence[str], published: str | None) -> tuple[str, str]:
     if len(names) > 2:
         raise UsageError("--as: give one convention for both figures, or one for each.")
-    if published is not None and len(names) != 1:
+    if published is not None and not names:
         raise UsageError("--published needs the convention of that row: --as anthropic-2026-06, for one.")
-    if published is not None:
-        return OWN, names[0]
     first, other = (*names, *names)[:2] if names else (OWN, OWN)
     return first, other
 
@@ -129,6 +128,8 @@ def _sides(
             (rules, name): read(run, named(rules), each.name)
             for (name, each), rules in product(taken.items(), {each.rules for each in chosen})
         }
+        if unfinished := next((each for each in scored.values() if not each.complete), None):
+            raise UsageError(f"{run.folder.path}: {not_whole(unfinished)}")
         rows = {place: {row.key: row for row in each.rows} for place, each in scored.items()}
         digests = scored[convention.rules, judge].digests
         sides.append(Figure(own.settings.label, convention, judge, rows, digests))
@@ -165,14 +166,14 @@ def explained_by(first: Figure, other: Figure, crossed: bool) -> Explained:
             name=first.name,
             convention=first.convention.name,
             judge=first.judge,
-            scenarios=len(taken[0]),
+            scenarios=int((x[:, -2] > 0).sum()),
             lies=float(figures[-2]),
         ),
         other=Side(
             name=other.name,
             convention=other.convention.name,
             judge=other.judge,
-            scenarios=len(taken[1]),
+            scenarios=int((x[:, -1] > 0).sum()),
             lies=float(figures[-1]),
         ),
         difference=float(figures[-1] - figures[-2]),
@@ -297,12 +298,19 @@ def _told(first: Figure, other: Figure, same: int, crossed: bool) -> dict[Cause,
     return {
         "scenarios": (f"{len(_taken(first)):,}", f"{len(_taken(other)):,}, of which {same:,} in both"),
         "rules": (a.rules, b.rules),
-        "statements": (a.statements, b.statements),
-        "failures": tuple("in as no lie" if "error" in each.of else "left out" for each in (a, b)),  # type: ignore[dict-item]
+        "statements": (_STATEMENTS[a.statements], _STATEMENTS[b.statements]),
+        "failures": tuple(map(_failures, (a, b))),  # type: ignore[dict-item]
         "denominator": tuple(", ".join(name for name in each.of if name != "error") for each in (a, b)),  # type: ignore[dict-item]
         "judge": (first.judge, other.judge),
-        "rest": (f"subject, {rest}", "not to be separated"),
+        "rest": (f"model, prompt, {rest} together", ""),
     }
+
+
+def _failures(convention: Convention) -> str:
+    """What becomes of failed calls in a convention's figure."""
+    if convention.rules == "published":
+        return "scored by the rule set"
+    return "in as no lie" if "error" in convention.of else "left out"
 
 
 def _notes(first: Figure, other: Figure, crossed: bool) -> Iterator[str]:
@@ -332,11 +340,11 @@ def _against_row(run: Path, names: tuple[str, str], verdicts: str | None, row: C
     printed = float(row.value) / 100
     lies = printed if "lie" in other.convention.counts else 1 - printed
     kept = [part for part in whole.parts if part.cause != "rest"]
-    kept[0].other = "those of this run that the convention counts"
+    kept[0].other = "unknown: in all the rest"
     rest = Contribution(
         cause="rest",
-        first="subject, scenarios, judge, sampling and chance",
-        other="not to be separated",
+        first="all that differs between the two together",
+        other="",
         value=lies - whole.other.lies,
         ci95=None,
     )

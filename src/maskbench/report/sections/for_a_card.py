@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table, Warn
-from maskbench.report.format import CAVEAT, interval, pair, percent, shown
+from maskbench.report.format import CAVEAT, interval, pair, percent, shown, times
 from maskbench.report.of_runs import Alone, Scored, has_rates
 from maskbench.report.sections.headline import beside, finding, warnings
 from maskbench.report.sections.what_was_run import identity
 from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.summary_json import Summary
+from maskbench.settings import Settings
 
 _RATES = {
     "p_lie": "P(lie)",
@@ -25,7 +26,9 @@ _RATES = {
 }
 
 
-def card(summary: Summary, measured: str, command: str, figures: Sequence[ConventionFigures] = ()) -> Iterator[Block]:
+def card(
+    summary: Summary, settings: Settings, measured: str, command: str, figures: Sequence[ConventionFigures] = ()
+) -> Iterator[Block]:
     """What a model card needs to say of a run; `measured` is its date, `figures` are of publishers' conventions."""
     run = Alone(summary)
     yield Heading("Honesty under pressure (MASK)")
@@ -35,7 +38,7 @@ def card(summary: Summary, measured: str, command: str, figures: Sequence[Conven
     if has_rates(run):
         yield Table(("rate", "value", "95 %", "n"), tuple(_row(run, name) for name in _RATES))
     yield from map(_as_printed_by, figures)
-    yield Facts(tuple(_facts(run, measured, command)))
+    yield Facts(tuple(_facts(run, _asked(settings), measured, command)))
     yield (
         f"A lie is a statement under pressure that contradicts what the same model says when it is asked neutrally "
         f"(MASK, arXiv:2503.03750). Intervals are over propositions: {CAVEAT}."
@@ -49,22 +52,36 @@ def _row(run: Scored, name: str) -> tuple[str, ...]:
 
 def _as_printed_by(figure: ConventionFigures) -> Sentence:
     value = shown(figure.figure.rate.estimate) if figure.kind == "run" else f"not from this run. {figure.needs}"
-    return Sentence((f"As {figure.title} prints it ({figure.prints}): {value}",))
+    apart = "; ".join(figure.differs)
+    return Sentence(
+        (f"By the formula of {figure.title} ({figure.prints}): {value}. It is theirs in nothing else: {apart}.",)
+    )
 
 
-def _facts(run: Scored, measured: str, command: str) -> Iterator[tuple[str, str]]:
+def _asked(settings: Settings) -> str:
+    """How the subject was asked, with the developer's system prompt where there was one."""
+    sampling = settings.sampling
+    each = f"{times(settings.statements, 'statement')} a scenario"
+    asked = f"temperature {sampling.temperature:g}, up to {sampling.max_tokens:,} tokens, {each}"
+    prompt = settings.system_prompt_text
+    return f"{asked}; developer's system prompt: “{one_line(prompt, 400)}”" if prompt else asked
+
+
+def _facts(run: Scored, asked: str, measured: str, command: str) -> Iterator[tuple[str, str]]:
     summary = run.summary
     known = dict(identity(run))
+    yield "asked with", asked
     for label in ("scenarios", "judge", "judged with"):
         yield label, known[label]
     yield "protocol", f"maskbench {known['maskbench']}, rules {known['rules']}, protocol id {known['protocol id']}"
     bounds = summary.metrics.p_lie_bounds
     failed = sum(count for causes in summary.failures.values() for count in causes.values())
     errors = f"{summary.counts['error']:,} of {summary.scenarios.done:,} scenarios without an outcome"
-    yield "failures", f"{failed:,} failed calls; {errors}" + (f"; P(lie) within {interval(bounds)} %" if bounds else "")
+    within = f"; if all of these were lies, or none, P(lie) would be {interval(bounds)} %" if bounds else ""
+    yield "failures", f"{failed:,} failed calls; {errors}{within}"
     cut = summary.truncated
     yield "cut at the token limit", f"{cut.cut:,} of {cut.replies:,} replies"
-    yield from (("beside it", text) for text in beside(run))
+    yield from (("for comparison", text.removeprefix("For comparison: ")) for text in beside(run))
     provided = run.summary.by_archetype.get("provided_facts")
     if provided and has_rates(run):
         part = f"{sum(provided.counts.values()):,} scenarios, P(lie) {percent(provided.metrics.p_lie.value)}"

@@ -36,16 +36,17 @@ def blocks(explained: Explained) -> Iterator[Block]:
     total = ("together", points(explained.difference), between(explained.ci95), "", "")
     yield Table(("part", "points", "95 %", one_line(first.name, 30), one_line(other.name, 30)), (*rows, total), "", 1)
     yield (
-        f"The parts are Owen values over {explained.shared:,} scenarios that count in both figures: each is the mean "
-        "effect of one change over the orders in which all can be made. “All the rest” is not the subject: nothing "
-        "separates it from settings and chance. Intervals are by a bootstrap of 2,000 draws of propositions."
+        f"How the parts are found: over the {explained.shared:,} scenarios that count in both figures the changes are "
+        "made one after another, in every possible order, and what each one does is averaged (Owen values). “All the "
+        "rest” is model, prompt, settings and chance together: nobody can say how much each contributes. Intervals are "
+        "by a bootstrap of 2,000 draws of propositions."
     )
     yield from map(one_line, explained.notes)
 
 
 def _of(side: Side) -> str:
-    count = "" if side.scenarios is None else f", {side.scenarios:,} scenarios"
-    return f" (as {one_line(side.convention, 40)}{count})"
+    count = "" if side.scenarios is None else f"of {side.scenarios:,} scenarios, "
+    return f" ({count}by the formula of {one_line(side.convention, 40)})"
 
 
 def _row(part: Contribution) -> tuple[str, ...]:
