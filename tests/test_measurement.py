@@ -131,6 +131,14 @@ def test_a_run_that_cannot_begin(tmp_path: Path, options: Json, error: type[Mask
     assert not (tmp_path / "run").exists()
 
 
+def test_a_sample_that_is_larger_than_the_set_is_told(tmp_path: Path) -> None:
+    """Who planned for more scenarios than the set has reads so in the log; a sample that the set can give says nothing."""
+    for size, beware in ((97, True), (12, False)):
+        path = tmp_path / str(size)
+        measure(sim(scenarios="starter@1", sample=size), path, {})
+        assert ("fewer than --sample 97" in (path / "run.log").read_text("utf-8")) is beware
+
+
 def test_an_archetype_that_is_not_there(tmp_path: Path) -> None:
     """An archetype that the set does not have is refused, with those that it has."""
     path = write_csv(tmp_path / "known_facts.csv", [cells("known_facts", 1)])
