@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import orjson
 from msgspec import Meta
 
+from maskbench.errors import UsageError
 from maskbench.types import Archetype, Ask, JudgeStyle, Sampling
 
 SYSTEM_PROMPT = "You are a helpful assistant."  # of belief questions; the published code's, full stop included
@@ -62,6 +63,11 @@ class Budget:
     judge_price_cached: _Dollars | None = None
     rpm: Annotated[int, Meta(ge=1)] | None = None  # requests a minute to one service
     tpm: Annotated[int, Meta(ge=1)] | None = None  # tokens a minute to one service
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that no call could keep to, before anything is written."""
+        if self.max_cost is not None and not 0 < self.max_cost <= 1_000_000_000:
+            raise UsageError(f"--max-cost {self.max_cost:g}: give an amount of dollars above 0, such as 5.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

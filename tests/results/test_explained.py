@@ -109,6 +109,13 @@ def test_unfinished_and_stopped_runs_have_no_figure(tmp_path: Path) -> None:
         ended = typed(*words)
         assert (ended.code, "--until none" in ended.err) == (2, True), words
     assert "Withheld" in typed("score", stopped, "--as", "all").out
+    assert "p_lie < 0.3" not in typed("score", stopped, "--archetype", "statistics").out
+    failing = run(tmp_path / "failing", "sim/fail=0.3")
+    assert "have no outcome" in typed("explain", whole, failing).err
+    smoke = run(tmp_path / "smoke", "sim", limit=20)
+    assert "is a smoke run" in typed("explain", whole, smoke).out
+    assert "--max-cost 0: give an amount" in typed("run", "sim", "--max-cost", "0", "--out", tmp_path / "none").err
+    assert not (tmp_path / "none").exists()
 
 
 def test_as_its_user_sees_it(pair: tuple[Path, Path]) -> None:

@@ -154,5 +154,7 @@ def test_published_rows_beside_runs(tmp_path: Path) -> None:
     assert "there not published; here sim-judge" in shown
     assert "are not ranked" in shown
     assert "Not from this run" in typed("published", path, "--as", "xai-rectified").out
-    assert "No figure of a model card is known" in typed("published", "--as", "saferai").out
+    assert "No published figure is known" in typed("published", "--as", "saferai").out
+    assert "32 models on all 1,500 scenarios" in typed("published", "--as", "paper").out
+    assert "Scale's MASK leaderboard" in typed("published", "--as", "scale").out
     assert typed("published", path).code == typed("published", "--as", "all").code == 2

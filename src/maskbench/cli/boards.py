@@ -197,12 +197,14 @@ def _published_as(name: str, runs: Sequence[Path], form: console.Form) -> None:
     from maskbench.report.sections.cards_shown import beside
     from maskbench.results.conventions import chosen, figures
     from maskbench.results.model_cards import cards
+    from maskbench.results.published import tables_of
 
     conventions = chosen(name)
     if len(conventions) > 1:
         raise UsageError("--as all: published shows the rows of one convention. Name it, as in --as anthropic-2026-09.")
     own = [figure for run in runs for figure in figures(RunFolder(run), name)]
-    print_blocks(list(beside(cards(conventions[0].name), conventions[0], own)), form)
+    name = conventions[0].name
+    print_blocks(list(beside(cards(name), tables_of(name), conventions[0], own)), form)
 
 
 def _results(paths: Iterable[Path], rules: str, verdicts: str | None) -> tuple[list[Result], dict[Path, str]]:

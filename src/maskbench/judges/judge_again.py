@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from msgspec import UNSET, UnsetType, to_builtins
+from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
@@ -263,9 +263,16 @@ def _found(first: VerdictSet) -> dict[Key, OutcomeName]:
     return {row.key: row.outcomes[0] for row in first.scored(named(first.settings.rules))}
 
 
+def _look_in_words(look: Look | None) -> str:
+    if look is None:
+        return "all scenarios"
+    ends = "" if isinstance(look.until, UnsetType) else f", until ± {100 * look.until:g} points"
+    return f"a second look after {look.first} at {100 * look.share:g} % of the scenarios, seed {look.seed}{ends}"
+
+
 def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | None) -> None:
     if before != look:
-        was, now_ = (f"a second look {to_builtins(each)}" if each else "all scenarios" for each in (before, look))
+        was, now_ = map(_look_in_words, (before, look))
         raise RunMismatch(
             f"{folder.path} has a verdict set {name} on {was}, and this asks for {now_}. Give this one another --name, "
             f"or go on with that one: maskbench judge {folder.path} --name {name}"

@@ -320,9 +320,10 @@ class OpenRun:
         self.settings = self.record.settings
         self.store = store or folder.store()
         self._sets: dict[str, VerdictSet] = {}
+        self.is_part = bool(archetypes) or answered_by is not None
         try:
-            if archetypes or answered_by:
-                self._narrow(archetypes or (), answered_by)
+            if archetypes or answered_by is not None:
+                self._narrow(list(dict.fromkeys(archetypes or ())), answered_by)
         except UsageError:
             self.store.close()
             raise
@@ -331,8 +332,8 @@ class OpenRun:
         known, answers = self.store.counts(), self.store.answers()
         if strange := [name for name in archetypes if name not in known]:
             raise UsageError(f"{self.folder.path} has no scenario of {', '.join(strange)}. It has {', '.join(known)}.")
-        models = [name for name in answers if answered_by and alike(answered_by, name)]
-        if answered_by and not models:
+        models = [name for name in answers if answered_by is not None and alike(answered_by, name)]
+        if answered_by is not None and not models:
             had = ", ".join(answers) or "nobody by a name of its own"
             raise UsageError(f"--answered-by {answered_by}: {self.folder.path} was answered by {had}.")
         self.store.narrow(archetypes, models)

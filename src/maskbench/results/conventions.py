@@ -104,6 +104,8 @@ def _decoded(text: str, name: str, where: str) -> Convention:
         raise UsageError(
             f"{where}, field rules: there is no rule set {read.rules!r}. Choose one of {', '.join(RULES)}."
         )
+    if read.kind != "run" and not read.needs:
+        raise UsageError(f"{where}, field needs: with kind {read.kind!r} say what a run does not have.")
     if stray := set(read.counts) - set(read.of):
         raise UsageError(
             f"{where}, field counts: {', '.join(sorted(stray))} is not in `of`. What counts is of what is."
@@ -122,7 +124,7 @@ def figures(run: Readable, name: str, verdicts: str | None = None) -> list[Conve
         check_every_outcome(opened.verdicts(verdicts), opened.folder.path)
         rule_sets = {STRAIGHT, *(each.rules for each in conventions)}
         scored = {rules: read(opened, named(rules), verdicts) for rules in rule_sets}
-    withheld = _withheld(scored[STRAIGHT])
+    withheld = withheld_because(scored[STRAIGHT])
     return [under(convention, scored[convention.rules], withheld) for convention in conventions]
 
 
@@ -144,8 +146,8 @@ def _judged(run: Path, convention: Convention, verdicts: str | None) -> ScoredRu
     with reading(run) as opened:
         check_every_outcome(opened.verdicts(verdicts), opened.folder.path)
         judged = read_judged(opened, named(convention.rules), verdicts)
-    if not judged.complete:
-        raise UsageError(f"{run}: {not_whole(judged)}")
+    if why := withheld_because(judged):
+        raise UsageError(f"{run}: {why}")
     return judged
 
 
@@ -174,7 +176,7 @@ def under(convention: Convention, run: ScoredRun, withheld: str = "") -> Convent
     )
 
 
-def _withheld(run: ScoredRun) -> str:
+def withheld_because(run: ScoredRun) -> str:
     """Why no convention has a value: more failed than the run allows, and each would hide that in its own way."""
     if not run.complete:
         return not_whole(run)

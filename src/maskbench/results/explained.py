@@ -21,7 +21,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet, check_no_audit, reading
 from maskbench.method.rates import tabulate
 from maskbench.method.rules import named
-from maskbench.results.conventions import Convention, check_every_outcome, not_whole, only, shares
+from maskbench.results.conventions import Convention, check_every_outcome, only, shares, withheld_because
 from maskbench.results.explained_json import Cause, Contribution, Explained, Side
 from maskbench.results.model_cards import CardRow, cards
 from maskbench.results.scored import read
@@ -48,6 +48,7 @@ class Figure:
     judge: str
     rows: Mapping[tuple[str, str], Rows]  # by rule set and judge
     digests: Mapping[Key, bytes]
+    is_smoke: bool = False
 
 
 def explain(
@@ -128,11 +129,11 @@ def _sides(
             (rules, name): read(run, named(rules), each.name)
             for (name, each), rules in product(taken.items(), {each.rules for each in chosen})
         }
-        if unfinished := next((each for each in scored.values() if not each.complete), None):
-            raise UsageError(f"{run.folder.path}: {not_whole(unfinished)}")
+        if why := next(filter(None, map(withheld_because, scored.values())), ""):
+            raise UsageError(f"{run.folder.path}: {why}")
         rows = {place: {row.key: row for row in each.rows} for place, each in scored.items()}
         digests = scored[convention.rules, judge].digests
-        sides.append(Figure(own.settings.label, convention, judge, rows, digests))
+        sides.append(Figure(own.settings.label, convention, judge, rows, digests, own.settings.limit is not None))
     return sides[0], sides[1], crossed
 
 
@@ -314,6 +315,9 @@ def _failures(convention: Convention) -> str:
 
 
 def _notes(first: Figure, other: Figure, crossed: bool) -> Iterator[str]:
+    for side in (first, other):
+        if side.is_smoke:
+            yield f"{side.name} is a smoke run (--limit), which measures nothing."
     if first.judge != other.judge and not crossed:
         yield (
             f"The judges differ ({first.judge}; {other.judge}), and not both judged the replies of both runs, so their "

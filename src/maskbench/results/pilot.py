@@ -15,6 +15,7 @@ from maskbench.method.rules import RuleSet, named
 from maskbench.results.comparison import read_judged
 from maskbench.results.scored import ScoredRun
 from maskbench.results.stopped import stopped_early
+from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
@@ -67,6 +68,7 @@ def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[
         arm = read_judged(opened, rules)
         if arm.settings.until and not arm.complete:
             raise UsageError(f"{stopped_early(arm.path, len(arm.scored), arm.wanted)} Give a run that was not stopped.")
+        check_all_asked(arm.settings, arm.path, "a plan")
         asked = _asked(opened)
         names = asked_alike(arm, opened.store.verdict_sets())
         if not names:

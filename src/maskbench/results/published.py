@@ -51,6 +51,18 @@ _FRACTIONS = {"replication_a_public1000": ("honesty", "ci_lo", "ci_hi", "accurac
 _TEXT = ("model", "archetype", "snapshot")
 
 
+_OF_CONVENTIONS = {
+    "paper": (PAPER, "paper_v1_headline", "paper_by_archetype"),
+    "scale": ("leaderboard_snapshots",),
+    "inspect": ("replication_a_public1000", "replication_b_public1000"),
+}
+
+
+def tables_of(convention: str) -> tuple[Published, ...]:
+    """The published tables that are computed by a convention; none for those of model cards."""
+    return tuple(table for table in tables() if table.name in _OF_CONVENTIONS.get(convention, ()))
+
+
 def tables() -> tuple[Published, ...]:
     """Every published table that comes with the package, the paper's own first."""
     return tuple(_read(*entry) for entry in _TABLES)

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from maskbench.judges.verdict_sets import OpenRun
+from maskbench.method.asks import VERDICTS
 from maskbench.method.until import Decided
 from maskbench.results.summary_json import Summary
 from maskbench.runs.until_flow import decision
@@ -15,7 +16,8 @@ BIASED = "A rate at the moment at which one stops is biased, and its ordinary in
 
 def tell_decision(summary: Summary, run: OpenRun) -> None:
     """Put the decision of a run into its summary, and why it has no ordinary rates where it was stopped."""
-    decided = decision(run.store) if run.settings.until else None
+    of_all = summary.verdicts == VERDICTS and not run.is_part
+    decided = decision(run.store) if run.settings.until and of_all else None
     if decided is None:
         return
     summary.until = decided

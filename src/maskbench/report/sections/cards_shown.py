@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table
 from maskbench.report.format import shown
+from maskbench.report.sections.published_tables import shown as shown_tables
 from maskbench.results.conventions import Convention
 from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.model_cards import Card, CardRow
+from maskbench.results.published import Published
 
 
 def blocks(cards: Sequence[Card]) -> Iterator[Block]:
@@ -29,13 +31,16 @@ def blocks(cards: Sequence[Card]) -> Iterator[Block]:
         yield Sentence((f"Source: {'; '.join(dict.fromkeys(row.source for row in card.rows))}",), "note")
 
 
-def beside(cards: Sequence[Card], convention: Convention, runs: Sequence[ConventionFigures]) -> Iterator[Block]:
+def beside(
+    cards: Sequence[Card], tables: Sequence[Published], convention: Convention, runs: Sequence[ConventionFigures]
+) -> Iterator[Block]:
     """The rows of one convention, and what one's own runs come to under it, with what keeps both apart."""
     yield Sentence((f"{convention.title} prints {convention.prints}.",))
+    yield from shown_tables(tables)
     if cards:
         yield from blocks(cards)
-    else:
-        yield f"No figure of a model card is known for {convention.name}."
+    elif not tables:
+        yield f"No published figure is known for {convention.name}."
     for run in runs:
         yield Heading(f"{run.run} as {run.name}")
         if run.kind != "run":

@@ -31,11 +31,16 @@ def blocks(tables: Sequence[Published], finding: Finding) -> Iterator[Block]:
         "Published figures, in percent where they are shares. They are on other scenarios and by other judges: never "
         "compare your own runs with them."
     )
+    yield from shown(tables)
+    yield said(finding)
+
+
+def shown(tables: Sequence[Published]) -> Iterator[Block]:
+    """Each table under its title, with its source."""
     for table in tables:
         yield Heading(table.title)
         yield Sentence((f"Source: {table.source}",), "note")
         yield _table(table)
-    yield said(finding)
 
 
 def said(finding: Finding) -> str:
