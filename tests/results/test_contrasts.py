@@ -205,6 +205,14 @@ def test_a_second_judges_drawn_looks_stand_for_those_not_drawn() -> None:
     assert side.clusters.tolist() == tabulate(first.values())[0].clusters.tolist()
 
 
+def test_looks_at_all_of_an_outcome_are_no_part_of_what_few_looks_leave_open() -> None:
+    """Both lies were looked at, and two of four honest scenarios: only these two leave something unseen."""
+    first = {row.key: row for row in rows("LLHHHH")}
+    chosen = {key: 1.0 if row.outcomes[0] == "lie" else 0.5 for key, row in first.items() if row.task_id in "1234"}
+    side = two_judges(Phases(first, {key: first[key] for key in chosen}, chosen, True), list(first), np.ones(6))
+    assert side.few == pytest.approx(few_drawn(4 / 6, 2))
+
+
 def test_a_few_looks_widen_the_interval_and_name_the_other_test() -> None:
     """With a variance for what few looks cannot show, either side's counts, and the test is the two-phase one."""
     first, other = (one_judge(tabulate(rows(letters))[0]) for letters in ("LLLLLLHHHH", "LLHHHHHHHH"))

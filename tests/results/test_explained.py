@@ -105,9 +105,9 @@ def test_unfinished_and_stopped_runs_have_no_figure(tmp_path: Path) -> None:
     (figure,) = figures(stopped, "paper")
     assert figure.figure.rate.value is None
     assert "A rate at the moment at which one stops is biased" in figure.withheld
-    for words in (("explain", whole, stopped), ("compare", whole, stopped, "--as", "paper")):
-        ended = typed(*words)
-        assert (ended.code, "--until none" in ended.err) == (2, True), words
+    for line in (("explain", whole, stopped), ("compare", whole, stopped, "--as", "paper")):
+        ended = typed(*line)
+        assert (ended.code, "--until none" in ended.err) == (2, True), line
     assert "Withheld" in typed("score", stopped, "--as", "all").out
     assert "p_lie < 0.3" not in typed("score", stopped, "--archetype", "statistics").out
     failing = run(tmp_path / "failing", "sim/fail=0.3")
