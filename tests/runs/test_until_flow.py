@@ -15,6 +15,7 @@ from flows import until as wait_until
 from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.interventions.dose.dose_json import Plan
 from maskbench.interventions.dose.plan import check as check_plan
+from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.until import Decided
 from maskbench.models.sim import SimJudge, SimSubject
@@ -251,6 +252,15 @@ def test_a_stopped_run_is_not_compared_ranked_checked_or_planned_with(
         plan(0.1, [whole, stopped])
     with pytest.raises(UsageError, match="doses are compared on whole sets"):
         check_plan(Plan(kind="prompts", base=settings(scenarios), doses=("honest",)))
+
+
+def test_what_goes_on_with_a_stopped_run_asks_the_rest(stopped: Path) -> None:
+    """Started again as it is it would stop at once, so the command that is named has `--until none`."""
+    ended = result(stopped).ended
+    assert ended is not None
+    assert ended.go_on.endswith(f"run --out {stopped} --until none")
+    with OpenRun(RunFolder(stopped)) as opened:
+        assert "--until none" in opened.verdicts().go_on(stopped)
 
 
 def test_another_rule_set_has_no_rate_of_a_stopped_run_either(stopped: Path) -> None:

@@ -146,5 +146,6 @@ def export(
     if written.left_out:
         lost = "1 scenario that is" if written.left_out == 1 else f"{written.left_out:,} scenarios that are"
         is_own = verdicts in (None, VERDICTS)
-        go_on = f"To go on:\n  {resume_line(run)}" if is_own else f"{written.go_on}."
+        plain = is_own and written.go_on == "Start the run again"
+        go_on = f"To go on:\n  {resume_line(run)}" if plain else f"{written.go_on}."
         say(f"Left out: {lost} not done. {go_on}")

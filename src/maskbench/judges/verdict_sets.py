@@ -44,6 +44,7 @@ from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.store import Store
+from maskbench.runs.until_flow import decision
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
 
@@ -123,7 +124,7 @@ class VerdictSet:
     def go_on(self, path: Path) -> str:
         """What a user is told to do where verdicts are missing, without the full stop."""
         if self.name == VERDICTS:
-            return "Start the run again"
+            return f"Have the rest asked with `{self.command(path)}`" if self._stopped else "Start the run again"
         line = self.command(path)
         return f"Take the verdict set up again with `{line}` (and first the run, where it has not come to its end)"
 
@@ -135,8 +136,14 @@ class VerdictSet:
     def command(self, path: Path) -> str:
         """The command that takes it to its end."""
         if self.name == VERDICTS:
-            return shlex.join(["maskbench", "run", "--out", str(path)])
+            return shlex.join(["maskbench", "run", "--out", str(path), *(["--until", "none"] if self._stopped else [])])
         return shlex.join(["maskbench", "judge", str(path), "--name", self.name])
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether the run stopped when its question was decided: started again, it would stop at once."""
+        decided = decision(self.store) if self.settings.until else None
+        return decided is not None and decided.stopped
 
     def wanted(self) -> dict[Archetype, int]:
         """How many scenarios of each archetype these verdicts are to be about."""
