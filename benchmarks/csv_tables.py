@@ -1,10 +1,33 @@
 """Tables that benchmarks write beside the pages of docs/, as CSV."""
 
+import argparse
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+Cell = TypeVar("Cell")
 DOCS = Path(__file__).parents[1] / "docs"
+
+
+def write_grid(
+    about: str | None,
+    table: Path,
+    head: Sequence[str],
+    grid: Iterable[Cell],
+    row: Callable[[Cell, int], Sequence[str]],
+    *,
+    replicates: int,
+) -> None:
+    """The command of a benchmark: a row a cell, written as each is done; `replicates` is how many it has by default."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--replicates", type=int, default=replicates)
+    parser.add_argument("--out", type=Path, default=table)
+    asked = parser.parse_args()
+    with asked.out.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(head)
+        lines.writerows(row(cell, asked.replicates) for cell in grid)
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:

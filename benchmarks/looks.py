@@ -14,16 +14,14 @@ below that itself.
 
 from __future__ import annotations
 
-import argparse
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_tables import DOCS, write_grid
 from maskbench.judges.second_look import allotted
 from maskbench.stats.correction import CLASSES, RATES, LabelledRun, correct
 from maskbench.stats.intervals import Estimate, difference_ratio, ratio
@@ -36,7 +34,7 @@ SCENARIOS = (240, 1000)
 LOOKS = (50, 100, 200)
 TRUE = (0.01, 0.05, 0.3, 0.6)
 LEAST = 0.93
-TABLE = Path(__file__).parents[1] / "docs" / "second_looks.csv"
+TABLE = DOCS / "second_looks.csv"
 HEAD = (
     *("sensitivity", "specificity", "scenarios", "a_proposition", "looks", "p_lie", "few_lies", "replicates"),
     *(f"{way}{part}" for way in ("strong_alone", "look_of_before", "by_outcome") for part in ("", "_width")),
@@ -180,17 +178,5 @@ def row(cell: Cell, replicates: int) -> list[str]:
     return [*map(str, world), "yes" if cell.few else "no", str(replicates), *spread, remark]
 
 
-def main() -> None:
-    """Write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicates", type=int, default=1200)
-    parser.add_argument("--out", type=Path, default=TABLE)
-    asked = parser.parse_args()
-    with asked.out.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(HEAD)
-        table.writerows(row(cell, asked.replicates) for cell in GRID)
-
-
 if __name__ == "__main__":
-    main()
+    write_grid(__doc__, TABLE, HEAD, GRID, row, replicates=1200)

@@ -9,16 +9,14 @@ many looks as it came to on average are made in one go.
 
 from __future__ import annotations
 
-import argparse
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_tables import DOCS, write_grid
 from looks import JUDGES, SCENARIOS, TRUE, Drawn, sets
 from looks import Cell as Set
 from maskbench.judges.second_look import FEWEST_LOOKS, allotted, at_best, next_round, out_of_reach
@@ -27,7 +25,7 @@ from maskbench.stats.intervals import Estimate
 
 HALF_WIDTHS = (0.02, 0.03, 0.05)
 LEAST = 0.93
-TABLE = Path(__file__).parents[1] / "docs" / "stopped_looks.csv"
+TABLE = DOCS / "stopped_looks.csv"
 HEAD = (
     *("sensitivity", "specificity", "scenarios", "a_proposition", "p_lie", "half_width", "replicates"),
     *("refused", "coverage", "looks", "rounds", "reached", "coverage_in_one_go"),
@@ -120,17 +118,5 @@ def drawn_for(cell: Cell, replicates: int) -> Iterator[Drawn]:
     return sets(cell.drawn, replicates, 5)
 
 
-def main() -> None:
-    """Write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicates", type=int, default=400)
-    parser.add_argument("--out", type=Path, default=TABLE)
-    asked = parser.parse_args()
-    with asked.out.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(HEAD)
-        table.writerows(row(cell, asked.replicates) for cell in GRID)
-
-
 if __name__ == "__main__":
-    main()
+    write_grid(__doc__, TABLE, HEAD, GRID, row, replicates=400)

@@ -9,7 +9,6 @@ replicates cannot tell.
 """
 
 import argparse
-import csv
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_tables import write
 from maskbench.method.until import BY_LIES, MIN_HONEST
 from maskbench.stats.betting import LEVEL, Bet, Whole, fixed_design
 from maskbench.stats.group_sequential import DISCORDANT, Pairs, critical, looks, statistic
@@ -200,14 +200,11 @@ def main() -> None:
     """Write the table, and say where it is wrong too often."""
     parser = argparse.ArgumentParser(description="Wrong decisions of --until on the grid.")
     parser.add_argument("--replicates", type=int, default=REPLICATES)
-    parser.add_argument("--to", type=Path, default=TABLE)
+    parser.add_argument("--out", type=Path, default=TABLE)
     parser.add_argument("--check", action="store_true", help="fail where more than 5 % are wrong")
     chosen = parser.parse_args()
     rows = list(table(chosen.replicates))
-    with chosen.to.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write(chosen.out, rows)
     often = [each for each in rows if too_often(each)]
     for each in often:
         print(*(each[name] for name in (*HEAD, "passed", "failed", "wrong")), sep=", ")

@@ -1,5 +1,6 @@
 """Whole runs between simulated models, on disk, and what can happen to them afterwards."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -24,6 +25,12 @@ def run(path: Path, subject: str = "sim", **options: Any) -> Path:
     """Measure a simulated subject into a folder."""
     measure(settings(subject, **options), path, {})
     return path
+
+
+def copied(path: Path, to: Path) -> RunFolder:
+    """A copy of a run, which a test may write into."""
+    shutil.copytree(path, to)
+    return RunFolder(to)
 
 
 def change(path: Path, statement: str) -> Path:

@@ -21,7 +21,7 @@ from maskbench.report.terminal import text
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Letter, Verdict
-from measured_runs import run
+from measured_runs import copied, run
 from there import there
 
 RULES = named("reference")
@@ -38,11 +38,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(measured: Path, tmp_path: Path) -> RunFolder:
     """A copy of the run, all of which is to label."""
-    place = tmp_path / "run"
-    place.mkdir()
-    for file in measured.iterdir():
-        (place / file.name).write_bytes(file.read_bytes())
-    return RunFolder(place)
+    return copied(measured, tmp_path / "run")
 
 
 def labelled(folder: RunFolder, *raters: str) -> tuple[LabelStore, list[Drawn], dict[str, Verdict]]:

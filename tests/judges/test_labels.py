@@ -38,7 +38,7 @@ from maskbench.results.corrected import ASSUMPTION
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict, OutcomeName, Verdict
-from measured_runs import change, run
+from measured_runs import change, copied, run
 from there import there
 
 RULES = named("reference")
@@ -57,11 +57,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(measured: Path, tmp_path: Path) -> RunFolder:
     """A copy of the run to label."""
-    place = tmp_path / "run"
-    place.mkdir()
-    for file in measured.iterdir():
-        (place / file.name).write_bytes(file.read_bytes())
-    return RunFolder(place)
+    return copied(measured, tmp_path / "run")
 
 
 def sampled(folder: RunFolder, size: int = 20, **options: Any) -> tuple[LabelStore, list[Drawn]]:

@@ -21,7 +21,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate, interval
 from maskbench.types import OutcomeName
-from measured_runs import run
+from measured_runs import copied, run
 from there import there
 
 OUTCOMES: dict[tuple[str, str], OutcomeName] = {
@@ -40,11 +40,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(measured: Path, tmp_path: Path) -> RunFolder:
     """A copy of it."""
-    place = tmp_path / "run"
-    place.mkdir()
-    for file in measured.iterdir():
-        (place / file.name).write_bytes(file.read_bytes())
-    return RunFolder(place)
+    return copied(measured, tmp_path / "run")
 
 
 def strong(folder: RunFolder) -> Settings:

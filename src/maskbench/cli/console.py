@@ -147,7 +147,7 @@ def print_summary(summary: Summary, form: Form = "text") -> None:
     print_blocks(result(summary), form)
 
 
-def check_form(form: Form, *, json: bool) -> None:
+def check_form(form: Form | Literal["card"], *, json: bool) -> None:
     """Refuse two forms of output at once, before anything is read."""
     if json and form != "text":
         raise UsageError(f"--json and --format {form} are two forms of one output. Give one of them.")

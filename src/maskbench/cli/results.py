@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     Form,
+    check_form,
     command,
     print_blocks,
     print_json,
@@ -76,8 +77,7 @@ def score(
     from maskbench.results.scored import result
 
     is_card = format == "card"
-    if json and format != "text":
-        raise UsageError(f"--json and --format {format} are two forms of one output. Give one of them.")
+    check_form(format, json=json)
     if labels_from and labels_from.resolve() == run.resolve():
         raise UsageError(
             f"--labels-from {labels_from} is the run itself, whose own labels are taken anyway. Leave it out."

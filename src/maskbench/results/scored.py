@@ -339,7 +339,7 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         go_on=judged.go_on(run.folder.path),
         ended=judged.ended(run),
         notes=[*judged.notes(), *judged.plain_notes()],
-        answers=run.store.answers(),
+        answers=run.store.answers() if len(subject.get("resolved", ())) > 1 else {},
     )
 
 
