@@ -11,6 +11,7 @@ from maskbench.method.rules import named
 from maskbench.results.scored import Result, ScoredRun
 from maskbench.results.summary import Background, summarise
 from maskbench.runs.run_json import About, Models, Record, TakenScenarios
+from maskbench.scenarios import Identity
 from maskbench.settings import Settings
 from maskbench.types import Scored
 from outcomes import one
@@ -54,7 +55,7 @@ def scored_run(name: str, scored: str | Sequence[Scored], **changed: Any) -> Sco
         judge=NOBODY,
         rows=tuple(cells),
         scored={row.key: row for row in cells},
-        digests={row.key: hashlib.sha256(row.proposition.encode()).digest() for row in cells},
+        digests={row.key: Identity(hashlib.sha256(row.proposition.encode()).digest(), "set") for row in cells},
         labels={},
         cut=0.0,
         checks=None,

@@ -16,6 +16,7 @@ from maskbench.report.format import points
 from maskbench.results.conventions import figures, packaged, ready
 from maskbench.results.explained import Figure, explain, explained_by
 from maskbench.results.explained_json import Explained
+from maskbench.scenarios import Identity
 from maskbench.types import OutcomeName, Scored
 from measured_runs import run
 from scored_runs import rows
@@ -274,7 +275,7 @@ def sides(seed: int, propositions: int) -> tuple[Figure, Figure]:
     both: list[Figure] = []
     for convention, judge, lie in ((first, JUDGES[0], 0.3), (other, JUDGES[1], 0.5)):
         scored = world(np.random.default_rng([seed, len(both)]), propositions, lie)
-        digests = dict.fromkeys(next(iter(scored.values())), b"")
+        digests = dict.fromkeys(next(iter(scored.values())), Identity(b"", "set"))
         answers = played_in(np.random.default_rng([seed, 10 + len(both)]), propositions)
         both.append(Figure(convention.name, convention, judge, scored, digests, answers=answers))
     return both[0], both[1]

@@ -366,7 +366,7 @@ def test_people_who_label_are_told_its_rules(tmp_path: Path) -> None:
     from maskbench.types import Item, Reply
 
     scenario = load(str(own_set(tmp_path)))[-1]
-    (part,) = shown(scenario, [Item("statement", 0, 1, Reply("It is fine."))], Settings("s", "j", "x"))
+    (part,) = shown(scenario, [Item("statement", 0, 1, Reply("It is fine."))], Settings("s", "j", "x"), "salt")
     assert part.people == ("A price alone is C.", "Praise alone is C.")
 
 

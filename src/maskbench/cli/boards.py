@@ -52,6 +52,15 @@ def check(
     rules: RulesOfRun = None,
     verdicts: Verdicts = None,
     as_: As = None,
+    opened: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Instead of a limit: RUN is a folder without texts, and the texts in FILE have to be those that it commits "
+            "to.",
+            default="none",
+        ),
+    ] = None,
     told: Told = USUAL,
 ) -> None:
     """Check in CI that a run stays within limits.
@@ -61,6 +70,9 @@ def check(
     from maskbench.results.gate import EXIT_CODES, check_run
     from maskbench.results.gate_json import Limits
 
+    if opened is not None:
+        _check_opened(run, opened, max_lie is not None or baseline is not None)
+        return
     with told.told(run):
         if baseline_verdicts is not None and baseline is None:
             raise UsageError("--baseline-verdicts goes with --baseline. Give both.")
@@ -75,6 +87,27 @@ def check(
     told.show(result, checked, limits)
     if code := EXIT_CODES[checked.verdict]:
         raise SystemExit(code)
+
+
+def _check_opened(run: Path | None, file: Path, limited: bool) -> None:
+    """Hold texts that were opened against the folder that commits to them; ends with 3 where they are others."""
+    from maskbench.interop.commitments import check_opened
+    from maskbench.results.gate import EXIT_CODES
+
+    if run is None or limited:
+        raise UsageError("--opened FILE takes a RUN without texts, and no limit. Leave --max-lie and --baseline out.")
+    record = RunFolder(run).read()
+    if not record.without_texts or record.without_texts.root is None:
+        raise UsageError(
+            f"{run} commits to no texts, so nothing can be checked. Give the folder of `export --format run`."
+        )
+    found = check_opened(run, record.without_texts.root, file)
+    ids = {tuple(place.split("\t")[:2]) for place in found.texts}
+    if not found.problems:
+        say(f"{len(found.texts):,} texts of {len(ids):,} scenarios are those that {run} commits to.")
+        return
+    say("\n".join(["These texts are not those that the folder commits to:", *found.problems]))
+    raise SystemExit(EXIT_CODES["failed"])
 
 
 def leaderboard(

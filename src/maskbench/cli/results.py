@@ -139,18 +139,30 @@ def export(
     /,
     *,
     format: Annotated[
-        Literal[Rows, OthersForm],
+        Literal[Rows, OthersForm, "run"] | None,
         option(
             "FORM",
-            "For yourself, with texts: jsonl, csv, parquet, published. For others, without: hf (a data set folder), "
-            "every-eval-ever, eval-results (an entry for a model's page), markdown.",
+            "For yourself, with texts: jsonl, csv, parquet, published. For others, without: run (a run folder whose "
+            "figures anybody can compute again), hf (a data set folder), every-eval-ever, eval-results (an entry for a "
+            "model's page), markdown.",
+            default="none; give it, or --open",
         ),
-    ],
+    ] = None,
+    opens: Annotated[
+        str | None,
+        option(
+            "IDS",
+            "After --format run the texts of these scenarios are written to --out, with what checks them, for whoever "
+            "chose the ids. IDS is a list of task_ids with commas, or a file with one a line.",
+            name="--open",
+            default="none",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         option(
             "PATH",
-            "It goes to this file, or to this folder for published, hf and every-eval-ever.",
+            "It goes to this file, or to this folder for run, published, hf and every-eval-ever.",
             default="stdout, where the form is text",
         ),
     ] = None,
@@ -179,7 +191,15 @@ def export(
     `published` writes a folder of CSVs in the column names of the published scripts. docs/results.md has a table of
     all forms: for whom each is, and whether texts are in it.
     """
+    if (format is None) == (opens is None):
+        raise UsageError("What is to be written? Give one of --format and --open.")
+    if format in (None, "run") and (raw or with_text or dataset is not None or rules or verdicts):
+        raise UsageError("--open and --format run write the whole run. Leave the options of other forms out.")
     match format:
+        case None:
+            _open_texts(run, opens or "", out)
+        case "run":
+            _export_run(run, out)
         case "jsonl" | "csv" | "parquet" | "published":
             if with_text or dataset is not None:
                 what = "--with-text" if with_text else "--dataset"
@@ -191,6 +211,47 @@ def export(
             hand_over(run, format, out, rules, verdicts, with_text=with_text, data_set=dataset)
 
 
+def _export_run(run: Path, out: Path | None) -> None:
+    """Write the run without its texts, and say what went out and what stayed."""
+    from maskbench.interop.textless_run import write_without_texts
+
+    if out is None:
+        raise UsageError("--format run needs a place: add --out FOLDER.")
+    told = write_without_texts(RunFolder(run), out)
+    line = command("export", run, "--open", "IDS", "--out", "FILE")
+    letters = (
+        "A and B of each scenario have changed places, or not, by a coin, so that no answer key goes out"
+        if told.exchanged
+        else "The answer that counts as true is in it for each scenario"
+    )
+    say(
+        f"{told.scenarios:,} scenarios are in {out}, without a text. {letters}; numbers are as they are.\n"
+        f"The folder commits to {told.texts:,} texts. Their root is {told.root}: say it where you publish the figure. "
+        f"The salts stay in {run}.\n"
+        f"To show the texts of ids that somebody else chose:\n  {line}"
+    )
+
+
+def _open_texts(run: Path, ids: str, out: Path | None) -> None:
+    """Write the texts of these scenarios, for whoever has the folder that commits to them."""
+    from maskbench.interop.commitments import opened
+    from maskbench.interop.textless_run import texts_of
+    from maskbench.judges.verdict_sets import OpenRun
+    from maskbench.runs.disk import read_whole
+
+    if out is None:
+        raise UsageError("--open needs a place: add --out FILE.")
+    listed = read_whole(Path(ids)).decode().splitlines() if Path(ids).is_file() else ids.split(",")
+    with OpenRun(RunFolder(run)) as whole:
+        whole.folder.check_texts("no text can be opened from it")
+        content = opened(run, [name.strip() for name in listed if name.strip()], dict(texts_of(whole)))
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written ({error.strerror}). Give another --out.") from error
+    say(f"The texts are in {out}. They are for whoever asked: `maskbench check FOLDER --opened {out}` checks them.")
+
+
 def _export_rows(
     run: Path, form: Rows, out: Path | None, rules: str | None, verdicts: str | None, *, raw: bool
 ) -> None:
@@ -198,6 +259,7 @@ def _export_rows(
     from maskbench.interop.export import write
     from maskbench.method.asks import VERDICTS
 
+    RunFolder(run).check_texts("rows with texts cannot be written")
     written = write(RunFolder(run), rules, form, out, raw=raw, verdicts=verdicts)
     if out is not None:
         say(f"The rows are in {out}.")

@@ -119,7 +119,7 @@ def import_rows(
     record = _record(settings, about, pairs, given)
     placed = [list(_placed(scenario, row, settings)) for scenario, row in pairs]
     record.sessions.append(begun := session(command, environ or {}, {}))
-    with _new_folder(out) as making:
+    with new_folder(out) as making:
         with ending(begun), ThreadPoolExecutor(1) as aside:  # the caller may have a loop of its own
             aside.submit(asyncio.run, _fill(making, record, pairs, placed, source.facts)).result()
         if failed := import_log.lines(source.format, [row for _, row in pairs], placed):
@@ -275,7 +275,7 @@ def _text(text: str) -> str:
 
 
 @contextmanager
-def _new_folder(out: Path) -> Iterator[RunFolder]:
+def new_folder(out: Path) -> Iterator[RunFolder]:
     """A folder beside `out` that becomes `out` once everything is in it: a kill leaves nothing at `out`."""
     making = RunFolder(out.with_name(f".{out.name}.importing-{uuid4().hex[:8]}"))
     try:

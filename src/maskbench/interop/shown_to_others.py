@@ -210,8 +210,8 @@ def for_others(summary: Summary, settings: Settings | None = None) -> Summary:
     whole["judge"] |= {name: with_names(whole["judge"][name], named_as) for name in ("binary", "numeric")}
     plain: Json = _without_folders(whole, folders)
     plain["ended"] = None
-    plain["subject"] = _of_model(plain["subject"])
-    plain["judge"] |= {name: _of_model(plain["judge"][name]) for name in ("binary", "numeric")}
+    plain["subject"] = of_model(plain["subject"])
+    plain["judge"] |= {name: of_model(plain["judge"][name]) for name in ("binary", "numeric")}
     if plain["failure"] is not None:
         plain["failure"]["detail"] = NOT_SHOWN
     plain["scenarios"].pop("archetypes", None)
@@ -303,7 +303,8 @@ def _without_folders(value: Any, folders: Sequence[str]) -> Any:
     return value
 
 
-def _of_model(about: Json) -> Json:
+def of_model(about: Json) -> Json:
+    """What others see of a model."""
     return {name: value for name, value in about.items() if name in _OF_MODELS}
 
 

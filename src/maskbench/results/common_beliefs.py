@@ -18,7 +18,7 @@ from maskbench.plain import one_line
 from maskbench.results.comparison_json import PairedRates
 from maskbench.results.contrasts import Contrast
 from maskbench.results.scored import Result, ScoredRun
-from maskbench.runs.shared_beliefs import BeliefsFrom, beliefs_id, fresh_command
+from maskbench.runs.shared_beliefs import BeliefsFrom, fresh_command, own_beliefs
 from maskbench.settings import Settings
 
 SHARED = ("p_no_belief", "accuracy", "accuracy_normalized")  # rates that say nothing but what the beliefs are
@@ -37,15 +37,15 @@ class Arm(NamedTuple):
 def of_run(run: ScoredRun, p_lie: float | None = None) -> Arm:
     """A run that was read."""
     record, source = run.record, run.beliefs_from
-    own = beliefs_id(record.created, record.settings, record.scenarios.measured_hash)
-    return Arm(run.path, run.settings, source.id if source else own, source, p_lie)
+    return Arm(run.path, run.settings, source.id if source else own_beliefs(record), source, p_lie)
 
 
 def of_result(result: Result) -> Arm:
     """A run that was scored."""
     source = source_of(result)
-    own = beliefs_id(result.created, result.settings, result.summary.scenarios.measured_hash)
-    return Arm(result.path, result.settings, source.id if source else own, source, result.rates["p_lie"].value)
+    return Arm(
+        result.path, result.settings, source.id if source else result.beliefs, source, result.rates["p_lie"].value
+    )
 
 
 def source_of(result: Result) -> BeliefsFrom | None:

@@ -179,10 +179,10 @@ def shared(first: ScoredRun, other: ScoredRun) -> Shared:
     All weights are those of the run with fewer scenarios, of which the other is the larger or the whole set.
     """
     common = [key for key in first.scored if key in other.scored]
-    same = [key for key in common if first.digests[key] == other.digests[key]]
+    same = [key for key in common if first.digests[key].is_same(other.digests[key])]
     if not same:
         why = (
-            f"{len(common):,} have the same names, but other texts"
+            f"{len(common):,} have the same names, but {_other_content(first, other)}"
             if common
             else f"{first.settings.name} and {other.settings.name} have none in common"
         )
@@ -195,8 +195,16 @@ def shared(first: ScoredRun, other: ScoredRun) -> Shared:
         tuple(other.scored[key] for key in same),
         len(first.scored) - len(common),
         len(other.scored) - len(common),
-        tuple(key for key in common if first.digests[key] != other.digests[key]),
+        tuple(key for key in common if not first.digests[key].is_same(other.digests[key])),
     )
+
+
+def _other_content(first: ScoredRun, other: ScoredRun) -> str:
+    """Why scenarios of the same names are others."""
+    if first.record.without_texts or other.record.without_texts:
+        sets = f"{first.record.set_name} and {other.record.set_name}"
+        return f"they are of two sets, {sets}, and without texts nobody can see that these are alike"
+    return "other texts"
 
 
 def verdicts_of(verdicts: str | Sequence[str] | None, runs: int) -> list[str | None]:

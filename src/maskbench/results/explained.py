@@ -37,7 +37,7 @@ from maskbench.results.explained_json import Cause, Contribution, Explained, Sid
 from maskbench.results.further_judging import PLAYED, performances, played
 from maskbench.results.model_cards import CardRow, cards
 from maskbench.results.scored import ScoredRun, read
-from maskbench.scenarios import Key
+from maskbench.scenarios import Identity, Key
 from maskbench.stats.intervals import Floats, quantile
 from maskbench.stats.owen import owen_values
 from maskbench.stats.rate_json import Ends
@@ -62,7 +62,7 @@ class Figure:
     convention: Convention
     judge: str
     rows: Mapping[tuple[str, str], Rows]  # by rule set and judge
-    digests: Mapping[Key, bytes]
+    digests: Mapping[Key, Identity]
     is_smoke: bool = False
     answers: Mapping[tuple[Key, int], Answers] | None = None
 
@@ -228,7 +228,7 @@ def _by_judge(run: OpenRun, own: VerdictSet, judges: Sequence[str]) -> dict[str,
 def explained_by(first: Figure, other: Figure, crossed: bool) -> Explained:
     """The difference of two figures in its parts; `crossed` says that both have rows by both judges."""
     taken = [_taken(side) for side in (first, other)]
-    same = [key for key in taken[0] if key in taken[1] and first.digests[key] == other.digests[key]]
+    same = [key for key in taken[0] if key in taken[1] and first.digests[key].is_same(other.digests[key])]
     if not same:
         raise UsageError(
             f"{first.name} and {other.name} share no scenario that counts in both figures. Nothing can be told apart."

@@ -82,13 +82,13 @@ def check_retest(first: ScoredRun, retest: ScoredRun) -> None:
         )
     if not retest.complete:
         raise UsageError(f"--retest {path}: {len(retest.scored):,} of {retest.wanted:,} scenarios are done. Finish it.")
-    if not any(retest.digests.get(key) == digest for key, digest in first.digests.items()):
+    if not any(digest.is_same(retest.digests.get(key)) for key, digest in first.digests.items()):
         raise UsageError(f"--retest {path}: it has no scenario of {begun}. Measure it on the same scenarios.")
 
 
 def _held_against(ours: Scored, first: ScoredRun, retest: ScoredRun) -> Shares | None:
     """A scenario in both runs of the subject: nothing says which of them stands first, so either order is as likely."""
-    if retest.digests.get(ours.key) != first.digests[ours.key]:
+    if not first.digests[ours.key].is_same(retest.digests.get(ours.key)):
         return None
     change = ours.outcomes[0], retest.scored[ours.key].outcomes[0]
     return _shares((change, change[::-1]))

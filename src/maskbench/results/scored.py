@@ -59,8 +59,8 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.meter import bill_of
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
-from maskbench.runs.shared_beliefs import BeliefsFrom, shown_source
-from maskbench.scenarios import Key, Remarks, canonical
+from maskbench.runs.shared_beliefs import BeliefsFrom, own_beliefs, shown_source
+from maskbench.scenarios import Identity, Key, Remarks, canonical
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
 from maskbench.types import Archetype, Item, Json, OutcomeName, Reply, Scored
@@ -82,6 +82,7 @@ class Result:
     settings: Settings
     scenarios: tuple[Scored, ...]
     cut: float  # the share of replies under pressure that were cut at the token limit
+    beliefs: str = ""  # what names the neutral replies that the run asked for itself
 
     @property
     def model(self) -> str:
@@ -155,7 +156,7 @@ class ScoredRun:
     """A run as one reading of its store finds it, by one verdict set under one rule set; no reply and no prompt.
 
     `settings`, `protocol` and `judge` (models and prompts) are those of the verdict set. `rows` are the scenarios that
-    are done, in the run's order, `digests` a hash of what each says. Of a second look `phases` has what both judges
+    are done, in the run's order, `digests` what each is told by. Of a second look `phases` has what both judges
     saw, and `look` says how it was drawn. The set is about `wanted` scenarios, and `go_on` says what to do where it
     lacks some. `labels` are people's outcomes, `cut` the share of replies under pressure that were cut at the token
     limit, `checks` what the controls on the subject found, `chance` what random answers would have given, and
@@ -174,7 +175,7 @@ class ScoredRun:
     judge: JudgeShown
     rows: tuple[Scored, ...]
     scored: Mapping[Key, Scored]  # the same by scenario; of a second look without weights
-    digests: Mapping[Key, bytes]
+    digests: Mapping[Key, Identity]
     labels: Mapping[Key, Label]
     cut: float
     checks: Controls | None
@@ -208,10 +209,12 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         controls, lies, construct = ControlFigures(judged, rules), LiesTally(judged), ConstructTally(judged)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         cut: list[bool] = []
-        digests: dict[Key, bytes] = {}
+        digests: dict[Key, Identity] = {}
+        set_name, has_texts = opened.record.set_name, not opened.record.without_texts
         halves: dict[Key, Halves] = {}
         for done in judged.read(rules):
-            digests[done.scored.key] = hashlib.sha256(canonical(done.scenario)).digest()
+            texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
+            digests[done.scored.key] = Identity(texts, set_name)
             cut += _cut(done.items)
             lies.see(done)
             construct.see(done)
@@ -276,7 +279,7 @@ def score(run: Readable, rules: str | None = None, verdicts: str | None = None, 
 def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
     """The result of a run that is read already, and still open; `judges` as for `score`."""
     summary = summarised(run, this, judges=judges)
-    return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut)
+    return Result(this.path, this.record.created, summary, this.settings, this.rows, this.cut, own_beliefs(this.record))
 
 
 def _cut(items: Items) -> list[bool]:
@@ -324,9 +327,11 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
     summary.checks = this.checks
     if not summary.withheld:
-        summary.chance, summary.false_lies = this.chance, this.false_lies
+        is_exchanged = this.record.without_texts and this.record.without_texts.exchanged
+        summary.chance, summary.false_lies = None if is_exchanged else this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
     tell_decision(summary, run)
+    summary.notes += _absent_texts(this.record)
     summary.beliefs_from = this.beliefs_from or UNSET
     summary.imported = this.record.imported
     members = judged.members if isinstance(judged, Ensemble) else (judged,)
@@ -334,6 +339,19 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         bill.at_least |= summary.usage.subject.at_least
         summary.bill = bill
     return summary
+
+
+def _absent_texts(record: Record) -> list[str]:
+    """What is to be known of a run without its texts."""
+    if not (about := record.without_texts):
+        return []
+    if about.root is None:
+        return ["This folder holds the verdicts of a run and none of its texts; it never had any."]
+    return [
+        f"This folder holds the verdicts of a run and none of its texts. It commits to {about.texts:,} texts, whose "
+        f"root is {about.root}: who has the run can open those that you name (`maskbench export RUN --open IDS`), and "
+        "`maskbench check FOLDER --opened FILE` checks them."
+    ]
 
 
 def _background(run: OpenRun, judged: VerdictSet) -> Background:

@@ -7,7 +7,8 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
+from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable, UsageError
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
 from maskbench.runs.elsewhere import MARK, check_here, elsewhere
 from maskbench.runs.fitting import from_file
@@ -165,11 +166,14 @@ class RunFolder:
                 raise _unwritable(aside, error) from error
         return aside
 
-    def store(self, *, write: bool = False) -> Store:
+    def store(self, *, write: bool = False, clock: Callable[[], float] = time.time) -> Store:
         """The run's database, which is read where it is written, if that is on this machine.
 
-        Raises RunLocked where it is to be written, and is elsewhere, and RunUnreadable where there is none here yet.
+        `clock` tells when an answer came. Raises RunLocked where it is to be written, and is elsewhere, RunUnreadable
+        where there is none here yet, and UsageError where a run without its texts is to be written.
         """
+        if write and self.exists:
+            self.check_texts("nothing can be asked or judged here")
         file = self._file or self.path / DATABASE
         if self._file is None and (left := elsewhere(self.path)):
             if write:
@@ -180,7 +184,15 @@ class RunFolder:
                 raise RunUnreadable(
                     f"The run in {self.path} is written on {left.host}, in {left.file}. It can be read once it is done."
                 )
-        return Store(file, write=write, folder=self.path)
+        return Store(file, write=write, folder=self.path, clock=clock)
+
+    def check_texts(self, so: str) -> None:
+        """Raise UsageError for a run without its texts; `so` says what cannot be done with it."""
+        if self.read().without_texts:
+            raise UsageError(
+                f"{self.path} is a run without its texts (`export --format run`): its figures can be computed from it, "
+                f"and {so}. Take the run itself, or ask whoever has it."
+            )
 
     def writing(self, otherwise: str = "give this run another --out") -> _Writing:
         """Be the only writer for as long as this context is open; raises RunLocked where another process is.

@@ -55,11 +55,13 @@ class ImportedFrom(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @property
     def in_short(self) -> str:
         """Where it is from, where space is short: several files are counted, and the hash is of all of them."""
-        return self.words if len(self.files) == 1 else self._from(f"{len(self.files)} files")
+        return self.words if len(self.files) < 2 else self._from(f"{len(self.files)} files")
 
     def _from(self, files: str) -> str:
         by = f", written by {self.writer}" if self.writer else ""
         title = TITLES.get(self.format, self.format)
+        if not self.files:  # of a run without its texts, where a hash would be one of texts
+            return f"imported from {title}{by}"
         return f"imported from {title} ({files}, sha256 {self.sha256[:12]}{by})"
 
 

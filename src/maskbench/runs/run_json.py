@@ -200,6 +200,20 @@ class Judged(Struct, forbid_unknown_fields=True, kw_only=True):
     audit: Audited | UnsetType = UNSET
 
 
+class WithoutTexts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """That a folder holds a run without its texts: how many were committed to, and the root of the commitments.
+
+    `root` is None for a run that never had texts here. `beliefs` names the beliefs that the run asked for. Where
+    options are `exchanged`, a coin has put A and B of each binary scenario in place of each other, or not, so that no
+    answer key goes out: what counts A against B means nothing there.
+    """
+
+    texts: int = 0
+    root: str | None = None
+    beliefs: str
+    exchanged: bool = False
+
+
 class Record(Struct, forbid_unknown_fields=True, kw_only=True):
     """run.json: everything that is to be known of how a run was measured."""
 
@@ -214,11 +228,17 @@ class Record(Struct, forbid_unknown_fields=True, kw_only=True):
     sessions: list[Session]
     verdict_sets: dict[str, Judged] | UnsetType = UNSET  # unset: none beside the run's own
     imported: ImportedFrom | UnsetType = UNSET  # where replies and verdicts are from, where no run asked for them
+    without_texts: WithoutTexts | UnsetType = UNSET  # unset: the run has its texts
 
     @property
     def sets(self) -> Mapping[str, Judged]:
         """The verdict sets beside the run's own, by name."""
         return {} if isinstance(self.verdict_sets, UnsetType) else self.verdict_sets
+
+    @property
+    def set_name(self) -> str:
+        """The scenario set by the name that everybody has for it, of a path the last part."""
+        return str(self.scenarios.public or self.scenarios.name.rstrip("/").rpartition("/")[2])
 
     def add(self, name: str, judged: Judged) -> None:
         """Take in a new verdict set."""
@@ -227,7 +247,9 @@ class Record(Struct, forbid_unknown_fields=True, kw_only=True):
 
 def is_copy(first: Record, other: Record) -> bool:
     """Whether two records are of one measurement: begun at the same instant, with the same settings and sessions."""
-    return all(getattr(first, name) == getattr(other, name) for name in ("created", "settings", "sessions"))
+    return all(
+        getattr(first, name) == getattr(other, name) for name in ("created", "settings", "sessions", "without_texts")
+    )
 
 
 def record_from(plain: Mapping[str, Any]) -> Record:

@@ -91,6 +91,13 @@ def shown_source(store: Store) -> BeliefsFrom | None:
     return source and source.shown
 
 
+def own_beliefs(record: Record) -> str:
+    """What names the beliefs that a run asked for itself; a run without its texts keeps the name."""
+    if record.without_texts:
+        return record.without_texts.beliefs
+    return beliefs_id(record.created, record.settings, record.scenarios.measured_hash)
+
+
 def beliefs_id(created: str, settings: Settings, measured_hash: str) -> str:
     """What names the beliefs that a run asked for itself, whatever judged them."""
     asked = [settings.subject, settings.seed, settings.statements, settings.system_prompt_text, settings.adapter_hash]

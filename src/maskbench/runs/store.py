@@ -37,6 +37,7 @@ from maskbench.types import (
     Judgement,
     Kind,
     NumericalVerdict,
+    Place,
     Range,
     Reply,
     Scenario,
@@ -200,15 +201,18 @@ class Store:
         checkpoint: float = CHECKPOINT_SECONDS,
         folder: Path | None = None,
         network: bool | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """Open the file; with `write` it is created where it is missing.
 
         At most `checkpoint` seconds after a flush everything is on the disk, and in the file itself. `folder` is that
         of the run where the file is not in it, and `network` says whether it is on a network file system (default: as
         the system has it), where every commit is in the file at once, as no machine sees another's write-ahead log.
+        `clock` tells when an answer came, in seconds since 1970.
         Raises RunUnreadable where it is not a run's database, or one of a schema that this version does not know.
         """
         self._path = path
+        self._clock = clock
         self._folder = folder or path.parent
         self._network = network_kind(path) is not None if network is None else network
         self._flush_seconds = FLUSH_SECONDS
@@ -365,7 +369,7 @@ class Store:
                 what = (reply.text, reply.reasoning, reply.truncated, *_call(reply), None, None)
             case Failure():
                 what = (None,) * 10 + (reply.cause, reply.detail)
-        self._put(_PUT_REPLY, (*where, *what, time.time()))
+        self._put(_PUT_REPLY, (*where, *what, self._clock()))
 
     def has_verdict(self, verdict_set: str, key: bytes) -> bool:
         """Whether there is a verdict (not a failure) under this key."""
@@ -397,7 +401,7 @@ class Store:
             case Failure():
                 what = (None, None, last.text, asks, *call, judgement.cause, judgement.detail)
                 sure = None
-        self._put(_PUT_VERDICT, (verdict_set, key, *what, time.time(), sure))
+        self._put(_PUT_VERDICT, (verdict_set, key, *what, self._clock(), sure))
 
     def link(self, verdict_set: str, ask: Ask, key: bytes) -> None:
         """Say that the verdict under `key` is the one on the sample that the judge's `ask` is about."""
@@ -441,6 +445,24 @@ class Store:
         """The names of the verdict sets over these replies, in order; answers to other questions are none."""
         query = "SELECT DISTINCT verdict_set FROM judged WHERE verdict_set NOT LIKE '~%' ORDER BY 1"
         return [name for (name,) in self._rows(query)]
+
+    def sets_with_answers(self) -> list[str]:
+        """The names of all sets over these replies, those of answers to other questions among them."""
+        return [name for (name,) in self._rows("SELECT DISTINCT verdict_set FROM judged ORDER BY 1")]
+
+    def judging_models(self, verdict_set: str, scenario: Scenario) -> dict[Place, str | None]:
+        """The name that the endpoint resolved for each verdict of a set on a scenario, if it did."""
+        query = """SELECT j.elicitation, j.run, v.model FROM judged j
+            JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
+            WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?"""
+        return {(at, run): model for at, run, model in self._rows(query, (verdict_set, *scenario.key))}
+
+    def tokens_by_model(self, verdict_set: str | None) -> dict[str | None, Usage]:
+        """All tokens of the subject's replies (None), or of a set's verdicts, by the name that answered."""
+        sums = "SELECT model, sum(input_tokens), sum(output_tokens), sum(reasoning_tokens) FROM"
+        where = "replies WHERE ? IS NULL" if verdict_set is None else "verdicts WHERE verdict_set = ?"
+        rows = self._rows(f"{sums} {where} GROUP BY model", (verdict_set,))
+        return {model: Usage(*counts) for model, *counts in rows}
 
     def choose(self, verdict_set: str, chosen: Mapping[tuple[str, str], float]) -> None:
         """Note which scenarios a set is about, by archetype and task_id, with the chance that each had."""

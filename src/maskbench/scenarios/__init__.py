@@ -1,12 +1,13 @@
 """Scenario sets: where they come from, what is wrong with them, what is taken from them."""
 
-from maskbench.scenarios.identity import SetHash, canonical, content_id, pack, unpack
+from maskbench.scenarios.identity import Identity, SetHash, canonical, content_id, pack, unpack
 from maskbench.scenarios.reading import ScenarioSet
 from maskbench.scenarios.remarks import Remarks
 from maskbench.scenarios.sampling import Key, draw, limit
 from maskbench.scenarios.sources import KnownSet, known_sets, load, open_set, validate
 
 __all__ = [
+    "Identity",
     "Key",
     "KnownSet",
     "Remarks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields, replace
+from typing import NamedTuple
 
 import orjson
 
@@ -50,6 +51,21 @@ def _bounds(truth: Range) -> list[float | None]:
 def content_id(scenario: Scenario) -> str:
     """The task_id of a row that has none: 12 hex digits of what it holds."""
     return hashlib.sha256(canonical(replace(scenario, task_id=""))).hexdigest()[:12]
+
+
+class Identity(NamedTuple):
+    """What tells two scenarios of one id apart: a hash of their texts, or where these are absent the set's name."""
+
+    texts: bytes | None
+    set_name: str
+
+    def is_same(self, other: Identity | None) -> bool:
+        """Whether both are of one scenario, given that their archetype and task_id are."""
+        if other is None:
+            return False
+        if self.texts is None or other.texts is None:
+            return self.set_name == other.set_name
+        return self.texts == other.texts
 
 
 class SetHash:

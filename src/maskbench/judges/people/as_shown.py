@@ -1,7 +1,7 @@
 """What people label: the replies that a scenario's outcome hangs on, as the judge sees them, and nothing else.
 
-A reply has an id made of all that is shown with it, so that a label never stands on a text that its rater has not
-seen. Equal replies to one question are labelled once.
+A reply has an id made of all that is shown with it and of a salt that the labels keep, so that a label never stands on
+a text that its rater has not seen, and an id tells nobody a text. Equal replies to one question are labelled once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items, finished
 from maskbench.settings import Settings
-from maskbench.types import Call, Item, Judgement, Kind, Reply, Scenario, Verdict
+from maskbench.types import Call, Item, Judgement, Kind, Place, Reply, Scenario, Verdict
 
 Turn = tuple[Literal["system", "user", "scripted"], str]
 
@@ -43,10 +43,10 @@ class Shown:
     question: str = ""  # a question on the statement, whose answers the claims are; empty: what it asserts
 
 
-def shown(scenario: Scenario, items: Sequence[Item], settings: Settings) -> list[Shown]:
+def shown(scenario: Scenario, items: Sequence[Item], settings: Settings, salt: str) -> list[Shown]:
     """Everything to label of one scenario: direct and consistency replies, then the first statement.
 
-    What failed has nothing to label.
+    What failed has nothing to label. `salt` is that of the labels' sample (`Design.salt`).
     """
     texts = {(item.elicitation, item.run): item.reply.text for item in items if isinstance(item.reply, Reply)}
     parts: dict[str, Shown] = {}
@@ -58,7 +58,7 @@ def shown(scenario: Scenario, items: Sequence[Item], settings: Settings) -> list
         else:
             together = [(place, (text,)) for place, text in had.items()]
         for place, replies in together:
-            part = _shown(scenario, ask.call, ask.elicitation, replies, place)
+            part = _shown(scenario, ask.call, ask.elicitation, replies, place, salt)
             known = parts.get(part.id)
             parts[part.id] = replace(known, places=(*known.places, place)) if known else part
     return list(parts.values())
@@ -86,11 +86,17 @@ def labelled(
     return finished(scenario, judged, replace(settings, statements=1))
 
 
-def _shown(scenario: Scenario, call: Call, elicitation: int, replies: tuple[str, ...], place: tuple[int, int]) -> Shown:
+def part_id(kind: str, salt: str, *content: object) -> str:
+    """The id of what is labelled; `kind` is a letter, since a spreadsheet would write a number as 1.2E+15."""
+    return f"{kind}{hashlib.sha256(orjson.dumps([salt, *content])).hexdigest()[:15]}"
+
+
+def _shown(
+    scenario: Scenario, call: Call, elicitation: int, replies: tuple[str, ...], place: Place, salt: str
+) -> Shown:
     claims = options(scenario.proposition) if scenario.kind == "binary" else (scenario.proposition,)
     turns = conversation(scenario, call, elicitation)
-    content = orjson.dumps([*scenario.key, elicitation, claims, turns, replies])
-    name = f"r{hashlib.sha256(content).hexdigest()[:15]}"  # never a number: a spreadsheet would write it as 1.2E+15
+    name = part_id("r", salt, *scenario.key, elicitation, claims, turns, replies)
     return Shown(name, call, scenario.kind, scenario.archetype, claims, turns, replies, (place,), of(scenario).people)
 
 

@@ -7,7 +7,6 @@ may have missed a lie. An answer is stored by its letter, as a judge's is.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-import orjson
-
 from maskbench.errors import UsageError
 from maskbench.judges.construct_answers import Answers, answers_of
-from maskbench.judges.people.as_shown import Shown, conversation, labelled, shown
+from maskbench.judges.people.as_shown import Shown, conversation, labelled, part_id, shown
 from maskbench.judges.people.drawn_sample import Design, Key, draw
 from maskbench.judges.people.labelled_outcomes import Drawn, together, with_sample
 from maskbench.judges.people.labels import LabelStore, standing
@@ -119,24 +116,24 @@ def construct_drawn(
         if (its := strata.get(scenario.key)) is not None:
             items = run.store.items(VERDICTS, scenario)
             whole, taken = sizes[its]
-            parts = [*(shown(scenario, items, run.settings) if outcomes else ()), *_parts(scenario, items, names)]
+            own = shown(scenario, items, run.settings, design.salt) if outcomes else ()
+            parts = [*own, *_parts(scenario, items, names, design.salt)]
             sample.append(Drawn(scenario, weight, its, taken / whole, items, parts))
     return sample
 
 
-def _parts(scenario: Scenario, items: Sequence[Item], names: Sequence[str]) -> list[Shown]:
+def _parts(scenario: Scenario, items: Sequence[Item], names: Sequence[str], salt: str) -> list[Shown]:
     texts = [
         item.reply.text for item in items if (item.elicitation, item.run) == (0, 1) and isinstance(item.reply, Reply)
     ]
-    return [_part(scenario, name, text) for text in texts for name in names]
+    return [_part(scenario, name, text, salt) for text in texts for name in names]
 
 
-def _part(scenario: Scenario, name: str, text: str) -> Shown:
+def _part(scenario: Scenario, name: str, text: str, salt: str) -> Shown:
     """One question on the first statement, with the words that the judge has of it."""
     question, turns = QUESTIONS[name], conversation(scenario, "statement", 0)
-    content = orjson.dumps([*scenario.key, name, question.answers, turns, text])
     return Shown(
-        id=f"q{hashlib.sha256(content).hexdigest()[:15]}",
+        id=part_id("q", salt, *scenario.key, name, question.answers, turns, text),
         call="statement",
         kind="binary",
         archetype=scenario.archetype,

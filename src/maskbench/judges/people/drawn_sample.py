@@ -7,6 +7,7 @@ stratum has a random order of its own; the first so many of it are in the sample
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class Design:
     rules: str
     population: tuple[tuple[Key, OutcomeName], ...]
     by_archetype: bool = True  # False: a stratum goes through all archetypes
+    salt: str = ""  # of the ids of replies, so that nobody can try texts against one
 
     def stratum(self, key: Key, outcome: OutcomeName) -> Stratum:
         """The stratum of a scenario with this outcome."""
@@ -85,7 +87,12 @@ def shuffled(keys: Iterable[Key], *salt: object) -> list[Key]:
     return sorted(keys, key=place)
 
 
+def new_salt() -> str:
+    """A salt of 128 bits in hex digits, which no seed tells."""
+    return secrets.token_hex(16)
+
+
 def draw(outcomes: Mapping[Key, OutcomeName], size: int, seed: int, verdicts: str, rules: str) -> Design:
     """Draw from all scenarios with an outcome."""
     population: Sequence[Key] = shuffled((key for key, outcome in outcomes.items() if outcome != "error"), seed)
-    return Design(seed, size, verdicts, rules, tuple((key, outcomes[key]) for key in population))
+    return Design(seed, size, verdicts, rules, tuple((key, outcomes[key]) for key in population), salt=new_salt())

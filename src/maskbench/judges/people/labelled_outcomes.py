@@ -143,7 +143,7 @@ def drawn(run: OpenRun, design: Design) -> list[Drawn]:
         if (stratum := strata.get(scenario.key)) is not None:
             items = run.store.items(VERDICTS, scenario)
             whole, taken = sizes[stratum]
-            parts = shown(scenario, items, run.settings)
+            parts = shown(scenario, items, run.settings, design.salt)
             sample.append(Drawn(scenario, weight, stratum, taken / whole, items, parts))
     return sample
 

@@ -68,6 +68,7 @@ class Header(Struct):
     verdicts: str
     rules: str
     maskbench: str = ""
+    salt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class LabelStore:
             raise RunUnreadable(
                 f"{self.path} is no record of labels: {misfit}. Restore the file, or move it away and draw anew."
             ) from misfit
-        return Design(drawn.seed, drawn.size, drawn.verdicts, drawn.rules, population, self._by_archetype)
+        return Design(drawn.seed, drawn.size, drawn.verdicts, drawn.rules, population, self._by_archetype, drawn.salt)
 
     def begin(self, design: Design) -> None:
         """Keep a sample; where another process was quicker, its sample stands."""
@@ -139,7 +140,7 @@ class LabelStore:
                 return
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
-            drawn = Header(design.seed, design.size, design.verdicts, design.rules, version("maskbench"))
+            drawn = Header(design.seed, design.size, design.verdicts, design.rules, version("maskbench"), design.salt)
             for name, value in asdict(drawn).items():
                 db.execute("INSERT INTO facts VALUES (?, ?)", (name, orjson.dumps(value).decode()))
             rows = ((*key, outcome) for key, outcome in design.population)

@@ -1,0 +1,387 @@
+"""A run without its texts: a folder from which anybody can compute its figures again, and nobody can read a prompt.
+
+The folder is written new, from the fields that are named here. Keys are counters, replies are numbers, times are days,
+and each text is committed to (commitments.py), so that whoever has the set can have a sample of it opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from msgspec import UNSET, structs, to_builtins
+
+from maskbench.errors import UsageError
+from maskbench.interop.commitments import Commitments, place_of
+from maskbench.interop.imported import new_folder
+from maskbench.interop.served_names import shown_name
+from maskbench.interop.shown_to_others import folders_of, of_model, sha256, without_folders
+from maskbench.judges.people.construct_labels import construct_drawn, construct_store
+from maskbench.judges.people.drawn_sample import new_salt
+from maskbench.judges.people.labelled_outcomes import Drawn, drawn
+from maskbench.judges.people.labels import LabelStore, New
+from maskbench.judges.verdict_sets import OpenRun, Readable, names, reading
+from maskbench.method.asks import VERDICTS
+from maskbench.method.controls.self_reports import SELF_REPORT
+from maskbench.runs.construct_flow import FACT as QUESTIONS
+from maskbench.runs.construct_flow import who_was_asked
+from maskbench.runs.drawn_part import PART
+from maskbench.runs.estimate_flow import ORDER
+from maskbench.runs.flow import PLAIN
+from maskbench.runs.folder import RECORD, RunFolder
+from maskbench.runs.run_json import (
+    About,
+    ArchetypeWords,
+    Judged,
+    Judges,
+    Models,
+    PromptsUsed,
+    Record,
+    TakenScenarios,
+    WithoutTexts,
+)
+from maskbench.runs.shared_beliefs import own_beliefs, source_of
+from maskbench.runs.store import SHARED, Store
+from maskbench.scenarios import Key
+from maskbench.scenarios.remarks import is_public_row
+from maskbench.scenarios.textless import numbered_reply, without_texts
+from maskbench.settings import Settings
+from maskbench.types import (
+    Ask,
+    BinaryVerdict,
+    Failure,
+    Item,
+    Judgement,
+    Letter,
+    Option,
+    Range,
+    Reply,
+    Scenario,
+    Usage,
+    Verdict,
+)
+
+# The settings that go out; texts, paths but for their last part, addresses and commands are not among them.
+_SETTINGS = (
+    *("subject", "judge", "scenarios", "numeric_judge", "run_label", "archetypes", "sample", "limit", "system_prompt"),
+    *("prompt_on_beliefs", "adapter", "steer", "layers", "strength", "dtype", "quantize", "statements", "beliefs"),
+    *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
+    *("protocol", "on_truncation", "filtered", "on_substitution", "placebo", "check_provided", "self_report", "traces"),
+    *("construct", "send_seed", "seed", "rules", "max_error_rate", "estimate", "whole_part", "imported"),
+)
+_PACKAGED = "packaged"  # the judge's prompts that everybody has, whose hash tells nothing
+_NO_HASH = ""
+_COIN = "options exchanged"  # the place of what a coin said of a scenario
+_OTHER: Mapping[Letter, Option] = {"A": "B", "B": "A"}
+Coins: TypeAlias = Mapping[Key, bool]
+Tokens: TypeAlias = dict[str | None, Usage]  # by model, until its first answer is written, which has the total
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A run that was written without its texts: how many texts were committed to, and the root of them."""
+
+    path: Path
+    scenarios: int
+    texts: int
+    root: str
+    exchanged: bool
+
+
+def write_without_texts(run: Readable, out: Path) -> Exported:
+    """Write the folder, whole or not at all, and keep the salts in the run's own folder.
+
+    Raises UsageError where something is at `out`, or the run has no texts itself.
+    """
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise UsageError(f"{out} is there already. Give another --out.")
+    with reading(run) as opened:
+        check_whole_run(opened)
+        coins = _coins(opened)
+        beside = {place_of(*key, _COIN): "yes" if exchanged else "no" for key, exchanged in coins.items()}
+        commitments = Commitments.to(texts_of(opened), beside)
+        day = opened.folder.complete_since()[:10]
+        record = _record(opened, commitments, exchanged=bool(coins))
+        with new_folder(out) as making:
+            with ThreadPoolExecutor(1) as aside:  # the caller may have a loop of its own
+                aside.submit(asyncio.run, _fill(opened.folder, making, day, coins)).result()
+            making.write(RECORD, record)
+            with OpenRun(making) as new:
+                _copy_labels(opened, new, coins)
+            commitments.publish(making.path)
+            commitments.keep(opened.folder.path)
+        return Exported(out, opened.store.count(), len(commitments.digests), commitments.root, bool(coins))
+
+
+def check_whole_run(run: OpenRun) -> None:
+    """Raise UsageError for a run that has no texts itself, and for a part of one."""
+    if run.record.without_texts:
+        raise UsageError(f"{run.folder.path} is a run without its texts already: hand it on as it is.")
+
+
+def texts_of(run: OpenRun) -> Iterator[tuple[str, str]]:
+    """Every text of a run with its place: of scenarios, of replies, and of judges' reasons."""
+    sets = names(run.record, run.store)
+    for scenario, _ in run.store.scenarios():
+        own = {
+            "proposition": scenario.proposition,
+            "system prompt": scenario.system_prompt,
+            "user prompt": scenario.user_prompt,
+            **{f"question {number}": text or "" for number, text in enumerate(scenario.questions, start=1)},
+            **{f"earlier turn {number}": text for number, text in enumerate(scenario.first_turn or (), start=1)},
+        }
+        for what, text in own.items():
+            yield place_of(*scenario.key, what), text
+        for item in _items(run.store, VERDICTS, scenario):
+            if isinstance(item.reply, Reply):
+                at = f"{item.elicitation}.{item.run}"
+                yield place_of(*scenario.key, f"reply {at}"), item.reply.text
+                if item.reply.reasoning is not None:
+                    yield place_of(*scenario.key, f"reasoning {at}"), item.reply.reasoning
+        for name in sets:
+            for (elicitation, number), given in run.store.judgements(name, scenario).items():
+                if isinstance(given, Judgement) and given.reason is not None:
+                    yield place_of(*scenario.key, f"reason {name} {elicitation}.{number}"), given.reason
+
+
+def _items(store: Store, name: str, scenario: Scenario) -> list[Item]:
+    return [*store.items(name, scenario), *store.checks(name, scenario)]
+
+
+# run.json
+
+
+def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Record:
+    """run.json of the folder: how it was measured, without words that people or servers wrote."""
+    record, settings = run.record, run.settings
+    taken, folders = record.scenarios, folders_of(settings)
+    name = record.set_name
+    ids = hashlib.sha256("\n".join(sorted("\t".join((name, *s.key)) for s, _ in run.store.scenarios())).encode())
+    own = {} if taken.archetypes is UNSET else taken.archetypes
+    return Record(
+        maskbench=record.maskbench,
+        created=_day(record.created),
+        protocol=record.protocol,
+        prompts=_prompts(record.prompts),
+        models=Models(*(About(_model(getattr(record.models, role))) for role in ("subject", "binary", "numeric"))),
+        settings=replace(_settings(settings), scenarios=name),
+        scenarios=TakenScenarios(
+            name=name,
+            taken=without_folders(taken.taken, folders),
+            hash=ids.hexdigest(),
+            measured_hash=ids.hexdigest(),
+            n=taken.n,
+            public=taken.public,
+            archetypes={each: ArchetypeWords(each, "") for each in own} or UNSET,
+        ),
+        sessions=[],
+        verdict_sets={each: _judged(judged) for each, judged in record.sets.items()} or UNSET,
+        imported=UNSET if record.imported is UNSET else structs.replace(record.imported, files=[], notes=[]),
+        without_texts=WithoutTexts(
+            texts=len(commitments.digests),
+            root=commitments.root,
+            beliefs=_again(own_beliefs(record)),
+            exchanged=exchanged,
+        ),
+    )
+
+
+def _day(moment: str) -> str:
+    return f"{moment[:10]}T00:00:00+00:00"
+
+
+def _again(name: str) -> str:
+    """A name that two folders share where the runs at home do, and that is not the name at home."""
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def _settings(settings: Settings) -> Settings:
+    folders = folders_of(settings)
+
+    def shown(value: Any) -> Any:
+        return without_folders(value, folders) if isinstance(value, str) else value
+
+    return Settings(**{name: shown(getattr(settings, name)) for name in _SETTINGS})
+
+
+def _prompts(used: PromptsUsed) -> PromptsUsed:
+    is_packaged = used.name == _PACKAGED
+    return PromptsUsed(
+        name=without_folders(used.name), version=used.version, hash=used.hash if is_packaged else _NO_HASH
+    )
+
+
+def _model(about: About) -> dict[str, Any]:
+    shown = of_model(dict(about))
+    for name in ("resolved", "fingerprints", "fingerprint", "answers"):
+        shown.pop(name, None)
+    return {**shown, "name": without_folders(about.name)}
+
+
+def _judged(judged: Judged) -> Judged:
+    how = judged.settings
+    prompts = None if how.judge_prompts is None else without_folders(how.judge_prompts)
+    judge, numeric = without_folders(how.judge), without_folders(how.numeric_judge)
+    return Judged(
+        created=_day(judged.created),
+        maskbench=judged.maskbench,
+        protocol=judged.protocol,
+        settings=replace(how, judge=judge, numeric_judge=numeric, judge_prompts=prompts),
+        prompts=_prompts(judged.prompts),
+        models=Judges(About(_model(judged.models.binary)), About(_model(judged.models.numeric))),
+        sessions=[],
+        second=judged.second,
+        audit=judged.audit,
+    )
+
+
+# run.sqlite
+
+
+async def _fill(source: RunFolder, folder: RunFolder, day: str, coins: Coins) -> None:
+    """Write scenarios, replies and verdicts as numbers, letters and kinds of failure, in the order of the run."""
+    noon = datetime.fromisoformat(f"{day}T00:00:00+00:00").astimezone(UTC).timestamp()
+    with closing(source.store()) as store, closing(folder.store(write=True, clock=lambda: noon)) as new:
+        propositions: dict[str, int] = defaultdict(count(1).__next__)
+        new.add_scenarios(
+            (_with_truth(without_texts(scenario, propositions[scenario.proposition.strip()]), coins), weight)
+            for scenario, weight in store.scenarios()
+        )
+        sets = store.sets_with_answers()
+        keys, tokens = count(1), {name: store.tokens_by_model(name) for name in (None, *sets)}
+        for scenario, _ in store.scenarios():
+            _put_replies(store, new, scenario, keys, tokens[None])
+            for name in sets:
+                _put_verdicts(store, new, name, scenario, keys, tokens[name], coins.get(scenario.key, False))
+        _put_facts(source, store, new, sets)
+
+
+def _key(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+def _put_replies(store: Store, new: Store, scenario: Scenario, keys: Iterator[int], tokens: Tokens) -> None:
+    numbers: dict[str, int] = defaultdict(count(1).__next__)
+    for item in _items(store, VERDICTS, scenario):
+        if item.reply is None:
+            continue
+        answer: Reply | Failure
+        if isinstance(item.reply, Failure):
+            answer = Failure(item.reply.stage, item.reply.cause, "")
+        else:
+            plain = numbered_reply(item.reply, numbers[item.reply.text])
+            served = None if plain.model is None else shown_name(plain.model, sha256)
+            answer = replace(plain, model=served, usage=tokens.pop(item.reply.model, Usage()))
+        ask = Ask((), scenario, item.call, item.elicitation, (item.run,))
+        new.put_reply(_key(next(keys)), 0, ask, item.run, answer)
+
+
+def _put_verdicts(
+    store: Store, new: Store, name: str, scenario: Scenario, keys: Iterator[int], tokens: Tokens, exchange: bool
+) -> None:
+    models = store.judging_models(name, scenario)
+    for (elicitation, run), given in store.judgements(name, scenario).items():
+        ask = Ask((), scenario, "", elicitation, (run,))
+        model, key = models.get((elicitation, run)), _key(next(keys))
+        served = None if model is None else shown_name(model, sha256)
+        is_on_options = not name.startswith("~") and elicitation != SELF_REPORT.elicitation
+        answer = _answer(given, exchange and is_on_options)
+        new.put_verdict(name, key, answer, [Reply("", model=served, usage=tokens.pop(model, Usage()))])
+        new.link(name, ask, key)
+
+
+def _answer(given: Judgement | Failure, exchange: bool) -> Judgement | Failure:
+    if isinstance(given, Failure):
+        return replace(given, detail="")
+    return Judgement(_exchanged(given.verdict) if exchange else given.verdict, None, given.confidence)
+
+
+def _exchanged(verdict: Verdict) -> Verdict:
+    """The verdict with A for B and B for A."""
+    if isinstance(verdict, BinaryVerdict):
+        return replace(verdict, letter=_OTHER.get(verdict.letter, verdict.letter))
+    return verdict
+
+
+def _with_truth(scenario: Scenario, coins: Coins) -> Scenario:
+    if coins.get(scenario.key, False) and not isinstance(scenario.truth, Range):
+        return replace(scenario, truth=_OTHER[scenario.truth])
+    return scenario
+
+
+def _coins(run: OpenRun) -> Coins:
+    """Whether A and B of each binary scenario change places; none for a set whose answer key may go out."""
+    scenarios = [scenario for scenario, _ in run.store.scenarios()]
+    if not any(map(is_public_row, scenarios)):
+        return {}
+    return {each.key: bool(secrets.randbits(1)) for each in scenarios if each.kind == "binary"}
+
+
+def _put_facts(source: RunFolder, store: Store, new: Store, sets: list[str]) -> None:
+    for name in (PART, *sets):
+        if chosen := store.chosen(name):
+            new.choose(name, chosen)
+    for fact in (ORDER, PLAIN):
+        if (value := store.fact(fact)) is not None:
+            new.remember(fact, value)
+    if asked := who_was_asked(store):
+        new.remember(QUESTIONS, [to_builtins(each) for each in asked])
+    if shared := source_of(store):
+        plain = to_builtins(shared) | {
+            "run": without_folders(shared.run),
+            "created": _day(shared.created),
+            "id": _again(shared.id),
+            "served": _model(About(shared.served)),
+        }
+        new.remember(SHARED, plain)
+
+
+# Labels
+
+
+def _copy_labels(run: OpenRun, new: OpenRun, coins: Coins) -> None:
+    """Take over what readers said, under ids of the new folder's own; readers are numbered."""
+    stores = LabelStore(run.folder.path), LabelStore(new.folder.path)
+    if stores[0].exists:
+        _copy(*stores, lambda at, labels: drawn(at, labels.design()), run, new, coins)
+    stores = construct_store(run), construct_store(new)
+    if stores[0].exists:
+        _copy(*stores, lambda at, labels: construct_drawn(at, labels, outcomes=True), run, new, coins)
+
+
+def _copy(
+    labels: LabelStore,
+    to: LabelStore,
+    sample: Callable[[OpenRun, LabelStore], list[Drawn]],
+    run: OpenRun,
+    new: OpenRun,
+    coins: Coins,
+) -> None:
+    to.begin(replace(labels.design(), salt=new_salt()))
+    to.add_checks(labels.checks())
+    ids = {
+        old.id: (part.id, coins.get(before.scenario.key, False) and not part.question)
+        for before, after in zip(sample(run, labels), sample(new, to), strict=True)
+        for old, part in zip(before.parts, after.parts, strict=True)
+    }
+    latest = labels.latest()
+    for number, (rater, role) in enumerate(labels.raters().items(), start=1):
+        name = to.enter(f"reader {number}", role)
+        given = [(*ids[reply], each.verdict) for reply, each in latest.get(rater, {}).items() if reply in ids]
+        to.put_all(
+            [
+                (name, New(part, _exchanged(verdict) if exchange else verdict, 0, f"{number} {part}"))
+                for part, exchange, verdict in given
+                if verdict is not None
+            ]
+        )

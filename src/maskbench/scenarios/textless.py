@@ -1,0 +1,78 @@
+"""A scenario without its texts: what a figure is computed from, with numbers where words stood.
+
+Whoever publishes a run on a gated set may hand on neither prompts nor replies. What stands in their place here names no
+text, and equal texts within a scenario stay equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from maskbench.types import Kind, Option, Range, Reply, Scenario, Usage
+
+ABSENT = "(not in this folder)"
+# The five classes of a text's length, by the most characters of each.
+_LENGTHS = ((20, "up to 20 characters"), (100, "up to 100"), (500, "up to 500"), (2500, "up to 2,500"))
+_LONGER = "longer than 2,500"
+
+
+def proposition(number: int, kind: Kind) -> str:
+    """What stands for the proposition of this number; scenarios about one proposition share its number."""
+    return f"Proposition {number}: <pivotal>A/B</pivotal>" if kind == "binary" else f"Proposition {number}: <value>"
+
+
+def without_texts(scenario: Scenario, number: int) -> Scenario:
+    """The scenario with the `number` of its proposition, and nothing of what it says."""
+    own = scenario.definition
+    return Scenario(
+        archetype=scenario.archetype,
+        task_id=scenario.task_id,
+        kind=scenario.kind,
+        proposition=proposition(number, scenario.kind),
+        truth=scenario.truth,
+        system_prompt="",
+        user_prompt=ABSENT,
+        questions=_absent(scenario.questions),
+        first_turn=(ABSENT, ABSENT) if scenario.first_turn else None,
+        asked_outright=scenario.asked_outright,
+        definition=own and replace(own, title=own.name, text="", judge=own.judge and ABSENT, people=()),
+    )
+
+
+def _absent(questions: tuple[str | None, str | None, str | None]) -> tuple[str | None, str | None, str | None]:
+    first, second, third = (ABSENT if question else None for question in questions)
+    return first, second, third
+
+
+def plain_scenario(
+    archetype: str, task_id: str, kind: Kind, number: int, truth: Option | Range, *, asked: int, scripted: bool
+) -> Scenario:
+    """A scenario that never had texts here, on which so many neutral questions were asked."""
+    first, second, third = (ABSENT if place < asked else None for place in range(3))
+    return Scenario(
+        archetype=archetype,
+        task_id=task_id,
+        kind=kind,
+        proposition=proposition(number, kind),
+        truth=truth,
+        system_prompt="",
+        user_prompt=ABSENT,
+        questions=(first, second, third),
+        first_turn=(ABSENT, ABSENT) if scripted else None,
+    )
+
+
+def length(text: str) -> str:
+    """Which of five classes of length a text is in."""
+    return next((words for most, words in _LENGTHS if len(text) <= most), _LONGER)
+
+
+def numbered_reply(reply: Reply, number: int) -> Reply:
+    """The reply with a number in the place of its text, which equal replies to one scenario share, and its length."""
+    return Reply(
+        f"Reply {number} ({length(reply.text)})",
+        reasoning=None if reply.reasoning is None else ABSENT,
+        truncated=reply.truncated,
+        usage=Usage(),
+        model=reply.model,
+    )

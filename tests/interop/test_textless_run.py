@@ -1,0 +1,238 @@
+"""A run without its texts: the same figures, no text in any form, and texts that can be opened and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from msgspec import to_builtins
+
+import measured_runs
+import scenario_rows
+import shared_runs
+from maskbench.errors import RunUnreadable, UsageError
+from maskbench.interop.commitments import SALTS, check_opened, opened
+from maskbench.interop.textless_run import texts_of, write_without_texts
+from maskbench.judges.people.against_judge import measured
+from maskbench.judges.people.labelled_outcomes import drawn, prepare
+from maskbench.judges.people.labels import New
+from maskbench.judges.verdict_sets import OpenRun
+from maskbench.method.rules import RULES
+from maskbench.results.comparison import compare
+from maskbench.results.scored import result
+from maskbench.runs.folder import RunFolder
+from maskbench.scenarios import canonical
+from maskbench.settings import seed_of
+from maskbench.types import BinaryVerdict, NumericalVerdict, Reply
+
+NOT_FIGURES = ("notes", "usage", "seconds", "scenarios", "subject", "judge", "ended", "bill")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a private set of all archetypes: three statements, controls, and two readers of a sample."""
+    run = shared_runs.own(tmp_path_factory.mktemp("whole"), statements=3, self_report=True, placebo=True)
+    with OpenRun(RunFolder(run)) as at:
+        labels = prepare(at, 12, 0)
+        parts = [part for each in drawn(at, labels.design()) for part in each.parts]
+        for name in ("Ann", "Bob"):
+            rater = labels.enter(name, "rater")
+            for number, part in enumerate(parts):
+                letter = BinaryVerdict("B" if number % 7 == 3 and name == "Bob" else "A")
+                verdict = letter if part.kind == "binary" else NumericalVerdict(1.0, 2.0)
+                labels.put(rater, New(part.id, verdict, 0, f"{name} {part.id}"))
+    return run
+
+
+@pytest.fixture(scope="module")
+def textless(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That run without its texts."""
+    out = tmp_path_factory.mktemp("out") / "textless"
+    write_without_texts(whole, out)
+    return out
+
+
+def figures(run: Path, rules: str) -> dict[str, Any]:
+    """Everything that a summary has of figures."""
+    plain = result(RunFolder(run), rules).as_dict()
+    return {name: rounded(value) for name, value in plain.items() if name not in NOT_FIGURES}
+
+
+def rounded(value: Any) -> Any:
+    """Figures to twelve digits: propositions have other hashes, so that sums are taken in another order."""
+    match value:
+        case float():
+            return float(f"{value:.12g}")
+        case dict():
+            return {name: rounded(each) for name, each in value.items()}
+        case list():
+            return [rounded(each) for each in value]
+    return value
+
+
+@pytest.mark.parametrize("rules", sorted(RULES))
+def test_the_figures_are_those_of_the_whole_run(whole: Path, textless: Path, rules: str) -> None:
+    """Every rate, interval, control, correction and chance level is the same, to the digit, under every rule set."""
+    before, after = figures(whole, rules), figures(textless, rules)
+    assert before["corrected"]
+    assert before["chance"] is not None
+    assert after == before
+
+
+def test_readers_are_held_against_the_judge_alike(whole: Path, textless: Path) -> None:
+    """The agreement of judge and readers is that of the whole run; readers are numbered."""
+    before, after = (measured(OpenRun(RunFolder(run)), None) for run in (whole, textless))
+    assert (after.people, after.sample) == (before.people, before.sample)
+    assert {"Ann", "Bob"}.isdisjoint(orjson.dumps(textless.joinpath("labels.sqlite").read_bytes().decode("latin-1")))
+
+
+def cells(folder: Path) -> Iterator[object]:
+    """Every value in every table of every database of a folder."""
+    for file in folder.glob("*.sqlite"):
+        with closing(sqlite3.connect(file)) as db:
+            for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                for row in db.execute(f"SELECT * FROM {table}"):  # noqa: S608  # names of the database itself
+                    yield from row
+
+
+def hashes(content: bytes) -> Iterator[bytes]:
+    """What the package makes of a text anywhere: SHA-256 in hex and base64, cut as it cuts, and seeds of it."""
+    digest = hashlib.sha256(content).digest()
+    yield digest.hex()[:12].encode()
+    yield digest[:8]
+    yield urlsafe_b64encode(digest)[:16]
+    yield str(seed_of(digest)).encode()
+    yield str(int.from_bytes(digest[:8], "big", signed=True)).encode()
+
+
+def test_no_text_comes_back_by_any_hash(whole: Path, textless: Path) -> None:
+    """Every text of the run and short answers, tried under every hash of the package, are found nowhere."""
+    with OpenRun(RunFolder(whole)) as run:
+        texts = {text for _, text in texts_of(run) if text} | {"Yes.", "No."}
+        scenarios = [canonical(scenario) for scenario, _ in run.store.scenarios()]
+        replies = [orjson.dumps(["", *s.key, 0, text]) for s, _ in run.store.scenarios() for text in ("Yes.", "No.")]
+    held = b"\n".join(file.read_bytes() for file in textless.iterdir())
+    held += b"\n".join(value if isinstance(value, bytes) else str(value).encode() for value in cells(textless))
+    found = [
+        content
+        for content in (*(text.encode() for text in texts), *scenarios, *replies)
+        if any(each in held for each in hashes(content))
+    ]
+    assert found == []
+    keys = {value for value in cells(whole) if isinstance(value, bytes) and len(value) == 16}
+    assert keys
+    assert not any(key in held for key in keys)
+    assert not any(text.encode() in held for text in texts if len(text) > 12)
+
+
+def test_equal_replies_stay_equal_and_lengths_are_classes(whole: Path, textless: Path) -> None:
+    """Replies to one scenario share a number exactly where their texts are equal."""
+    with OpenRun(RunFolder(whole)) as before, OpenRun(RunFolder(textless)) as after:
+        for (scenario, _), (plain, _) in zip(before.store.scenarios(), after.store.scenarios(), strict=True):
+            pairs = zip(before.store.items("default", scenario), after.store.items("default", plain), strict=True)
+            texts = [
+                (a.reply.text, b.reply.text)
+                for a, b in pairs
+                if isinstance(a.reply, Reply) and isinstance(b.reply, Reply)
+            ]
+            assert len(set(texts)) == len({old for old, _ in texts}) == len({new for _, new in texts})
+
+
+def test_texts_that_are_opened_can_be_checked(whole: Path, textless: Path, tmp_path: Path) -> None:
+    """What is opened fits; a changed text, a text that is kept back and an opening of another export do not."""
+    root = root_of(textless)
+    with OpenRun(RunFolder(whole)) as run:
+        texts = dict(texts_of(run))
+        ids = [scenario.task_id for scenario, _ in run.store.scenarios()][:3]
+    file = tmp_path / "opened.json"
+    file.write_bytes(opened(whole, ids, texts))
+    found = check_opened(textless, root, file)
+    assert found.problems == ()
+    assert all(texts[place] == text for place, text in found.texts.items())
+    assert {place.split("\t")[1] for place in found.texts} == set(ids)
+    place = next(place for place in texts if place.endswith("reply 0.1") and ids[0] in place)
+    file.write_bytes(opened(whole, ids, texts | {place: "I always said so."}))
+    assert any("this is not the text" in problem for problem in check_opened(textless, root, file).problems)
+    content = orjson.loads(opened(whole, ids, texts))
+    content["disclosures"][root].pop()
+    file.write_bytes(orjson.dumps(content))
+    assert any("is not opened" in problem for problem in check_opened(textless, root, file).problems)
+    content["disclosures"] = {"another": content["disclosures"][root]}
+    file.write_bytes(orjson.dumps(content))
+    with pytest.raises(UsageError, match="opens another export"):
+        check_opened(textless, root, file)
+    with pytest.raises(RunUnreadable, match="does not fit the root"):
+        check_opened(textless, "another", file)
+    with pytest.raises(UsageError, match="has no scenario nobody"):
+        opened(whole, ["nobody"], texts)
+
+
+def root_of(folder: Path) -> str:
+    """The root that a folder without texts has in its run.json."""
+    about = RunFolder(folder).read().without_texts
+    assert about
+    assert about.root is not None
+    return about.root
+
+
+def test_every_export_has_salts_of_its_own(whole: Path, textless: Path, tmp_path: Path) -> None:
+    """Two exports of one run share no digest, and both can be opened."""
+    write_without_texts(whole, tmp_path / "again")
+    lines = [
+        set((folder / "commitments.csv").read_text().splitlines()[1:]) for folder in (textless, tmp_path / "again")
+    ]
+    assert lines[0].isdisjoint(lines[1])
+    assert len(list((whole / SALTS).iterdir())) >= 2
+
+
+def test_what_needs_texts_is_refused_in_one_sentence(textless: Path, tmp_path: Path) -> None:
+    """A run without its texts cannot be written to, exported again, or labelled."""
+    folder = RunFolder(textless)
+    with pytest.raises(UsageError, match=r"is a run without its texts .* nothing can be asked or judged here"):
+        folder.store(write=True)
+    with pytest.raises(UsageError, match="without its texts already"):
+        write_without_texts(textless, tmp_path / "more")
+    with pytest.raises(UsageError, match="is there already"):
+        write_without_texts(tmp_path, textless)
+
+
+def rates(first: Path, other: Path) -> Any:
+    """Every difference of a comparison."""
+    return rounded(to_builtins(compare(first, other).data.others[0].rates))
+
+
+def test_two_folders_are_compared_by_ids_and_set(tmp_path: Path) -> None:
+    """The comparison of two runs is that of their folders without texts, and of one of each; other sets are refused."""
+    source = scenario_rows.folder(tmp_path / "own", scenario_rows.six(3))
+    runs = [
+        measured_runs.run(tmp_path / name, f"sim/lie={lie}", scenarios=str(source), seed=seed)
+        for seed, (name, lie) in enumerate((("a", 0.2), ("b", 0.7)))
+    ]
+    out = [tmp_path / f"{run.name}-out" for run in runs]
+    for run, place in zip(runs, out, strict=True):
+        write_without_texts(run, place)
+    wanted = rates(*runs)
+    assert rates(*out) == wanted
+    assert rates(runs[0], out[1]) == wanted
+    measured_runs.edit(out[1], scenarios="another set")
+    with pytest.raises(UsageError, match=r"are of two sets, own and another set"):
+        compare(*out)
+
+
+def test_no_answer_key_of_the_public_set_goes_out(tmp_path: Path) -> None:
+    """Of cais/MASK a coin exchanges the options of each row; rates stay, and what counts A against B is not there."""
+    run = shared_runs.public(tmp_path, each=12)
+    write_without_texts(run, tmp_path / "out")
+    before, after = figures(run, "reference"), figures(tmp_path / "out", "reference")
+    assert after["chance"] is None
+    assert {**after, "chance": None} == {**before, "chance": None}
+    with OpenRun(RunFolder(run)) as whole, OpenRun(RunFolder(tmp_path / "out")) as plain:
+        truths = [[s.truth for s, _ in at.store.scenarios() if s.kind == "binary"] for at in (whole, plain)]
+    assert truths[0] != truths[1]
