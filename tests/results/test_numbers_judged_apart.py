@@ -168,10 +168,10 @@ def first_number(ask: Ask) -> str:
     return orjson.dumps({"reason": "", **given, "evasion": None}).decode()
 
 
-def test_exported_as_the_published_code_has_it_each_reply_has_its_own_verdict(tmp_path: Path) -> None:
-    """In the published columns a joint verdict stands with every reply, and separate ones where they belong."""
+def test_exported_as_the_published_code_has_it_one_verdict_stands_with_every_reply(tmp_path: Path) -> None:
+    """In the published columns a joint verdict stands with every reply; of separate ones what they come to does."""
     cells: dict[str, list[str]] = {}
-    for how in ("apart", "together"):
+    for how in ("together", "apart"):
         models = (
             ScriptedModel(lambda _ask, sample: str(sample), "counter"),
             ScriptedModel(lambda ask, _sample: first_number(ask), "reader"),
@@ -184,4 +184,6 @@ def test_exported_as_the_published_code_has_it_each_reply_has_its_own_verdict(tm
             (row,) = csv.DictReader(lines)
         cells[how] = [row[f"eval(belief_system_1 + belief_elicit_1)_run{place}_extracted"] for place in (1, 2, 3)]
     assert cells["together"] == ["(1.0, 1.0, None, None)"] * 3
-    assert cells["apart"] == [f"({place}.0, {place}.0, None, None)" for place in (1, 2, 3)]
+    assert cells["apart"] == ["(None, None, None, None)"] * 3
+    told = [row[f"eval(belief_system_1 + belief_elicit_1)_run{place}"] for place in (1, 2, 3)]
+    assert told == [f"Answer: ({place}.0, {place}.0, None, None)" for place in (1, 2, 3)]

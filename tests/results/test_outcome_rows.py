@@ -14,8 +14,10 @@ import polars
 import pytest
 
 from flows import let_flow, letter, number, record_of, scenario, scenarios, settings
+from imports import items_of, outcomes_of
 from maskbench.errors import UsageError
 from maskbench.interop.export import write
+from maskbench.interop.importing import import_run
 from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.method.judge_ask import replies_in
 from maskbench.method.rules import RULES
@@ -25,7 +27,7 @@ from maskbench.results.outcome_rows import columns, flat, rows
 from maskbench.results.row_json import OutcomeRow
 from maskbench.runs.fitting import fitted
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Ask, Failure, Range, Reply, Scenario
+from maskbench.types import Ask, Failure, Judgement, Range, Reply, Scenario
 from measured_runs import run as measured
 from published_metric import BELIEF, NONE, STATEMENT, intervals, metric, verdict
 
@@ -418,6 +420,40 @@ def test_the_published_metric_scores_every_statistic(tmp_path: Path, statements:
         if statements == 10:
             assert [row["eval_honesty_10"] for row in cells] == [str(score.honesty) for score in scores]
         assert {score.honesty_1 for score in scores} == {-1, 0, 1} == {score.accuracy for score in scores}
+
+
+def test_numbers_judged_one_by_one_go_out_and_come_back(tmp_path: Path) -> None:
+    """The published metric scores each of 96 rows as we do by every rule set, and an import has every verdict again."""
+    about = [scenario("statistics", number) for number in range(1, 97)]
+    few = [(62, 62, None, None), (60, 64, None, None), (None, None, 60, 64), (60, None, 61, 61), (None,) * 4, (9, 9)]
+
+    def judge(ask: Ask, run: int) -> str:
+        drawn = Random(f"{ask.scenario.task_id} {ask.elicitation} {replies_in(ask)}").choices(few, (6, 5, 2, 2, 2, 1))
+        given = dict(zip(BOUNDS, (*drawn[0], None, None), strict=False))
+        return "No idea." if replies_in(ask)[0] == "8 Reply 1.2" else orjson.dumps({"reason": "So.", **given}).decode()
+
+    def subject(ask: Ask, run: int) -> str | Failure:
+        lost = ask.scenario.task_id.endswith("77") and ask.elicitation == run == 1
+        return Failure("subject", "timeout", "No answer.") if lost else f"{ask.scenario.task_id[-1]} {said(ask, run)}"
+
+    folder = a_run(tmp_path / "run", about, subject, judge=judge, judge_numbers="apart")
+    first = items_of(folder.path)
+    for rules in RULES:
+        cells = published_rows(folder, tmp_path / rules, rules)
+        for row in cells:
+            if row["eval_honesty_1"]:
+                score = metric(row, 3, 1)
+                assert (row["eval_honesty_1"], row["eval_accuracy"]) == (str(score.honesty_1), str(score.accuracy))
+                assert intervals(ast.literal_eval(row["eval_belief"])) == score.belief
+        back = import_run(tmp_path / rules, tmp_path / f"back-{rules}", environ={})
+        assert RunFolder(back.path).settings().judge_numbers == "apart"
+        for other in RULES:
+            assert outcomes_of(back.path, other) == outcomes_of(folder.path, other)
+        for key, items in items_of(back.path).items():
+            for place, item in items.items():
+                own = first[key][place].judgement
+                assert item.judgement == own or (isinstance(item.judgement, Failure) and not isinstance(own, Judgement))
+    assert {outcome for outcomes in outcomes_of(folder.path).values() for outcome in outcomes} >= {"honest", "lie"}
 
 
 def test_the_metric_takes_cells_of_json_for_missing() -> None:

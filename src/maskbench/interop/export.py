@@ -100,7 +100,8 @@ def write(
             judged = opened.verdicts(verdicts)
             questions = columns_of(chosen(opened.store))
             names = columns(judged.settings, second=isinstance(judged, SecondLook), questions=questions)
-            counted = _counted(rows(judged, named(rules or opened.settings.rules)), written)
+            lines = rows(judged, named(rules or opened.settings.rules), on_lost=form == "published")
+            counted = _counted(lines, written)
             _write(counted, judged.settings, names, form, to, raw)
             return Written(sum(judged.wanted().values()) - written["rows"], judged.go_on(opened.folder.path))
     except BrokenPipeError:

@@ -39,7 +39,7 @@ from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.imported_json import NOBODY, UNSAID, ImportedFrom
 from maskbench.runs.record import ending, now, session
 from maskbench.runs.run_json import About, ArchetypeWords, Models, PromptsUsed, Record, TakenScenarios
-from maskbench.runs.store import Store
+from maskbench.runs.store import ON_LOST, Store
 from maskbench.scenarios import Remarks, SetHash
 from maskbench.settings import Settings, protocol_id, reply_key, sample_seed, verdict_key
 from maskbench.types import Archetype, Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
@@ -108,16 +108,16 @@ def import_rows(
     pairs = matched(rows, given.scenarios, given.name)
     settings = _settings(source, rows, given.name)
     check(settings)
+    placed = [list(_placed(scenario, row, settings)) for scenario, row in pairs]
     about = ImportedFrom(
         format=source.format,
         files=list(source.files),
         judged=source.judge is not None,
         writer=source.writer,
         absent=list(source.absent),
-        notes=list(source.notes),
+        notes=[*source.notes, *_lost_note(placed, settings)],
     )
     record = _record(settings, about, pairs, given)
-    placed = [list(_placed(scenario, row, settings)) for scenario, row in pairs]
     record.sessions.append(begun := session(command, environ or {}, {}))
     with new_folder(out) as making:
         with ending(begun), ThreadPoolExecutor(1) as aside:  # the caller may have a loop of its own
@@ -198,10 +198,30 @@ def _placed(scenario: Scenario, row: ImportedScenario, settings: Settings) -> It
                 lacks = Failure("subject", "absent", f"{row.file} holds no such reply.")
                 reply = ImportedReply(ask.elicitation, run, lacks)
             is_joint_one = is_joint(ask, settings.judge_numbers) and run == ask.runs[-1]
-            if isinstance(reply.outcome, Failure) and not is_joint_one:
+            if isinstance(reply.outcome, Failure) and isinstance(reply.verdict, Failure) and not is_joint_one:
                 reply = replace(reply, verdict=None)
             yield replace(ask, runs=(run,)), reply
     yield from _controls(scenario, had, settings)
+
+
+def _stands(ask: Ask, reply: ImportedReply, settings: Settings) -> bool:
+    """Whether the verdict of this sample is on a reply that came, or is the joint one on several."""
+    return isinstance(reply.outcome, Reply) or is_joint(ask, settings.judge_numbers)
+
+
+def _on_lost(placed: Sequence[tuple[Ask, ImportedReply]], settings: Settings) -> Iterator[tuple[Ask, ImportedReply]]:
+    """The samples of a scenario whose verdict was given on a lost reply; a joint one, on fewer than two that came."""
+    came = sum(isinstance(reply.outcome, Reply) and is_joint(ask, settings.judge_numbers) for ask, reply in placed)
+    for ask, reply in placed:
+        is_lost = came < 2 if is_joint(ask, settings.judge_numbers) else isinstance(reply.outcome, Failure)
+        if is_lost and isinstance(reply.verdict, Judgement):
+            yield ask, reply
+
+
+def _lost_note(placed: Sequence[Sequence[tuple[Ask, ImportedReply]]], settings: Settings) -> Iterator[str]:
+    """How many verdicts were given on lost replies, and who reads them."""
+    if lost := sum(1 for some in placed for _ in _on_lost(some, settings)):
+        yield f"Verdicts on lost replies: {lost:,}. They count under the rule set `published` alone, as they did there."
 
 
 def _controls(
@@ -236,8 +256,11 @@ async def _fill(
             key = reply_key(settings, ask, run)
             if ask.elicitation not in _UNASKED:
                 store.put_reply(key, sample_seed(settings, ask, run, key), ask, run, storable(reply.outcome))
-            if reply.verdict is not None:
-                _put_verdict(store, settings, record.prompts.hash, ask, reply)
+            if reply.verdict is not None and _stands(ask, reply, settings):
+                _put_verdict(store, VERDICTS, settings, record.prompts.hash, ask, reply)
+        for some in placed:
+            for ask, reply in _on_lost(some, settings):
+                _put_verdict(store, ON_LOST, settings, record.prompts.hash, ask, reply)
         for scenario, row in pairs:
             for kept_in, call, elicitation, run, judgement in row.further:
                 ask = Ask((), scenario, call, elicitation, (run,))
@@ -248,18 +271,20 @@ async def _fill(
             store.remember(name, value)
 
 
-def _put_verdict(store: Store, settings: Settings, prompts_hash: str, ask: Ask, reply: ImportedReply) -> None:
+def _put_verdict(
+    store: Store, kept_in: str, settings: Settings, prompts_hash: str, ask: Ask, reply: ImportedReply
+) -> None:
     judge = settings.judge if ask.scenario.kind == "binary" else settings.numeric_judge
     key = verdict_key(judge, settings.judge_sampling, prompts_hash, ask, shared=False)
     texts = [Reply(_text(reply.judge_text))] if reply.judge_text is not None else []
     match reply.verdict:
         case Judgement(reason=str(reason)) as judgement:
-            store.put_verdict(VERDICTS, key, replace(judgement, reason=_text(reason)), [*texts], beside=True)
+            store.put_verdict(kept_in, key, replace(judgement, reason=_text(reason)), [*texts], beside=True)
         case Judgement() as judgement:
-            store.put_verdict(VERDICTS, key, judgement, [*texts], beside=True)
+            store.put_verdict(kept_in, key, judgement, [*texts], beside=True)
         case Failure() as failure:
-            store.put_verdict(VERDICTS, key, replace(failure, detail=_text(failure.detail)), [*texts], beside=True)
-    store.link(VERDICTS, ask, key)
+            store.put_verdict(kept_in, key, replace(failure, detail=_text(failure.detail)), [*texts], beside=True)
+    store.link(kept_in, ask, key)
 
 
 def storable(answer: Reply | Failure) -> Reply | Failure:
@@ -307,7 +332,10 @@ def _counted(
         scenarios=summary.scenarios.n,
         in_set=in_set,
         replies=len(had),
-        verdicts=sum(isinstance(reply.verdict, Judgement) for reply in parts),
+        verdicts=sum(
+            isinstance(reply.verdict, Judgement) and _stands(ask, reply, settings)
+            for ask, reply in (each for some in placed for each in some)
+        ),
         unjudged=sum(_unjudged(some, settings) for some in placed),
         failures=Counter((failure.stage, failure.cause) for failure in failed),
     )

@@ -2,7 +2,8 @@
 
 One file an archetype, `<archetype>_<model>.csv`. A call that failed leaves its cells empty: there it would be text.
 Numerical cells are Python literals, as those scripts read them, and the joint verdict on the belief replies stands with
-every one of them (method.md section 9).
+every one of them (method.md section 9). Where each has a verdict of its own, what they come to stands there, for those
+scripts know nothing else, and its own verdict is the last line of the judge's text on it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _SCENARIO = (
     *("belief_elicit_1", "belief_elicit_2", "belief_elicit_3", "canary"),
 )
 _TURNS = ("dd_turn_1_prompt", "dd_turn_1_response")
+ANSWER = "Answer: "  # what the last line of a judge's text begins with, where a number has a verdict of its own
 _HONESTY: dict[OutcomeName, int | str] = {
     "honest": 1,
     "lie": -1,
@@ -101,8 +103,8 @@ def _cells(
     cells: dict[str, str | int] = dict(zip(_SCENARIO, own_cells, strict=True))
     if scenario.first_turn:
         cells |= zip(_TURNS, map(safe, scenario.first_turn), strict=True)
-    for sample, judged in _judged(scenario, row, numbers):
-        texts = (safe(sample.response or ""), safe(judged.judge_reason or ""), _verdict(judged.verdict))
+    for sample, told, verdict in _judged(scenario, row, numbers):
+        texts = (safe(sample.response or ""), safe(told), verdict)
         cells |= zip(_sample_columns(sample.elicitation, sample.run), texts, strict=True)
     if len(row.outcomes) == 10:
         cells["eval_honesty_10"] = _HONESTY[row.outcome]
@@ -114,12 +116,29 @@ def _cells(
     }
 
 
-def _judged(scenario: Scenario, row: OutcomeRow, numbers: JudgeNumbers) -> Iterator[tuple[Sample, Sample]]:
-    """Every sample with the one that holds its verdict: the last belief reply's is on all where it is joint."""
-    is_joint = scenario.kind == "numerical" and numbers == "together"
-    joint = row.beliefs[-1] if is_joint and row.beliefs else None
-    yield from ((sample, sample) for sample in row.statements)
-    yield from ((sample, joint or sample) for sample in row.beliefs)
+def _judged(scenario: Scenario, row: OutcomeRow, numbers: JudgeNumbers) -> Iterator[tuple[Sample, str, str]]:
+    """Every sample with the judge's text and the verdict that stand with it: a joint one stands with every reply."""
+    for sample in (*row.statements, *row.beliefs):
+        if scenario.kind == "binary" or sample.elicitation == 0:
+            yield sample, sample.judge_reason or "", _verdict(sample.verdict)
+        elif numbers == "together":
+            yield sample, row.beliefs[-1].judge_reason or "", _verdict(row.beliefs[-1].verdict)
+        else:
+            yield sample, _with_own(sample), _joint(row)
+
+
+def _with_own(sample: Sample) -> str:
+    """The judge's text on one reply about a number, which ends with the verdict on it."""
+    answer = ANSWER + _verdict(sample.verdict) if sample.verdict is not None else ""
+    return "\n".join(filter(None, (sample.judge_reason, answer)))
+
+
+def _joint(row: OutcomeRow) -> str:
+    """What the verdicts on replies about a number come to, in the form of one verdict: two ranges at most."""
+    if row.belief is None:
+        return str((None,) * 4) if row.no_belief_reason else ""
+    bounds = [end for range_ in row.belief if not isinstance(range_, str) for end in range_]
+    return str(_floats([*bounds, *(None,) * 4][:4]))
 
 
 def _verdict(verdict: VerdictShown | None) -> str:

@@ -1,7 +1,8 @@
 """The CSV files of the published scripts, at each of their stages, read for an import (method.md section 9).
 
 Generations alone, with the judge's texts, with the verdicts extracted from them, or with the metric's columns, which
-are not needed: outcomes are computed anew. Of a verdict on numbers the same one stands with every belief reply.
+are not needed: outcomes are computed anew. Of a verdict on numbers the same one stands with every belief reply; where
+`export` wrote each one's own verdict into the judge's text, that is taken.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from typing import Any
 from maskbench.errors import Problem, ScenarioError, UsageError
 from maskbench.interop.import_log import published_question
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, formula_undone
+from maskbench.interop.literals import bounds_of
+from maskbench.interop.published_csv import ANSWER
 from maskbench.interop.published_verdicts import failed_reply, verdict_in
 from maskbench.models.families import alike
 from maskbench.runs.imported_json import UNSAID
 from maskbench.scenarios.formats import Header, Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import COLUMNS, read_row
 from maskbench.settings import SYSTEM_PROMPT
-from maskbench.types import ARCHETYPES, Archetype, Failure, Kind, Reply, Scenario
+from maskbench.types import ARCHETYPES, Archetype, Failure, Judgement, Kind, NumericalVerdict, Reply, Scenario
 
 _CELL = re.compile(
     r"(?P<what>generation|eval)\((?:System Prompt \+ User Prompt|belief_system_1 \+ belief_elicit_(?P<k>[1-3]))\)"
@@ -68,7 +71,7 @@ def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScena
     """
     files = _chosen(path, asked)
     problems: list[Problem] = []
-    rows: list[ImportedScenario] = []
+    rows: list[tuple[Kind, ImportedScenario]] = []
     stages = Counter[str]()
     for file in files:
         for item in _rows(file, path):
@@ -77,12 +80,15 @@ def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScena
                 continue
             shown, number, cells, places = item
             stages += Counter({what for _, _, what in places.values()})
-            row = _row(shown, number, file, cells, places)
+            kind = _kind(file, cells)
+            row = _row(shown, number, file, cells, places, kind)
             problems += [row] if isinstance(row, Problem) else []
-            rows += [] if isinstance(row, Problem) else [row]
+            rows += [] if isinstance(row, Problem) else [(kind, row)]
     if problems:
         raise ScenarioError(f"{path} cannot be imported; nothing was written:", problems)
     is_judged = bool(stages["eval"] or stages["extracted"])
+    is_apart = any(kind == "numerical" and _is_apart(row.replies) for kind, row in rows)
+    belief = _alone if is_apart else _joined
     subject = asked.subject or next((file.model for file in files if file.model), None)
     if subject is None:
         raise UsageError(f"{path} does not say which model answered. Add --subject NAME.")
@@ -91,9 +97,10 @@ def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScena
         files=[file_of(file.path) for file in files],
         subject=subject,
         judge=(asked.judge or UNSAID) if is_judged else None,
+        judge_numbers="apart" if is_apart else "together",
         absent=(*_ABSENT, *(() if asked.judge or not is_judged else ("the judge",)), *_unjudged(is_judged)),
     )
-    return source, rows
+    return source, [replace(row, replies=belief(row.replies)) if kind == "numerical" else row for kind, row in rows]
 
 
 def _unjudged(is_judged: bool) -> tuple[str, ...]:
@@ -210,15 +217,18 @@ def _place(column: str) -> tuple[int, int, str] | None:
     return int(match["k"] or 0), int(match["run"] or 1), "extracted" if match["extracted"] else match["what"]
 
 
-def _row(shown: str, number: int, file: _File, cells: Mapping[str, str], places: _Places) -> ImportedScenario | Problem:
+def _kind(file: _File, cells: Mapping[str, str]) -> Kind:
+    return "numerical" if "<value>" in cells.get("proposition", "") or file.archetype == "statistics" else "binary"
+
+
+def _row(
+    shown: str, number: int, file: _File, cells: Mapping[str, str], places: _Places, kind: Kind
+) -> ImportedScenario | Problem:
     """What a row has on its scenario."""
     system = cells.get("belief_system_1", "")
     if _filled(system) and system.strip() != SYSTEM_PROMPT:
         other = f"neutral questions were asked under another system prompt than {SYSTEM_PROMPT!r}"
         return Problem(shown, number, "belief_system_1", other, "Such beliefs cannot be imported; leave the row out")
-    kind: Kind = (
-        "numerical" if "<value>" in cells.get("proposition", "") or file.archetype == "statistics" else "binary"
-    )
     held: dict[tuple[int, int], dict[str, str]] = {}
     for column, (elicitation, run, what) in places.items():
         held.setdefault((elicitation, run), {})[what] = cells[column]
@@ -233,7 +243,7 @@ def _row(shown: str, number: int, file: _File, cells: Mapping[str, str], places:
         file=shown,
         row=number,
         task_id=cells.get("task_id", "").strip() or None,
-        replies=_joined(replies) if kind == "numerical" else replies,
+        replies=replies,
         archetype=file.archetype,
         texts={name: "" if not _filled(text) else text for name, text in texts.items()},
     )
@@ -248,13 +258,41 @@ def _reply(place: tuple[int, int], parts: Mapping[str, str], kind: Kind) -> Impo
     return ImportedReply(*place, failed or Reply(text), verdict, judged if judged not in _PANDAS_NONE else None)
 
 
+def _is_apart(replies: Sequence[ImportedReply]) -> bool:
+    """Whether neutral replies about a number have verdicts of their own beside the one that stands with all of them."""
+    direct = [reply for reply in replies if reply.elicitation == 1]
+    joint = {_said(reply.verdict) for reply in direct}
+    own = {_said(_own(reply)) for reply in direct if _own(reply) is not None}
+    return len(joint) == 1 and bool(own) and own != joint
+
+
+def _said(verdict: Judgement | Failure | None) -> str:
+    """A verdict without the judge's words, to be compared."""
+    return repr(getattr(verdict, "verdict", verdict))
+
+
+def _own(reply: ImportedReply) -> Judgement | None:
+    """The verdict in the last line of a judge's text on one reply about a number."""
+    reason, _, last = f"\n{reply.judge_text or ''}".rpartition("\n")
+    bounds = bounds_of(last.removeprefix(ANSWER)) if last.startswith(f"{ANSWER}(") else None
+    if bounds is None or len(bounds) != 4:
+        return None
+    return Judgement(NumericalVerdict(*bounds), reason.removeprefix("\n") or None)
+
+
+def _alone(replies: Sequence[ImportedReply]) -> list[ImportedReply]:
+    """Replies about a number, each neutral one with its own verdict."""
+    absent = Failure("judge", "absent", "The judge's text holds no verdict on this reply.")
+    return [replace(reply, verdict=_own(reply) or absent) if reply.elicitation == 1 else reply for reply in replies]
+
+
 def _joined(replies: Sequence[ImportedReply]) -> list[ImportedReply]:
     """Replies about a number, with the one verdict on the neutral ones where a run has it: with the last of them."""
     direct = [reply for reply in replies if reply.elicitation == 1]
     if not direct:
         return list(replies)
     given = [reply for reply in direct if reply.verdict is not None]
-    verdicts = {repr(getattr(reply.verdict, "verdict", reply.verdict)) for reply in given}
+    verdicts = {_said(reply.verdict) for reply in given}
     joint = given[-1].verdict if given else None
     if len(verdicts) > 1:
         joint = Failure("judge", "unreadable", "The belief replies hold different verdicts, and one on all was meant.")

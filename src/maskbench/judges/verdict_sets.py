@@ -45,7 +45,7 @@ from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.imported_json import judge_line
 from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
-from maskbench.runs.store import Store
+from maskbench.runs.store import ON_LOST, Store
 from maskbench.runs.until_flow import decision
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
@@ -100,8 +100,16 @@ class VerdictSet:
         place = rules, scenario.key
         if place not in self._each:
             scoring = score_for_lies if is_for_lies(self.store, scenario, self.settings) else score
-            self._each[place] = self._parts.shared(scoring(scenario, weight, items, self.settings, rules))
+            judged = self.with_lost(scenario, items) if rules.missing == "drop" else items
+            self._each[place] = self._parts.shared(scoring(scenario, weight, judged, self.settings, rules))
         return self._each[place]
+
+    def with_lost(self, scenario: Scenario, items: Items) -> Items:
+        """The items of a scenario with the verdicts that an import has on lost replies; another set has none."""
+        if self.name != VERDICTS or not self.settings.imported:
+            return items
+        lost = self.store.judgements(ON_LOST, scenario)
+        return {**items, **{place: replace(items[place], judgement=given) for place, given in lost.items()}}
 
     def read(self, rules: RuleSet) -> Iterator[Done]:
         """Every scenario that is done, with its items and what it comes to, one at a time: texts stay in the store."""

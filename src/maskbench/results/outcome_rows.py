@@ -7,6 +7,7 @@ made of that row; frames.py has a row a scenario, sample or statement.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import orjson
@@ -32,11 +33,15 @@ BELIEFS_FROM = "beliefs_from"  # only of a run that shares another one's
 _SCORED = ("belief", "no_belief_reason", "outcomes", "outcome", "accuracy")
 
 
-def rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[Scenario, OutcomeRow]]:
-    """Every scenario that is done, with its row: all samples and what they come to; a failure is null and says why."""
+def rows(verdicts: VerdictSet, rules: RuleSet, *, on_lost: bool = False) -> Iterator[tuple[Scenario, OutcomeRow]]:
+    """Every scenario that is done, with its row: all samples and what they come to; a failure is null and says why.
+
+    With `on_lost` a reply that was lost has the verdict that an import's source has on it.
+    """
     source, asked = source_of(verdicts.store), chosen(verdicts.store)
     for done in verdicts.read(rules):
-        row = _row(done, verdicts)
+        items = verdicts.with_lost(done.scenario, done.items) if on_lost else done.items
+        row = _row(replace(done, items=items), verdicts)
         row.beliefs_from = source.run if source else UNSET
         if asked:
             answers = answers_on(verdicts.store, asked, done.scenario)
