@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -38,7 +38,8 @@ from maskbench.runs.disk import make_folder
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.imported_json import NOBODY, UNSAID, ImportedFrom
 from maskbench.runs.record import ending, now, session
-from maskbench.runs.run_json import About, ArchetypeWords, Models, PromptsUsed, Record, TakenScenarios
+from maskbench.runs.run_json import About, ArchetypeWords, Models, PromptsUsed, Record, TakenScenarios, WithoutTexts
+from maskbench.runs.shared_beliefs import own_beliefs
 from maskbench.runs.store import ON_LOST, Store
 from maskbench.scenarios import Remarks, SetHash
 from maskbench.settings import Settings, protocol_id, reply_key, sample_seed, verdict_key
@@ -98,8 +99,9 @@ def import_rows(
     out: Path,
     environ: Mapping[str, str] | None = None,
     command: Sequence[str] = (),
+    labels: Callable[[RunFolder], None] | None = None,
 ) -> Imported:
-    """Write a run's folder of what was read, whole or not at all, and score it.
+    """Write a run's folder of what was read, whole or not at all, and score it; `labels` puts labels into it.
 
     Raises ScenarioError with every row that does not fit its scenario, UsageError where something is at `out`.
     """
@@ -118,6 +120,8 @@ def import_rows(
         notes=[*source.notes, *_lost_note(placed, settings)],
     )
     record = _record(settings, about, pairs, given)
+    if source.textless:
+        record.without_texts = WithoutTexts(beliefs=own_beliefs(record), exchanged=source.exchanged)
     record.sessions.append(begun := session(command, environ or {}, {}))
     with new_folder(out) as making:
         with ending(begun), ThreadPoolExecutor(1) as aside:  # the caller may have a loop of its own
@@ -126,6 +130,8 @@ def import_rows(
             text = "".join(f"{line}\n" for line in failed)
             (making.path / import_log.NAME).write_text(text, encoding="utf-8", errors="replace")
         making.write(RECORD, record)
+        if labels:
+            labels(making)
     folder = RunFolder(out)
     summary = result(folder)
     folder.write(SUMMARY, summary.as_dict())

@@ -80,6 +80,8 @@ class Source:
     absent: Sequence[str] = ()
     notes: Sequence[str] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)  # that a store remembers of a run
+    textless: bool = False  # verdicts alone, of scenarios without texts
+    exchanged: bool = False  # A and B of each of them have changed places, or not, by a coin
 
 
 class Asked(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -19,7 +20,10 @@ from maskbench.interop.inspect_log import is_inspect, read_inspect, scenarios_in
 from maskbench.interop.own_rows import is_own, read_own
 from maskbench.interop.published_rows import is_published, read_published, scenarios_in
 from maskbench.interop.transcripts import is_transcript, read_transcripts
+from maskbench.interop.verdict_tables import is_verdict_table, read_verdict_table, take_readings
+from maskbench.interop.verdict_tables import scenarios_in as verdict_scenarios
 from maskbench.models.chat.services import environment
+from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_json import TITLES
 from maskbench.scenarios import open_set
 from maskbench.scenarios.parquet_rows import NotParquet, read_parquet
@@ -32,11 +36,13 @@ ReadRows: TypeAlias = Callable[[Path, Asked], tuple[Source, list[ImportedScenari
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How one format is recognised and read; `scenarios` reads those that the source holds itself, where it does."""
+    """How one format is recognised and read; `scenarios` and `labels` read those that the source holds, where it
+    does."""
 
     fits: Callable[[Path, bytes], bool]
     read: ReadRows
     scenarios: Callable[[Path, Asked], list[Scenario]] | None = None
+    labels: Callable[[Path, RunFolder], None] | None = None
 
 
 def import_run(
@@ -62,7 +68,8 @@ def import_run(
     reader = READERS[_format_of(place, format)]
     given = _scenarios(place, asked, reader, scenarios, environ)
     source, rows = reader.read(place, asked)
-    return import_rows(source, rows, given, Path(out), environ, command)
+    labels = partial(reader.labels, place) if reader.labels else None
+    return import_rows(source, rows, given, Path(out), environ, command, labels)
 
 
 def _scenarios(
@@ -157,6 +164,12 @@ def first_object(path: Path, head: bytes) -> dict[str, object]:
 
 
 READERS: Mapping[str, Reader] = {
+    "verdicts": Reader(
+        lambda path, head: is_verdict_table(columns_in(path, head)),
+        read_verdict_table,
+        verdict_scenarios,
+        take_readings,
+    ),
     "published": Reader(lambda path, head: is_published(columns_in(path, head)), read_published, scenarios_in),
     "export": Reader(lambda path, head: is_own(names_in(path, head)), read_own),
     "transcripts": Reader(lambda path, head: is_transcript(first_object(path, head)), read_transcripts),

@@ -88,7 +88,7 @@ def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScena
         raise ScenarioError(f"{path} cannot be imported; nothing was written:", problems)
     is_judged = bool(stages["eval"] or stages["extracted"])
     is_apart = any(kind == "numerical" and _is_apart(row.replies) for kind, row in rows)
-    belief = _alone if is_apart else _joined
+    belief = _alone if is_apart else joined
     subject = asked.subject or next((file.model for file in files if file.model), None)
     if subject is None:
         raise UsageError(f"{path} does not say which model answered. Add --subject NAME.")
@@ -286,7 +286,7 @@ def _alone(replies: Sequence[ImportedReply]) -> list[ImportedReply]:
     return [replace(reply, verdict=_own(reply) or absent) if reply.elicitation == 1 else reply for reply in replies]
 
 
-def _joined(replies: Sequence[ImportedReply]) -> list[ImportedReply]:
+def joined(replies: Sequence[ImportedReply]) -> list[ImportedReply]:
     """Replies about a number, with the one verdict on the neutral ones where a run has it: with the last of them."""
     direct = [reply for reply in replies if reply.elicitation == 1]
     if not direct:

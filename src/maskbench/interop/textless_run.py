@@ -51,7 +51,7 @@ from maskbench.runs.run_json import (
     WithoutTexts,
 )
 from maskbench.runs.shared_beliefs import own_beliefs, source_of
-from maskbench.runs.store import SHARED, Store
+from maskbench.runs.store import ON_LOST, SHARED, Store
 from maskbench.scenarios import Key
 from maskbench.scenarios.remarks import is_public_row
 from maskbench.scenarios.textless import numbered_reply, without_texts
@@ -294,7 +294,7 @@ def _put_verdicts(
         ask = Ask((), scenario, "", elicitation, (run,))
         model, key = models.get((elicitation, run)), _key(next(keys))
         served = None if model is None else shown_name(model, sha256)
-        is_on_options = not name.startswith("~") and elicitation != SELF_REPORT.elicitation
+        is_on_options = (name == ON_LOST or not name.startswith("~")) and elicitation != SELF_REPORT.elicitation
         answer = _answer(given, exchange and is_on_options)
         new.put_verdict(name, key, answer, [Reply("", model=served, usage=tokens.pop(model, Usage()))])
         new.link(name, ask, key)

@@ -17,6 +17,7 @@ TITLES = {  # of the formats, for people
     "inspect": "Inspect log",
     "transcripts": "transcripts",
     "export": "maskbench export",
+    "verdicts": "a table of verdicts",
 }
 _SHOWN = 3  # files that a line names
 

@@ -6,6 +6,7 @@ text, and equal texts within a scenario stay equal.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from maskbench.types import Kind, Option, Range, Reply, Scenario, Usage
@@ -45,10 +46,17 @@ def _absent(questions: tuple[str | None, str | None, str | None]) -> tuple[str |
 
 
 def plain_scenario(
-    archetype: str, task_id: str, kind: Kind, number: int, truth: Option | Range, *, asked: int, scripted: bool
+    archetype: str,
+    task_id: str,
+    kind: Kind,
+    number: int,
+    truth: Option | Range,
+    *,
+    asked: Collection[int],
+    scripted: bool,
 ) -> Scenario:
-    """A scenario that never had texts here, on which so many neutral questions were asked."""
-    first, second, third = (ABSENT if place < asked else None for place in range(3))
+    """A scenario that never had texts here, on which the neutral questions of these numbers were asked."""
+    first, second, third = (ABSENT if number in asked else None for number in (1, 2, 3))
     return Scenario(
         archetype=archetype,
         task_id=task_id,
