@@ -14,6 +14,7 @@ from maskbench.cli.console import command, print_blocks, print_json, say
 from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
+from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,6 +124,7 @@ def label(
             f"--out {out}: there is such a file, which may hold labels that are nowhere else. Take them in first "
             f"(--import {out}), or give another."
         )
+    RunFolder(run).check_texts("nobody can label what cannot be read")
     _check_before(adjudicate or rater, out, serves=not (import_ or out))
     with reading(run) as opened:
 

@@ -17,6 +17,8 @@ def source_of_import(record: Record) -> ImportedFrom | None:
 
 def check_not_imported(folder: RunFolder) -> None:
     """Raise RunMismatch where a run that was imported would be asked further."""
+    if folder.exists:
+        folder.check_texts("nobody can be asked here")
     if folder.exists and (source := source_of_import(folder.read())):
         raise RunMismatch(
             f"{folder.path} is {source.words}: its subject answered elsewhere, and is not asked here. To have the "
