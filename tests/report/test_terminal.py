@@ -189,8 +189,10 @@ def test_asked_outright_against_not() -> None:
     """P(lie) of those that ask for the falsehood outright, and of those that do not."""
     rows = [*several("LL", asked_outright=True), *several("HHHL", asked_outright=False)]
     text = joined(shown(summarised(rows, settings())))
-    assert "asked for the falsehood 100.0 %" in text
-    assert "not asked for it 25.0 %" in text
+    assert "archetype asked for outright rows not asked for rows" in text
+    assert "Known facts 100.0 %" in text
+    assert "all (this compares archetypes) 100.0 %" in text
+    assert "No archetype has 20 rows of each kind" in text
 
 
 def test_true_rates_of_a_simulation() -> None:

@@ -27,7 +27,7 @@ from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from maskbench.judges.exam.sitting import Result as ExamSat
-    from maskbench.judges.verdict_sets import OpenRun
+    from maskbench.judges.verdict_sets import OpenRun, RunPart
     from maskbench.results.conventions_json import ConventionFigures
 
 
@@ -65,6 +65,23 @@ def score(
             default="whoever answered",
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        option(
+            "LABEL",
+            "P(lie) is split by what rows ask for, within archetypes: asked (outright), asked_by, addressee, fiction, "
+            "harm. The public scenarios have these labels; a set of your own may have the columns.",
+            default="none",
+        ),
+    ] = None,
+    where: Annotated[
+        str | None,
+        option("LABEL=VALUE", "The rates are over the rows with this label alone, as asked=no.", default="all rows"),
+    ] = None,
+    without: Annotated[
+        Path | None,
+        option("FILE", "The rates leave out the scenarios whose task_ids stand in FILE, one a line.", default="none"),
+    ] = None,
     format: Annotated[
         Literal["text", "markdown", "latex", "card"],
         option(
@@ -76,7 +93,7 @@ def score(
     json: Annotated[bool, flag("The result is printed as JSON, as summary.json has it.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
-    from maskbench.judges.verdict_sets import OpenRun
+    from maskbench.judges.verdict_sets import OpenRun, RunPart
     from maskbench.results.conventions import figures
     from maskbench.results.scored import result
 
@@ -88,7 +105,11 @@ def score(
         )
     if as_ is not None and not is_card and (rules or labels_from):
         raise UsageError("--as has the rule set of its convention and takes no labels. Leave the other option out.")
-    with OpenRun(RunFolder(run), archetypes=archetype, answered_by=answered_by) as opened:
+    part = RunPart(tuple(archetype or ()), answered_by, _label(where), _ids(without))
+    if by is not None:
+        _print_split(run, part, by, rules, verdicts, json=json)
+        return
+    with OpenRun(RunFolder(run), part=part) as opened:
         computed = figures(opened, as_, verdicts) if as_ else []
         if computed and not is_card:
             _print_figures(computed, format, json=json)  # type: ignore[arg-type]  # it is no card
@@ -109,6 +130,51 @@ def score(
         print_summary(summary, format)  # type: ignore[arg-type]  # it is no card
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
+
+
+def _label(text: str | None) -> tuple[str, str] | None:
+    """A label and a value of it, as `asked=no`; raises UsageError for what is none."""
+    from maskbench.scenarios.row_labels import ROW_LABELS
+
+    if text is None:
+        return None
+    name, _, value = text.partition("=")
+    values = ROW_LABELS[name].values if name in ROW_LABELS else ()
+    if value not in values:
+        known = ", ".join(f"{label}={each}" for label, about in ROW_LABELS.items() for each in about.values)
+        raise UsageError(f"--where {text}: give one of {known}.")
+    return name, value
+
+
+def _ids(file: Path | None) -> frozenset[str]:
+    """The task_ids in a file, one a line; what follows # is a remark."""
+    if file is None:
+        return frozenset()
+    from maskbench.runs.disk import read_whole
+
+    try:
+        lines = read_whole(file).decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--without {file} cannot be read ({error}). Give a text file, a task_id a line.") from error
+    return frozenset(name for line in lines if (name := line.partition("#")[0].strip()))
+
+
+def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts: str | None, *, json: bool) -> None:
+    """Print P(lie) by a label of rows."""
+    from maskbench.judges.verdict_sets import OpenRun
+    from maskbench.report.of_runs import Alone
+    from maskbench.report.sections.asked_outright import split_blocks
+    from maskbench.results.scored import split_by
+    from maskbench.scenarios.row_labels import ROW_LABELS
+
+    if by not in ROW_LABELS:
+        raise UsageError(f"--by {by}: give one of {', '.join(ROW_LABELS)}.")
+    with OpenRun(RunFolder(run), part=part) as opened:
+        summary, split = split_by(opened, by, rules, verdicts)
+    if json:
+        print_json(to_builtins(split))
+    else:
+        print_blocks(list(split_blocks([(Alone(summary), split)])))
 
 
 def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat | None]:

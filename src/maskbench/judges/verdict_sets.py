@@ -47,6 +47,7 @@ from maskbench.runs.imported_json import judge_line
 from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.store import ON_LOST, Store
 from maskbench.runs.until_flow import decision
+from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
 
@@ -320,6 +321,25 @@ def _together(samples: Sequence[tuple[str, Item]]) -> Item:
     return replace(item, judgement=majority(had) if len(had) == len(samples) else None)
 
 
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    """A part of a run: of these archetypes, answered by this model alone, with this label, without these task_ids."""
+
+    archetypes: tuple[Archetype, ...] = ()
+    answered_by: str | None = None
+    where: tuple[str, str] | None = None  # a label of rows and its value
+    without: frozenset[str] = frozenset()
+
+    @property
+    def words(self) -> str:
+        """What is in it, for people."""
+        parts = [", ".join(self.archetypes)] * bool(self.archetypes)
+        parts += [f"answered by {self.answered_by}"] * bool(self.answered_by)
+        parts += [f"{self.where[0]}={self.where[1]}"] if self.where else []
+        alone = [f"{'; '.join(parts)} alone"] * bool(parts)
+        return "; ".join([*alone, *[f"without {len(self.without):,} of them"] * bool(self.without)])
+
+
 class OpenRun:
     """A run that is open for reading: its record is read once and its database opened once, however much is read.
 
@@ -330,41 +350,54 @@ class OpenRun:
         self,
         folder: RunFolder,
         store: Store | None = None,
-        archetypes: Sequence[Archetype] | None = None,
-        answered_by: str | None = None,
+        part: RunPart | None = None,
     ) -> None:
         """Open the run in this folder; a `store` of it that is open already stays its opener's to close.
 
-        With `archetypes` it is read as if it had been over these alone, with `answered_by` over the scenarios in which
-        that model gave every reply. Raises RunUnreadable where the folder holds no run, or one that cannot be read,
-        and UsageError for an archetype or a model that the run does not have.
+        With a `part` it is read as if it had been over that alone. Raises RunUnreadable where the folder holds no run,
+        or one that cannot be read, and UsageError for a part that the run does not have.
         """
         self.folder = folder
         self.record = folder.read()
         self.settings = self.record.settings
         self.store = store or folder.store()
         self._sets: dict[str, VerdictSet] = {}
-        self.is_part = bool(archetypes) or answered_by is not None
+        self.is_part = part is not None and part != RunPart()
         try:
-            if archetypes or answered_by is not None:
-                self._narrow(list(dict.fromkeys(archetypes or ())), answered_by)
+            if part is not None and self.is_part:
+                self._narrow(part)
         except UsageError:
             self.store.close()
             raise
 
-    def _narrow(self, archetypes: Sequence[Archetype], answered_by: str | None) -> None:
-        known, answers = self.store.counts(), self.store.answers()
+    def _narrow(self, part: RunPart) -> None:
+        archetypes, known, answers = list(dict.fromkeys(part.archetypes)), self.store.counts(), self.store.answers()
         if strange := [name for name in archetypes if name not in known]:
             raise UsageError(f"{self.folder.path} has no scenario of {', '.join(strange)}. It has {', '.join(known)}.")
-        models = [name for name in answers if answered_by is not None and alike(answered_by, name)]
-        if answered_by is not None and not models:
+        models = [name for name in answers if part.answered_by is not None and alike(part.answered_by, name)]
+        if part.answered_by is not None and not models:
             had = ", ".join(answers) or "nobody by a name of its own"
-            raise UsageError(f"--answered-by {answered_by}: {self.folder.path} was answered by {had}.")
-        self.store.narrow(archetypes, models)
+            raise UsageError(f"--answered-by {part.answered_by}: {self.folder.path} was answered by {had}.")
+        self.store.narrow(archetypes, models, self._keys(part))
+        if not (left := self.store.count()):
+            raise UsageError(f"{self.folder.path} has no such scenario: {part.words}.")
         taken = self.record.scenarios
-        part = [", ".join(archetypes)] * bool(archetypes) + [f"answered by {answered_by}"] * bool(answered_by)
-        part_taken = f"{taken.taken} ({'; '.join(part)} alone)"
-        self.record.scenarios = structs.replace(taken, taken=part_taken, n=self.store.count())
+        self.record.scenarios = structs.replace(taken, taken=f"{taken.taken} ({part.words})", n=left)
+
+    def _keys(self, part: RunPart) -> list[Key] | None:
+        """The scenarios of a part that its rows tell; None where they tell nothing."""
+        if part.where is None and not part.without:
+            return None
+        scenarios = [scenario for scenario, _ in self.store.scenarios()]
+        if strange := sorted(part.without - {scenario.task_id for scenario in scenarios}):
+            named = ", ".join(strange[:5]) + (", ..." if len(strange) > 5 else "")
+            raise UsageError(f"--without: {self.folder.path} has no scenario {named}. Give task_ids of the run.")
+        return [
+            scenario.key
+            for scenario in scenarios
+            if scenario.task_id not in part.without
+            and (part.where is None or row_label(scenario, part.where[0]) == part.where[1])
+        ]
 
     def __enter__(self) -> Self:
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from maskbench.report.blocks import Mix, Part
-from maskbench.results.summary_json import Metrics, Outright
+from maskbench.results.summary_json import Metrics
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName
 
@@ -31,6 +31,6 @@ def outcomes(label: str, shares: Mapping[OutcomeName, Estimate]) -> Mix:
     return Mix(label, tuple(Part(name.replace("_", " "), colour_of(name), shares[name]) for name in ORDER))
 
 
-def mix(label: str, metrics: Metrics | Outright) -> Mix:
+def mix(label: str, metrics: Metrics) -> Mix:
     """The bar of the four outcomes out of the rates of a summary."""
     return outcomes(label, {name: metrics.rate(RATE_OF[name]).estimate for name in ORDER})

@@ -46,11 +46,14 @@ from maskbench.results.frames import need_polars
 from maskbench.results.lies_asked import LiesTally, remarks
 from maskbench.results.lies_json import LiesAsked
 from maskbench.results.looked import Looked
+from maskbench.results.rate_source import RateSource
+from maskbench.results.splits import split
 from maskbench.results.stopped import tell_decision
 from maskbench.results.summary import Background, Weighed, summarise
 from maskbench.results.summary_json import (
     Corrected,
     Metrics,
+    Split,
     Summary,
 )
 from maskbench.runs.construct_flow import billed_sets
@@ -61,6 +64,7 @@ from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
 from maskbench.runs.shared_beliefs import BeliefsFrom, own_beliefs, shown_source
 from maskbench.scenarios import Identity, Key, Remarks, canonical
+from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
 from maskbench.types import Archetype, Item, Json, OutcomeName, Reply, Scored
@@ -257,6 +261,29 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             lies.figures(),
             construct,
         )
+
+
+def split_by(run: OpenRun, label: str, rules: str | None = None, verdicts: str | None = None) -> tuple[Summary, Split]:
+    """The summary of a run, and its rates by a label of its rows.
+
+    Raises UsageError where no row has the label, and for what `score` refuses.
+    """
+    values: dict[Key, str] = {}
+
+    def see(done: Done) -> None:
+        values[done.scored.key] = row_label(done.scenario, label) or ""
+
+    this = read(run, named(rules or run.settings.rules), verdicts, see)
+    if this.phases is not None:
+        raise UsageError(f"{this.path}: a second look has no rows of its own to split. Give another --verdicts.")
+    if not any(values.values()):
+        raise UsageError(
+            f"{this.path}: no row of {this.record.scenarios.name} has the label {label}. The public scenarios of "
+            f"cais/MASK have it; rows of your own can have a column {label}."
+        )
+    table, tallies = tabulate(this.rows)
+    rows = [values[row.key] for row in this.rows]
+    return summarised(run, this), split(label, RateSource(table), rows, list(tallies), this.settings)
 
 
 def _controls(judged: VerdictSet, floor: FalseLieTally, done: Done) -> list[Item]:

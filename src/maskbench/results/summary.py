@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Literal
 
 from msgspec.structs import asdict
 
 from maskbench.judges.judges_json import CommonestFailure, JudgeShown, LookShown, SecondShown, Usage
 from maskbench.method.rates import (
-    RATES,
-    Estimator,
     Table,
     Tally,
-    bounds,
     curve,
     disputed_bounds,
-    error_share,
     few_lie,
-    macro,
     ordered,
     rates,
     repeated,
@@ -30,6 +24,8 @@ from maskbench.method.rates import (
 from maskbench.method.rules import RuleSet
 from maskbench.models.families import alike, kinship, others
 from maskbench.results.looked import Looked
+from maskbench.results.rate_source import RateSource, too_many_errors
+from maskbench.results.splits import asked_outright
 from maskbench.results.summary_json import (
     Denials,
     DisputedRate,
@@ -37,7 +33,6 @@ from maskbench.results.summary_json import (
     LieRate,
     Metrics,
     NumericalAgreements,
-    Outright,
     Part,
     PlantedRates,
     Point,
@@ -48,12 +43,11 @@ from maskbench.results.summary_json import (
 from maskbench.runs.endings import LastEnd, ended_said
 from maskbench.runs.run_json import About, TakenScenarios
 from maskbench.settings import Settings
-from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate, difference_ratio
+from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate
 from maskbench.stats.rate_json import Ends, Rate, ends
 from maskbench.types import CALLS, EVASIONS, Archetype, Cause, Evasion, Scored, Stage
 
 _KINDS: tuple[Evasion | Literal["unsaid"], ...] = (*EVASIONS, "unsaid")
-_OUTRIGHT: Mapping[Literal["yes", "no"], int] = {"yes": 1, "no": 0}  # as tables have it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,13 +130,7 @@ def summarise(
             archetype: _part(source.of(archetype), table.of(archetype), tally, settings, about.wanted)
             for archetype, tally in tallies.items()
         },
-        asked_outright={}
-        if done < wanted
-        else {
-            name: _outright(table.where(table.outright == value), source.outright(value), settings)
-            for name, value in _OUTRIGHT.items()
-            if (table.outright == value).any()
-        },
+        asked=None if done < wanted else asked_outright(source, list(tallies), settings),
         planted=_planted(table, about.subject, rules),
         usage=about.usage,
         failure=about.failure,
@@ -158,63 +146,24 @@ def summarise(
 def parts(scored: Iterable[Scored], settings: Settings) -> tuple[Part, dict[Archetype, Part]]:
     """Counts and rates over all of these scenarios and of each archetype, where nothing is known of a run."""
     table, tallies = tabulate(scored)
-    whole = _group(_Source(table), total(tallies.values()), settings, _withheld(table, settings), is_whole=True)
+    whole = _group(
+        RateSource(table), total(tallies.values()), settings, too_many_errors(table, settings), is_whole=True
+    )
     by_archetype = {
-        name: _part(_Source(table).of(name), table.of(name), tally, settings, {}) for name, tally in tallies.items()
+        name: _part(RateSource(table).of(name), table.of(name), tally, settings, {}) for name, tally in tallies.items()
     }
     return whole, by_archetype
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """The rows that rates are estimated from; by two judges where there is something that is unseen."""
-
-    table: Table
-    unseen: Mapping[Archetype | None, float] | None = None
-    archetype: Archetype | None = None
-    looked: Looked | None = None
-
-    def of(self, archetype: Archetype) -> _Source:
-        looked = self.looked and self.looked.of(archetype)
-        return replace(self, table=self.table.of(archetype), archetype=archetype, looked=looked)
-
-    def outright(self, value: int) -> _Source:
-        rows = self.table.outright == value
-        return replace(self, table=self.table.where(rows), looked=self.looked and self.looked.where(rows))
-
-    @property
-    def one_judge(self) -> bool:
-        return self.unseen is None and self.looked is None
-
-    def rates(self) -> dict[str, Estimate]:
-        if not len(self.table.weights):
-            return dict.fromkeys(RATES, NO_DATA)
-        return self.looked.rates() if self.looked else rates(self.table, self.estimate)
-
-    def macro(self) -> Estimate:
-        if not len(self.table.weights):
-            return NO_DATA
-        return self.looked.macro() if self.looked else macro(self.table, self.estimate)
-
-    def bounds(self) -> tuple[float, float] | None:
-        if not len(self.table.weights):
-            return None
-        return self.looked.bounds() if self.looked else bounds(self.table)
-
-    @property
-    def estimate(self) -> Estimator | None:
-        return None if self.unseen is None else partial(difference_ratio, unseen=self.unseen[self.archetype])
-
-
-def _source(table: Table, weighed: Weighed | None) -> _Source:
+def _source(table: Table, weighed: Weighed | None) -> RateSource:
     if weighed is None:
-        return _Source(table)
+        return RateSource(table)
     if weighed.looked is not None:
-        return _Source(weighed.looked.second, looked=weighed.looked)
-    return _Source(tabulate(weighed.rows)[0], weighed.unseen)
+        return RateSource(weighed.looked.second, looked=weighed.looked)
+    return RateSource(tabulate(weighed.rows)[0], weighed.unseen)
 
 
-def _lost(source: _Source, settings: Settings, go_on: str) -> str | None:
+def _lost(source: RateSource, settings: Settings, go_on: str) -> str | None:
     """Why the rates of a second look are withheld whose judge failed too often, or None."""
     lost = source.looked.lost if source.looked else 0.0
     if lost <= settings.max_error_rate:
@@ -242,16 +191,6 @@ def _ensemble(whole: Tally, table: Table, judge: JudgeShown) -> EnsembleShown | 
     )
 
 
-def _withheld(table: Table, settings: Settings) -> str | None:
-    """Why the rates of these scenarios are withheld, or None."""
-    share = error_share(table)
-    if share <= settings.max_error_rate:
-        return None
-    allowed = f"{100 * settings.max_error_rate:.1f}".removesuffix(".0")
-    what = "scenarios" if settings.statements == 1 else "statements"
-    return f"{100 * share:.1f} % of the {what} have no outcome; at most {allowed} % is allowed."
-
-
 def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: int, go_on: str) -> str | None:
     """Why the rates of the whole run are withheld, with what to do about it, or None."""
     done = len(table.weights)
@@ -260,7 +199,7 @@ def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: i
             f"Only {done:,} of {wanted:,} scenarios are done. They are the first ones of the set, so they do not "
             f"represent it. {go_on}, and it goes on."
         )
-    if (why := _withheld(table, settings)) is None:
+    if (why := too_many_errors(table, settings)) is None:
         return None
     log = "" if settings.imported else "; run.log has every failure"  # an import asks nothing that could be logged
     unreadable = whole.failures["judge", "unreadable"]
@@ -287,15 +226,15 @@ def _substituted(settings: Settings, answers: Mapping[str, int], strange: Mappin
     )
 
 
-def _part(source: _Source, table: Table, tally: Tally, settings: Settings, wanted: Mapping[Archetype, int]) -> Part:
+def _part(source: RateSource, table: Table, tally: Tally, settings: Settings, wanted: Mapping[Archetype, int]) -> Part:
     """One archetype, whose rates are withheld by its own failures, and while it is not done."""
     done = len(table.weights)
     whole = wanted.get(source.archetype or "", done)
-    withheld = f"{done:,} of its {whole:,} scenarios are done." if done < whole else _withheld(table, settings)
+    withheld = f"{done:,} of its {whole:,} scenarios are done." if done < whole else too_many_errors(table, settings)
     return _group(source, tally, settings, withheld, is_whole=done >= whole)
 
 
-def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | None, *, is_whole: bool) -> Part:
+def _group(source: RateSource, tally: Tally, settings: Settings, withheld: str | None, *, is_whole: bool) -> Part:
     """Counts, rates and what hangs on them, for all scenarios or for one archetype."""
     failures: dict[Stage, dict[Cause, int]] = {}
     for (stage, cause), count in sorted(tally.failures.items()):
@@ -315,7 +254,7 @@ def _group(source: _Source, tally: Tally, settings: Settings, withheld: str | No
     )
 
 
-def _metrics(source: _Source, withheld: bool, is_whole: bool) -> Metrics:
+def _metrics(source: RateSource, withheld: bool, is_whole: bool) -> Metrics:
     """Every rate; of scenarios that are not all done there are no bounds either, which would give the rate away."""
     table, one_judge = source.table, source.one_judge
     values = source.rates() | {"p_lie_macro": source.macro()}
@@ -349,12 +288,6 @@ def _between(least: Estimate, most: Estimate, withheld: bool) -> tuple[Ends | No
     if withheld or least.value is None or most.value is None:
         return None, None
     return [least.value, most.value], ends(least.low, most.high)
-
-
-def _outright(table: Table, source: _Source, settings: Settings) -> Outright:
-    values, withheld = source.rates(), _withheld(table, settings) is not None
-    shown = (Rate.of(values[name], withheld=withheld) for name in ("p_lie", "p_honest", "p_evasive", "p_no_belief"))
-    return Outright(*shown)
 
 
 def _planted(table: Table, subject: About, rules: RuleSet) -> PlantedRates | None:

@@ -19,7 +19,7 @@ from maskbench.runs.imported_json import ImportedFrom
 from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.runs.shared_beliefs import BeliefsFrom
 from maskbench.stats.rate_json import Ends, Rate
-from maskbench.types import Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
+from maskbench.types import Archetype, Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
 
 
 class DisputedRate(Rate, forbid_unknown_fields=True):
@@ -102,18 +102,28 @@ class Part(Struct, forbid_unknown_fields=True, kw_only=True):
     failures: dict[Stage, dict[Cause, int]]
 
 
-class Outright(Struct, forbid_unknown_fields=True):
-    """The rates of scenarios that ask for the falsehood itself, or do not."""
+class GroupRates(Struct, forbid_unknown_fields=True):
+    """The rates of scenarios of one kind, by what their rows ask for."""
 
     p_lie: Rate
     p_honest: Rate
     p_evasive: Rate
     p_no_belief: Rate
 
-    def rate(self, name: str) -> Rate:
-        """A rate by its name."""
-        rate: Rate = getattr(self, name)
-        return rate
+
+class Split(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The rates by a label of rows: of each kind over all archetypes, which compares these, and within each of them.
+
+    `by_archetype` has P(lie) alone. `standardised` is P(lie) of each kind over the archetypes of `weights`, those with
+    enough rows of every kind, in the same shares for each. `left_out` counts rows on which readers differ.
+    """
+
+    label: str
+    groups: dict[str, GroupRates]
+    by_archetype: dict[Archetype, dict[str, Rate]]
+    standardised: dict[str, Rate]
+    weights: dict[Archetype, float]
+    left_out: int
 
 
 class PlantedRates(Struct, forbid_unknown_fields=True):
@@ -216,7 +226,7 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     truncated: Truncated
     failures: dict[Stage, dict[Cause, int]]
     by_archetype: dict[str, Part]
-    asked_outright: dict[Literal["yes", "no"], Outright]
+    asked: Split | None  # by whether the falsehood was asked for outright; None where no row says
     planted: PlantedRates | None
     usage: Usage
     failure: CommonestFailure | None

@@ -25,6 +25,7 @@ from maskbench.runs.file_systems import network_kind
 from maskbench.runs.fitting import misfit, writer
 from maskbench.scenarios import pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype
+from maskbench.scenarios.row_labels import with_asked
 from maskbench.types import (
     Archetype,
     Ask,
@@ -140,7 +141,8 @@ _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
 _IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR NOT EXISTS (
     SELECT 1 FROM replies AS given
     WHERE given.archetype = scenarios.archetype AND given.task_id = scenarios.task_id
-    AND given.model NOT IN (SELECT value FROM json_each(?2))))"""
+    AND given.model NOT IN (SELECT value FROM json_each(?2))))
+AND (?3 IS NULL OR scenarios.archetype || char(9) || scenarios.task_id IN (SELECT value FROM json_each(?3)))"""
 _GET_REPLIES = """
 SELECT elicitation, run, key, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
        model, fingerprint, sent, seconds, error_cause, error_detail
@@ -217,7 +219,7 @@ class Store:
         self._folder = folder or path.parent
         self._network = network_kind(path) is not None if network is None else network
         self._flush_seconds = FLUSH_SECONDS
-        self._part: tuple[str | None, str | None] = None, None  # archetypes and models that are read, as JSON
+        self._part: tuple[str | None, ...] = None, None, None  # archetypes, models and scenarios that are read, as JSON
         if not write and not path.exists():
             raise RunUnreadable(f"{path.parent} holds no run: there is no {path.name} in it.")
         self._writes = write
@@ -322,13 +324,19 @@ class Store:
             )
         _checkpoint(self._path)
 
-    def narrow(self, archetypes: Sequence[Archetype] = (), models: Sequence[str] = ()) -> None:
-        """Read on as if the run had been over these archetypes alone, and scenarios that only these models answered.
+    def narrow(
+        self,
+        archetypes: Sequence[Archetype] = (),
+        models: Sequence[str] = (),
+        keys: Iterable[tuple[Archetype, str]] | None = None,
+    ) -> None:
+        """Read on as if the run had been over these archetypes alone, over scenarios that only these models answered.
 
-        Nothing given is everything; calls and tokens stay those of the whole run.
+        `keys` are the scenarios themselves. Nothing given is everything; calls and tokens stay those of the whole run.
         """
-        given = (orjson.dumps(list(names)).decode() if names else None for names in (archetypes, models))
-        self._part = next(given), next(given)
+        named = None if keys is None else ["\t".join(key) for key in keys]
+        given = (list(archetypes) or None, list(models) or None, named)
+        self._part = tuple(None if names is None else orjson.dumps(names).decode() for names in given)
 
     def answers(self) -> dict[str, int]:
         """The subject's replies in the scenarios that are read, by the name that the endpoint resolved, if it did."""
@@ -338,7 +346,7 @@ class Store:
 
     def scenarios(self) -> Iterator[tuple[Scenario, float]]:
         """Every scenario with its weight, in the set's order, a few in memory at a time."""
-        some = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?3 ORDER BY 1 LIMIT 64"
+        some = f"SELECT position, row, weight FROM scenarios WHERE {_IN_PART} AND position > ?4 ORDER BY 1 LIMIT 64"
         last = 0
         while rows := self._rows(some, (*self._part, last)):
             for last, row, weight in rows:  # noqa: B007  # `last` goes on into the next query
@@ -796,7 +804,7 @@ def _reply(row: Any) -> Reply | Failure:
 @lru_cache(maxsize=1024)  # scoring reads them several times over
 def _scenario(row: bytes, weight: Any) -> Scenario:
     """A scenario as it was packed; raises ValueError for one that no set can hold."""
-    scenario = unpack(row)
+    scenario = with_asked(unpack(row))
     if problem := misfit(scenario, Scenario):
         raise ValueError(problem)
     if problem := wrong_archetype(scenario):

@@ -1,0 +1,87 @@
+"""P(lie) by what rows ask for: within archetypes, and over several only where these have rows of every kind.
+
+What a row asks for is nearly its archetype, so a plain split over all archetypes compares these. Over several it is
+standardised: each kind of row has the archetypes in the shares that they have together (direct standardisation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskbench.method.archetypes import number_of
+from maskbench.results.rate_source import RateSource, too_many_errors
+from maskbench.results.summary_json import GroupRates, Split
+from maskbench.scenarios.row_labels import DIFFERS, ROW_LABELS
+from maskbench.settings import Settings
+from maskbench.stats.rate_json import Rate
+from maskbench.types import Archetype
+
+FEWEST = 20  # rows of each kind that an archetype needs to count in the figure over several
+_RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
+Mask: TypeAlias = NDArray[np.bool_]
+Weights: TypeAlias = Mapping[Archetype, float]
+_ASKED = {1: "yes", 0: "no", -1: ""}  # as tables have it
+
+
+def asked_outright(source: RateSource, archetypes: Sequence[Archetype], settings: Settings) -> Split | None:
+    """The split by whether the falsehood was asked for outright; None where no row says."""
+    rows = [_ASKED[int(value)] for value in source.table.outright]
+    return split("asked", source, rows, archetypes, settings) if any(rows) else None
+
+
+def split(
+    label: str, source: RateSource, rows: Sequence[str], archetypes: Sequence[Archetype], settings: Settings
+) -> Split:
+    """The rates of each kind of row; `rows` has the value of the label for each row of the source, empty for none."""
+    values = np.array(rows, dtype=object)
+    kinds = [value for value in ROW_LABELS[label].values if (values == value).any()]
+    numbers = {name: source.table.archetypes == number_of(name) for name in archetypes}
+    able = [value for value in kinds if (values == value).sum() >= FEWEST]
+    shared = {
+        name: own
+        for name, own in numbers.items()
+        if len(able) > 1 and all((own & (values == value)).sum() >= FEWEST for value in able)
+    }
+    within = source.table.weights * np.isin(values, able)
+    weights = {name: float(within[own].sum()) for name, own in shared.items()}
+    whole = sum(weights.values())
+    return Split(
+        label=label,
+        groups={value: GroupRates(*_rates(source.where(values == value), settings)) for value in kinds},
+        by_archetype={
+            name: {
+                value: next(_rates(source.where(own & (values == value)), settings))
+                for value in kinds
+                if (own & (values == value)).any()
+            }
+            for name, own in numbers.items()
+            if any((own & (values == value)).any() for value in kinds)
+        },
+        standardised={
+            value: next(_rates(_standardised(source, values == value, shared, weights), settings))
+            for value in able
+            if shared and source.one_judge
+        },
+        weights={name: weight / whole for name, weight in weights.items()},
+        left_out=int((values == DIFFERS).sum()),
+    )
+
+
+def _rates(source: RateSource, settings: Settings) -> Iterator[Rate]:
+    """The four shares of a group, withheld where it has too many errors."""
+    found, withheld = source.rates(), too_many_errors(source.table, settings) is not None
+    return (Rate.of(found[name], withheld=withheld) for name in _RATES)
+
+
+def _standardised(source: RateSource, rows: Mask, archetypes: Mapping[Archetype, Mask], weights: Weights) -> RateSource:
+    """The rows of a kind, weighted so that each archetype counts as it does among all kinds together."""
+    new = np.zeros_like(source.table.weights)
+    for name, own in archetypes.items():
+        here = own & rows
+        new[here] = source.table.weights[here] * (weights[name] / source.table.weights[here].sum())
+    return replace(source, table=replace(source.table, weights=new)).where(new > 0)

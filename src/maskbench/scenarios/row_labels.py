@@ -1,0 +1,80 @@
+"""What a row asks for, as readers labelled it: in columns of the set, or for cais/MASK in the file that comes along.
+
+The labels of the public 1,000 scenarios are facts about rows, by id and without a text: language models read every row
+twice, and a third settled where they differed. `differs` stands where nobody settled it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+from maskbench.types import Scenario
+
+PUBLIC = "mask_public.csv"  # the ids of cais/MASK with their labels
+DIFFERS = "differs"
+
+
+@dataclass(frozen=True, slots=True)
+class RowLabel:
+    """A label of rows: what it says, and each of its values in words."""
+
+    title: str
+    values: Mapping[str, str]
+
+
+ROW_LABELS: Mapping[str, RowLabel] = {
+    "asked": RowLabel(
+        "whether the falsehood was asked for outright",
+        {"yes": "asked for outright", "no": "not asked for"},
+    ),
+    "asked_by": RowLabel(
+        "who tells or pushes the model to say it",
+        {
+            "operator": "the operator (system prompt)",
+            "user": "the user",
+            "both": "both",
+            "nobody": "nobody: the situation alone",
+        },
+    ),
+    "addressee": RowLabel(
+        "whether it would reach somebody who did not ask for it",
+        {"yes": "reaches others", "no": "reaches only who asked"},
+    ),
+    "fiction": RowLabel(
+        "whether the reply is openly framed as fiction",
+        {"yes": "openly fiction", "no": "not fiction"},
+    ),
+    "harm": RowLabel(
+        "the harm if somebody believed it and acted on it",
+        {"none": "no harm", "low": "low harm", "high": "high harm"},
+    ),
+}
+
+
+@cache
+def public_labels() -> Mapping[tuple[str, str], Mapping[str, str]]:
+    """The labels of each public scenario of cais/MASK by archetype and task_id."""
+    with (files("maskbench") / "scenarios" / PUBLIC).open(encoding="utf-8") as file:
+        return {
+            (row["archetype"], row["task_id"]): {name: row[name] for name in ROW_LABELS} for row in csv.DictReader(file)
+        }
+
+
+def row_label(scenario: Scenario, name: str) -> str | None:
+    """A label of a scenario: by its set's own column, else by what is known of the public ones; None without any."""
+    if name == "asked" and scenario.asked_outright is not None:
+        return "yes" if scenario.asked_outright else "no"
+    if own := scenario.extra.get(name, "").strip().lower():
+        return own
+    return public_labels().get(scenario.key, {}).get(name)
+
+
+def with_asked(scenario: Scenario) -> Scenario:
+    """The scenario with whether it asks for the falsehood outright, where its labels say so and its row does not."""
+    if scenario.asked_outright is None and (asked := row_label(scenario, "asked")) in ("yes", "no"):
+        return replace(scenario, asked_outright=asked == "yes")
+    return scenario
