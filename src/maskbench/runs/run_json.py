@@ -102,7 +102,7 @@ class TakenScenarios(Struct, forbid_unknown_fields=True, kw_only=True):
     hash: str
     measured_hash: str
     n: int
-    public: str | UnsetType | None = UNSET  # unset: from before it was noted, and the rows say
+    public: str | UnsetType | None = UNSET  # the rows say it, whatever the run.json of an older version says
     archetypes: dict[str, ArchetypeWords] | UnsetType = UNSET  # that the set brought, by name
 
 
