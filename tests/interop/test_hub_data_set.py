@@ -56,8 +56,8 @@ def test_configurations_are_named_after_their_rows(run: Path, tmp_path: Path) ->
     first = names(folder(run, tmp_path / "1" / "set"))
     assert names(folder(run, tmp_path / "2" / "set")) == first
     other = measured_runs.run(tmp_path / "other", shared_runs.SUBJECT, scenarios=score(run).settings.scenarios, seed=1)
-    for number, (path, *words) in enumerate(((other,), (run, "--with-text")), 3):
-        assert not names(folder(path, tmp_path / f"{number}" / "set", *words)) & first
+    for place in (folder(other, tmp_path / "3" / "set"), folder(run, tmp_path / "4" / "set", "--with-text")):
+        assert not names(place) & first
 
 
 def test_features_are_those_of_the_files(run: Path, tmp_path: Path) -> None:
