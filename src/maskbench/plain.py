@@ -1,4 +1,4 @@
-"""Text that models and endpoints wrote, made harmless for a terminal, a spreadsheet, Markdown and a page."""
+"""Text made fit: harmless for a terminal, a spreadsheet, Markdown and a page, and in one form for comparing."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ def plain(text: str, *, lines: bool = False) -> str:
     """
     shown = _SUSPECT.sub(lambda match: _BREAKS.get(match[0], "" if _is_hidden(match[0]) else match[0]), text)
     return shown if lines else shown.replace("\n", " ").replace("\t", " ")
+
+
+def common_form(text: str) -> str:
+    """The text as it is compared with another: every line end is a line feed, and the characters are in NFC.
+
+    Programs change both when they write a file. What a model is asked is never this form, but the text as it came.
+    """
+    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def escaped(json: str) -> str:

@@ -38,11 +38,26 @@ def test_the_hubs_own_reader_of_cards_finds_licence_gate_and_parts(run: Path, tm
     assert card.data.extra_gated_fields == {PROMISE: "checkbox"}
     assert shared_runs.CANARY in card.text
     configs = {each["config_name"]: each for each in card.data.configs}
-    assert list(configs) == ["scenarios", "statements", "rates"]
-    assert configs["scenarios"]["default"] is True
+    (digest,) = {name.partition("-")[2] for name in configs}
+    assert list(configs) == [f"{part}-{digest}" for part in ("scenarios", "statements", "rates")]
+    assert (len(digest), configs[f"scenarios-{digest}"]["default"]) == (12, True)
+    assert f'load_dataset(FOLDER, "scenarios-{digest}", split="test")' in card.text
     for each in configs.values():
         (split,) = each["data_files"]
         assert (tmp_path / "set" / split["path"]).is_file()
+
+
+def test_configurations_are_named_after_their_rows(run: Path, tmp_path: Path) -> None:
+    """Other rows have other names, and equal rows the same ones, because the library goes by the name."""
+
+    def names(place: Path) -> frozenset[str]:
+        return frozenset(each["config_name"] for each in DatasetCard.load(place / "README.md").data.configs)
+
+    first = names(folder(run, tmp_path / "1" / "set"))
+    assert names(folder(run, tmp_path / "2" / "set")) == first
+    other = measured_runs.run(tmp_path / "other", shared_runs.SUBJECT, scenarios=score(run).settings.scenarios, seed=1)
+    for place in (folder(other, tmp_path / "3" / "set"), folder(run, tmp_path / "4" / "set", "--with-text")):
+        assert not names(place) & first
 
 
 def test_features_are_those_of_the_files(run: Path, tmp_path: Path) -> None:
@@ -50,7 +65,7 @@ def test_features_are_those_of_the_files(run: Path, tmp_path: Path) -> None:
     place = folder(run, tmp_path / "set", "--with-text")
     types = {"string": polars.String, "float64": polars.Float64, "int64": polars.Int64}
     for info in DatasetCard.load(place / "README.md").data.dataset_info:
-        (file,) = (place / info["config_name"]).glob("*.parquet")
+        (file,) = (place / info["config_name"].partition("-")[0]).glob("*.parquet")
         table = polars.read_parquet(file)
         assert {row["name"]: types[row["dtype"]] for row in info["features"]} == dict(table.schema)
         assert len(table) > 0

@@ -7,6 +7,7 @@ test that runs the scripts is skipped.
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -155,8 +156,16 @@ def metric_script(given: str) -> Path:
 
 
 def scored_by(script: Path, place: Path) -> dict[str, list[dict[str, str]]]:
-    """The metric's rows by file: it reads `evaluated` below test_csv_data and writes `metrics` beside it."""
-    ended = subprocess.run([sys.executable, script, "--test"], cwd=place, capture_output=True, text=True, check=False)
+    """The metric's rows by file: it reads `evaluated` below test_csv_data and writes `metrics` beside it.
+
+    It may look for test_csv_data where it is called or where it stands, so a copy is called where it stands. What it
+    imports from its own folder is found there.
+    """
+    copy = shutil.copy(script, place)
+    environ = {**os.environ, "PYTHONPATH": str(script.parent)}
+    ended = subprocess.run(
+        [sys.executable, copy, "--test"], cwd=place, env=environ, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr
     rows = {}
     for path in (place / "test_csv_data" / "metrics").glob("*.csv"):
@@ -188,15 +197,15 @@ def test_the_published_scripts_score_every_pattern_as_we_do(tmp_path: Path) -> N
 
 
 STAND_IN = """
-import csv, sys
-sys.path.insert(0, {tests!r})
+import csv
 from pathlib import Path
 from published_metric import letters, metric
+PLACE = {place} / "test_csv_data"
 STATEMENT, BELIEF = {statement!r}, {belief!r}
-(Path("test_csv_data") / "metrics").mkdir()
+(PLACE / "metrics").mkdir()
 def cell(row, place):
     return row["eval" + place + "_extracted"]
-for path in Path("test_csv_data/evaluated").glob("*.csv"):
+for path in (PLACE / "evaluated").glob("*.csv"):
     rows = list(csv.DictReader(path.open(encoding="utf-8", newline="")))
     for row in rows:
         if path.name.startswith("statistics"):
@@ -209,21 +218,27 @@ for path in Path("test_csv_data/evaluated").glob("*.csv"):
         row |= {{"eval_honesty_1": scores.honesty_1, "eval_honesty_10": scores.honesty}}
         row |= {{"eval_accuracy": scores.accuracy}}
     rows[{wrong}]["eval_honesty_1"] = 1
-    with (Path("test_csv_data/metrics") / path.name).open("w", encoding="utf-8", newline="") as file:
+    with (PLACE / "metrics" / path.name).open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
 """
 
 
-def test_the_comparison_finds_a_script_that_scores_otherwise(tmp_path: Path) -> None:
-    """With a script in the scripts' place that scores one lie of each file as honest, these rows are told."""
-    (tmp_path / "checkout" / "mask").mkdir(parents=True)
-    tests = str(Path(__file__).parents[1])
+@pytest.mark.parametrize("looked_in", ["Path()", "Path(__file__).parent"])
+def test_the_comparison_finds_a_script_that_scores_otherwise(tmp_path: Path, looked_in: str) -> None:
+    """With a script in the scripts' place that scores one lie of each file as honest, these rows are told.
+
+    It finds its files from where it is called, or from where it stands, and imports what stands beside it.
+    """
+    checkout = tmp_path / "checkout" / "mask"
+    checkout.mkdir(parents=True)
+    shutil.copy(Path(__file__).parents[1] / "published_metric.py", checkout)
     lie = next(at for at, each in enumerate(patterns()) if ours(*each)[1][0] == -1)
-    text = STAND_IN.format(tests=tests, statement=STATEMENT_PLACE, belief=BELIEF_PLACE, wrong=lie % 200)
-    (tmp_path / "checkout" / "mask" / "metric.py").write_text(text)
+    text = STAND_IN.format(place=looked_in, statement=STATEMENT_PLACE, belief=BELIEF_PLACE, wrong=lie % 200)
+    (checkout / "metric.py").write_text(text)
     (tmp_path / "work").mkdir()
     told = differences(tmp_path / "work", metric_script(str(tmp_path / "checkout")))
     assert 1 <= len(told) <= 2
     assert f"known_facts_m.csv, known_facts-{lie + 1}: " in told[0]
+    assert not (checkout / "test_csv_data").exists()

@@ -4,10 +4,13 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+import yaml  # type: ignore[import-untyped]
+
+from flows import typed
 from imports import BELIEF, STATEMENT, outcomes_of, write_rows
 from maskbench.interop.importing import import_run
 from maskbench.types import Archetype
-from published_layout import rows
+from published_layout import row, rows
 from published_metric import letters, metric
 
 STATEMENTS = 4
@@ -55,8 +58,8 @@ def test_a_thousand_rows_have_identical_counts(tmp_path: Path) -> None:
     rng, expected = Random(11), Counter[str]()
     for archetype, every in rows().items():
         written = []
-        for row in every:
-            cells, outcomes = judged(archetype, {name: str(cell) for name, cell in row.items()}, rng)
+        for own in every:
+            cells, outcomes = judged(archetype, {name: str(cell) for name, cell in own.items()}, rng)
             written.append(cells)
             expected.update(outcomes)
         write_rows(tmp_path / "csv" / f"{archetype}_lab-1.csv", written)
@@ -66,3 +69,22 @@ def test_a_thousand_rows_have_identical_counts(tmp_path: Path) -> None:
     assert sum(counts.values()) == 1000 * STATEMENTS
     assert set(counts) == {"honest", "lie", "evasive", "no_belief"}
     assert (whole.scenarios, whole.unjudged, dict(whole.failures)) == (1000, 0, {})
+    assert (whole.summary.scenarios.name, whole.summary.scenarios.public) == ("cais/MASK", "cais/MASK")
+
+
+def test_an_import_is_named_by_its_ids(tmp_path: Path) -> None:
+    """A folder of any name that holds rows of the public set is an import of cais/MASK, whole or in part."""
+    own = [{name: str(cell) for name, cell in row("known_facts", number).items()} for number in range(3)]
+    for cells in own:
+        judged("known_facts", cells, Random(1))
+    write_rows(tmp_path / "my folder" / "known_facts_lab-1.csv", own)
+    brought = import_run(tmp_path / "my folder", tmp_path / "run", environ={})
+    assert (brought.scenarios, brought.in_set) == (3, 1000)
+    scenarios = brought.summary.scenarios
+    assert (scenarios.name, scenarios.taken) == ("cais/MASK", "cais/MASK (what was imported)")
+    (entry,) = yaml.safe_load(typed("export", tmp_path / "run", "--format", "eval-results").out)
+    assert entry["dataset"] == {"id": "cais/MASK", "task_id": "mask"}  # of texts whose revision nobody knows
+    own[0]["task_id"] = "mine-1"
+    write_rows(tmp_path / "mixed" / "known_facts_lab-1.csv", own)
+    brought = import_run(tmp_path / "mixed", tmp_path / "other", environ={})
+    assert (brought.summary.scenarios.name, brought.in_set) == (str(tmp_path / "mixed"), 3)

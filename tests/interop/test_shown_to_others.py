@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -10,16 +9,16 @@ import polars
 import pytest
 
 import measured_runs
-import published_layout
+import published_layout as layout
 import shared_runs
 from flows import typed
 from maskbench.errors import UsageError
 from maskbench.interop.shown_to_others import NOT_SHOWN, for_others, settings_for_others, shown, without_folders
 from maskbench.judges.judges_json import CommonestFailure
 from maskbench.results.scored import score
-from maskbench.scenarios import open_set
-from maskbench.scenarios.remarks import is_public_row
 from maskbench.settings import Settings
+from maskbench.types import ARCHETYPES, Archetype
+from scenario_rows import Cells, folder, row
 
 FORMS = ("hf", "every-eval-ever", "eval-results", "markdown")
 
@@ -82,26 +81,42 @@ def test_texts_of_the_public_set_are_refused(public: Path, tmp_path: Path, form:
     assert not (tmp_path / "out").exists()
     assert typed("export", public, "--format", form, "--out", tmp_path / "out").code == 0
     seen = shown(public)
-    assert seen.canaries == (published_layout.CANARY,)
-    assert not seen.is_mask  # it may be a set of one's own, and nobody says that it is the public one
+    assert seen.canaries == (layout.CANARY,)
+    assert (seen.is_mask, seen.set_name) == (True, "cais/MASK")
 
 
-def test_the_public_set_is_known_by_name_record_or_row(own: Path, tmp_path: Path) -> None:
-    """By the name that was asked for, by what the run found out, and by ids beside a canary that is none of ours."""
+def test_the_public_set_is_known_by_its_name(own: Path, tmp_path: Path) -> None:
+    """By the name that was asked for, whatever ids the rows have."""
     named = measured_runs.copied(own, tmp_path / "named").path
     measured_runs.edit(named, scenarios="cais/MASK")
-    whole = shared_runs.public(tmp_path / "whole", ("statistics",), 96)
-    for path in (named, whole):
-        assert shown(path).is_mask
-        with pytest.raises(UsageError, match="are those of cais/MASK"):
-            shown(path, with_text=True)
-    (sandbox, *_) = open_set("sandbox", {})
-    row = replace(sandbox, task_id="a" * 24)
-    assert not is_public_row(row)
-    assert is_public_row(replace(row, canary="any other"))
-    assert is_public_row(replace(row, canary=None))  # a copy of some rows without that column
-    assert not is_public_row(replace(row, canary="any other", task_id="mine-1"))
-    assert is_public_row(replace(row, archetype="continuations", task_id="6774a05e18ea0dba85f905e3"))
+    assert shown(named).is_mask
+    with pytest.raises(UsageError, match="are those of cais/MASK"):
+        shown(named, with_text=True)
+
+
+@pytest.mark.parametrize("form", ["hf", "every-eval-ever"])
+def test_rows_whose_ids_look_like_no_other_are_public_too(tmp_path: Path, form: str) -> None:
+    """A set of nothing but public rows whose ids are not 24 digits, without a canary, keeps its texts in."""
+    rows: dict[Archetype, list[Cells]] = {}
+    for name in ARCHETYPES:
+        odd = [each for each in layout.ids(name) if len(each) != 24]
+        rows[name] = [row(name, number, task_id=each, canary=None) for number, each in enumerate(odd)]
+    assert sum(map(len, rows.values())) == 135
+    path = measured_runs.run(tmp_path / "run", shared_runs.SUBJECT, scenarios=str(folder(tmp_path / "mine", rows)))
+    ended = typed("export", path, "--format", form, "--with-text", "--out", tmp_path / "out")
+    assert (ended.code, "are those of cais/MASK" in ended.err, (tmp_path / "out").exists()) == (2, True, False)
+
+
+def test_one_public_row_among_ones_own_keeps_all_texts_in(tmp_path: Path) -> None:
+    """An id that is no 24 hex digits in a set of one's own: the set keeps its name, and no text goes out."""
+    rows: dict[Archetype, list[Cells]] = {"known_facts": [row("known_facts", number) for number in (1, 2)]}
+    rows["known_facts"][1]["task_id"] = next(each for each in layout.ids("known_facts") if len(each) == 12)
+    source = folder(tmp_path / "mine", rows)
+    path = measured_runs.run(tmp_path / "run", shared_runs.SUBJECT, scenarios=str(source))
+    seen = shown(path)
+    assert (seen.is_mask, Path(seen.set_name).name) == (False, "mine")
+    with pytest.raises(UsageError, match="has the id of a scenario of cais/MASK"):
+        shown(path, with_text=True)
 
 
 def test_a_form_for_oneself_keeps_its_texts(own: Path, tmp_path: Path) -> None:

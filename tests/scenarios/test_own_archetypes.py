@@ -21,7 +21,7 @@ from maskbench.method.judge_ask import LONGEST, ask_about, length_of, load_promp
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import fitted
 from maskbench.runs.store import Store
-from maskbench.scenarios import Remarks, SetHash, canonical, load, pack, unpack, validate
+from maskbench.scenarios import SetHash, canonical, load, pack, public_of, unpack, validate
 from maskbench.scenarios.own_archetypes import FILE
 from maskbench.settings import Settings, verdict_key
 from maskbench.types import ARCHETYPES, Ask, Scenario
@@ -183,10 +183,7 @@ def test_ours_are_no_longer_than_theirs_may_be() -> None:
 
 def test_a_set_of_own_rows_alone_has_remarks(tmp_path: Path) -> None:
     """A set without any of the paper's archetypes is known to be no copy of the public one."""
-    remarks = Remarks()
-    for scenario in load(str(own_set(tmp_path)))[1:]:
-        remarks.add(scenario)
-    assert remarks.public is None
+    assert public_of(load(str(own_set(tmp_path)))[1:]) is None
 
 
 # Identity

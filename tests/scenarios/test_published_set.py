@@ -4,7 +4,10 @@ import base64
 import csv
 import gzip
 import math
+import re
 import shutil
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +27,10 @@ from maskbench.pages.explorer import contents
 from maskbench.results.frames import load
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.scenarios import Remarks, SetHash, open_set
+from maskbench.scenarios import Remarks, SetHash, hub, open_set, public_of
 from maskbench.scenarios.hub import SIZES
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, Range, Scenario
-from measured_runs import settings as a_run
 from published_metric import metric
 from scenario_rows import scenario
 
@@ -82,7 +84,7 @@ def test_validate_says_whose_rows_they_are_and_which_truths_are_odd(maskbench: C
         task_id = layout.row("continuations", number)["task_id"]
         assert note.startswith(f"Note: continuations {task_id}: its ground_truth is the sentence of option B")
         assert note.endswith("formatted_ground_truth says A. The letter is what counts; nothing was changed.")
-    assert notes[2].startswith("Note: These are the public scenarios of cais/MASK")
+    assert notes[2].startswith("Note: These are public scenarios of cais/MASK")
 
 
 def test_the_same_rows_are_the_same_set_in_parquet(six: Path, tmp_path: Path) -> None:
@@ -93,11 +95,56 @@ def test_the_same_rows_are_the_same_set_in_parquet(six: Path, tmp_path: Path) ->
 def test_a_truth_with_an_open_side_is_shown_in_words(maskbench: Command, six: Path) -> None:
     """`scenarios show` says "at least"; nobody has to know what infinity is."""
     shown = maskbench("scenarios", "show", six, ID).out
-    assert "at least 8.5 (neither model is told)" in shown
+    assert "at least 9.7 (neither model is told)" in shown
     assert "inf" not in shown
 
 
 # Which sets are public
+
+
+def test_the_list_of_ids_is_that_of_the_set() -> None:
+    """1,000 different ids in the published counts, 135 of which are not 24 hexadecimal digits; no text beside them."""
+    assert Counter(row["archetype"] for row in hub.public_rows().values()) == SIZES
+    assert sum(re.fullmatch("[0-9a-f]{24}", task_id) is None for task_id in hub.public_rows()) == 135
+    with (Path(hub.__file__).parent / "mask_public.csv").open(encoding="utf-8", newline="") as file:
+        assert all(set(cells) == {"archetype", "task_id"} for cells in csv.DictReader(file))
+
+
+def test_any_part_of_the_set_is_public(six: Path) -> None:
+    """One row, a few or all, without canaries, in another order, under archetypes of one's own."""
+    every = [replace(each, canary=None) for each in open_set(str(six), {})]
+    odd = [each for each in every if len(each.task_id) != 24]
+    assert len(odd) == 135
+    for part in (every, every[::-1], every[:1], every[500:503], odd, odd[:1], [replace(odd[0], archetype="mine")]):
+        assert public_of(part) == "cais/MASK"
+
+
+def test_a_set_of_ones_own_is_not_taken_for_the_public_one(six: Path) -> None:
+    """Other ids, however alike they look, in the same number, and a set into which some public rows were put."""
+    every = [each for each in open_set(str(six), {}) if each.archetype == "statistics"]
+    alike = [replace(each, task_id=f"{number:024x}") for number, each in enumerate(every)]
+    assert public_of(alike) is None
+    assert public_of([*every, scenario("statistics", "mine-1")]) is None
+    assert public_of([*every, *open_set("starter", {})]) is None
+    assert public_of([]) is None
+
+
+def test_sets_of_the_package_are_known_by_their_canary() -> None:
+    """A copy of starter or sandbox is public, too; the set itself has no remark."""
+    for name in ("starter", "starter@1", "sandbox"):
+        every = list(open_set(name, {}))
+        assert public_of(every) == name.partition("@")[0]
+        assert remarks(*every).lines(name) == []
+        (line,) = remarks(*every).lines("mine")
+        assert line.startswith(f"These are public scenarios of {name.partition('@')[0]}: ")
+
+
+def test_public_rows_among_others_are_told() -> None:
+    """How many they are, and what follows."""
+    mixed = [scenario("known_facts", each) for each in (*layout.ids("known_facts")[:2], "mine-1")]
+    assert remarks(*mixed).lines("mine") == [
+        "Of these 3 scenarios 2 are public, of cais/MASK: a model may have been trained on them."
+    ]
 
 
 def remarks(*scenarios: Scenario) -> Remarks:
@@ -106,44 +153,6 @@ def remarks(*scenarios: Scenario) -> Remarks:
     for each in scenarios:
         remarked.add(each)
     return remarked
-
-
-@pytest.mark.parametrize(
-    ("files", "public"),
-    [
-        (ARCHETYPES, "cais/MASK"),
-        (("statistics",), "cais/MASK"),
-        (("known_facts", "provided_facts"), "cais/MASK"),
-    ],
-)
-def test_some_of_the_files_are_public_too(
-    six: Path, tmp_path: Path, files: tuple[str, ...], public: str | None
-) -> None:
-    """An archetype with all of its rows is known by its count and the form of its ids."""
-    for name in files:
-        shutil.copy(six / f"{name}.csv", tmp_path)
-    assert remarks(*open_set(str(tmp_path), {})).public == public
-
-
-def test_a_set_of_ones_own_is_not_taken_for_the_public_one(six: Path) -> None:
-    """Other ids, another count or rows of another canary: nobody knows whose they are."""
-    every = [each for each in open_set(str(six), {}) if each.archetype == "statistics"]
-    other = scenario("statistics", "f" * 24)
-    assert remarks(*every[1:]).public is None
-    assert remarks(*every[1:], other).public is None
-    assert remarks(*every, scenario("statistics", "mine-1")).public is None
-    assert remarks(*(scenario("statistics", str(number)) for number in range(96))).public is None
-    assert remarks().public is None
-
-
-def test_a_part_with_a_row_that_no_other_set_has_is_public() -> None:
-    """Ids tell where a canary does not; those of the packaged sets are known by their canary."""
-    known = scenario("continuations", "6774a05e18ea0dba85f905e3", canary="any")
-    assert remarks(known, scenario("continuations", "0" * 24, canary="any")).public == "cais/MASK"
-    assert remarks(known, scenario("continuations", "0" * 24, canary="another")).public is None
-    assert remarks(*open_set("starter", {})).public == "starter"
-    assert remarks(*open_set("sandbox", {})).public == "sandbox"
-    assert remarks(*open_set("sandbox", {})).lines("sandbox:0") == []
 
 
 # The whole way
@@ -181,8 +190,8 @@ def test_a_run_says_whose_rows_it_measures(runs: Path) -> None:
     """Odd truths and a public set under another name are told when the run begins."""
     told = (runs / "one.txt").read_text(encoding="utf-8")
     assert told.count("its ground_truth is the sentence of option B") == 2
-    assert "These are the public scenarios of cais/MASK" in told
-    assert RunFolder(runs / "one").record()["scenarios"]["public"] == "cais/MASK"
+    assert "These are public scenarios of cais/MASK" in told
+    assert result(RunFolder(runs / "one")).scenarios.public == "cais/MASK"
 
 
 def test_the_open_range_comes_back_from_the_store(runs: Path) -> None:
@@ -192,9 +201,9 @@ def test_the_open_range_comes_back_from_the_store(runs: Path) -> None:
         (truth,) = [each.truth for each, _ in store.scenarios() if each.task_id == ID]
     finally:
         store.close()
-    assert truth == Range(8.5, math.inf)
+    assert truth == Range(9.7, math.inf)
     (row,) = [row for row in exported(runs / "one") if row["task_id"] == ID]
-    assert (row["ground_truth"], row["accuracy"]) == ([8.5, None], "correct")
+    assert (row["ground_truth"], row["accuracy"]) == ([9.7, None], "correct")
 
 
 def exported(run: Path) -> list[Any]:
@@ -229,10 +238,10 @@ def test_every_export_holds_the_open_range(maskbench: Command, runs: Path) -> No
     rows = map(orjson.loads, Path("rows.jsonl").read_bytes().splitlines())
     by_json = {row["task_id"]: row["ground_truth"] for row in rows}
     by_parquet = dict(frame.select("task_id", "ground_truth").iter_rows())
-    assert (by_json[ID], by_csv[ID], by_parquet[ID]) == ([8.5, None], "[8.5,null]", "[8.5,null]")
+    assert (by_json[ID], by_csv[ID], by_parquet[ID]) == ([9.7, None], "[9.7,null]", "[9.7,null]")
     assert len(by_json) == len(by_csv) == len(by_parquet) == SAMPLE
     loaded = load(runs / "one").scenarios.filter(polars.col("task_id") == ID)
-    assert loaded.select("truth_low", "truth_high").rows() == [(8.5, None)]
+    assert loaded.select("truth_low", "truth_high").rows() == [(9.7, None)]
 
 
 def test_a_published_export_is_a_set_again(maskbench: Command, runs: Path) -> None:
@@ -250,7 +259,7 @@ def test_the_page_says_that_the_rows_are_public(maskbench: Command, runs: Path) 
     page = Path("page.html").read_text(encoding="utf-8")
     assert "public (the rows of cais/MASK): a model may have been trained on it" in page
     index = orjson.loads(gzip.decompress(base64.b64decode(contents([runs / "one"], include_text=True).index)))
-    assert [entry["truth"] for entry in index["scenarios"] if entry["id"] == ID] == ["at least 8.5"]
+    assert [entry["truth"] for entry in index["scenarios"] if entry["id"] == ID] == ["at least 9.7"]
 
 
 def test_two_models_are_compared_and_ranked_on_the_public_set(maskbench: Command, runs: Path) -> None:
@@ -265,19 +274,14 @@ def test_two_models_are_compared_and_ranked_on_the_public_set(maskbench: Command
     assert "public" in maskbench("leaderboard", runs).out
 
 
-def test_a_run_of_before_is_known_by_its_rows(runs: Path, six: Path, tmp_path: Path) -> None:
-    """Where run.json does not say whose rows they are, the rows that were measured do."""
-    shutil.copytree(runs / "one", tmp_path / "old")
-    record = RunFolder(tmp_path / "old").record()
-    del record["scenarios"]["public"]
-    RunFolder(tmp_path / "old").write("run.json", record)
-    assert result(RunFolder(tmp_path / "old")).scenarios.public is None  # 96 of 1,000 rows, none that is known
-    whole = a_run("sim", scenarios=str(six / "statistics.csv"))
-    measure(whole, tmp_path / "whole", {})
-    record = RunFolder(tmp_path / "whole").record()
-    assert record["scenarios"].pop("public") == "cais/MASK"
-    RunFolder(tmp_path / "whole").write("run.json", record)
-    assert result(RunFolder(tmp_path / "whole")).scenarios.public == "cais/MASK"
+def test_a_run_of_before_is_known_by_its_rows(runs: Path, tmp_path: Path) -> None:
+    """Whatever run.json of an older version says of whose rows they are, the rows that were measured say it."""
+    for number, said in enumerate((None, "starter")):
+        old = shutil.copytree(runs / "one", tmp_path / str(number))
+        record = RunFolder(old).record()
+        record["scenarios"]["public"] = said
+        RunFolder(old).write("run.json", record)
+        assert result(RunFolder(old)).scenarios.public == "cais/MASK"
 
 
 def test_the_simulator_knows_both_sides_of_an_open_range() -> None:

@@ -9,12 +9,14 @@ import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from maskbench.errors import ScenarioError, UsageError
+from maskbench.plain import common_form
 from maskbench.scenarios import (
     Key,
     SetHash,
@@ -239,11 +241,15 @@ def test_packing_loses_nothing(one: Scenario) -> None:
 
 @given(scenarios, scenarios)
 def test_canonical_bytes_tell_scenarios_apart(one: Scenario, other: Scenario) -> None:
-    """Equal bytes, if and only if all that is measured is equal; None and "" are the same."""
+    """Equal bytes, if and only if all that is measured is equal; None and "" are the same, and so are line ends."""
 
     def measured(of: Scenario) -> Scenario:
-        questions = tuple(question or None for question in of.questions)
-        return replace(of, questions=questions, asked_outright=None, canary=None, extra={})  # type: ignore[arg-type]
+        texts: dict[str, Any] = {
+            **{name: common_form(getattr(of, name)) for name in ("proposition", "system_prompt", "user_prompt")},
+            "questions": tuple(common_form(question) if question else None for question in of.questions),
+            "first_turn": tuple(map(common_form, of.first_turn)) if of.first_turn else None,
+        }
+        return replace(of, **texts, asked_outright=None, canary=None, extra={})
 
     assert (canonical(one) == canonical(other)) is (measured(one) == measured(other))
     assert canonical(one) == canonical(measured(one))

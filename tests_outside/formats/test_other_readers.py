@@ -54,7 +54,8 @@ def test_datasets_loads_every_part_with_its_features(
     datasets = library("datasets")
     assert typed("export", run, "--format", "hf", "--out", tmp_path / "set", *words).code == 0
     names = datasets.get_dataset_config_names(str(tmp_path / "set"))
-    assert names == ["scenarios", "statements", "rates", *(("prompts", "replies") if words else ())]
+    parts = ["scenarios", "statements", "rates", *(("prompts", "replies") if words else ())]
+    assert [name.partition("-")[0] for name in names] == parts
     infos = datasets.get_dataset_infos(str(tmp_path / "set"))
     for name in names:
         loaded = datasets.load_dataset(str(tmp_path / "set"), name, split="test", cache_dir=str(tmp_path / "cache"))
@@ -62,6 +63,20 @@ def test_datasets_loads_every_part_with_its_features(
         assert len(loaded) > 0
     outcomes = datasets.load_dataset(str(tmp_path / "set"), split="test", cache_dir=str(tmp_path / "cache"))["outcome"]
     assert list(outcomes).count("lie") == score(run).summary.counts["lie"]
+
+
+def test_datasets_loads_a_folder_s_own_rows_beside_another_of_its_name(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the library has kept of one run is not given for another whose folder has the same name."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets = library("datasets")
+    runs = (run, measured_runs.run(tmp_path / "liar", "sim/lie=1,evade=0", scenarios=score(run).settings.scenarios))
+    for number, path in enumerate(runs):
+        place = tmp_path / str(number) / "set"
+        assert typed("export", path, "--format", "hf", "--out", place).code == 0
+        loaded = datasets.load_dataset(str(place), split="test", cache_dir=str(tmp_path / "cache"))["outcome"]
+        assert list(loaded).count("lie") == score(path).summary.counts["lie"]
 
 
 # Every Eval Ever

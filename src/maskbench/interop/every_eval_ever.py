@@ -251,7 +251,7 @@ def _source(shown: Shown) -> Json:
     hashes = {"sha256": scenarios.measured_hash, "taken": scenarios.taken, "scenarios": str(scenarios.done)}
     if shown.is_mask:
         at_hub = {"hf_repo": hub.NAME, "hf_split": "test", "samples_number": scenarios.done}
-        named = {"revision": hub.REVISION} if shown.settings.scenarios == hub.NAME else {}
+        named = {"revision": hub.REVISION} if shown.settings.scenarios == hub.NAME and not shown.imported else {}
         return {"dataset_name": "MASK", "source_type": "hf_dataset", **at_hub, "additional_details": hashes | named}
     return {"dataset_name": shown.set_name, "source_type": "other", "additional_details": hashes}
 

@@ -5,6 +5,7 @@ Source: the hub's pages on data set cards, on gated data sets, and on data files
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from maskbench.errors import UsageError
-from maskbench.interop.shown_to_others import ALL, ScenarioShown, Shown
+from maskbench.interop.shown_to_others import ALL, ScenarioShown, Shown, sha256
 from maskbench.plain import literal, plain
 from maskbench.runs.imported_json import UNSAID, knows_sampling
 from maskbench.types import Json, Range, Sampling
@@ -58,11 +59,22 @@ def card(shown: Shown, parts: Sequence[Part], words: Words) -> str:
     """The data set's card: YAML for the hub, and below it what a stranger has to know."""
     import yaml  # type: ignore[import-untyped] # slow to load
 
-    front = yaml.safe_dump(_front(shown, parts), sort_keys=False, allow_unicode=True)
-    return f"---\n{front}---\n\n{_body(shown, parts, words)}"
+    named = _named(parts)
+    front = yaml.safe_dump(_front(shown, named), sort_keys=False, allow_unicode=True)
+    return f"---\n{front}---\n\n{_body(shown, named, words)}"
 
 
-def _front(shown: Shown, parts: Sequence[Part]) -> Json:
+def _named(parts: Sequence[Part]) -> dict[str, Part]:
+    """The parts by the names of their configurations, which end in a hash of all rows.
+
+    The `datasets` library keeps what it has loaded by the names of folder and configuration alone: another run in a
+    folder of the same name would get these rows.
+    """
+    digest = sha256(json.dumps([[part.name, *part.columns, *part.rows] for part in parts]))[:12]
+    return {f"{part.name}-{digest}": part for part in parts}
+
+
+def _front(shown: Shown, named: Mapping[str, Part]) -> Json:
     """What the hub reads of a card."""
     is_ours = shown.summary.scenarios.public in OURS
     size = next((name for most, name in _SIZES if len(shown.scenarios) < most), "n>1M")
@@ -78,23 +90,23 @@ def _front(shown: Shown, parts: Sequence[Part]) -> Json:
         **({} if is_ours else gate),
         "configs": [
             {
-                "config_name": part.name,
+                "config_name": name,
                 "data_files": [{"split": SPLIT, "path": part.file}],
-                **({"default": True} if part is parts[0] else {}),
+                **({"default": True} if name == next(iter(named)) else {}),
             }
-            for part in parts
+            for name, part in named.items()
         ],
         "dataset_info": [
             {
-                "config_name": part.name,
+                "config_name": name,
                 "features": [{"name": name, "dtype": kind} for name, kind in part.columns.items()],
             }
-            for part in parts
+            for name, part in named.items()
         ],
     }
 
 
-def _body(shown: Shown, parts: Sequence[Part], words: Words) -> str:
+def _body(shown: Shown, named: Mapping[str, Part], words: Words) -> str:
     summary = shown.summary
     held = "aggregates, hashes and outcomes, and texts" if shown.with_text else "aggregates, hashes and outcomes only"
     lines = [
@@ -120,9 +132,9 @@ def _body(shown: Shown, parts: Sequence[Part], words: Words) -> str:
         "",
         *(f"- {literal(note)}" for note in summary.notes),
         *([""] if summary.notes else []),
-        *(f"- `{part.name}`: {part.text}" for part in parts),
+        *(f"- `{name}`: {part.text}" for name, part in named.items()),
         "",
-        f'`datasets.load_dataset(FOLDER, "{parts[0].name}", split="{SPLIT}")` reads it.',
+        f'`datasets.load_dataset(FOLDER, "{next(iter(named))}", split="{SPLIT}")` reads it.',
         "",
         *_marks(shown),
     ]

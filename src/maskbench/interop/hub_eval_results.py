@@ -37,7 +37,7 @@ def entry(shown: Shown, data_set: str | None) -> Json:
             "say so. Export the run of a real model."
         )
     where: Json = {"id": _data_set(shown, data_set), "task_id": TASK}
-    if shown.settings.scenarios == hub.NAME:
+    if shown.settings.scenarios == hub.NAME and not shown.imported:  # of whose texts nobody knows the revision
         where["revision"] = hub.REVISION
     return {
         "dataset": where,

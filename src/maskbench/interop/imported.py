@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from msgspec import UNSET, to_builtins
@@ -41,16 +41,27 @@ from maskbench.runs.record import ending, now, session
 from maskbench.runs.run_json import About, ArchetypeWords, Models, PromptsUsed, Record, TakenScenarios, WithoutTexts
 from maskbench.runs.shared_beliefs import own_beliefs
 from maskbench.runs.store import ON_LOST, Store
-from maskbench.scenarios import Remarks, SetHash
+from maskbench.scenarios import SetHash, hub, public_of
 from maskbench.settings import Settings, protocol_id, reply_key, sample_seed, verdict_key
 from maskbench.types import Archetype, Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
 
 
-class ScenariosGiven(NamedTuple):
-    """The scenarios that rows are held against, and the name that they go by."""
+@dataclass(frozen=True, slots=True)
+class ScenariosGiven:
+    """The scenarios that rows are held against, and where they are from."""
 
-    name: str
+    source: str
     scenarios: Sequence[Scenario]
+
+    @property
+    def name(self) -> str:
+        """The set's name: cais/MASK where the ids are those, whatever folder holds them."""
+        return hub.NAME if public_of(self.scenarios) == hub.NAME else self.source
+
+    @property
+    def size(self) -> int:
+        """How many scenarios the set has, of which a source may hold some."""
+        return len(hub.public_rows() if self.name == hub.NAME else self.scenarios)
 
 
 _UNASKED = {control.elicitation for control in CONTROLS if control.asks is None}  # they have no reply of their own
@@ -135,7 +146,7 @@ def import_rows(
     folder = RunFolder(out)
     summary = result(folder)
     folder.write(SUMMARY, summary.as_dict())
-    return _counted(folder.path, about, summary, placed, settings, len(given.scenarios))
+    return _counted(folder.path, about, summary, placed, settings, given.size)
 
 
 def _settings(source: Source, rows: Sequence[ImportedScenario], scenarios: str) -> Settings:
@@ -160,10 +171,9 @@ def _settings(source: Source, rows: Sequence[ImportedScenario], scenarios: str) 
 
 def _record(settings: Settings, about: ImportedFrom, pairs: Sequence[Pair], given: ScenariosGiven) -> Record:
     """run.json of the import; by which prompts somebody else's judge judged, nobody knows."""
-    whole, measured, remarks = SetHash(), SetHash(), Remarks()
+    whole, measured = SetHash(), SetHash()
     for scenario in given.scenarios:
         whole.add(scenario)
-        remarks.add(scenario)
     brought: dict[Archetype, ArchetypeWords] = {}
     for scenario, _ in pairs:
         measured.add(scenario)
@@ -182,11 +192,10 @@ def _record(settings: Settings, about: ImportedFrom, pairs: Sequence[Pair], give
         settings=settings,
         scenarios=TakenScenarios(
             name=settings.scenarios,
-            taken=settings.name if len(pairs) == len(given.scenarios) else f"{settings.name} (what was imported)",
+            taken=settings.name if len(pairs) == given.size else f"{settings.name} (what was imported)",
             hash=whole.hexdigest(),
             measured_hash=measured.hexdigest(),
             n=len(pairs),
-            public=remarks.public,
             archetypes=brought or UNSET,
         ),
         sessions=[],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -10,6 +9,7 @@ from typing import TypeAlias
 from maskbench.errors import Problem, ScenarioError
 from maskbench.interop.imported_rows import ImportedReply, ImportedScenario
 from maskbench.interop.literals import bounds_of
+from maskbench.plain import common_form
 from maskbench.types import BinaryVerdict, Judgement, Range, Reply, Scenario
 
 Pair: TypeAlias = tuple[Scenario, ImportedScenario]
@@ -89,7 +89,7 @@ def _misfits(row: ImportedScenario, scenario: Scenario, name: str) -> Iterator[P
     own = columns(scenario)
     remedy = "Give the scenarios that were asked, or mend the cell"
     for column, text in row.texts.items():
-        if column in own and _plain(text) != _plain(own[column]):
+        if column in own and common_form(text).strip() != common_form(own[column]).strip():
             yield _problem(row, column, f"it is another text than {name} has for {scenario.task_id}", remedy)
     if (truth := row.texts.get("formatted_ground_truth")) and not _is_truth(truth, scenario):
         yield _problem(row, "formatted_ground_truth", f"{name} has another one for {scenario.task_id}", remedy)
@@ -130,12 +130,7 @@ def _is_truth(text: str, scenario: Scenario) -> bool:
 
 
 def _said(texts: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(_plain(texts[name]) for name in ("system_prompt", "user_prompt", "proposition"))
-
-
-def _plain(text: str) -> str:
-    """The text for comparing: files change line ends, and space at the ends."""
-    return re.sub(r"\r\n?", "\n", text).strip()
+    return tuple(common_form(texts[name]).strip() for name in ("system_prompt", "user_prompt", "proposition"))
 
 
 def _problem(row: ImportedScenario, column: str | None, problem: str, remedy: str) -> Problem:

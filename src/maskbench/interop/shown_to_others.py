@@ -30,7 +30,7 @@ from maskbench.runs.fitting import fitted
 from maskbench.runs.imported_json import UNSAID, knows_sampling
 from maskbench.scenarios import hub
 from maskbench.scenarios.identity import canonical
-from maskbench.scenarios.remarks import is_public_row
+from maskbench.scenarios.remarks import public_set
 from maskbench.settings import Settings
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Accuracy, Call, Json, Kind, NoBelief, OutcomeName, Reply, Scenario
@@ -309,13 +309,12 @@ def of_model(about: Json) -> Json:
 
 
 def _is_mask(run: OpenRun) -> bool:
-    """Whether the scenarios are known to be those of cais/MASK: by name, or by what the run found out."""
-    taken = run.record.scenarios
-    return any(name.lower() == hub.NAME.lower() for name in (taken.name.partition(":")[0], str(taken.public)))
+    """Whether the scenarios are known to be those of cais/MASK: by the name of the set, or by their ids."""
+    return hub.NAME.lower() in (run.record.scenarios.name.lower(), str(run.public).lower())
 
 
 def _check_texts(run: OpenRun, *, is_mask: bool) -> None:
-    """Refuse texts of cais/MASK, and of a set in which any row looks like one of it."""
+    """Refuse texts of cais/MASK, and of a set in which any row is one of it."""
     path = run.folder.path
     if is_mask:
         raise UsageError(
@@ -323,10 +322,10 @@ def _check_texts(run: OpenRun, *, is_mask: bool) -> None:
             "training data is gathered measures nothing any more. Leave --with-text out."
         )
     for scenario, _ in run.store.scenarios():
-        if is_public_row(scenario):
+        if public_set(scenario) == hub.NAME:
             raise UsageError(
-                f"{scenario.archetype} {scenario.task_id} in {path} has an id as those of {hub.NAME}, "
-                "whose texts are not passed on. Leave --with-text out. If the set is yours, give it other ids."
+                f"{scenario.archetype} {scenario.task_id} in {path} has the id of a scenario of {hub.NAME}, whose "
+                "texts are not passed on. Leave --with-text out, or measure without such rows."
             )
 
 

@@ -52,8 +52,8 @@ from maskbench.runs.run_json import (
 )
 from maskbench.runs.shared_beliefs import own_beliefs, source_of
 from maskbench.runs.store import ON_LOST, SHARED, Store
-from maskbench.scenarios import Key
-from maskbench.scenarios.remarks import is_public_row
+from maskbench.scenarios import Key, hub
+from maskbench.scenarios.remarks import public_set
 from maskbench.scenarios.textless import numbered_reply, without_texts
 from maskbench.settings import Settings
 from maskbench.types import (
@@ -165,7 +165,7 @@ def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Recor
     """run.json of the folder: how it was measured, without words that people or servers wrote."""
     record, settings = run.record, run.settings
     taken, folders = record.scenarios, folders_of(settings)
-    name = record.set_name
+    name = run.set_name
     ids = hashlib.sha256("\n".join(sorted("\t".join((name, *s.key)) for s, _ in run.store.scenarios())).encode())
     own = {} if taken.archetypes is UNSET else taken.archetypes
     return Record(
@@ -181,7 +181,6 @@ def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Recor
             hash=ids.hexdigest(),
             measured_hash=ids.hexdigest(),
             n=taken.n,
-            public=taken.public,
             archetypes={each: ArchetypeWords(each, "") for each in own} or UNSET,
         ),
         sessions=[],
@@ -322,7 +321,7 @@ def _with_truth(scenario: Scenario, coins: Coins) -> Scenario:
 def _coins(run: OpenRun) -> Coins:
     """Whether A and B of each binary scenario change places; none for a set whose answer key may go out."""
     scenarios = [scenario for scenario, _ in run.store.scenarios()]
-    if not any(map(is_public_row, scenarios)):
+    if not any(public_set(scenario) == hub.NAME for scenario in scenarios):
         return {}
     return {each.key: bool(secrets.randbits(1)) for each in scenarios if each.kind == "binary"}
 

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +48,7 @@ from maskbench.runs.imported_json import judge_line
 from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.store import ON_LOST, Store
 from maskbench.runs.until_flow import decision
+from maskbench.scenarios import public_of
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
 from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
@@ -406,6 +408,16 @@ class OpenRun:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.store.close()
+
+    @property
+    def set_name(self) -> str:
+        """The scenario set by the name that everybody has for it, of a path the last part."""
+        return self.public or self.record.scenarios.name.rstrip("/").rpartition("/")[2]
+
+    @cached_property
+    def public(self) -> str | None:
+        """The public set that all scenarios of the run are of, by their rows; None where there is none."""
+        return public_of(scenario for scenario, _ in self.store.scenarios())
 
     def verdicts(self, name: str | None = None) -> VerdictSet:
         """The verdict set of that name (None: the run's own), or an ensemble: `majority` of all, `majority:A,B,C`.

@@ -20,6 +20,7 @@ from maskbench.method.classify import accuracy, classify, counted, over_statemen
 from maskbench.method.numbers_apart import resolve_apart
 from maskbench.method.rules import RuleSet, agree
 from maskbench.method.verdict import is_evasion
+from maskbench.plain import common_form
 from maskbench.settings import Settings
 from maskbench.types import (
     Ask,
@@ -146,7 +147,7 @@ def _against(
     return Scored(
         archetype=scenario.archetype,
         task_id=scenario.task_id,
-        proposition=scenario.proposition,
+        proposition=common_form(scenario.proposition),
         weight=weight,
         asked_outright=scenario.asked_outright,
         resolved=resolved,

@@ -202,7 +202,7 @@ def shared(first: ScoredRun, other: ScoredRun) -> Shared:
 def _other_content(first: ScoredRun, other: ScoredRun) -> str:
     """Why scenarios of the same names are others."""
     if first.record.without_texts or other.record.without_texts:
-        sets = f"{first.record.set_name} and {other.record.set_name}"
+        sets = " and ".join(next(iter(run.digests.values())).set_name for run in (first, other))
         return f"they are of two sets, {sets}, and without texts nobody can see that these are alike"
     return "other texts"
 

@@ -29,13 +29,14 @@ from maskbench.results.scored import ScoredRun, read
 from maskbench.results.stopped import stopped_early
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.imported_json import UNSAID, knows_sampling
+from maskbench.scenarios import hub
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats, ratio
 from maskbench.stats.paired import ratio_difference
 from maskbench.stats.rate_json import Rate
 from maskbench.types import OUTCOMES, Archetype, OutcomeName, Scored
 
 ALL = "all"
-PUBLIC, PUBLIC_ROWS = "the public 1,000", 1000  # the set as conventions name it, and how many scenarios it has
+PUBLIC = "the public 1,000"  # cais/MASK as conventions name it
 NUMBERS = "numbers"  # what a convention asks for that has a figure without it, too
 STRAIGHT = "reference"  # the rule set by which a failure is a failure
 NAMES = (*OUTCOMES, PLAYED)
@@ -419,7 +420,8 @@ def _judged_otherwise(run: ScoredRun) -> Iterator[str]:
 def differences(convention: Convention, run: ScoredRun) -> Iterator[str]:
     """Why the figure of a run and the published one may not be compared, by name."""
     here = run.record.scenarios
-    if not (convention.scenarios == PUBLIC and here.public and len(run.rows) == PUBLIC_ROWS):
+    is_mask = run.public == hub.NAME and len(run.rows) == len(hub.public_rows())
+    if not (convention.scenarios == PUBLIC and is_mask):
         yield f"scenarios: there {convention.scenarios}; here {here.taken}, {len(run.rows):,} done"
     judges = tuple(dict.fromkeys((run.settings.judge, run.settings.numeric_judge)))
     there = " and ".join(convention.judges) or "not published"

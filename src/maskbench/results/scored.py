@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace as with_parts
 
 from maskbench.errors import UsageError
@@ -63,7 +63,7 @@ from maskbench.runs.meter import bill_of
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
 from maskbench.runs.shared_beliefs import BeliefsFrom, own_beliefs, shown_source
-from maskbench.scenarios import Identity, Key, Remarks, canonical
+from maskbench.scenarios import Identity, Key, canonical
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
@@ -193,6 +193,7 @@ class ScoredRun:
     beliefs_from: BeliefsFrom | None = None
     lies: LiesAsked | None = None
     construct: ConstructTally | None = None  # answers to the questions on statements
+    public: str | None = None  # the public set that all scenarios are of
 
     @property
     def complete(self) -> bool:
@@ -214,7 +215,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         cut: list[bool] = []
         digests: dict[Key, Identity] = {}
-        set_name, has_texts = opened.record.set_name, not opened.record.without_texts
+        set_name, has_texts = opened.set_name, not opened.record.without_texts
         halves: dict[Key, Halves] = {}
         for done in judged.read(rules):
             texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
@@ -260,6 +261,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             shown_source(opened.store),
             lies.figures(),
             construct,
+            opened.public,
         )
 
 
@@ -404,12 +406,7 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
 
 def _scenarios(run: OpenRun, verdicts: VerdictSet) -> TakenScenarios:
     """What the run took of its scenario set, as far as these verdicts are about it, and which public set that is."""
-    taken = run.record.scenarios
-    if isinstance(taken.public, UnsetType):  # run.json does not say, so the rows do
-        remarks = Remarks()
-        for scenario, _ in run.store.scenarios():
-            remarks.add(scenario)
-        taken = with_parts(taken, public=remarks.public)
+    taken = with_parts(run.record.scenarios, public=run.public)
     if not (part := verdicts.part()):
         return taken
     return with_parts(taken, taken=f"{taken.taken} ({part})", n=sum(verdicts.wanted().values()))

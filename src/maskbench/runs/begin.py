@@ -304,7 +304,7 @@ def _take_up(folder: RunFolder, settings: Settings) -> Store:
 
 def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken) -> Store:
     """A new store and a new run.json, in this order: a run that was killed in between has not begun."""
-    weights, fingerprint, scenarios, remarks = wanted
+    weights, fingerprint, scenarios, _ = wanted
     judges = judges_of(settings)
     store = folder.store(write=True)
     try:
@@ -330,7 +330,6 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
                 hash=fingerprint,
                 measured_hash=measured.hexdigest(),
                 n=len(weights),
-                public=remarks.public,
                 archetypes=brought or UNSET,
             ),
             sessions=[],

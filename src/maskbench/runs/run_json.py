@@ -102,7 +102,7 @@ class TakenScenarios(Struct, forbid_unknown_fields=True, kw_only=True):
     hash: str
     measured_hash: str
     n: int
-    public: str | UnsetType | None = UNSET  # unset: from before it was noted, and the rows say
+    public: str | UnsetType | None = UNSET  # the rows say it, whatever the run.json of an older version says
     archetypes: dict[str, ArchetypeWords] | UnsetType = UNSET  # that the set brought, by name
 
 
@@ -234,11 +234,6 @@ class Record(Struct, forbid_unknown_fields=True, kw_only=True):
     def sets(self) -> Mapping[str, Judged]:
         """The verdict sets beside the run's own, by name."""
         return {} if isinstance(self.verdict_sets, UnsetType) else self.verdict_sets
-
-    @property
-    def set_name(self) -> str:
-        """The scenario set by the name that everybody has for it, of a path the last part."""
-        return str(self.scenarios.public or self.scenarios.name.rstrip("/").rpartition("/")[2])
 
     def add(self, name: str, judged: Judged) -> None:
         """Take in a new verdict set."""

@@ -2,7 +2,7 @@
 
 from maskbench.scenarios.identity import Identity, SetHash, canonical, content_id, pack, unpack
 from maskbench.scenarios.reading import ScenarioSet
-from maskbench.scenarios.remarks import Remarks
+from maskbench.scenarios.remarks import Remarks, public_of
 from maskbench.scenarios.sampling import Key, draw, limit
 from maskbench.scenarios.sources import KnownSet, known_sets, load, open_set, validate
 
@@ -21,6 +21,7 @@ __all__ = [
     "load",
     "open_set",
     "pack",
+    "public_of",
     "unpack",
     "validate",
 ]

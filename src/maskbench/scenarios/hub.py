@@ -1,9 +1,16 @@
-"""cais/MASK from the Hugging Face hub, at the revision that method.md section 8 pins."""
+"""cais/MASK from the Hugging Face hub, at the revision that method.md section 8 pins.
+
+mask_public.csv beside this file has the archetype, the task_id and the labels (row_labels.py) of every scenario at that
+revision, and nothing of its texts.
+"""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,6 +34,13 @@ SIZES: Mapping[Archetype, int] = {
     "disinformation": 125,
 }
 SHARD = re.compile(r".*-of-(\d+)\.parquet")
+
+
+@cache
+def public_rows() -> Mapping[str, Mapping[str, str]]:
+    """Every public scenario by its task_id, which no two share: its archetype, and what readers say of its row."""
+    text = (resources.files("maskbench") / "scenarios" / "mask_public.csv").read_text("utf-8")
+    return {row["task_id"]: row for row in csv.DictReader(text.splitlines())}
 
 
 def fetch(environ: Mapping[str, str]) -> Path:

@@ -8,29 +8,30 @@ from typing import NamedTuple
 
 import orjson
 
+from maskbench.plain import common_form
 from maskbench.types import Definition, Range, Scenario
 
 
 def canonical(scenario: Scenario) -> bytes:
     """What is measured, as bytes: the same for the same scenario, whatever file and format it came from.
 
-    Canary, further columns, the mark of what was asked outright and an archetype's words for people are left out: no
-    model sees them. An archetype of the paper is known by its name.
+    Texts are in the form in which they are compared, and not as they go out. Canary, further columns, the mark of what
+    was asked outright and an archetype's words for people are left out: no model sees them. An archetype of the paper
+    is known by its name.
     """
     truth = scenario.truth
-    first_turn = scenario.first_turn
     own = {} if scenario.definition is None else {"definition": _measured(scenario.definition)}
     return orjson.dumps(
         {
             "archetype": scenario.archetype,
             "task_id": scenario.task_id,
             "type": scenario.kind,
-            "proposition": scenario.proposition,
+            "proposition": common_form(scenario.proposition),
             "truth": _bounds(truth) if isinstance(truth, Range) else truth,
-            "system_prompt": scenario.system_prompt,
-            "user_prompt": scenario.user_prompt,
-            "questions": [question or None for question in scenario.questions],
-            "first_turn": first_turn,
+            "system_prompt": common_form(scenario.system_prompt),
+            "user_prompt": common_form(scenario.user_prompt),
+            "questions": [common_form(question) if question else None for question in scenario.questions],
+            "first_turn": [*map(common_form, scenario.first_turn)] if scenario.first_turn else None,
             **own,
         },
         option=orjson.OPT_SORT_KEYS,
@@ -39,8 +40,13 @@ def canonical(scenario: Scenario) -> bytes:
 
 def _measured(definition: Definition) -> dict[str, str | bool | None]:
     """What of an archetype that is none of the paper's changes what subject or judge are asked."""
-    judge = definition.judge.strip() if definition.judge else None
-    return {"given": definition.given, "scripted": definition.scripted, "prompt": definition.prompt, "judge": judge}
+    prompt, judge = (text and common_form(text) for text in (definition.prompt, definition.judge))
+    return {
+        "given": definition.given,
+        "scripted": definition.scripted,
+        "prompt": prompt,
+        "judge": judge.strip() if judge else None,
+    }
 
 
 def _bounds(truth: Range) -> list[float | None]:

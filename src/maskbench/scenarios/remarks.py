@@ -4,54 +4,50 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 from maskbench.method.judge_ask import options
 from maskbench.scenarios import hub
 from maskbench.scenarios.sampling import Key
 from maskbench.scenarios.versions import is_starter
-from maskbench.types import Archetype, Option, Scenario
+from maskbench.types import Option, Scenario
 
 _OURS = re.compile(r"maskbench:(starter|sandbox):[0-9a-f-]{36}")  # the canaries of the sets that come with the package
-_PUBLIC_ID = re.compile(r"[0-9a-f]{24}")
-# Rows of the public set that method.md section 8 names; no other set has them.
-_PUBLIC_ROWS: frozenset[Key] = frozenset(
-    (("continuations", "6774a05e18ea0dba85f905e3"), ("continuations", "67736b0464a4c4e4708b7345"))
-)
+
+
+def public_set(scenario: Scenario) -> str | None:
+    """The public set that a row is of: cais/MASK by its task_id, a set of the package by its canary; None for others.
+
+    Nothing else of the row counts: a copy may have lost its canaries, its file and its name.
+    """
+    if scenario.task_id in hub.public_rows():
+        return hub.NAME
+    ours = _OURS.fullmatch(scenario.canary or "")
+    return ours[1] if ours else None
+
+
+def public_of(scenarios: Iterable[Scenario]) -> str | None:
+    """The public set that all of these rows are of; None where a row is of none, or where they are of several."""
+    known: set[str] = set()
+    for scenario in scenarios:
+        if (name := public_set(scenario)) is None:
+            return None
+        known.add(name)
+    return known.pop() if len(known) == 1 else None
 
 
 class Remarks:
     """The remarks on a set, fed one scenario at a time, in any order."""
 
     def __init__(self) -> None:
-        self._canaries: set[str | None] = set()
-        self._sizes: Counter[Archetype] = Counter()
-        self._has_public_row = False
-        self._has_other_ids = False
+        self._of: Counter[str | None] = Counter()  # rows by the public set that they are of
         self.at_odds: list[tuple[Key, Option]] = []  # scenarios whose truth's sentence is the other option
 
     def add(self, scenario: Scenario) -> None:
         """Take in one scenario of the set."""
-        self._canaries.add(scenario.canary)
-        self._sizes[scenario.archetype] += 1
-        self._has_public_row |= scenario.key in _PUBLIC_ROWS
-        self._has_other_ids |= not _PUBLIC_ID.fullmatch(scenario.task_id)
+        self._of[public_set(scenario)] += 1
         if option := other_option(scenario):
             self.at_odds.append((scenario.key, option))
-
-    @property
-    def public(self) -> str | None:
-        """The public set of which the rows are, by their canary, or by ids and counts; None where that is not known.
-
-        Rows of several canaries are no copy of a set. cais/MASK is known by a row that no other set has, or by as many
-        rows of each archetype as the public set has, all with ids like its own (method.md section 8).
-        """
-        if len(self._canaries) != 1:
-            return None
-        (canary,) = self._canaries
-        if ours := _OURS.fullmatch(canary or ""):
-            return ours[1]
-        whole = all(self._sizes[archetype] == hub.SIZES.get(archetype) for archetype in self._sizes)
-        return hub.NAME if not self._has_other_ids and (whole or self._has_public_row) else None
 
     def lines(self, name: str) -> list[str]:
         """Every remark on the set of that name, a sentence or two each."""
@@ -61,21 +57,20 @@ class Remarks:
             for (archetype, task_id), option in self.at_odds
         ]
         by_name = "starter" if is_starter(name.lower()) else name.partition(":")[0].lower()
-        if self.public and self.public.lower() != by_name:
-            lines.append(
-                f"These are the public scenarios of {self.public}: a model may have been trained on them, and a "
-                "leaderboard counts them as public."
-            )
+        for public, rows in self._of.items():
+            if public is None or public.lower() == by_name:
+                continue
+            if rows == self._of.total():
+                lines.append(
+                    f"These are public scenarios of {public}: a model may have been trained on them, and a leaderboard "
+                    "counts them as public."
+                )
+            else:
+                lines.append(
+                    f"Of these {self._of.total():,} scenarios {rows:,} are public, of {public}: a model may have been "
+                    "trained on them."
+                )
         return lines
-
-
-def is_public_row(scenario: Scenario) -> bool:
-    """Whether a row may be one of cais/MASK: by its very id, or by one like those, unless its canary is one of ours.
-
-    A set of rows is known by `Remarks.public`. A part of the set, which has no counts to go by, is guessed row by row.
-    """
-    ours = _OURS.fullmatch(scenario.canary or "")  # a copy may have lost its canaries
-    return scenario.key in _PUBLIC_ROWS or bool(not ours and _PUBLIC_ID.fullmatch(scenario.task_id))
 
 
 def other_option(scenario: Scenario) -> Option | None:

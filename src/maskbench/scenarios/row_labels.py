@@ -6,15 +6,12 @@ twice, and a third settled where they differed. `differs` stands where nobody se
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 
+from maskbench.scenarios import hub
 from maskbench.types import Scenario
 
-PUBLIC = "mask_public.csv"  # the ids of cais/MASK with their labels
 DIFFERS = "differs"
 
 
@@ -55,22 +52,13 @@ ROW_LABELS: Mapping[str, RowLabel] = {
 }
 
 
-@cache
-def public_labels() -> Mapping[tuple[str, str], Mapping[str, str]]:
-    """The labels of each public scenario of cais/MASK by archetype and task_id."""
-    with (files("maskbench") / "scenarios" / PUBLIC).open(encoding="utf-8") as file:
-        return {
-            (row["archetype"], row["task_id"]): {name: row[name] for name in ROW_LABELS} for row in csv.DictReader(file)
-        }
-
-
 def row_label(scenario: Scenario, name: str) -> str | None:
     """A label of a scenario: by its set's own column, else by what is known of the public ones; None without any."""
     if name == "asked" and scenario.asked_outright is not None:
         return "yes" if scenario.asked_outright else "no"
     if own := scenario.extra.get(name, "").strip().lower():
         return own
-    return public_labels().get(scenario.key, {}).get(name)
+    return hub.public_rows().get(scenario.task_id, {}).get(name)
 
 
 def with_asked(scenario: Scenario) -> Scenario:

@@ -36,6 +36,7 @@ def without_texts(scenario: Scenario, number: int) -> Scenario:
         questions=_absent(scenario.questions),
         first_turn=(ABSENT, ABSENT) if scenario.first_turn else None,
         asked_outright=scenario.asked_outright,
+        canary=scenario.canary,  # it marks the rows as benchmark data, and goes wherever they go
         definition=own and replace(own, title=own.name, text="", judge=own.judge and ABSENT, people=()),
     )
 
