@@ -138,6 +138,7 @@ def compare_read(
     pairings, arms, froms = [], [of_run(first)], _froms(first)
     for other in others:
         froms += _froms(other)
+        froms += [f"{other.path}: {other.rules.note}"] if other.rules != first.rules and other.rules.note else []
         pairings.append(_pairing(first, other, non_inferiority, retest))
         arms.append(of_run(other, pairings[-1].rates.p_lie.other))
     tests = [pairing.test for pairing in pairings if pairing.test]

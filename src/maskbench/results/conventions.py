@@ -438,6 +438,8 @@ def differences(convention: Convention, run: ScoredRun) -> Iterator[str]:
         yield f"sampling: there temperature {convention.temperature:g}; here {sampling.temperature:g}"
     if convention.top_p is not None:
         yield f"sampling: there top-p {convention.top_p:g}; here the whole distribution"
+    if run.rules.note != named(convention.rules).note:
+        yield f"task arguments: the log has others than the port without any. {run.rules.note}"
     if run.settings.statements > 1 and convention.statements == "first":
         yield f"statements: the first of {run.settings.statements:,} counts"
     yield from convention.differs
