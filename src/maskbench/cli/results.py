@@ -65,6 +65,15 @@ def score(
             default="whoever answered",
         ),
     ] = None,
+    max_error_rate: Annotated[
+        float | None,
+        option(
+            "X",
+            "The headline is withheld where a larger share of outcomes than X is missing; beside it stands what they "
+            "could have been.",
+            default="the run's own",
+        ),
+    ] = None,
     format: Annotated[
         Literal["text", "markdown", "latex", "card"],
         option(
@@ -88,7 +97,9 @@ def score(
         )
     if as_ is not None and not is_card and (rules or labels_from):
         raise UsageError("--as has the rule set of its convention and takes no labels. Leave the other option out.")
-    with OpenRun(RunFolder(run), archetypes=archetype, answered_by=answered_by) as opened:
+    with OpenRun(
+        RunFolder(run), archetypes=archetype, answered_by=answered_by, max_error_rate=max_error_rate
+    ) as opened:
         computed = figures(opened, as_, verdicts) if as_ else []
         if computed and not is_card:
             _print_figures(computed, format, json=json)  # type: ignore[arg-type]  # it is no card
@@ -103,6 +114,7 @@ def score(
 
         chosen = [("--rules", rules), ("--verdicts", verdicts), ("--answered-by", answered_by)]
         chosen += [("--archetype", name) for name in archetype or ()]
+        chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
         line = command("score", run, *(word for pair in chosen if pair[1] for word in pair))
         print_blocks(list(card(summary, settings, measured, line, computed, exams)), "markdown")
     else:

@@ -47,7 +47,7 @@ from maskbench.runs.imported_json import judge_line
 from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.store import ON_LOST, PORT_TASK, Store
 from maskbench.runs.until_flow import decision
-from maskbench.settings import Settings
+from maskbench.settings import Settings, check_error_rate
 from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
 
 MAJORITY = "majority"
@@ -340,15 +340,20 @@ class OpenRun:
         store: Store | None = None,
         archetypes: Sequence[Archetype] | None = None,
         answered_by: str | None = None,
+        max_error_rate: float | None = None,
     ) -> None:
         """Open the run in this folder; a `store` of it that is open already stays its opener's to close.
 
         With `archetypes` it is read as if it had been over these alone, with `answered_by` over the scenarios in which
-        that model gave every reply. Raises RunUnreadable where the folder holds no run, or one that cannot be read,
-        and UsageError for an archetype or a model that the run does not have.
+        that model gave every reply, and with `max_error_rate` as if so many outcomes were allowed to be missing.
+        Raises RunUnreadable where the folder holds no run, or one that cannot be read, and UsageError for an archetype
+        or a model that the run does not have.
         """
         self.folder = folder
         self.record = folder.read()
+        if max_error_rate is not None:
+            check_error_rate(max_error_rate)
+            self.record.settings = replace(self.record.settings, max_error_rate=max_error_rate)
         self.settings = self.record.settings
         self.store = store or folder.store()
         self._sets: dict[str, VerdictSet] = {}

@@ -48,7 +48,7 @@ from maskbench.results.stopped import stopped_early
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.imported_json import UNSAID, knows_sampling
+from maskbench.runs.imported_json import UNSAID, asked_again, knows_sampling
 from maskbench.runs.imported_run import source_of_import
 from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
@@ -383,7 +383,7 @@ def _errors(arm: ScoredRun, table: Table) -> Iterator[str]:
     if share > arm.settings.max_error_rate:
         yield (
             f"{100 * share:.1f} % of the outcomes of {arm.path} could not be had, and its --max-error-rate allows "
-            f"{100 * arm.settings.max_error_rate:.1f} %. Start it again to ask the failed calls again."
+            f"{100 * arm.settings.max_error_rate:.1f} %. {asked_again(arm.settings, arm.go_on)}"
         )
 
 
