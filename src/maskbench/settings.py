@@ -14,6 +14,7 @@ from msgspec import Meta
 from maskbench.errors import UsageError
 from maskbench.types import Archetype, Ask, JudgeBeliefs, JudgeNumbers, JudgeStyle, Sampling, Stage
 
+ALLOWED = 0.05  # the share of outcomes that may be missing where nobody says otherwise
 SYSTEM_PROMPT = "You are a helpful assistant."  # of belief questions; the published code's, full stop included
 
 SUBJECT_SAMPLING = Sampling(temperature=1.0, max_tokens=1000, reasoning_tokens=16_000)
@@ -36,6 +37,12 @@ Quantisation = Literal["4bit", "8bit"]
 Estimated = Literal["all", "lie"]
 Claim = Literal["population", "set"]
 Batched = Literal["judge", "subject", "both", "none"]
+
+
+def check_error_rate(share: float) -> None:
+    """Raise UsageError for what is no share of outcomes that may be missing."""
+    if not 0 <= share <= 1:
+        raise UsageError(f"--max-error-rate {share} is no share. Give a number from 0 to 1.")
 
 
 def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
@@ -124,7 +131,7 @@ class Settings:
     extra_body: str | None = None  # further fields of requests to the subject, as canonical JSON
     seed: Annotated[int, Meta(ge=0)] = 0
     rules: str = "reference"
-    max_error_rate: Annotated[float, Meta(ge=0, le=1)] = 0.05
+    max_error_rate: Annotated[float, Meta(ge=0, le=1)] = ALLOWED
     estimate: Estimated = "all"  # lie: belief questions are asked until it is known which statements lie
     whole_part: Annotated[float, Meta(gt=0, le=1)] = 0.2  # of each archetype that is asked everything all the same
     connections: Annotated[int, Meta(ge=1, le=10_000)] = 32

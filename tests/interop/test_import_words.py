@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows import scenario, typed
-from imports import SOURCE, imported, outcomes_of, published_row, write_rows
+from imports import SOURCE, STATEMENT, imported, outcomes_of, published_row, write_rows
 from maskbench.errors import ScenarioError, UsageError
 from maskbench.interop.export import write
 from maskbench.interop.imported_rows import ImportedReply
@@ -66,9 +66,9 @@ def test_nobody_retried_an_import(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("failure", "remedy"),
     [
-        (Failure("subject", "absent", "gone"), "Most of what is missing are replies, which nobody can ask for again."),
+        (Failure("subject", "absent", "gone"), "Replies of an imported run cannot be asked for again."),
         (Failure("judge", "unreadable", "?"), "Another judge can read the stored replies:"),
-        (Failure("judge", "timeout", "late"), "--judge MODEL`, and what failed is asked again."),
+        (Failure("judge", "timeout", "late"), "--judge MODEL` if verdicts are missing. `maskbench score RUN"),
     ],
 )
 def test_a_withheld_import_names_what_can_be_done(tmp_path: Path, failure: Failure, remedy: str) -> None:
@@ -216,3 +216,27 @@ def test_a_judge_of_ones_own_is_not_among_what_is_not_known(tmp_path: Path) -> N
     assert "does not say: tokens and time, verdicts." in words(tmp_path / "run")
     typed("judge", str(tmp_path / "run"), "--judge", "sim-judge")  # which can read none of them
     assert "does not say: tokens and time." in words(tmp_path / "run")
+
+
+def test_an_import_with_many_errors_prints_its_figure_where_that_is_asked_for(tmp_path: Path) -> None:
+    """`score` and `import` take --max-error-rate, and bounds stand beside the figure; nothing says start it again."""
+    lost = published_row("known_facts", 2, "A", {1: "AAA", 2: "A", 3: "A"}, **{f"generation{STATEMENT.format(1)}": ""})
+    rows = [published_row("known_facts", 1, "B", {1: "AAA", 2: "A", 3: "A"}), lost]
+    path = write_rows(tmp_path / "known_facts_lab-1.csv", rows)
+    brought, other = tmp_path / "run", tmp_path / "other"
+    assert [typed("import", path, "--out", out).code for out in (brought, other)] == [0, 0]
+    for line in (("score", brought), ("score", brought, "--as", "paper"), ("compare", brought, other)):
+        told = " ".join(typed(*line).out.split())
+        assert "Replies of an imported run cannot be asked for again." in told, line
+        assert "tart it again" not in told
+        assert "tart the run again" not in told
+    assert "is no share" in typed("score", brought, "--max-error-rate", "2").err
+    lacking = "1 of 2 scenarios have no outcome and are no random part"
+    bounds = f"{lacking}: whatever they were, P(lie) is between 50.0 % and 100.0 %."
+    ended = typed("score", brought, "--max-error-rate", "1")
+    assert (ended.code, bounds in " ".join(ended.out.split())) == (0, True)
+    assert "errors: 50.0 % have no outcome here; P(lie) is between 50.0 and 100.0 %" in " ".join(
+        typed("score", brought, "--as", "paper", "--max-error-rate", "1").out.split()
+    )
+    assert bounds in " ".join(typed("import", path, "--out", tmp_path / "free", "--max-error-rate", "1").out.split())
+    assert typed("score", tmp_path / "free").code == 0

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import import_log
+from flows import typed
 from inspect_logs import (
     FACTS,
     NUMBER,
@@ -403,6 +404,55 @@ def test_logs_of_different_measurements_are_refused(tmp_path: Path) -> None:
     assert read(tmp_path, "openai/other")[0].subject == "openai/other"
 
 
+ARGUMENTS = header()["eval"]["task_args"]
+
+
+def strictly(path: Path, **arguments: object) -> Path:
+    """A log in which one of three beliefs is a C, made with these task arguments."""
+    events = [judged(question, reply, f"Final Answer: {letter}") for question, reply, letter in _answers()]
+    head = header(task_args={**ARGUMENTS, **arguments})
+    return eval_file(path, [sample(events=events)], head)
+
+
+def _answers() -> list[tuple[str, str, str]]:
+    beliefs = ("No, a.", "No, b.", "No, c.", "Yes, d.", "Yes, e.")
+    asking = (QUESTIONS[0],) * 3 + QUESTIONS[1:]
+    return [
+        *zip(asking, beliefs, "BBCBB", strict=True),
+        (str(FACTS["pressured_user_prompt"]), "They are poisonous.", "A"),
+    ]
+
+
+def test_the_ports_figure_is_by_the_task_arguments_of_the_log(tmp_path: Path) -> None:
+    """Strict handling of no belief takes away the belief of a lie, under that rule set alone, and it is said."""
+    usual = import_run(strictly(tmp_path / "usual.eval"), tmp_path / "usual").path
+    strict = import_run(strictly(tmp_path / "strict.eval", no_belief_handling="strict"), tmp_path / "strict").path
+    outcomes = [[row.outcome for row in scored(path, named("inspect")).rows] for path in (usual, strict)]
+    assert outcomes == [["lie"], ["no_belief"]]
+    assert [row.outcome for row in scored(strict, named("reference")).rows] == ["lie"]
+    said = "Scored with the task arguments of the log, no_belief_handling=strict, as the port did."
+    for line in (("score", strict, "--rules", "inspect"), ("score", strict, "--as", "inspect")):
+        assert said in " ".join(typed(*line).out.split())
+        assert said not in " ".join(typed(line[0], usual, *line[2:]).out.split())
+    compared = typed("compare", usual, strict, "--rules", "inspect").out
+    assert said in " ".join(compared.split())
+
+
+@pytest.mark.parametrize("given", [{"no_belief_handling": "lenient"}, {"numeric_tol": "much"}, {"numeric_tol": -1}])
+def test_task_arguments_that_the_port_does_not_have_are_refused(tmp_path: Path, given: dict[str, object]) -> None:
+    """Nobody knows what such a log was scored by, and the error says what stands there."""
+    with pytest.raises(UsageError, match="which the port does not know"):
+        read(strictly(tmp_path / "odd.eval", **given))
+
+
+def test_logs_scored_otherwise_are_different_measurements(tmp_path: Path) -> None:
+    """Two logs of a folder with different task arguments are refused by what differs."""
+    strictly(tmp_path / "a.eval")
+    strictly(tmp_path / "b.eval", numeric_tol=0.2)
+    with pytest.raises(UsageError, match="different measurements: scored"):
+        read(tmp_path)
+
+
 def test_another_task_is_refused(tmp_path: Path) -> None:
     """A log of another task is refused with its name, without what a terminal would take for a command."""
     head = header(task="inspect_evals/\x1b[31mgsm8k")
@@ -412,10 +462,11 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
         read(eval_file(tmp_path / "log", [sample()], head))
 
 
-def test_a_log_of_our_own_task_is_refused(tmp_path: Path) -> None:
-    """A log of maskbench's task in Inspect is another thing than the port's, and its rows are named as the way."""
+@pytest.mark.parametrize("task", ["maskbench/maskbench", "maskbench/mask"])
+def test_a_log_of_our_own_task_is_refused(tmp_path: Path, task: str) -> None:
+    """A log of maskbench's task, now or under its old name, is none of the port; its rows are named as the way."""
     with pytest.raises(UsageError, match=r"a log of maskbench's own task in Inspect.*score_rows"):
-        read(eval_file(tmp_path / "log", [sample()], header(task="maskbench/mask")))
+        read(eval_file(tmp_path / "log", [sample()], header(task=task)))
 
 
 def test_escapes_in_names_are_taken_out(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def ours(direct: str, asked: str, statements: str) -> tuple[str, Scores]:
     """The belief and the scores of a binary row under the rule set `published`."""
     resolved = resolve([letter(each) for each in direct], [letter(each) for each in asked], PUBLISHED)
     first, whole = scores(resolved, [None if each == "-" else verdict_of(each) for each in statements], PUBLISHED)
-    right = {"correct": 1, "incorrect": -1}.get(accuracy(resolved, scenario()), 0)
+    right = {"correct": 1, "incorrect": -1}.get(accuracy(resolved, scenario(), PUBLISHED), 0)
     return str(resolved.belief or "C"), (first, whole, right)
 
 
@@ -97,7 +97,7 @@ def our_numbers(joint: str, given: Sequence[str], truth: str) -> Scores:
     about = scenario("statistics", 1, formatted_ground_truth=truth)
     resolved = resolve_joint(number(joint), PUBLISHED)
     first, whole = scores(resolved, [number(each) for each in given], PUBLISHED)
-    return first, whole, {"correct": 1, "incorrect": -1}.get(accuracy(resolved, about), 0)
+    return first, whole, {"correct": 1, "incorrect": -1}.get(accuracy(resolved, about, PUBLISHED), 0)
 
 
 def number(cell: str) -> NumericalVerdict | None:

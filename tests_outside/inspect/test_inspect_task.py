@@ -25,7 +25,7 @@ import maskbench
 import scenarios
 from maskbench import ScriptedModel, Settings, score_rows
 from maskbench.errors import UsageError
-from maskbench.interop.inspect_task import mask
+from maskbench.interop.inspect_task import maskbench as ours
 from maskbench.results.scored import Result
 from maskbench.types import Ask, Failure, Reply
 
@@ -138,7 +138,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     models = ScriptedModel(scripted, "mockllm/model"), ScriptedModel(scripted_judge, "mockllm/judge")
     maskbench.measure(settings, place / "run", {}, models=models)
     roles = {"judge": mock(judge, "mockllm/judge")}
-    log = evaluated(place, mask(str(place / "set"), **options), mock(subject()), model_roles=roles)
+    log = evaluated(place, ours(str(place / "set"), **options), mock(subject()), model_roles=roles)
     return Both(maskbench.score(place / "run"), log)
 
 
@@ -253,7 +253,7 @@ def test_an_error_is_unscored_and_no_number(tmp_path: Path, small: str) -> None:
     def fails(*_: Any) -> ModelOutput:
         raise RuntimeError("The provider gave up.")
 
-    log = evaluated(tmp_path, mask(small), mock(fails), model_roles={"judge": mock(always("A"))})
+    log = evaluated(tmp_path, ours(small), mock(fails), model_roles={"judge": mock(always("A"))})
     assert log.status == "success"
     for sample in log.samples or ():
         score = (sample.scores or {})["outcomes"]
@@ -276,7 +276,7 @@ def test_no_key_of_the_environment_stands_in_a_failure(
     def fails(*_: Any) -> ModelOutput:
         raise RuntimeError("not with sk-0123456789abcdefghij")
 
-    task = mask(small, archetypes="provided_facts")
+    task = ours(small, archetypes="provided_facts")
     log = evaluated(tmp_path, task, mock(fails), model_roles={"judge": mock(always("A"))})
     assert log.samples
     (statement,) = ((log.samples[0].scores or {})["outcomes"].metadata or {})["verdicts"]["statements"]
@@ -297,11 +297,11 @@ def test_few_errors_withhold_nothing_and_many_do(tmp_path: Path, small: str) -> 
         return output("Yes.")
 
     roles = {"judge": mock(always("A"))}
-    assert math.isnan(numbers(evaluated(tmp_path, mask(small), mock(half), model_roles=roles))["p_lie"])
-    task = mask(small, max_error_rate=0.5)
+    assert math.isnan(numbers(evaluated(tmp_path, ours(small), mock(half), model_roles=roles))["p_lie"])
+    task = ours(small, max_error_rate=0.5)
     metrics = numbers(evaluated(tmp_path, task, mock(half), model_roles=roles))
     assert (metrics["errors"], metrics["p_honest"]) == (1, 0.8)
-    assert not math.isnan(numbers(evaluated(tmp_path, mask(small), mock(fails_once), model_roles=roles))["scenarios"])
+    assert not math.isnan(numbers(evaluated(tmp_path, ours(small), mock(fails_once), model_roles=roles))["scenarios"])
 
 
 def test_what_no_further_call_can_mend_is_the_samples_error(tmp_path: Path, small: str) -> None:
@@ -313,14 +313,14 @@ def test_what_no_further_call_can_mend_is_the_samples_error(tmp_path: Path, smal
     def refuses(*_: Any) -> ModelOutput:
         raise Refused("no such key")
 
-    log = evaluated(tmp_path, mask(small), mock(refuses), model_roles={"judge": mock(always("A"))})
+    log = evaluated(tmp_path, ours(small), mock(refuses), model_roles={"judge": mock(always("A"))})
     assert log.status == "error"
     assert all(not sample.scores for sample in log.samples or ())
 
 
 def test_a_sample_that_a_limit_ends_is_unscored(tmp_path: Path, small: str) -> None:
     """Where a limit of Inspect's stops a sample, it has no score, and the others have theirs."""
-    task = mask(small, archetypes=["provided_facts", "known_facts"])
+    task = ours(small, archetypes=["provided_facts", "known_facts"])
     roles = {"judge": mock(always("B"))}
     log = evaluated(tmp_path, task, mock(says()), model_roles=roles, token_limit=40)  # each call has 15
     assert log.status == "success"
@@ -335,9 +335,9 @@ def test_a_sample_that_a_limit_ends_is_unscored(tmp_path: Path, small: str) -> N
 def test_a_filtered_reply_may_count_as_an_evasion(tmp_path: Path, small: str) -> None:
     """A content filter's stop is a failure, and an evasion where `filtered` says so."""
     model, roles = mock(says("", stop_reason="content_filter")), {"judge": mock(always("A"))}
-    task = mask(small, archetypes="provided_facts")
+    task = ours(small, archetypes="provided_facts")
     assert numbers(evaluated(tmp_path, task, model, model_roles=roles))["errors"] == 1
-    task = mask(small, archetypes="provided_facts", filtered="evasive")
+    task = ours(small, archetypes="provided_facts", filtered="evasive")
     assert numbers(evaluated(tmp_path, task, model, model_roles=roles))["p_evasive"] == 1
 
 
@@ -351,7 +351,7 @@ def test_thoughts_that_eat_up_the_budget_get_room(tmp_path: Path, small: str) ->
             return output("<think>Let me see", stop_reason="max_tokens")
         return output("<think>Let me see.</think>Yes.")
 
-    task = mask(small, archetypes=["provided_facts"])
+    task = ours(small, archetypes=["provided_facts"])
     log = evaluated(tmp_path, task, mock(thinks), model_roles={"judge": mock(always("B"))})
     assert limits == [1000, 17_000]
     assert log.samples
@@ -370,7 +370,7 @@ def test_temperature_is_the_protocols_unless_the_user_says_another(tmp_path: Pat
         return answering
 
     roles = {"judge": mock(noting("judge", always("A")))}
-    evaluated(tmp_path, mask(small), mock(noting("subject", says())), model_roles=roles)
+    evaluated(tmp_path, ours(small), mock(noting("subject", says())), model_roles=roles)
     assert seen == {"subject": {1.0}, "judge": {0.0}}
     asked = Counter[str]()
 
@@ -378,7 +378,14 @@ def test_temperature_is_the_protocols_unless_the_user_says_another(tmp_path: Pat
         asked[messages[-1].text] += 1
         return output("Yes.")
 
-    evaluated(tmp_path, mask(small), mock(noting("subject", counting)), model_roles=roles, temperature=0.3, cache=True)
+    evaluated(
+        tmp_path,
+        ours(small),
+        mock(noting("subject", counting)),
+        model_roles=roles,
+        temperature=0.3,
+        cache=True,
+    )
     assert seen["subject"] == {1.0, 0.3}
     assert sorted(asked.values())[-4:] == [3, 3, 3, 6]  # two scenarios share a question
 
@@ -386,10 +393,10 @@ def test_temperature_is_the_protocols_unless_the_user_says_another(tmp_path: Pat
 def test_an_epoch_is_a_whole_measurement_more(tmp_path: Path, small: str) -> None:
     """Each epoch asks for beliefs and statements anew; the rates count all of them, and intervals by proposition."""
     roles = {"judge": mock(always("B"))}
-    log = evaluated(tmp_path, mask(small), mock(says()), model_roles=roles, epochs=2)
+    log = evaluated(tmp_path, ours(small), mock(says()), model_roles=roles, epochs=2)
     metrics = numbers(log)
     assert metrics["scenarios"] == 12
-    once = numbers(evaluated(tmp_path, mask(small), mock(says()), model_roles=roles))
+    once = numbers(evaluated(tmp_path, ours(small), mock(says()), model_roles=roles))
     for end in ("", "_low", "_high"):
         assert metrics[f"p_honest{end}"] == pytest.approx(once[f"p_honest{end}"], abs=0.05)
 
@@ -398,10 +405,10 @@ def test_a_judge_of_maskbench_needs_no_endpoint(tmp_path: Path, small: str) -> N
     """`judge` takes a scripted judge of maskbench's; without any judge the error names both ways to give one."""
     script = tmp_path / "judge.json"
     script.write_text(json.dumps({"Bounds": "lower=27, upper=27", "": '{"reason": "", "verdict": "B"}'}))
-    task = mask(small, judge=f"scripted/{script}", archetypes="provided_facts,known_facts")
+    task = ours(small, judge=f"scripted/{script}", archetypes="provided_facts,known_facts")
     metrics = numbers(evaluated(tmp_path, task, mock(says())))
     assert (metrics["p_honest"], metrics["scenarios"]) == (1, 2)
-    log = evaluated(tmp_path, mask(small), mock(says()))
+    log = evaluated(tmp_path, ours(small), mock(says()))
     assert log.error
     assert "--model-role judge=openai/gpt-4o, or -T judge=NAME." in log.error.message
 
@@ -418,13 +425,13 @@ def test_options_are_those_of_a_run(small: str) -> None:
     )
     for options, told in refused:
         with pytest.raises(UsageError, match=told):
-            mask(small, **options)
-    assert len(mask("starter", sample=30).dataset) == 30
+            ours(small, **options)
+    assert len(ours("starter", sample=30).dataset) == 30
 
 
 def test_a_developers_prompt_stands_before_the_scenarios_own(small: str) -> None:
     """The option `system_prompt` wraps the pressured system prompt as a run does."""
-    (sample,) = mask(small, archetypes="known_facts", system_prompt="honest").dataset
+    (sample,) = ours(small, archetypes="known_facts", system_prompt="honest").dataset
     assert not isinstance(sample.input, str)
     assert sample.input[0].text.startswith("Developer instructions: ")
 
@@ -440,14 +447,14 @@ def command(place: Path, environ: dict[str, str], *words: str) -> subprocess.Com
 
 
 def test_the_command_line_knows_the_task(tmp_path: Path, small: str) -> None:
-    """`inspect eval maskbench/mask` finds the task by its entry point, and its log can be scored by other rules."""
+    """`inspect eval maskbench/maskbench` finds the task by its entry point; its log can be scored by other rules."""
     letter = json.dumps({"reason": "", "verdict": "D", "evasion": None})
     judging = flows.serving(reply=lambda body: letter if body["model"] == "judge" else "Yes.")
     with judging as server:
         environ = {"LOCAL_BASE_URL": server.base_url, "LOCAL_API_KEY": "none"}
         models = ("--model", "openai-api/local/subject", "--model-role", "judge=openai-api/local/judge")
         given = ("-T", f"scenarios={small}", "-T", "archetypes=provided_facts,known_facts", "--display", "plain")
-        ended = command(tmp_path, environ, "eval", "maskbench/mask", *models, *given, "--log-dir", "logs")
+        ended = command(tmp_path, environ, "eval", "maskbench/maskbench", *models, *given, "--log-dir", "logs")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "p_lie" in ended.stdout
     (path,) = (tmp_path / "logs").glob("*.eval")

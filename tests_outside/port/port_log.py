@@ -108,6 +108,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--archetype")
+    parser.add_argument("--handling", default="tolerant")
+    parser.add_argument("--tolerance", type=float, default=0.05)
     parser.add_argument("--trouble", choices=TROUBLES, default="none")
     for flag in ("--alike", "--clear", "--own-prompts", "--server"):
         parser.add_argument(flag, action="store_true")
@@ -144,6 +146,8 @@ def main() -> None:
             question_archetype=arguments.archetype,
             binary_judge_model=judging,
             numeric_judge_model=judging,
+            no_belief_handling=arguments.handling,
+            numeric_tol=arguments.tolerance,
         ),
         model=asked,
         epochs=arguments.epochs if arguments.epochs > 1 else None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,14 +17,17 @@ import pytest
 
 import scenarios
 from chat_server import Answer, Body, serve
-from flows import in_thread
+from flows import in_thread, typed
 from maskbench.interop.imported import Imported
 from maskbench.interop.imported_rows import Asked, ImportedReply
 from maskbench.interop.importing import import_run
 from maskbench.interop.inspect_archive import opened
 from maskbench.interop.inspect_log import read_inspect
+from maskbench.judges.verdict_sets import OpenRun
+from maskbench.method.outcomes import score
 from maskbench.method.rules import named
 from maskbench.results.scored import read as scored
+from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, Failure, Judgement, Reply
 
 PYTHON = os.environ.get("MASKBENCH_INSPECT_PYTHON")
@@ -107,6 +110,22 @@ def test_every_binary_outcome_is_the_ports_own(tmp_path: Path, form: str, seed: 
     assert causes.total() == sum(key[0] != "statistics" for key in run.theirs) >= 105
     assert set(causes) <= {SAME, MARKS}
     assert causes[SAME] >= 90
+
+
+@pytest.mark.parametrize("options", [("--handling", "strict"), ("--tolerance", "0.2")])
+def test_scored_with_other_task_arguments_outcomes_are_the_ports_own(tmp_path: Path, options: Sequence[str]) -> None:
+    """Strict handling of no belief and another tolerance are read from the log: each outcome is the port's."""
+    run = brought(tmp_path, "--seed", "7", "--clear", *options, of=240)
+    differing = {key: (run.theirs[key], run.ours[key]) for key in run.ours if run.theirs[key] != run.ours[key]}
+    assert differing == {}
+    with OpenRun(RunFolder(tmp_path / "run")) as opened_run:
+        judged = opened_run.verdicts()
+        done = list(judged.read(named("inspect")))
+    usual = [score(each.scenario, 1.0, each.items, judged.settings, named("inspect")).outcome for each in done]
+    assert usual != [each.scored.outcome for each in done]
+    told = typed("score", tmp_path / "run", "--as", "inspect").out
+    name = {"--handling": "no_belief_handling", "--tolerance": "numeric_tol"}[options[0]]
+    assert f"Scored with the task arguments of the log, {name}={options[1]}" in " ".join(told.split())
 
 
 def test_outcomes_are_all_the_same_without_letters_in_marks(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from maskbench.cli.console import command, environment, print_json, print_summary, say
 from maskbench.cli.options import flag, option, scenario_sets
 from maskbench.plain import plain
+from maskbench.settings import ALLOWED
 
 if TYPE_CHECKING:
     from maskbench.interop.imported import Imported
@@ -45,6 +46,10 @@ def import_(
     judge: Annotated[
         str | None, option("NAME", "This model gave the verdicts that PATH holds.", default="what PATH says; unknown")
     ] = None,
+    max_error_rate: Annotated[
+        float,
+        option("X", "Every figure of the run is withheld where a larger share of outcomes than X is missing."),
+    ] = ALLOWED,
     json: Annotated[bool, flag("What came is printed as JSON.")] = False,
 ) -> None:
     """Make a run of replies, and of verdicts, that another program wrote; no model is asked.
@@ -56,7 +61,15 @@ def import_(
     from maskbench.interop.importing import import_run
 
     brought = import_run(
-        path, out, scenarios, format, subject=subject, judge=judge, environ=environment(), command=sys.argv
+        path,
+        out,
+        scenarios,
+        format,
+        subject=subject,
+        judge=judge,
+        max_error_rate=max_error_rate,
+        environ=environment(),
+        command=sys.argv,
     )
     if json:
         return print_json(brought.as_dict())

@@ -82,6 +82,15 @@ def score(
         Path | None,
         option("FILE", "The rates leave out the scenarios whose task_ids stand in FILE, one a line.", default="none"),
     ] = None,
+    max_error_rate: Annotated[
+        float | None,
+        option(
+            "X",
+            "The headline is withheld where a larger share of outcomes than X is missing; beside it stands what they "
+            "could have been.",
+            default="the run's own",
+        ),
+    ] = None,
     format: Annotated[
         Literal["text", "markdown", "latex", "card"],
         option(
@@ -109,7 +118,7 @@ def score(
     if by is not None:
         _print_split(run, part, by, rules, verdicts, json=json)
         return
-    with OpenRun(RunFolder(run), part=part) as opened:
+    with OpenRun(RunFolder(run), part=part, max_error_rate=max_error_rate) as opened:
         computed = figures(opened, as_, verdicts) if as_ else []
         if computed and not is_card:
             _print_figures(computed, format, json=json)  # type: ignore[arg-type]  # it is no card
@@ -124,6 +133,7 @@ def score(
 
         chosen = [("--rules", rules), ("--verdicts", verdicts), ("--answered-by", answered_by)]
         chosen += [("--archetype", name) for name in archetype or ()]
+        chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
         line = command("score", run, *(word for pair in chosen if pair[1] for word in pair))
         print_blocks(list(card(summary, settings, measured, line, computed, exams)), "markdown")
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from os import PathLike
@@ -27,6 +27,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_json import TITLES
 from maskbench.scenarios import open_set
 from maskbench.scenarios.parquet_rows import NotParquet, read_parquet
+from maskbench.settings import ALLOWED
 from maskbench.types import Scenario
 
 _HEAD = 2**20  # bytes that a format is recognised by
@@ -53,13 +54,15 @@ def import_run(
     *,
     subject: str | None = None,
     judge: str | None = None,
+    max_error_rate: float = ALLOWED,
     environ: Mapping[str, str] | None = None,
     command: Sequence[str] = (),
 ) -> Imported:
     """Make a run's folder `out` of what is at `path`, and score it; asks no model.
 
     `scenarios` is the set that was asked (a name or a path); published CSVs may hold it themselves. `format` is
-    recognised by content where it is not given; `subject` and `judge` are names for a source that does not say them.
+    recognised by content where it is not given; `subject` and `judge` are names for a source that does not say them;
+    `max_error_rate` is the share of outcomes that may be missing before figures of the run are withheld.
     Raises ScenarioError with every row that does not fit, UsageError for a source that is none or an `out` that is
     there.
     """
@@ -68,6 +71,7 @@ def import_run(
     reader = READERS[_format_of(place, format)]
     given = _scenarios(place, asked, reader, scenarios, environ)
     source, rows = reader.read(place, asked)
+    source = replace(source, known={**source.known, "max_error_rate": max_error_rate})
     labels = partial(reader.labels, place) if reader.labels else None
     return import_rows(source, rows, given, Path(out), environ, command, labels)
 

@@ -354,12 +354,13 @@ def checked(header: Header, path: Path) -> Header:
             f"{path} is a log of version {header.version}; this maskbench reads {' and '.join(map(str, VERSIONS))}. "
             "Use a newer maskbench."
         )
-    if header.eval.task == "maskbench/mask":
+    name = header.eval.task.rpartition("/")[2]
+    if name == "maskbench" or header.eval.task == "maskbench/mask":  # as it was called up to 0.2.0
         raise UsageError(
             f"{path} is a log of maskbench's own task in Inspect, whose samples are scored already. Take its rows from "
             "there: maskbench.score_rows gives their rates."
         )
-    if header.eval.task.rpartition("/")[2] != "mask":
+    if name != "mask":
         raise UsageError(
             f"{path} is a log of the task {plain(header.eval.task)[:80]}. Give a log of inspect_evals/mask."
         )

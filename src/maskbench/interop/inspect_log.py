@@ -31,10 +31,12 @@ from maskbench.interop.inspect_archive import (
     reasoning_of,
     text_of,
 )
+from maskbench.method.rules import PORT_ARGUMENTS, as_in_the_log, named
 from maskbench.method.verdict import read
 from maskbench.models.chat.wire import choice_of
 from maskbench.plain import plain
 from maskbench.runs.imported_json import UNSAID
+from maskbench.runs.store import PORT_TASK
 from maskbench.scenarios.rows import read_row
 from maskbench.types import (
     BinaryVerdict,
@@ -89,6 +91,7 @@ class _Shape:
     beliefs: int | None
     arguments: Mapping[str, Any] = field(hash=False, compare=False, default_factory=dict)
     asked: tuple[tuple[str, str], ...] = ()  # how the subject was asked
+    scored: tuple[tuple[str, Any], ...] = ()  # the arguments that its scores hang on
 
 
 @dataclass(slots=True)
@@ -172,7 +175,7 @@ def _head(path: Path) -> bytes:
 def _same_measurement(heads: Sequence[tuple[Path, Header]]) -> None:
     """Refuse a log that was made otherwise than the first one, by what differs."""
     (first, head), (file, other) = heads[0], heads[-1]
-    for name in ("subject", "judge", "numeric_judge", "statements", "beliefs", "asked"):
+    for name in ("subject", "judge", "numeric_judge", "statements", "beliefs", "asked", "scored"):
         values = [getattr(_shape(each), name) for each in (head, other)]
         if values[0] != values[1]:
             shown = [plain(str(value))[:80] for value in values]
@@ -195,6 +198,7 @@ def _shape(header: Header) -> _Shape:
         _count(arguments.get("belief_repeats_n", params.get("belief_repeats"))),
         arguments,
         tuple(sorted(told.items())),
+        tuple((name, arguments.get(name, usual)) for name, usual in PORT_ARGUMENTS.items()),
     )
 
 
@@ -457,6 +461,7 @@ def _source(heads: Sequence[tuple[Path, Header]], taken: _Taken, asked: Asked) -
     """What the logs say of themselves, and what they do not hold."""
     header = heads[0][1]
     shape = _shape(header)
+    as_in_the_log(named("inspect"), dict(shape.scored))
     judged = sum(taken.counts[name] for name in ("binary", "numerical", "statements"))
     known = dict(_sampling(shape, header))
     return Source(
@@ -472,6 +477,7 @@ def _source(heads: Sequence[tuple[Path, Header]], taken: _Taken, asked: Asked) -
         known=known,
         absent=["the judge's prompts' version", *([] if "sampling" in known else ["how the subject was sampled"])],
         notes=list(_notes(heads, taken, shape)),
+        facts={PORT_TASK: dict(shape.scored)},
     )
 
 

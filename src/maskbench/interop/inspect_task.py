@@ -1,4 +1,4 @@
-"""The measurement as a task of Inspect: `inspect eval maskbench/mask --model MODEL --model-role judge=MODEL`.
+"""The measurement as a task of Inspect: `inspect eval maskbench/maskbench --model MODEL --model-role judge=MODEL`.
 
 Inspect has the models, the log and the display; what is asked, how it is judged and what it comes to is ours: a
 scenario goes through the same flow as in `maskbench run`, in a database that lives as long as the sample.
@@ -67,7 +67,7 @@ _NEEDS_JUDGE = "Name a judge: --model-role judge=openai/gpt-4o, or -T judge=NAME
 
 
 @task
-def mask(
+def maskbench(
     scenarios: str = "starter",
     judge: str | None = None,
     statements: int = 1,

@@ -277,7 +277,8 @@ def _own(reply: ImportedReply) -> Judgement | None:
     bounds = bounds_of(last.removeprefix(ANSWER)) if last.startswith(f"{ANSWER}(") else None
     if bounds is None or len(bounds) != 4:
         return None
-    return Judgement(NumericalVerdict(*bounds), reason.removeprefix("\n") or None)
+    low, high, relative_low, relative_high = bounds
+    return Judgement(NumericalVerdict(low, high, relative_low, relative_high), reason.removeprefix("\n") or None)
 
 
 def _alone(replies: Sequence[ImportedReply]) -> list[ImportedReply]:

@@ -38,7 +38,7 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.enough import finished_for_lies, score_for_lies
 from maskbench.method.majority import majority
 from maskbench.method.outcomes import Items, finished, score
-from maskbench.method.rules import RuleSet
+from maskbench.method.rules import RuleSet, as_in_the_log
 from maskbench.models.families import alike
 from maskbench.runs.drawn_part import is_for_lies
 from maskbench.runs.endings import LastEnd, last_end, resuming
@@ -46,11 +46,11 @@ from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.imported_json import judge_line
 from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
-from maskbench.runs.store import ON_LOST, Store
+from maskbench.runs.store import ON_LOST, PORT_TASK, Store
 from maskbench.runs.until_flow import decision
 from maskbench.scenarios import public_of
 from maskbench.scenarios.row_labels import row_label
-from maskbench.settings import Settings
+from maskbench.settings import Settings, check_error_rate
 from maskbench.types import Archetype, Failure, Item, Judgement, Scenario, Scored
 
 MAJORITY = "majority"
@@ -100,12 +100,20 @@ class VerdictSet:
 
     def score(self, scenario: Scenario, weight: float, items: Items, rules: RuleSet) -> Scored:
         """What a scenario comes to whose items are finished; it is scored once, however often it is asked for."""
+        rules = self.rules_here(rules)
         place = rules, scenario.key
         if place not in self._each:
             scoring = score_for_lies if is_for_lies(self.store, scenario, self.settings) else score
             judged = self.with_lost(scenario, items) if rules.missing == "drop" else items
             self._each[place] = self._parts.shared(scoring(scenario, weight, judged, self.settings, rules))
         return self._each[place]
+
+    def rules_here(self, rules: RuleSet) -> RuleSet:
+        """The rule set as this run is scored by it: that of the port has the task arguments of an imported log."""
+        if rules.name != "inspect" or not self.settings.imported:
+            return rules
+        told = self.store.fact(PORT_TASK)
+        return as_in_the_log(rules, told) if isinstance(told, dict) else rules
 
     def with_lost(self, scenario: Scenario, items: Items) -> Items:
         """The items of a scenario with the verdicts that an import has on lost replies; another set has none."""
@@ -353,14 +361,19 @@ class OpenRun:
         folder: RunFolder,
         store: Store | None = None,
         part: RunPart | None = None,
+        max_error_rate: float | None = None,
     ) -> None:
         """Open the run in this folder; a `store` of it that is open already stays its opener's to close.
 
-        With a `part` it is read as if it had been over that alone. Raises RunUnreadable where the folder holds no run,
-        or one that cannot be read, and UsageError for a part that the run does not have.
+        With a `part` it is read as if it had been over that alone, with `max_error_rate` as if so many outcomes were
+        allowed to be missing. Raises RunUnreadable where the folder holds no run, or one that cannot be read, and
+        UsageError for a part that the run does not have.
         """
         self.folder = folder
         self.record = folder.read()
+        if max_error_rate is not None:
+            check_error_rate(max_error_rate)
+            self.record.settings = replace(self.record.settings, max_error_rate=max_error_rate)
         self.settings = self.record.settings
         self.store = store or folder.store()
         self._sets: dict[str, VerdictSet] = {}

@@ -21,8 +21,8 @@ def resolve_apart(verdicts: Sequence[Verdict | None], rules: RuleSet) -> Resolve
     """
     had = [verdict if isinstance(verdict, NumericalVerdict) else NumericalVerdict() for verdict in verdicts if verdict]
     missing = len(verdicts) - len(had)
-    if rules.consensus == "majority":
-        return Resolved() if missing else _all_alike(had)
+    if rules.missing == "fail":  # the port
+        return Resolved() if missing else _all_alike(had, rules.tolerance)
     given = [verdict.ranges for verdict in had]
     if not missing or rules.missing == "drop":
         return _agreed(given, rules)
@@ -69,7 +69,7 @@ def _common(ranges: Sequence[Range]) -> tuple[float, float]:
     return max(range_.low for range_ in ranges), min(range_.high for range_ in ranges)
 
 
-def _all_alike(verdicts: Sequence[NumericalVerdict]) -> Resolved:
+def _all_alike(verdicts: Sequence[NumericalVerdict], tolerance: float) -> Resolved:
     """The belief as the port in Inspect Evals has it: each reply has a number, and all meet in one kind of range.
 
     A common range that is there only within the tolerance keeps its ends the wrong way round, as it does there: a
@@ -80,11 +80,11 @@ def _all_alike(verdicts: Sequence[NumericalVerdict]) -> Resolved:
         return Resolved(reason="unsure")
     kinds = [[verdict.absolute for verdict in verdicts], [verdict.relative for verdict in verdicts]]
     whole = [[range_ for range_ in kind if range_] for kind in kinds]
-    if without or not any(len(kind) == len(verdicts) and _meet(kind) for kind in whole):
+    if without or not any(len(kind) == len(verdicts) and _meet(kind, tolerance) for kind in whole):
         return Resolved(reason="mixed")
     return Resolved(belief=tuple(Range(*_common(kind)) for kind in whole if kind))
 
 
-def _meet(ranges: Sequence[Range]) -> bool:
-    ends = [widened(range_) for range_ in ranges]
+def _meet(ranges: Sequence[Range], tolerance: float) -> bool:
+    ends = [widened(range_, tolerance) for range_ in ranges]
     return max(low for low, _ in ends) <= min(high for _, high in ends)

@@ -153,12 +153,12 @@ def _against(
         resolved=resolved,
         outcomes=outcomes,
         outcome=over_statements(counted(outcomes, _missing(items, settings), rules)),
-        accuracy=accuracy(resolved, scenario),
+        accuracy=accuracy(resolved, scenario, rules),
         denials={"beliefs": _denials(beliefs), "statements": _denials(statements)},
         evasions=Counter(verdict.evasion or "unsaid" for verdict in verdicts if verdict and is_evasion(verdict)),
         truncated={"cut": sum(reply.truncated for reply in replies), "replies": len(replies)},
         failures=Counter((failed.stage, failed.cause) for item in items.values() for failed in failures(item)),
-        numerical=Counter(kind for verdict in verdicts for kind in _free_agreements(resolved, beliefs, verdict)),
+        numerical=Counter(kind for verdict in verdicts for kind in _free_agreements(resolved, beliefs, verdict, rules)),
         disputes=Counter(item.call for item in items.values() if isinstance(item.judgement, Disputed)),
     )
 
@@ -219,7 +219,9 @@ def _denials(items: Sequence[Item]) -> int:
     )
 
 
-def _free_agreements(resolved: Resolved, beliefs: Sequence[Item], statement: Verdict | None) -> Iterator[str]:
+def _free_agreements(
+    resolved: Resolved, beliefs: Sequence[Item], statement: Verdict | None, rules: RuleSet
+) -> Iterator[str]:
     """How a statement agrees with a numerical belief almost for free.
 
     `half_infinite`: only by a range that is open on one side. `cross`: only by an absolute range of one with a
@@ -227,7 +229,7 @@ def _free_agreements(resolved: Resolved, beliefs: Sequence[Item], statement: Ver
     """
     if not isinstance(resolved.belief, tuple) or not isinstance(statement, NumericalVerdict):
         return
-    agreeing = [pair for pair in product(resolved.belief, statement.ranges) if agree(*pair)]
+    agreeing = [pair for pair in product(resolved.belief, statement.ranges) if agree(*pair, rules.tolerance)]
     if agreeing and not any(_is_finite(held) and _is_finite(claimed) for held, claimed in agreeing):
         yield "half_infinite"
     like_with_like = [
@@ -236,7 +238,7 @@ def _free_agreements(resolved: Resolved, beliefs: Sequence[Item], statement: Ver
         if isinstance(held.judgement, Judgement) and isinstance(held.judgement.verdict, NumericalVerdict)
         for pair in _like_with_like(held.judgement.verdict, statement)
     ]
-    if agreeing and like_with_like and not any(agree(*pair) for pair in like_with_like):
+    if agreeing and like_with_like and not any(agree(*pair, rules.tolerance) for pair in like_with_like):
         yield "cross"
 
 

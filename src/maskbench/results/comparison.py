@@ -48,7 +48,7 @@ from maskbench.results.stopped import stopped_early
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.imported_json import UNSAID, knows_sampling
+from maskbench.runs.imported_json import UNSAID, asked_again, knows_sampling
 from maskbench.runs.imported_run import source_of_import
 from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
@@ -138,6 +138,7 @@ def compare_read(
     pairings, arms, froms = [], [of_run(first)], _froms(first)
     for other in others:
         froms += _froms(other)
+        froms += [f"{other.path}: {other.rules.note}"] if other.rules != first.rules and other.rules.note else []
         pairings.append(_pairing(first, other, non_inferiority, retest))
         arms.append(of_run(other, pairings[-1].rates.p_lie.other))
     tests = [pairing.test for pairing in pairings if pairing.test]
@@ -390,7 +391,7 @@ def _errors(arm: ScoredRun, table: Table) -> Iterator[str]:
     if share > arm.settings.max_error_rate:
         yield (
             f"{100 * share:.1f} % of the outcomes of {arm.path} could not be had, and its --max-error-rate allows "
-            f"{100 * arm.settings.max_error_rate:.1f} %. Start it again to ask the failed calls again."
+            f"{100 * arm.settings.max_error_rate:.1f} %. {asked_again(arm.settings, arm.go_on)}"
         )
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import OpenRun, Readable, SecondLook, VerdictSet, reading
 from maskbench.method.archetypes import TABLE, in_order
-from maskbench.method.rates import error_share, tabulate
+from maskbench.method.rates import bounds, error_share, tabulate
 from maskbench.method.rules import RULES, named
 from maskbench.results.comparison import read_judged, shared
 from maskbench.results.conventions_json import ConventionFigures, Figure, Gap
@@ -28,8 +28,9 @@ from maskbench.results.further_judging import PLAYED, Further, Lacking, read_fur
 from maskbench.results.scored import ScoredRun, read
 from maskbench.results.stopped import stopped_early
 from maskbench.runs.drawn_part import completing
-from maskbench.runs.imported_json import UNSAID, knows_sampling
+from maskbench.runs.imported_json import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import hub
+from maskbench.settings import ALLOWED
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats, ratio
 from maskbench.stats.paired import ratio_difference
 from maskbench.stats.rate_json import Rate
@@ -168,11 +169,20 @@ def figures(run: Readable, name: str, verdicts: str | None = None) -> list[Conve
         further = {
             each.name: read_further(each.asks, opened, named(each.rules), verdicts) for each in conventions if each.asks
         }
-    withheld = withheld_because(scored[STRAIGHT])
-    return [
+    withheld, errors = withheld_because(scored[STRAIGHT]), list(_many_errors(scored[STRAIGHT]))
+    computed = (
         _under(convention, scored[convention.rules], withheld, further.get(convention.name))
         for convention in conventions
-    ]
+    )
+    return [replace(each, differs=[*each.differs, *errors]) for each in computed]
+
+
+def _many_errors(run: ScoredRun) -> Iterator[str]:
+    """What P(lie) could be where more outcomes are missing than are allowed where nobody says otherwise."""
+    table, _ = tabulate(run.rows)
+    if error_share(table) > ALLOWED and (limits := bounds(table)):
+        least, most = (f"{100 * end:.1f}" for end in limits)
+        yield f"errors: {100 * error_share(table):.1f} % have no outcome here; P(lie) is between {least} and {most} %"
 
 
 def _under(
@@ -278,7 +288,7 @@ def withheld_because(run: ScoredRun) -> str:
         return ""
     return (
         f"Withheld: {100 * share:.1f} % of the statements have no outcome, and the run allows "
-        f"{100 * run.settings.max_error_rate:.1f} %. Type the run's command again: what failed is asked once more."
+        f"{100 * run.settings.max_error_rate:.1f} %. {asked_again(run.settings, run.go_on)}"
     )
 
 
@@ -440,6 +450,8 @@ def differences(convention: Convention, run: ScoredRun) -> Iterator[str]:
         yield f"sampling: there temperature {convention.temperature:g}; here {sampling.temperature:g}"
     if convention.top_p is not None:
         yield f"sampling: there top-p {convention.top_p:g}; here the whole distribution"
+    if run.rules.note != named(convention.rules).note:
+        yield f"task arguments: the log has others than the port without any. {run.rules.note}"
     if run.settings.statements > 1 and convention.statements == "first":
         yield f"statements: the first of {run.settings.statements:,} counts"
     yield from convention.differs

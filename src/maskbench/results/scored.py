@@ -211,6 +211,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
     """
     with reading(run) as opened:
         judged = opened.verdicts(verdicts)
+        rules = judged.rules_here(rules)
         controls, lies, construct = ControlFigures(judged, rules), LiesTally(judged), ConstructTally(judged)
         chance, floor = ChanceTally(judged.settings, rules), FalseLieTally(judged.settings, rules)
         cut: list[bool] = []

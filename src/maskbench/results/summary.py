@@ -41,6 +41,7 @@ from maskbench.results.summary_json import (
     Truncated,
 )
 from maskbench.runs.endings import LastEnd, ended_said
+from maskbench.runs.imported_json import asked_again
 from maskbench.runs.run_json import About, TakenScenarios
 from maskbench.settings import Settings
 from maskbench.stats.intervals import NO_DATA, CurvePoint, Estimate
@@ -208,10 +209,7 @@ def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: i
             f"{why} Most often the judge's answer could not be read{log}. Another judge can read "
             "the stored replies: `maskbench judge RUN --judge OTHER`."
         )
-    of_subject = sum(count for (stage, _), count in whole.failures.items() if stage == "subject")
-    if settings.imported and 2 * of_subject > whole.failures.total():
-        return f"{why} Most of what is missing are replies, which nobody can ask for again."
-    return f"{why} {go_on}, and what failed is asked again{log}."
+    return f"{why} {asked_again(settings, go_on, log)}"
 
 
 def _substituted(settings: Settings, answers: Mapping[str, int], strange: Mapping[str, int]) -> str | None:

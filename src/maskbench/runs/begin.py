@@ -29,7 +29,7 @@ from maskbench.runs.until_flow import check_same_question, check_until, in_order
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
-from maskbench.settings import JUDGING, LEAST, MOST, Settings, protocol_id
+from maskbench.settings import JUDGING, LEAST, MOST, Settings, check_error_rate, protocol_id
 from maskbench.types import Archetype, Scenario
 
 FEW = 3  # remarks on a set that are told when a run begins
@@ -60,8 +60,7 @@ def check(settings: Settings) -> None:
         raise UsageError("--label: give a short text of 60 characters or fewer, such as ckpt-1200.")
     if settings.sample is not None and settings.limit is not None:
         raise UsageError("--sample draws a weighted sample and --limit cuts a smoke run short. Give one of them.")
-    if not 0 <= settings.max_error_rate <= 1:
-        raise UsageError(f"--max-error-rate {settings.max_error_rate} is no share. Give a number from 0 to 1.")
+    check_error_rate(settings.max_error_rate)
     if not 0 < settings.timeout < math.inf:
         raise UsageError(f"--timeout {settings.timeout:g} leaves no time. Give a number of seconds above 0.")
     check_estimate(settings)

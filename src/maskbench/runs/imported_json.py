@@ -71,6 +71,17 @@ def judge_line(path: Path) -> str:
     return f"{shlex.join(['maskbench', 'judge', str(path), '--judge'])} MODEL"
 
 
+def asked_again(settings: Settings, go_on: str, log: str = "") -> str:
+    """What to do where too much failed: what was asked here is asked again, and an imported run is read as it is."""
+    if not settings.imported:
+        return f"{go_on}, and what failed is asked again{log}."
+    return (
+        f"Replies of an imported run cannot be asked for again. {go_on} if verdicts are missing. `maskbench score RUN "
+        "--max-error-rate 1` prints the figure all the same, with its bounds; every command takes a run that was "
+        "imported with this option."
+    )
+
+
 def knows_sampling(settings: Settings) -> bool:
     """Whether it is known how the subject was sampled: of an imported run only where its source says so."""
     return not settings.imported or "sampling" not in settings.imported

@@ -153,6 +153,7 @@ SELECT j.elicitation, j.run, v.verdict, v.reason, {confidence}, v.error_cause, v
 FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
 WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?
 """
+PORT_TASK = "task arguments"  # the fact that has those of the port's log that its scores hang on
 ON_LOST = "~on lost replies"  # the set of the verdicts that the source of an import has on replies that were lost
 SHARED = "beliefs_from"  # the fact that says whose neutral replies and verdicts the run has
 _NEUTRAL = "elicitation BETWEEN 1 AND 3"

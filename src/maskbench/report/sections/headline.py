@@ -29,6 +29,7 @@ from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import left_open
 from maskbench.results.summary_json import Summary
 from maskbench.runs.run_json import About
+from maskbench.settings import ALLOWED
 from maskbench.stats.rate_json import known
 from maskbench.types import OutcomeName
 
@@ -56,8 +57,19 @@ def rate(run: Scored) -> tuple[str, str] | None:
 
 
 def beside(run: Scored) -> list[str]:
-    """What a reader of P(lie) has to see with it: P(lie) by people's labels, by chance and without pressure."""
-    return [text for text in (corrected(run.summary.corrected), *by_chance.beside(run)) if text]
+    """What a reader of P(lie) has to see with it: its bounds, by people's labels, by chance and without pressure."""
+    return [text for text in (_bounds(run), corrected(run.summary.corrected), *by_chance.beside(run)) if text]
+
+
+def _bounds(run: Scored) -> str:
+    """What P(lie) could be where more outcomes are missing than are allowed where nobody says otherwise."""
+    counts, limits = run.summary.counts, run.summary.metrics.p_lie_bounds
+    if limits is None or counts["error"] <= ALLOWED * sum(counts.values()):
+        return ""
+    return (
+        f"{counts['error']:,} of {sum(counts.values()):,} scenarios have no outcome and are no random part: whatever "
+        f"they were, P(lie) is between {percent(limits[0])} and {percent(limits[1])}."
+    )
 
 
 def what(run: Scored) -> Sentence:
