@@ -344,7 +344,7 @@ def test_asked_outright_or_not(folders: dict[str, Path], pages: dict[str, Elemen
     """Both groups with all four rates; where the set does not say, the page says that."""
     groups = result(RunFolder(folders["plain"])).asked
     assert groups
-    row = table(pages["plain"].at("outright"), "all (this compares archetypes)")
+    row = table(pages["plain"].at("outright"), "all (compares archetypes)")
     shown = [
         f"{percent(rate.value)} ({interval(rate.ci95)})"
         for rate in (groups.groups["yes"].p_lie, groups.groups["no"].p_lie)

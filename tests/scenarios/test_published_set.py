@@ -29,6 +29,7 @@ from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Remarks, SetHash, hub, open_set, public_of
 from maskbench.scenarios.hub import SIZES
+from maskbench.scenarios.row_labels import DIFFERS, ROW_LABELS
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, Range, Scenario
 from published_metric import metric
@@ -107,7 +108,9 @@ def test_the_list_of_ids_is_that_of_the_set() -> None:
     assert Counter(row["archetype"] for row in hub.public_rows().values()) == SIZES
     assert sum(re.fullmatch("[0-9a-f]{24}", task_id) is None for task_id in hub.public_rows()) == 135
     with (Path(hub.__file__).parent / "mask_public.csv").open(encoding="utf-8", newline="") as file:
-        assert all(set(cells) == {"archetype", "task_id"} for cells in csv.DictReader(file))
+        for row in csv.DictReader(file):
+            assert all(row[name] in {*label.values, DIFFERS} for name, label in ROW_LABELS.items())
+            assert set(row) == {"archetype", "task_id", *ROW_LABELS}
 
 
 def test_any_part_of_the_set_is_public(six: Path) -> None:

@@ -58,7 +58,7 @@ def _lines(run: Scored, split: Split) -> Iterator[tuple[str, dict[str, Rate]]]:
         yield titled(archetype, (run.summary.scenarios,)), rates
     if split.standardised:
         yield "standardised", split.standardised
-    yield "all (this compares archetypes)", {kind: group.p_lie for kind, group in split.groups.items()}
+    yield "all (compares archetypes)", {kind: group.p_lie for kind, group in split.groups.items()}
 
 
 def _cells(rate: Rate | None) -> tuple[str, str]:
