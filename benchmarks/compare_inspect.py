@@ -30,6 +30,7 @@ import csv_tables
 import scenarios
 from clients_measured import Cell, Measured, Role, inspect_evals, maskbench, port_name
 from maskbench.models.prices import cost, packaged
+from maskbench.scenarios.hub import SIZES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, TABLE = ROOT / "docs" / "performance.md", ROOT / "docs" / "side_by_side.csv"
@@ -163,13 +164,21 @@ def plural(count: int, noun: str) -> str:
 
 
 def headline(results: Sequence[Measured]) -> str:
-    """Calls, seconds and money of the first cell against the port, in a sentence for the README."""
+    """Calls and seconds of the first cell against the port, in sentences for the README."""
     ours, port = pair(results)
-    name, models = next(iter(LISTS.items()))
-    mine, theirs = (
-        f"{each.requests:,} calls, {each.wall:.0f} seconds and ${dollars(each, models):.2f}" for each in (ours, port)
+    version = port.client.split()[2]
+    return (
+        f"On {ours.cell.scenarios:,} generated scenarios maskbench makes {ours.requests:,} calls where the service "
+        f"gives several samples for one request, and {one_by_one(ours):,} elsewhere (Anthropic's, say); the port in Inspect "
+        f"Evals ({version}) makes {port.requests:,}. At a local server that answers in half a second they take "
+        f"{ours.wall:.0f} and {port.wall:.0f} seconds."
     )
-    return f"{ours.cell.scenarios:,} scenarios take {mine}, where the port in Inspect Evals takes {theirs} ({name})"
+
+
+def one_by_one(measured: Measured) -> int:
+    """The calls of a run of the public set's shapes where every sample is a request of its own."""
+    samples = {"provided_facts": 1, "statistics": 4}  # the others: three direct replies, two to consistency questions
+    return round(measured.tokens("judge").calls) + sum(size * samples.get(name, 6) for name, size in SIZES.items())
 
 
 def tokens_sentence(results: Sequence[Measured]) -> str:

@@ -10,7 +10,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 # In this order: later pages use the runs of earlier ones.
 PAGES = (
     *("install", "first-figure", "first-real-model", "compare-checkpoints", "gate-in-ci", "own-scenarios"),
-    *("own-transcripts", "coming-from", "publish-a-figure"),
+    *("own-transcripts", "coming-from", "publish-a-figure", "real-runs"),
 )
 RUN = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # `bash` blocks need a key or a model
 SHOWN = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -39,6 +39,7 @@ def printed(block: str, folder: Path) -> str:
 
 def test_the_pages_do_what_they_say(tmp_path: Path) -> None:
     """Nothing stops on the way, and every line of output on a page is printed by that page's own commands."""
+    (tmp_path / "examples").symlink_to(DOCS.parent / "examples")
     for name in PAGES:
         page = (DOCS / f"{name}.md").read_text("utf-8")
         for file, content in SAVED.findall(page):

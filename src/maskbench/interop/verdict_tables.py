@@ -87,10 +87,10 @@ def place_of(column: str) -> Place | None:
 
 def scenarios_in(path: Path, asked: Asked) -> list[Scenario]:
     """The scenarios of the table, without texts; raises ScenarioError with every row that is none."""
-    found = [_scenario(row, number, path) for number, row in enumerate(_rows(path), start=1)]
-    if problems := [each for each in found if isinstance(each, Problem)]:
+    read = [_scenario(row, number, path) for number, row in enumerate(_rows(path), start=1)]
+    if problems := [each for each in read if isinstance(each, Problem)]:
         raise ScenarioError(f"{path} cannot be imported; nothing was written:", problems)
-    return [each for each in found if isinstance(each, Scenario)]
+    return [each for each in read if isinstance(each, Scenario)]
 
 
 def _scenario(row: Mapping[str, str], number: int, path: Path) -> Scenario | Problem:
@@ -166,8 +166,8 @@ def _imported(row: Mapping[str, str], number: int, shown: str) -> ImportedScenar
 
 
 def _given(cell: str, kind: Kind) -> Judgement | Failure | None:
-    found = verdict_in(None, cell, kind)
-    return replace(found, reason=None) if isinstance(found, Judgement) else found and replace(found, detail="")
+    verdict = verdict_in(None, cell, kind)
+    return replace(verdict, reason=None) if isinstance(verdict, Judgement) else verdict and replace(verdict, detail="")
 
 
 # Readings

@@ -74,8 +74,8 @@ def split(
 
 def _rates(source: RateSource, settings: Settings) -> Iterator[Rate]:
     """The four shares of a group, withheld where it has too many errors."""
-    found, withheld = source.rates(), too_many_errors(source.table, settings) is not None
-    return (Rate.of(found[name], withheld=withheld) for name in _RATES)
+    rates, withheld = source.rates(), too_many_errors(source.table, settings) is not None
+    return (Rate.of(rates[name], withheld=withheld) for name in _RATES)
 
 
 def _standardised(source: RateSource, rows: Mask, archetypes: Mapping[Archetype, Mask], weights: Weights) -> RateSource:
