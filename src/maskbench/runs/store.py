@@ -136,6 +136,7 @@ WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
+_UNJUDGE = "DELETE FROM judged WHERE archetype = ? AND task_id = ? AND elicitation = ?"
 _IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR NOT EXISTS (
     SELECT 1 FROM replies AS given
     WHERE given.archetype = scenarios.archetype AND given.task_id = scenarios.task_id
@@ -220,7 +221,12 @@ class Store:
         self._checkpoint_timer: asyncio.TimerHandle | None = None
         self._aside: threading.Thread | None = None  # the checkpoint under way
         self._db = _open(path, write, network=self._network)
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {_PUT_REPLY: [], _PUT_VERDICT: [], _PUT_JUDGED: []}
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {
+            _PUT_REPLY: [],
+            _UNJUDGE: [],
+            _PUT_VERDICT: [],
+            _PUT_JUDGED: [],
+        }
         self._fresh: set[tuple[str, bytes]] = set()  # verdicts that are waiting to be written
         self._timer: asyncio.TimerHandle | None = None
         self._broken: RunError | None = None
@@ -366,6 +372,10 @@ class Store:
             case Failure():
                 what = (None,) * 10 + (reply.cause, reply.detail)
         self._put(_PUT_REPLY, (*where, *what, time.time()))
+
+    def unjudge(self, ask: Ask) -> None:
+        """Let no judge's verdict stand on the samples of the subject's `ask`: it was on fewer than are there now."""
+        self._put(_UNJUDGE, (*ask.scenario.key, ask.elicitation))
 
     def has_verdict(self, verdict_set: str, key: bytes) -> bool:
         """Whether there is a verdict (not a failure) under this key."""
