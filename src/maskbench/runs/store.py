@@ -741,32 +741,18 @@ def _dumps(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-_MOST = 10**12  # tokens: an endpoint may count what it likes, a column and the sum over it hold 63 bits
-
-
 def _tokens(replies: list[Reply]) -> tuple[int | None, int | None, int | None]:
     def total(counts: list[int | None]) -> int | None:
         known = [count for count in counts if count is not None]
-        return min(sum(known), _MOST) if known else None
+        return sum(known) if known else None
 
-    if len(replies) == 1:  # as nearly always: this is done for every call
-        return _tokens_of(replies[0].usage)
     usages = [reply.usage for reply in replies]
     return total([u.input for u in usages]), total([u.output for u in usages]), total([u.reasoning for u in usages])
 
 
-def _tokens_of(usage: Usage) -> tuple[int | None, int | None, int | None]:
-    inputs, outputs, thought = usage.input, usage.output, usage.reasoning
-    return (
-        None if inputs is None else min(inputs, _MOST),
-        None if outputs is None else min(outputs, _MOST),
-        None if thought is None else min(thought, _MOST),
-    )
-
-
 def _call(reply: Reply) -> tuple[Any, ...]:
     sent = _dumps(reply.sent) if reply.sent else None
-    return *_tokens_of(reply.usage), reply.model, reply.fingerprint, sent, reply.seconds
+    return *_tokens([reply]), reply.model, reply.fingerprint, sent, reply.seconds
 
 
 def _reply(row: Any) -> Reply | Failure:
