@@ -126,10 +126,9 @@ def import_rows(
             text = "".join(f"{line}\n" for line in failed)
             (making.path / import_log.NAME).write_text(text, encoding="utf-8", errors="replace")
         making.write(RECORD, record)
-    folder = RunFolder(out)
-    summary = result(folder)
-    folder.write(SUMMARY, summary.as_dict())
-    return _counted(folder.path, about, summary, placed, settings, len(given.scenarios))
+        summary = result(making)
+        making.write(SUMMARY, summary.as_dict())
+    return _counted(out, about, summary, placed, settings, len(given.scenarios))
 
 
 def _settings(source: Source, rows: Sequence[ImportedScenario], scenarios: str) -> Settings:
