@@ -166,9 +166,8 @@ def test_a_weight_that_no_scenario_can_have_is_refused_by_row(tmp_path: Path) ->
     imported(tmp_path / "run", (BINARY, everything()[0][1]))
     write(tmp_path / "run", None, "csv", tmp_path / "rows.csv")
     names, cells = csv.reader((tmp_path / "rows.csv").read_text("utf-8").splitlines())
-    odd: list[Cells] = [
-        dict(zip(names, cells, strict=True)) | {"weight": weight} for weight in ("0", "-1", "nan", "inf", "1e300")
-    ]
+    whole: Cells = {**dict(zip(names, cells, strict=True))}
+    odd = [whole | {"weight": weight} for weight in ("0", "-1", "nan", "inf", "1e300")]
     write_csv(tmp_path / "odd.csv", odd)
     with pytest.raises(ScenarioError, match="its weight is nan") as raised:
         import_run(tmp_path / "odd.csv", tmp_path / "new", scenarios_in(tmp_path), subject="x", environ={})
