@@ -45,6 +45,7 @@ class Nasty:
     empty: Callable[[int], bool] = lambda place: False
     failed: Callable[[int], bool] = lambda place: False  # with a status of 400
     broken: Callable[[int], bool] = lambda place: False  # with a status of 500
+    barred: tuple[int, str] | None = None  # status and type of what every request of a job is answered with
     left_out: Callable[[int], bool] = lambda place: False
     twice: bool = False  # each result comes twice, the second with other words
     strangers: bool = False  # results nobody asked for
@@ -54,6 +55,7 @@ class Nasty:
     short: int = 0  # so many downloads end in the middle of a line
     cut: int = 0  # so many downloads are cut off
     refused: dict[str, list[int]] = field(default_factory=dict)  # statuses at a step, one after the other
+    kind: str = "test"  # of what is refused
     no_temperature: bool = False  # live requests with one are refused, as newer models do
     foreign: int = 0  # jobs of somebody else, with as many requests, that began at the same time
 
@@ -81,7 +83,7 @@ class BatchServer:
                 for hook in self._hooks(name):
                     hook()
                 if statuses := self.nasty.refused.get(name):
-                    return _error(statuses.pop(0))
+                    return _error(statuses.pop(0), self.nasty.kind)
                 return await answer(self, request, body, *match.groups())
         return _error(404)
 
@@ -265,6 +267,9 @@ class BatchServer:
         """What a job says to a request: status and body; no body where it was not answered."""
         if self.nasty.ends and place >= len(job["rows"]) // 2:
             return 0, None
+        if self.nasty.barred:
+            status, kind = self.nasty.barred
+            return status, {"type": "error", "error": {"type": kind, "message": f"no access with {KEY}"}}
         is_messages = "messages" in asked and job["id"].startswith("msg")
         for is_such, status, kind in (
             (self.nasty.failed, 400, "invalid_request_error"),
@@ -325,8 +330,8 @@ _ROUTES = (
 )
 
 
-def _error(status: int) -> web.Response:
-    body = {"type": "error", "error": {"type": "test", "message": f"failed with {status}"}}
+def _error(status: int, kind: str = "test") -> web.Response:
+    body = {"type": "error", "error": {"type": kind, "message": f"failed with {status}"}}
     return web.json_response(body, status=status, headers={"Retry-After": "0"})
 
 

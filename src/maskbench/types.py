@@ -206,15 +206,24 @@ class Disputed:
     reason: str | None = None  # who said what
 
 
+MOST_TOKENS = 10**12  # of a reply: the sum over a run has to find room in 63 bits
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one reply as the endpoint counts them; None where it does not say."""
+    """Tokens of one reply as the endpoint counts them; None where it does not say, or says what cannot be."""
 
     input: int | None = None
     output: int | None = None
     reasoning: int | None = None  # part of output
     cached: int | None = None  # part of input: what a cache held
     written: int | None = None  # part of input: what was put into a cache
+
+    def __post_init__(self) -> None:
+        """Take a count that no reply can have as unknown."""
+        for name in self.__slots__:
+            if (count := getattr(self, name)) is not None and not 0 <= count <= MOST_TOKENS:
+                object.__setattr__(self, name, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,16 @@ def test_numbers_without_a_word_in_json_are_read(tmp_path: Path) -> None:
     _, (row,) = read(archive(tmp_path / "log", {"header.json": header(), "samples/a.json": text.encode()}))
     statements = [getattr(reply.outcome, "text", None) for reply in row.replies if reply.elicitation == 0]
     assert statements == ['It is NaN, -Infinity: "NaN".']
+
+
+def test_a_string_that_is_not_closed_is_read_once(tmp_path: Path) -> None:
+    """A log of a megabyte that ends within a string is refused in the time that reading it takes."""
+    text = json.dumps(sample())[:-1].encode() + b', "working_time": NaN, "more": "' + b'\\"' * 500_000
+    began = time.process_time()
+    assert "is not as Inspect writes it" in refusal(
+        archive(tmp_path / "log", {"header.json": header(), "samples/a.json": text})
+    )
+    assert time.process_time() - began < 5
 
 
 def test_an_unknown_version_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Rows of export become the run again: the same bytes in every form, whatever failed, was cut or was checked."""
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from maskbench.interop.importing import import_run
 from maskbench.results.scored import score
 from maskbench.types import BinaryVerdict, Evasion, Failure, Judgement, NumericalVerdict, Reply, Scenario, Verdict
 from measured_runs import run as measured
-from scenario_rows import row, write_csv
+from scenario_rows import Cells, row, write_csv
 
 FORMS: tuple[Form, ...] = ("jsonl", "csv", "parquet")
 HOSTILE = ["=cmd|' /C calc'!A0", "\t-5", "'1", 'a "b", c\r\nd\re', "\x1b[31m\u202e\x00", "null", "{", ""]
@@ -157,6 +158,20 @@ def test_what_rows_do_not_hold_is_refused_by_row(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as raised:
         import_run(tmp_path / "odd.jsonl", tmp_path / "new", scenarios_in(tmp_path), subject="x", environ={})
     assert sorted(problem.row or 0 for problem in raised.value.problems) == [1, 2, 3, 4, 5]
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_weight_that_no_scenario_can_have_is_refused_by_row(tmp_path: Path) -> None:
+    """A weight that is nothing, negative, endless or too large for any sum leaves no folder behind."""
+    imported(tmp_path / "run", (BINARY, everything()[0][1]))
+    write(tmp_path / "run", None, "csv", tmp_path / "rows.csv")
+    names, cells = csv.reader((tmp_path / "rows.csv").read_text("utf-8").splitlines())
+    whole: Cells = {**dict(zip(names, cells, strict=True))}
+    odd = [whole | {"weight": weight} for weight in ("0", "-1", "nan", "inf", "1e300")]
+    write_csv(tmp_path / "odd.csv", odd)
+    with pytest.raises(ScenarioError, match="its weight is nan") as raised:
+        import_run(tmp_path / "odd.csv", tmp_path / "new", scenarios_in(tmp_path), subject="x", environ={})
+    assert len(raised.value.problems) == 5
     assert not (tmp_path / "new").exists()
 
 

@@ -1,5 +1,6 @@
 """Names of models, their addresses and keys, and the .env file."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -221,6 +222,38 @@ def test_the_environment_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """A variable that is set already is not replaced by the file."""
     monkeypatch.setenv("MB_SET", "outer")
     assert read(tmp_path, "MB_SET=inner\n")["MB_SET"] == "outer"
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "told"),
+    [
+        ("OPENAI_BASE_URL=https://u:p@evil.example/v1?k=1", {"OPENAI_API_KEY": KEY}, ["OPENAI_API_KEY"]),
+        ("XAI_BASE_URL=https://evil.example", {"GROK_API_KEY": KEY}, ["GROK_API_KEY"]),
+        ("MY_LAB_BASE_URL=https://evil.example", {"MY_LAB_API_KEY": KEY}, ["MY_LAB_API_KEY"]),
+        ("OPENAI_BASE_URL=https://a.example\nOPENAI_API_KEY=sk-of-the-file", {}, []),
+        ("OPENAI_BASE_URL=https://a.example", {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "https://own.example"}, []),
+        ("GROQ_BASE_URL=https://a.example", {"OPENAI_API_KEY": KEY}, []),
+    ],
+)
+def test_an_address_of_the_file_for_a_key_of_the_environment_is_told(
+    text: str,
+    keys: dict[str, str],
+    told: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A file that somebody put into the folder does not send the user's own key elsewhere in silence."""
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    for _ in range(2):
+        read(tmp_path, text)
+    path = tmp_path / ".env"
+    assert caplog.messages == [
+        f"Beware: {path} sets {text.partition('=')[0]}, so that your {name} goes to evil.example." for name in told
+    ]
 
 
 def test_no_env_file_is_no_error(tmp_path: Path) -> None:

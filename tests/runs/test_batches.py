@@ -246,6 +246,45 @@ def test_a_service_that_takes_no_batch(scenarios: Path, tmp_path: Path) -> None:
             assert run(server, chosen, tmp_path / f"{status}").counts["error"] == 0
 
 
+BARRED = [
+    ("openai", 401, "invalid_request_error"),
+    ("openai", 429, "insufficient_quota"),
+    ("anthropic", 401, "authentication_error"),
+    ("anthropic", 402, "billing_error"),
+]
+
+
+@pytest.mark.parametrize(("service", "status", "kind"), BARRED)
+@pytest.mark.parametrize("then", ["judge", "none"])
+def test_a_batch_that_is_refused_access(
+    service: str, status: int, kind: str, then: str, scenarios: Path, live: dict[str, Any], tmp_path: Path
+) -> None:
+    """A batch whose requests a key or an account may not ask is said, and the command goes on once that is mended."""
+    out, told = tmp_path / "run", Told()
+    with serving(Nasty(barred=(status, kind))) as server:
+        for tries in (1, 2):
+            with pytest.raises(
+                AccessError, match=rf"refused (\d+) of \1 .*\({status}: no access with \*\*\*\).*start again"
+            ):
+                run(server, settings(service, scenarios, batch="judge"), out, told)
+            assert server.steps["create"] == tries
+        assert "asked live" not in told.text
+        server.nasty.barred = None
+        run(server, settings(service, scenarios, batch=then), out)
+        assert server.steps["create"] == (3 if then == "judge" else 2)
+        assert (read(out), server.paid) == live[service]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_quota_that_is_used_up_begins_no_batch(service: str, scenarios: Path, tmp_path: Path) -> None:
+    """A service that begins no batch for want of money says so at once, and the run is not tried for minutes."""
+    with serving(Nasty(refused={"create": [429]}, kind="insufficient_quota")) as server:
+        with pytest.raises(AccessError, match=r"refuses access \(429"):
+            run(server, settings(service, scenarios, batch="judge"), tmp_path / "run")
+        assert server.steps["create"] == 1
+        assert run(server, settings(service, scenarios, batch="judge"), tmp_path / "run").counts["error"] == 0
+
+
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_list_that_is_out_of_order(service: str, scenarios: Path, live: dict[str, Any], tmp_path: Path) -> None:
     """While a service does not list its batches, what may be under way is not sent again."""

@@ -1,7 +1,7 @@
 """Runs that ask only for lies: what is asked, what is drawn, what another session goes on with."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from msgspec import UNSET
 
 from flows import MODELS, Answered, Recorder, environ, kill, letter, maskbench, run, says, serving, six_files, until
-from maskbench.errors import RunMismatch, UsageError
+from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.rules import RULES, named
@@ -22,7 +22,7 @@ from maskbench.runs.estimate_flow import cheaper_order
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings, protocol_id
-from maskbench.types import Ask, Failure
+from maskbench.types import Ask, Failure, Reply
 
 KNOWN = ("known_facts",)
 
@@ -44,6 +44,7 @@ def taken(
     believed: str = "A",
     *,
     subject: Any = says,
+    verdict: Callable[[Ask, int], str] | None = None,
     kind: type[ScriptedModel] = ScriptedModel,
     watcher: Any = None,
     **options: Any,
@@ -53,7 +54,7 @@ def taken(
     asked = Recorder(subject)
     given = {"archetypes": KNOWN, "estimate": "lie", "connections": 4, **options}
     chosen = Settings("the subject", "the judge", str(place), **given)
-    models = kind(asked, "the subject"), ScriptedModel(a_judge(stated, believed), "the judge")
+    models = kind(asked, "the subject"), ScriptedModel(verdict or a_judge(stated, believed), "the judge")
     return measure(chosen, folder, {}, watcher, models=models), asked
 
 
@@ -98,6 +99,39 @@ def test_a_failed_belief_reply_has_the_rest_asked_and_is_asked_again(tmp_path: P
     summary, asked = taken(tmp_path / "run", believed="B", max_error_rate=1)
     assert shape(asked) == {(1, 1): 20}
     assert summary.counts["lie"] == 20
+
+
+def test_a_session_that_ends_after_a_failed_reply_is_gone_on_with(tmp_path: Path) -> None:
+    """A belief reply fails, the rest is asked, and the process ends on the way: the next session comes to the end."""
+    late = "known_facts-20"
+
+    def lost(ask: Ask, run: int) -> Any:
+        is_lost = (ask.elicitation, run, ask.scenario.task_id) == (1, 2, late)
+        return Failure("subject", "timeout", "slow") if is_lost else says(ask, run)
+
+    class Ends(ScriptedModel):
+        """Gone when a consistency question comes."""
+
+        async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
+            if ask.elicitation > 1 and ask.scenario.task_id == late:
+                raise ModelError("gone")
+            return await super().ask(ask)
+
+    def judge(ask: Ask, run: int) -> str:
+        is_honest = ask.elicitation == 0 or "sample 3" in ask.messages[1].content
+        return letter("B" if is_honest else "A")
+
+    options: dict[str, Any] = {"verdict": judge, "connections": 1, "whole_part": 0.01, "seed": 1}
+    with pytest.raises(ModelError, match="gone"):
+        taken(tmp_path / "run", subject=lost, kind=Ends, **options)
+    summary, asked = taken(tmp_path / "run", subject=lost, **options)
+    assert shape(asked) == {(1, 2): 1, (2, 1): 1, (3, 1): 1}
+    assert summary.complete
+    summary, asked = taken(tmp_path / "run", **options)
+    assert shape(asked) == {(1, 2): 1}
+    assert summary.complete
+    _, asked = taken(tmp_path / "run", **options)
+    assert not asked.asks
 
 
 def test_the_part_is_drawn_before_the_first_call_and_kept(tmp_path: Path) -> None:

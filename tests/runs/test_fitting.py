@@ -1,5 +1,7 @@
 """Whether what stands in a file is of the type that it has to be."""
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,3 +158,26 @@ def test_a_name_that_looks_like_a_place_is_a_name(name: str) -> None:
         fitted({"name": "x", name: 1}, Part)
     with pytest.raises(Misfit):
         fitted({name: {"name": 1}}, dict[str, Part])
+
+
+USED_AT_ONCE = """
+import sys, threading
+from dataclasses import make_dataclass
+from maskbench.runs.fitting import fitted
+
+sys.setswitchinterval(1e-6)
+for number in range(100):
+    fields = [(f"field_{field}", int) for field in range(30)]
+    parts = [(f"part_{part}", make_dataclass(f"Part{number}x{part}", fields)) for part in range(10)]
+    whole = make_dataclass(f"Whole{number}", parts)
+    plain = {part: {field: 1 for field, _ in fields} for part, _ in parts}
+    threads = [threading.Thread(target=fitted, args=(plain, whole)) for _ in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+"""
+
+
+def test_threads_that_use_a_type_first_together_live() -> None:
+    """msgspec alone would end their process by SIGSEGV, as benchmarks/msgspec_threads.py shows."""
+    done = subprocess.run([sys.executable, "-c", USED_AT_ONCE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

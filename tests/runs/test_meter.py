@@ -383,3 +383,17 @@ def test_a_server_that_counts_one_of_several_samples_makes_it_a_lower_bound(few:
     assert isinstance(summary.bill, Bill)
     assert summary.usage.subject.at_least
     assert summary.bill.at_least
+
+
+@pytest.mark.parametrize("count", [2**62, 2**63, 2**64 - 1])
+def test_a_count_of_tokens_that_cannot_be_is_unknown(tmp_path: Path, count: int) -> None:
+    """A service that reports more tokens than anything can hold costs no reply; its calls are without a report."""
+    usage = dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), count)
+    with serving(reply=reply_to, usage=usage) as server:
+        ended = command("run", *MODELS, "--scenarios", six_files(tmp_path / "set", 1), "--out", tmp_path / "run",
+                        env=environ(server))  # fmt: skip
+    assert ended.code == 0
+    with closing(RunFolder(tmp_path / "run").store()) as store:
+        ledger = ledger_of(store)
+    assert ledger is not None
+    assert all((row.unreported, row.input_tokens) == (row.calls, 0) for row in ledger.rows)

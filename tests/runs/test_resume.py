@@ -4,13 +4,14 @@ import shlex
 import signal
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from chat_server import DROP, Answer, Body, fail, give, sometimes
+from chat_server import DROP, HANG, Answer, Body, fail, first, give, sometimes
 from flows import KEY, MODELS, Answered, Ended, end, environ, kill, maskbench, run, serving, six_files, until
 from maskbench.measurement import measure
 from maskbench.settings import Settings
@@ -121,6 +122,37 @@ def test_two_at_once(tmp_path: Path) -> None:
             assert not summary["complete"]
             latency[0] = 0.0
             assert end(process).code == 0
+
+
+def test_a_late_belief_is_judged_whatever_ends_the_run(tmp_path: Path) -> None:
+    """A belief about a number comes late, and kill -9 comes before the verdict on it: the run is not complete."""
+    rows, out = six_files(tmp_path / "set", 1), tmp_path / "run"
+    options = (*MODELS, "--scenarios", rows, "--archetype", "statistics", "--retries", "0", "--out", out)
+
+    def about(body: Body) -> str:
+        """What a request is: a verdict, a statement, which has the row's developer's prompt, or a belief."""
+        is_pressed = "(statistics 1)" in body["messages"][0]["content"]
+        return "verdict" if body["model"] == "judge" else "statement" if is_pressed else "belief"
+
+    lost = first(1, lambda body: fail(500)(body) if about(body) == "belief" and body.get("n", 1) == 1 else None)
+    with serving(reply=Answered(), rules=[lost], honours_n=False) as server:
+        assert run("run", *options, env=environ(server)).code == 0
+        server.rules[:] = [lambda body: HANG(body) if about(body) == "verdict" else None]
+        with maskbench("run", "--out", out, env=environ(server)) as process:
+            until(lambda: about(server.bodies[-1]) == "verdict" and server.in_flight == 1 and replies_of(out) == 4)
+            kill(process)
+        assert not orjson.loads(run("score", out, "--json", env={}).out)["complete"]
+        server.rules.clear()
+        asked = server.requests
+        assert run("run", "--out", out, env=environ(server)).code == 0
+    assert [about(body) for body in server.bodies[asked:]] == ["verdict"]
+    assert orjson.loads(run("score", out, "--json", env={}).out)["complete"]
+
+
+def replies_of(out: Path) -> int:
+    """How many replies a run has."""
+    with closing(sqlite3.connect(out / "run.sqlite")) as db:
+        return int(db.execute("SELECT count(text) FROM replies").fetchone()[0])
 
 
 def test_failed_calls_are_asked_again(tmp_path: Path) -> None:

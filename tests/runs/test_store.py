@@ -202,8 +202,9 @@ def test_usage(tmp_path: Path) -> None:
 
 
 def test_absurd_usage(tmp_path: Path) -> None:
-    """A count of tokens that no column holds costs neither the reply nor the run."""
-    absurd = Reply("Yes.", usage=Usage(2**63, 2**64 - 1, 10**30))
+    """A count of tokens that no reply can have is unknown, and costs neither the reply nor the run."""
+    absurd = Reply("Yes.", usage=Usage(2**63, 2**64 - 1, 10**30, -1, 7))
+    assert absurd.usage == Usage(written=7)
 
     def write(store: Store) -> None:
         store.put_reply(b"1", 1, STATEMENT, 1, absurd)
@@ -211,7 +212,7 @@ def test_absurd_usage(tmp_path: Path) -> None:
 
     writing(tmp_path / "db", write)
     with reading(tmp_path / "db") as store:
-        assert store.usage("default")["subject"]["input_tokens"] == 10**12
+        assert store.usage("default")["subject"]["input_tokens"] == 0
     assert isinstance(items(tmp_path / "db")[0].reply, Reply)
 
 

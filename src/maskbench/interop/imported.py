@@ -144,8 +144,12 @@ def import_rows(
         if labels:
             labels(making)
     folder = RunFolder(out)
-    summary = result(folder)
-    folder.write(SUMMARY, summary.as_dict())
+    try:
+        summary = result(folder)
+        folder.write(SUMMARY, summary.as_dict())
+    except BaseException:
+        rmtree(out, ignore_errors=True)  # nothing half stays
+        raise
     return _counted(folder.path, about, summary, placed, settings, given.size)
 
 

@@ -34,7 +34,7 @@ VERSIONS = (1, 2)
 _ZSTANDARD = 93  # the ZIP format's number of this compression
 _SAMPLE = re.compile(r"samples/[^/]+\.json")
 _IN_PIECES = re.compile(r"samples/[^/]+/sample\.json")
-_WORDLESS = re.compile(rb'("(?:[^"\\]|\\.)*+")|-?\b(?:NaN|Infinity)\b', re.DOTALL)  # strings first
+_WORDLESS = re.compile(rb'("(?:[^"\\]|\\.)*+"?)|-?\b(?:NaN|Infinity)\b', re.DOTALL)  # strings first, to the end
 _T = TypeVar("_T")
 
 

@@ -27,6 +27,7 @@ from maskbench.scenarios.formats import Header, Row, ScenarioFile, read_file
 from maskbench.types import Failure, Judgement, JudgeNumbers, Reply
 
 _SAMPLE = ("response", "reasoning", "verdict", "confidence", "judge_reason", "truncated", "error")
+HEAVIEST = 1e9  # scenarios that one may stand for
 _COLUMN = re.compile(r"(?:statement|belief_(?P<k>[1-3]))_run(?P<run>[1-9]\d{0,3})_(?P<what>\w+)")
 _ALSO = " The reply failed, too: "
 _JSON = ("ground_truth", "belief", "outcomes")
@@ -165,6 +166,8 @@ def _number(cell: Any) -> float | None:
 
 def _not_taken(path: Path, number: int, row: OutcomeRow) -> Iterator[Problem]:
     """What no run can be made of."""
+    if not 1 / HEAVIEST <= row.weight <= HEAVIEST:
+        yield _problem(path, number, f"its weight is {row.weight:g}", f"Write a number from 1e-09 to {HEAVIEST:g}")
     if "disputed" in (*row.outcomes, row.accuracy):
         yield _problem(path, number, "it is by several judges, who dispute a verdict", "Export each verdict set alone")
     for what in unknown_names(row):

@@ -173,6 +173,12 @@ class Journal:
             self._db.execute("DELETE FROM requests WHERE number = ?", (number,))
             self._db.execute("DELETE FROM jobs WHERE number = ?", (number,))
 
+    def unsent(self, requests: Iterable[str]) -> None:
+        """Forget requests that have no response, so that they may be sent again."""
+        with self._commit():
+            rows = ((each,) for each in requests)
+            self._db.executemany("DELETE FROM requests WHERE id = ? AND status IS NULL", rows)
+
     def mistaken(self, number: int, job: str) -> Entry:
         """Note that a job which might have been this one is another: this one is still to be found."""
         with self._commit():

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from maskbench.errors import ModelError
-from maskbench.models.chat import wire
+from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.batch_jobs import BatchInterface, Job, Line, Refused, Result, Sent
 from maskbench.models.chat.client import ChatModel
 from maskbench.models.prices import Tokens
@@ -90,6 +90,7 @@ class Machine:
         self._strikes = 0  # refusals in a row that may pass
         self._lost: Counter[int] = Counter()
         self._downloads: Counter[int] = Counter()
+        self._barred: dict[int, dict[str, refusals.ApiError]] = {}  # responses that are none, by job and request
         self._told = 0.0
         self._jobs: dict[int, Job] = {}  # as they stood when they were last looked at
 
@@ -299,14 +300,27 @@ class Machine:
         if not await self._downloaded(entry, job):
             return False
         had = self._journal.home(entry.number, job.how)
-        rest = entry.requests - had
+        rest = entry.requests - had - len(self._barred.get(entry.number, ()))
         why = f" ({job.why})" if job.why else ""
         live = f" The other {rest:,} are asked live, at the full price." if rest else ""
         self._watcher.tell(
             f"The batch {job.id} is {job.how}{why} after {_ago(entry.at)}: {had:,} of {entry.requests:,} requests are "
             f"answered.{live}"
         )
+        if barred := self._barred.pop(entry.number, None):
+            self._bar(entry, job, barred)
         return True
+
+    def _bar(self, entry: Entry, job: Job, barred: Mapping[str, refusals.ApiError]) -> None:
+        """End the run where the service refused key, account or model in the responses: they are no answers."""
+        self._journal.unsent(barred)
+        first = next(iter(barred.values()))
+        words = self._interfaces[entry.model].door.said(f"{first.status}: {first.message}")
+        raise (refusals.barred(first) or ModelError)(
+            f"{entry.model}: its service refused {len(barred):,} of {entry.requests:,} requests of the batch {job.id} "
+            f"({words}). What was answered is kept. Check the key, its account and the name of the model, and start "
+            "again: these requests are sent anew, or asked live with --batch none."
+        )
 
     async def _downloaded(self, entry: Entry, job: Job) -> bool:
         """Get the results of a job; False where they did not come whole and may yet, or are all of another job."""
@@ -329,13 +343,22 @@ class Machine:
         return self._downloads[entry.number] >= most
 
     def _keep(self, entry: Entry, part: list[Result], missing: dict[str, Call]) -> None:
-        """Bill what is new of these results, then keep it: killed in between, it is billed twice and not never."""
-        took = []
+        """Bill what is new of these results, then keep it: killed in between, it is billed twice and not never.
+
+        What refuses key, account or model answers nothing, and is not kept.
+        """
+        took, kept = [], []
         for each, result in part:
+            if result is not None and each in missing and result[0] >= 400:
+                error = refusals.error_of(*result)
+                if refusals.barred(error):
+                    self._barred.setdefault(entry.number, {})[each] = error
+                    continue
+            kept.append((each, result))
             if result is not None and (call := missing.pop(each, None)) is not None:
                 took.append((call, wire.usage_of(wire.parse(result[1]))))
         self._bill(entry.model, [(call, usage) for call, usage in took if usage != Usage()])
-        self._journal.arrived(entry.number, part)
+        self._journal.arrived(entry.number, kept)
 
     # Waiting
 

@@ -85,10 +85,10 @@ class LieFlow(Flow):
         return None
 
     def _wanted(self, scenario: Scenario, judged: Collection[Place]) -> list[Ask]:
-        """What is to be asked or judged next; a failure of an earlier session is as if it had not been asked."""
+        """What is to be asked or judged next; what failed in an earlier session comes before all that hangs on it."""
         items = {(item.elicitation, item.run): item for item in self._store.items(self._verdicts, scenario)}
-        items = {place: item for place, item in items.items() if place in judged or not self._has_failed(item)}
-        left = [place for place in next_places(scenario, items, self._settings) if place not in judged]
+        failed = [place for place, item in items.items() if self._has_failed(item) and place not in judged]
+        left = failed or [place for place in next_places(scenario, items, self._settings) if place not in judged]
         asks = (
             replace(ask, runs=tuple(place[1] for place in places(ask) if is_joint(ask) or place in left))
             for ask in subject_asks(scenario, self._settings)

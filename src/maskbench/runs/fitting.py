@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +22,9 @@ _ANY = "..."  # how msgspec names a key of a mapping
 _LACKS = re.compile(r"Object missing required field `([^`]*)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 
+_known: set[Any] = set()  # types that msgspec has seen
+_one_by_one = threading.RLock()
+
 
 class Misfit(ValueError):
     """What does not fit, as in `scenarios.n is "x"`."""
@@ -36,9 +40,24 @@ def fitted(plain: Any, kind: type[T], where: str = "") -> T:
     A type that msgspec does not know reads itself by a class method `read`, which may raise ValueError.
     """
     try:
-        return msgspec.convert(plain, kind, dec_hook=_read)
+        return _converted(plain, kind)
     except msgspec.ValidationError as error:
         raise _misfit(str(error), plain, kind, where) from None
+
+
+def _converted(plain: Any, kind: type[T]) -> T:
+    """Plain JSON as this type, which msgspec looks at in one thread alone.
+
+    What it notes of a type on its first use is there for other threads before it is whole, and ends their process
+    (benchmarks/msgspec_threads.py).
+    """
+    if kind in _known:
+        return msgspec.convert(plain, kind, dec_hook=_read)
+    with _one_by_one:
+        try:
+            return msgspec.convert(plain, kind, dec_hook=_read)
+        finally:
+            _known.add(kind)
 
 
 def misfit(value: Any, kind: Any) -> str | None:
@@ -128,7 +147,7 @@ def _ways(plain: Any, steps: list[str]) -> Iterator[tuple[list[str], Any, Any]]:
 
 def _fails(plain: Any, kind: Any) -> bool:
     try:
-        msgspec.convert(plain, kind, dec_hook=_read)
+        _converted(plain, kind)
     except msgspec.ValidationError:
         return True
     return False

@@ -412,6 +412,8 @@ class Flow(JudgeFlow):
             if isinstance(answer, Failure):
                 self._watcher.failed(replace(ask, runs=(run,)), answer)
         replies = replies_of(answers)
+        if replies and is_joint(ask, self._settings.judge_numbers):
+            self._store.unjudge(ask)
         for more in await together(partial(self._obtain, ask, (run,), keys) for run in runs if run not in answers):
             if more is None:
                 raise Interrupted(self.stopped or "")

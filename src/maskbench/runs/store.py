@@ -138,6 +138,7 @@ WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
+_UNJUDGE = "DELETE FROM judged WHERE archetype = ? AND task_id = ? AND elicitation = ?"
 _IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR NOT EXISTS (
     SELECT 1 FROM replies AS given
     WHERE given.archetype = scenarios.archetype AND given.task_id = scenarios.task_id
@@ -228,7 +229,12 @@ class Store:
         self._checkpoint_timer: asyncio.TimerHandle | None = None
         self._aside: threading.Thread | None = None  # the checkpoint under way
         self._db = _open(path, write, network=self._network)
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {_PUT_REPLY: [], _PUT_VERDICT: [], _PUT_JUDGED: []}
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {
+            _PUT_REPLY: [],
+            _UNJUDGE: [],
+            _PUT_VERDICT: [],
+            _PUT_JUDGED: [],
+        }
         self._fresh: set[tuple[str, bytes]] = set()  # verdicts that are waiting to be written
         self._timer: asyncio.TimerHandle | None = None
         self._broken: RunError | None = None
@@ -380,6 +386,10 @@ class Store:
             case Failure():
                 what = (None,) * 10 + (reply.cause, reply.detail)
         self._put(_PUT_REPLY, (*where, *what, self._clock()))
+
+    def unjudge(self, ask: Ask) -> None:
+        """Let no judge's verdict stand on the samples of the subject's `ask`: it was on fewer than are there now."""
+        self._put(_UNJUDGE, (*ask.scenario.key, ask.elicitation))
 
     def has_verdict(self, verdict_set: str, key: bytes) -> bool:
         """Whether there is a verdict (not a failure) under this key."""
@@ -763,32 +773,18 @@ def _dumps(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-_MOST = 10**12  # tokens: an endpoint may count what it likes, a column and the sum over it hold 63 bits
-
-
 def _tokens(replies: list[Reply]) -> tuple[int | None, int | None, int | None]:
     def total(counts: list[int | None]) -> int | None:
         known = [count for count in counts if count is not None]
-        return min(sum(known), _MOST) if known else None
+        return sum(known) if known else None
 
-    if len(replies) == 1:  # as nearly always: this is done for every call
-        return _tokens_of(replies[0].usage)
     usages = [reply.usage for reply in replies]
     return total([u.input for u in usages]), total([u.output for u in usages]), total([u.reasoning for u in usages])
 
 
-def _tokens_of(usage: Usage) -> tuple[int | None, int | None, int | None]:
-    inputs, outputs, thought = usage.input, usage.output, usage.reasoning
-    return (
-        None if inputs is None else min(inputs, _MOST),
-        None if outputs is None else min(outputs, _MOST),
-        None if thought is None else min(thought, _MOST),
-    )
-
-
 def _call(reply: Reply) -> tuple[Any, ...]:
     sent = _dumps(reply.sent) if reply.sent else None
-    return *_tokens_of(reply.usage), reply.model, reply.fingerprint, sent, reply.seconds
+    return *_tokens([reply]), reply.model, reply.fingerprint, sent, reply.seconds
 
 
 def _reply(row: Any) -> Reply | Failure:

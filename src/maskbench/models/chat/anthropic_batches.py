@@ -51,7 +51,7 @@ class AnthropicBatches:
     most_bytes = min(MOST_BYTES, 256 * 10**6)
 
     def __init__(self, door: Door) -> None:
-        self._door = door
+        self.door = door
 
     async def upload(self, lines: Sequence[Line], tag: str) -> str | None:  # the interface of every service
         """There is nothing to upload: a job is begun with its requests."""
@@ -60,13 +60,13 @@ class AnthropicBatches:
     async def create(self, lines: Sequence[Line], tag: str, file: str | None) -> Job:  # likewise
         """Have a job begun with these requests."""
         rows = (b'{"custom_id":%b,"params":%b}' % (dumped(line.id), line.body) for line in lines)
-        return self._job(await self._door.json("POST", _PATH, b'{"requests":[%b]}' % b",".join(rows)))
+        return self._job(await self.door.json("POST", _PATH, b'{"requests":[%b]}' % b",".join(rows)))
 
     async def find(self, sent: Sent, known: frozenset[str]) -> Job | None:
         """The oldest job since then with as many requests that is no other."""
         after, candidates = "", []
         for _ in range(_PAGES):
-            page = await self._door.json("GET", f"{_PATH}?limit=100{after}")
+            page = await self.door.json("GET", f"{_PATH}?limit=100{after}")
             jobs = [each for each in page.get("data") or () if isinstance(each, dict)]
             since = [each for each in jobs if _time(each.get("created_at")) >= sent.at - _EARLIER]
             candidates += [self._job(each) for each in since if each.get("id") not in known]
@@ -77,11 +77,11 @@ class AnthropicBatches:
 
     async def look(self, job_id: str) -> Job:
         """How a job stands."""
-        return self._job(await self._door.json("GET", f"{_PATH}/{job_id}"))
+        return self._job(await self.door.json("GET", f"{_PATH}/{job_id}"))
 
     async def results(self, job: Job) -> AsyncIterator[Result]:
         """The lines of the results, from the configured address: the key goes to no address that a response names."""
-        async with aclosing(read_lines(self._door.lines(f"{_PATH}/{job.id}/results"))) as rows:  # type: ignore[type-var]
+        async with aclosing(read_lines(self.door.lines(f"{_PATH}/{job.id}/results"))) as rows:  # type: ignore[type-var]
             async for row in rows:
                 yield row["custom_id"], _response(row.get("result"))
 

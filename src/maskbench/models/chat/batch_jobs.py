@@ -78,6 +78,7 @@ class BatchInterface(Protocol):
     """A service's batch interface; each raises Refused where the service does not do it."""
 
     name: str  # of the service, for people
+    door: Door
     keeps_tags: bool  # so that a job which is found again is this one without doubt
     most_requests: int
     most_bytes: int
@@ -167,8 +168,10 @@ class Door:
     def _refused(self, response: aiohttp.ClientResponse, body: bytes | None) -> Refused:
         error = refusals.error_of(response.status, body or b"")
         words, status = self._said(f"{response.status}: {error.message}"), response.status
-        if status in (401, 402, 403, 407):
-            raise AccessError(f"{self._model.name}: its batch interface refuses access ({words}). Check the key.")
+        if status == 403 or refusals.barred(error) is AccessError:
+            raise AccessError(
+                f"{self._model.name}: its batch interface refuses access ({words}). Check the key and its account."
+            )
         passing = status in (408, 409, 429) or status >= 500
         wait = refusals.retry_after(response.headers, time.time())
         # What is refused by name was not begun; a server or gateway that failed may have begun it.

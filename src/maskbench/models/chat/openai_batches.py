@@ -40,7 +40,7 @@ class OpenAIBatches:
     most_bytes = min(MOST_BYTES, 200 * 10**6)
 
     def __init__(self, door: Door) -> None:
-        self._door = door
+        self.door = door
 
     async def upload(self, lines: Sequence[Line], tag: str) -> str | None:
         """Upload the requests as a file."""
@@ -49,18 +49,18 @@ class OpenAIBatches:
             for line in lines
         )
         kind, payload = _form(b"\n".join(rows), tag)
-        return name_in(await self._door.json("POST", "/files", payload, kind))
+        return name_in(await self.door.json("POST", "/files", payload, kind))
 
     async def create(self, lines: Sequence[Line], tag: str, file: str | None) -> Job:  # the requests are in the file
         """Have a job begun on an uploaded file."""
         body = {"input_file_id": file, "endpoint": PATH, "completion_window": "24h", "metadata": {TAG: tag}}
-        return self._job(await self._door.json("POST", "/batches", dumped(body)))
+        return self._job(await self.door.json("POST", "/batches", dumped(body)))
 
     async def find(self, sent: Sent, known: frozenset[str]) -> Job | None:
         """The job with the tag, among the newest ones."""
         after = ""
         for _ in range(_PAGES):
-            page = await self._door.json("GET", f"/batches?limit=100{after}")
+            page = await self.door.json("GET", f"/batches?limit=100{after}")
             jobs = [each for each in page.get("data") or () if isinstance(each, dict)]
             for each in jobs:
                 tags = each.get("metadata")
@@ -73,12 +73,12 @@ class OpenAIBatches:
 
     async def look(self, job_id: str) -> Job:
         """How a job stands."""
-        return self._job(await self._door.json("GET", f"/batches/{job_id}"))
+        return self._job(await self.door.json("GET", f"/batches/{job_id}"))
 
     async def results(self, job: Job) -> AsyncIterator[Result]:
         """The lines of the output file and of the error file."""
         for file in job.files:
-            async with aclosing(read_lines(self._door.lines(f"/files/{file}/content"))) as rows:  # type: ignore[type-var]
+            async with aclosing(read_lines(self.door.lines(f"/files/{file}/content"))) as rows:  # type: ignore[type-var]
                 async for row in rows:
                     yield row["custom_id"], _response(row)
 
@@ -94,7 +94,7 @@ class OpenAIBatches:
             how,
             number(counts.get("completed")) + number(counts.get("failed")),
             number(counts.get("total")),
-            self._door.said(first.get("message")),
+            self.door.said(first.get("message")),
             is_full=first.get("code") == _FULL,
             files=tuple(filter(None, (string(data.get(f"{kind}_file_id")) for kind in ("output", "error")))),
         )

@@ -141,6 +141,7 @@ _FILTERED = re.compile(
     r"content (?:management |usage )?(?:policy|filter|violat|exists risk)|content[_-]filter|usage (?:policy|guidelines)"
     r"|moderation|flagged|safety[ _](?:check|filter|system|reasons)|considered high risk|inappropriate content"
 )
+_NO_ANSWER = "output limit was reached"  # OpenAI's 400 where a reasoning model came to no answer
 _NO_MODEL_CODES = frozenset(("model_not_found", "model_not_available", "invalid_model"))
 _NO_MODEL = re.compile(
     r"not a valid model|(?:invalid|unknown|no such) model\b|model[^.]{0,120}?(?:does not exist|not exist|not found)"
@@ -149,12 +150,28 @@ _NO_MODEL = re.compile(
 _LOADING = re.compile(r"\bloading\b|\bbeing loaded\b|\bwarming up\b|\bstarting up\b|\binitiali[sz]ing\b|\bnot ready\b")
 
 
+def barred(error: ApiError) -> type[ModelError] | None:
+    """What ends a run, as no further ask can succeed until key, account or model is another; None for all else."""
+    status, text = error.status, error.message.lower()
+    if status in (401, 402, 407) or error.codes & _NO_MONEY:
+        return AccessError
+    if status in (408, 409, 429) or status >= 500:
+        return None
+    if _NO_KEY.search(text) or error.codes & {"api_key_invalid", "invalid_api_key"}:
+        return AccessError
+    if _is_filtered(error) or _NO_ANSWER in text:
+        return None
+    if status == 404 or error.codes & _NO_MODEL_CODES or _NO_MODEL.search(text):
+        return UnknownModel
+    return AccessError if status == 403 else None
+
+
 def trouble_of(error: ApiError, body: Mapping[str, Any], wait: float | None = None) -> Trouble:
     """What to do about a server's error to the request `body`."""
     status, text = error.status, error.message.lower()
     detail = f"{status}: {error.message}" if error.message else str(status)
-    if status in (401, 402, 407) or error.codes & _NO_MONEY:
-        return Trouble("bad_request", detail, fatal=AccessError)
+    if fatal := barred(error):
+        return Trouble("bad_request", detail, fatal=fatal)
     if status in (408, 409, 429) or status >= 500:
         refused = objection(error, body) if status in (500, 501) else None  # llama.cpp: a template's error is a 500
         if refused is not None:
@@ -162,22 +179,16 @@ def trouble_of(error: ApiError, body: Mapping[str, Any], wait: float | None = No
         cause: Cause = "timeout" if status == 408 else "rate_limit" if status == 429 else "server_error"
         loading = status == 503 and _LOADING.search(text) is not None
         return Trouble(cause, detail, retry=True, wait=wait if wait is not None else error.delay, loading=loading)
-    return _refusal(error, text, detail, body)
-
-
-def _refusal(error: ApiError, text: str, detail: str, body: Mapping[str, Any]) -> Trouble:
-    if _NO_KEY.search(text) or "api_key_invalid" in error.codes or "invalid_api_key" in error.codes:
-        return Trouble("bad_request", detail, fatal=AccessError)
-    if error.codes & _FILTERED_CODES or _FILTERED.search(text):
+    if _is_filtered(error):
         return Trouble("filtered", detail)
-    if "output limit was reached" in text:  # OpenAI's 400 where a reasoning model came to no answer
+    if _NO_ANSWER in text:
         return Trouble("unclosed_reasoning", detail)
-    if error.status == 404 or error.codes & _NO_MODEL_CODES or _NO_MODEL.search(text):
-        return Trouble("bad_request", detail, fatal=UnknownModel)
-    if error.status == 403:
-        return Trouble("bad_request", detail, fatal=AccessError)
     feature, cap = objection(error, body) or (None, None)
     return Trouble("bad_request", detail, feature=feature, cap=cap)
+
+
+def _is_filtered(error: ApiError) -> bool:
+    return bool(error.codes & _FILTERED_CODES or _FILTERED.search(error.message.lower()))
 
 
 _REFUSES = (

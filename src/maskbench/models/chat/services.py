@@ -7,16 +7,19 @@ The names and variables follow https://inspect.aisi.org.uk/providers.html where 
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from maskbench.errors import AccessError, UnknownModel, UsageError
+from maskbench.plain import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,9 +348,35 @@ def environment(folder: Path) -> dict[str, str]:
     """The environment, and what `.env` in the folder adds to it; the environment wins.
 
     Lines are NAME=VALUE, with `export`, quotes and comments as in a shell; nothing is expanded. Raises UsageError
-    for a line of another form, by file and number and never with its text, which may be a key.
+    for a line of another form, by file and number and never with its text, which may be a key. Where the file gives an
+    address to which a key of the environment goes, that is said on stderr, once.
     """
-    return {**_dotenv(folder / ".env"), **os.environ}
+    path = folder / ".env"
+    added = _dotenv(path)
+    for name, value in added.items():
+        if name.endswith("_BASE_URL") and name not in os.environ:
+            for key in _keys_for(name):
+                _warn(f"Beware: {path.absolute()} sets {name}, so that your {key} goes to {_host(value)}.")
+    return {**added, **os.environ}
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or "no host"
+    except ValueError:
+        return "no host"
+
+
+def _keys_for(address: str) -> list[str]:
+    """The variables of the environment whose key goes where this variable says."""
+    services = [service for service in SERVICES if base_variable(service) == address]
+    names = [key for service in services for key in key_variables(service)]
+    return sorted({key for key in names or [address.replace("_BASE_URL", "_API_KEY")] if os.environ.get(key)})
+
+
+@cache
+def _warn(line: str) -> None:
+    logging.getLogger("maskbench").warning(plain(line))
 
 
 def _dotenv(path: Path) -> dict[str, str]:
