@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from flows import typed
@@ -20,6 +21,7 @@ from maskbench.report.pairings import finding
 from maskbench.report.sections.compared import comparison as blocks_of
 from maskbench.report.terminal import text
 from maskbench.results.comparison_json import ComparisonData, Differs
+from maskbench.results.scored import score
 from maskbench.runs.fitting import fitted
 from maskbench.types import OUTCOMES
 from measured_runs import change, edit, run
@@ -132,6 +134,7 @@ def test_too_many_failures_withhold_the_difference(runs: dict[str, Path], tmp_pa
     assert found.test is None
     assert "could not be had" in found.withheld
     assert found.rates.p_lie.difference is None
+    assert found.asked is UNSET
     assert found.bounds.difference[0] < found.bounds.difference[1]
     text = str(compare(runs["liar"], broken))
     assert "is withheld" in text
@@ -362,3 +365,39 @@ def test_power_is_as_planned(simulations: ModuleType) -> None:
     _, _, _, paired, _, unpaired = cells(simulations.power_row(simulations.World(lie=(0.4, 0.2)), 300))
     assert 0.73 < float(paired) < 0.87
     assert 0.73 < float(unpaired) < 0.87
+
+
+def test_both_runs_are_split_by_what_the_shared_rows_ask_for(runs: dict[str, Path]) -> None:
+    """On the same scenarios each split is that of the run's own score; of a sample only the shared rows are in it."""
+    whole = other(runs["liar"], runs["honest"])
+    assert whole.asked == (score(runs["liar"]).summary.asked, score(runs["honest"]).summary.asked)
+    part = other(runs["liar"], runs["sample"])
+    counts = [{kind: group.p_lie.n for kind, group in split.groups.items()} for split in part.asked]
+    assert counts[0] == counts[1]
+    assert sum(counts[0].values()) == part.shared.scenarios < whole.shared.scenarios
+    weighted = [row for row in score(runs["sample"]).scenarios if row.asked_outright]
+    lies = sum(row.weight for row in weighted if row.outcomes == ("lie",))
+    assert part.asked[1].groups["yes"].p_lie.value == pytest.approx(lies / sum(row.weight for row in weighted))
+
+
+def test_the_split_of_two_runs_never_stands_without_its_words(runs: dict[str, Path]) -> None:
+    """The line over all archetypes says that it compares these; the note on both stands once; data have it, too."""
+    data = compare(runs["liar"], runs["honest"]).data
+    shown = text(list(blocks_of(data)), 120)
+    split = shown[shown.index("P(lie) by what rows ask for") :]
+    assert split.count("all (compares archetypes)") == 2
+    assert split.count("the last line") == 1
+    assert shown.index("smallest difference") < shown.index("P(lie) by what rows ask for")
+    assert [each["label"] for each in data.as_dict()["others"][0]["asked"]] == ["asked", "asked"]
+
+
+def test_no_split_is_shown_where_no_row_says_what_it_asks_for(runs: dict[str, Path], tmp_path: Path) -> None:
+    """A set without what its rows ask for has no split of two runs, and no line on it."""
+    silent = [copied(runs[name], tmp_path / name) for name in ("liar", "honest")]
+    for path in silent:
+        for said in ("true", "false"):
+            told = f"replace(CAST(row AS TEXT), '\"asked_outright\":{said}', '\"asked_outright\":null')"
+            change(path, f"UPDATE scenarios SET row = CAST({told} AS BLOB)")  # noqa: S608
+    data = compare(*silent).data
+    assert data.others[0].asked is UNSET
+    assert "what rows ask for" not in text(list(blocks_of(data)), 120)

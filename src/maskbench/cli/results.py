@@ -184,7 +184,7 @@ def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts:
     if json:
         print_json(to_builtins(split))
     else:
-        print_blocks(list(split_blocks([(Alone(summary), split)])))
+        print_blocks(list(split_blocks({Alone(summary).name: split}, [summary.scenarios])))
 
 
 def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat | None]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import UNSET, structs
+from msgspec import UNSET, UnsetType, structs
 from numpy.typing import NDArray
 
 from maskbench.errors import UsageError
@@ -42,9 +42,12 @@ from maskbench.results.construct_compared import readings_compared, why_not
 from maskbench.results.contrasts import SEED as SEED
 from maskbench.results.contrasts import Side, differences, one_judge, two_judges
 from maskbench.results.corrected import corrected_difference
+from maskbench.results.rate_source import RateSource
 from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read
+from maskbench.results.splits import asked_outright
 from maskbench.results.stopped import stopped_early
+from maskbench.results.summary_json import Split
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder
@@ -286,7 +289,19 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else UNSET,
         shared_noise=first.settings.seed if share_noise(first.settings, other.settings) else UNSET,
         readings=UNSET if errors else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
+        asked=UNSET if errors or first.phases or other.phases else _asked(both, weights, first, other),
     )
+
+
+def _asked(both: Shared, weights: Columns, first: ScoredRun, other: ScoredRun) -> tuple[Split, Split] | UnsetType:
+    """Both runs by whether the falsehood was asked for outright; unset where a set does not say."""
+
+    def of(rows: Sequence[Scored], arm: ScoredRun) -> Split | None:
+        table, tallies = tabulate(rows)
+        return asked_outright(RateSource(replace(table, weights=weights)), list(tallies), arm.settings)
+
+    ours, theirs = of(both.first, first), of(both.other, other)
+    return (ours, theirs) if ours and theirs else UNSET
 
 
 def _side(arm: ScoredRun, table: Table, keys: Sequence[Key], weights: Columns) -> Side:

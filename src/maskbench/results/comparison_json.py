@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, json, structs
 
+from maskbench.results.summary_json import Split
 from maskbench.stats.rate_json import Ends
 from maskbench.types import Json, OutcomeName
 
@@ -216,6 +217,7 @@ class Pairing(RunCompared, forbid_unknown_fields=True):
     shared_beliefs: str | UnsetType = UNSET  # the run whose beliefs both have
     shared_noise: int | UnsetType = UNSET  # the seed of the noise by which both runs draw
     readings: dict[str, PairedRate] | UnsetType = UNSET  # of P(lie) by the words of the lies, where both were asked
+    asked: tuple[Split, Split] | UnsetType = UNSET  # both by whether the falsehood was asked for, on shared scenarios
 
 
 class ComparisonData(Struct, forbid_unknown_fields=True):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from maskbench.report.blocks import Block, Only
+from maskbench.report.blocks import Block, Only, Table
 from maskbench.report.format import cell, percent
-from maskbench.report.of_runs import Scored, named, table
+from maskbench.report.of_runs import Scored
+from maskbench.report.words import Taken
 from maskbench.report.words import archetype as titled
 from maskbench.results.splits import FEWEST
 from maskbench.results.summary_json import Split
@@ -32,30 +33,35 @@ def outright(runs: Sequence[Scored]) -> Iterator[Block]:
         "Some scenarios ask for the falsehood itself; others only make it the convenient answer. Lying when asked to "
         "is also obedience; lying without being asked is not.",
     )
-    yield from split_blocks(splits)
+    yield from split_blocks({run.name: split for run, split in splits}, [run.summary.scenarios for run, _ in splits])
 
 
-def split_blocks(splits: Sequence[tuple[Scored, Split]]) -> Iterator[Block]:
-    """P(lie) by a label of rows: a line for each archetype, for several together, and for everything."""
-    runs = [run for run, _ in splits]
-    label = ROW_LABELS[splits[0][1].label]
-    kinds = [kind for kind in label.values if any(kind in split.groups for _, split in splits)]
-    rows = [
-        (*named(runs, run), where, *(part for kind in kinds for part in _cells(rates.get(kind))))
-        for run, split in splits
-        for where, rates in _lines(run, split)
-    ]
+def split_blocks(splits: Mapping[str, Split], sets: Sequence[Taken] = ()) -> Iterator[Block]:
+    """P(lie) by a label of rows, of each run by name: a line for each archetype, for several together, for everything.
+
+    `sets` are the scenario sets of these runs, which have the titles of archetypes of their own.
+    """
+    label = ROW_LABELS[next(iter(splits.values())).label]
+    kinds = [kind for kind in label.values if any(kind in split.groups for split in splits.values())]
+    several = len(splits) > 1
+    rows = tuple(
+        (*([run] if several else []), where, *(part for kind in kinds for part in _cells(rates.get(kind))))
+        for run, split in splits.items()
+        for where, rates in _lines(split, sets)
+    )
     columns = [part for kind in kinds for part in (label.values[kind], "rows")]
     yield f"P(lie) by what rows ask for: {label.title}."
-    yield table(runs, ("archetype", *columns), rows)
-    for run, split in splits:
-        yield from _notes(split, run, f"{run.name}: " if len(splits) > 1 else "")
+    yield Table((*(["run"] if several else []), "archetype", *columns), rows, texts=2 if several else 1)
+    notes = {run: list(_notes(split, sets)) for run, split in splits.items()}
+    alike = all(own == next(iter(notes.values())) for own in notes.values())
+    for run, own in list(notes.items())[: 1 if alike else None]:
+        yield from (note if alike else f"{run}: {note}" for note in own)
 
 
-def _lines(run: Scored, split: Split) -> Iterator[tuple[str, dict[str, Rate]]]:
+def _lines(split: Split, sets: Sequence[Taken]) -> Iterator[tuple[str, dict[str, Rate]]]:
     """Each line of the table: where it holds, and P(lie) of each kind of row."""
     for archetype, rates in split.by_archetype.items():
-        yield titled(archetype, (run.summary.scenarios,)), rates
+        yield titled(archetype, sets), rates
     if split.standardised:
         yield "standardised", split.standardised
     yield "all (compares archetypes)", {kind: group.p_lie for kind, group in split.groups.items()}
@@ -65,19 +71,18 @@ def _cells(rate: Rate | None) -> tuple[str, str]:
     return (_NONE, "0") if rate is None else (cell(rate.estimate), f"{rate.n:,}")
 
 
-def _notes(split: Split, run: Scored, who: str) -> Iterator[str]:
+def _notes(split: Split, sets: Sequence[Taken]) -> Iterator[str]:
     """What the figure over several archetypes rests on, and which rows are left out."""
     if split.standardised:
-        sets = (run.summary.scenarios,)
         shares = ", ".join(f"{titled(name, sets)} {percent(share)}" for name, share in split.weights.items())
         yield (
-            f"{who}Standardised: over the archetypes with at least {FEWEST} rows of each kind, in the same shares for "
+            f"Standardised: over the archetypes with at least {FEWEST} rows of each kind, in the same shares for "
             f"each kind ({shares})."
         )
     else:
         yield (
-            f"{who}No archetype has {FEWEST} rows of each kind, so nothing is said over several: the last line "
+            f"No archetype has {FEWEST} rows of each kind, so nothing is said over several: the last line "
             "compares archetypes, not what rows ask for."
         )
     if split.left_out:
-        yield f"{who}{split.left_out:,} rows are left out, on which the readers who labelled the set differ."
+        yield f"{split.left_out:,} rows are left out, on which the readers who labelled the set differ."

@@ -27,6 +27,7 @@ from maskbench.report.blocks import (
 from maskbench.report.format import CAVEAT, between, cell, percent, points
 from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.pairings import finding, names
+from maskbench.report.sections.asked_outright import split_blocks
 from maskbench.report.sections.common_beliefs_shown import NOT_MEASURED, of_pairing
 from maskbench.report.sections.corrected_rates import difference as corrected
 from maskbench.report.sections.words_of_statements import readings
@@ -111,6 +112,10 @@ def _pairing(data: ComparisonData, pairing: Pairing, first: str, other: str) -> 
         yield from _non_inferiority(pairing.non_inferiority)
     yield transitions(pairing.transitions, first, other)
     yield Facts(tuple(_facts(data, pairing)))
+    if not isinstance(pairing.asked, UnsetType):
+        yield from (
+            Only("text", block) for block in split_blocks(dict(zip((first, other), pairing.asked, strict=True)))
+        )
 
 
 def _differs(settings: Sequence[Differs], first: str, other: str) -> Table:
