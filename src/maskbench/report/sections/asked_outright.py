@@ -36,7 +36,7 @@ def outright(runs: Sequence[Scored]) -> Iterator[Block]:
     yield from split_blocks({run.name: split for run, split in splits}, [run.summary.scenarios for run, _ in splits])
 
 
-def split_blocks(splits: Mapping[str, Split], sets: Sequence[Taken] = ()) -> Iterator[Block]:
+def split_blocks(splits: Mapping[str, Split], sets: Sequence[Taken] = ()) -> Iterator[str | Table]:
     """P(lie) by a label of rows, of each run by name: a line for each archetype, for several together, for everything.
 
     `sets` are the scenario sets of these runs, which have the titles of archetypes of their own.
