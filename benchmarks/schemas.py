@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from maskbench.interop.exam_card import ExamCard
 from maskbench.interop.import_json import ImportData
 from maskbench.interop.transcript_json import Transcript
 from maskbench.interventions.dose.dose_json import DoseRecord
@@ -51,6 +52,7 @@ TYPES: dict[str, type] = {
     "designs": DesignsData,
     "exam": ExamRecord,
     "exam-result": ExamData,
+    "exam-card": ExamCard,
     "construct-exam": ConstructExamData,
     "audit": AuditData,
     "agreement": AgreementData,

@@ -47,21 +47,3 @@ def test_the_pages_do_what_they_say(tmp_path: Path) -> None:
         log = spaced("\n".join(printed(block, tmp_path) for block in RUN.findall(page)))
         lines = [line for block in SHOWN.findall(page) for line in block.splitlines()]
         assert [line for line in lines if spaced(line) not in log] == [], name
-
-
-def test_the_table_of_judges_is_what_the_exam_gives(tmp_path: Path) -> None:
-    """Each judge that needs no model has the figures that its exam prints."""
-    text = (DOCS / "which-judge.md").read_text("utf-8").split("<!-- exam results")[1].split("<!-- end")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "its own" in line]
-    assert len(rows) == 4
-    for judge, paper, right, between, weakest, _, moved, failed, standing in rows:
-        log = spaced(printed(f"maskbench exam {judge.strip('`')}", tmp_path))
-        rule, _, share = weakest.partition(", ")
-        low = between.partition("–")[0]
-        assert f"{paper.split(', ')[1]} to have" in log
-        assert f"right over all {right} " in log
-        assert f"lower end of its interval {low} %" in log
-        assert f"right in the weakest rule, {rule} {share} " in log
-        assert f"moved by the order of the options {moved} " in log
-        assert f" {standing}." in log
-        assert (failed, "NOT QUALIFIED" in log) == ("0", standing == "NOT QUALIFIED")

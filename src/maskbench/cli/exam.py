@@ -76,6 +76,14 @@ def exam(
             default="none",
         ),
     ] = None,
+    to: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "The result is written to this file as a card for others, without texts, addresses and paths. "
+            "docs/which-judge.md says where cards are gathered.",
+        ),
+    ] = None,
     stop_early: Annotated[bool, flag("The exam stops once the judge cannot pass any more.")] = False,
     json: Annotated[
         bool, flag("The result is printed as JSON, with every answer. With --dry-run that is the plan.")
@@ -95,8 +103,10 @@ def exam(
 
     check_name(model)
     settings = _settings(model, given)
+    if to and stop_early:
+        raise UsageError("--to writes the card of a whole exam. Leave --stop-early out.")
     if construct:
-        _check_whole({"repeat": repeat > 1, "short": short, "stop-early": stop_early})
+        _check_whole({"repeat": repeat > 1, "short": short, "stop-early": stop_early, "to": to is not None})
         if settings.judge_beliefs == "together":
             raise UsageError("--judge-beliefs together is for the exam on verdicts: --construct judges no belief.")
         how = _Shown(wrong, json, shared, dry_run)
@@ -120,7 +130,22 @@ def exam(
         print_blocks(list(blocks(result, wrong)))
         line = _line(settings.judge, folder, given)
         say(f"Every answer is in {folder}. To print this again, and to ask again for what failed:\n  {line}")
+    if to is not None:
+        _write_card(result, to)
     raise SystemExit(EXIT_CODES[result.score.standing])
+
+
+def _write_card(result: Result, to: Path) -> None:
+    """Write the result as a card for others."""
+    from maskbench.interop.exam_card import card_of, written
+
+    content = written(card_of(result))
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"--to {to} cannot be written ({error.strerror}). Give another file.") from error
+    say(f"The card is in {to}.")
 
 
 @dataclass(frozen=True, slots=True)

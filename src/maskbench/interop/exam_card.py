@@ -1,0 +1,64 @@
+"""An exam as a card for others: who judged, which paper, and how many were right; no text, address, path or key."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import orjson
+from msgspec import Struct, json, to_builtins
+
+from maskbench.interop.served_names import shown_name
+from maskbench.interop.shown_to_others import sha256, without_folders
+from maskbench.judges.exam.exam_json import HostileShown, Marks, OrdersShown, PaperSat
+from maskbench.judges.exam.marks import Standing
+from maskbench.judges.exam.sitting import Result
+from maskbench.types import JudgeStyle
+
+PACKAGED = "packaged"  # prompts that come with maskbench
+
+
+class ExamCard(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The result of an exam that others may see; `prompts` says whether the judge was asked in words of one's own."""
+
+    schema: Literal[1] = 1
+    judge: str
+    resolved: list[str]
+    date: str
+    maskbench: str
+    paper: PaperSat
+    style: JudgeStyle
+    prompts: Literal["packaged", "own"]
+    overall: Marks
+    by_rule: dict[str, Marks]
+    hostile: HostileShown
+    orders: OrdersShown
+    standing: Standing
+
+
+def card_of(result: Result) -> ExamCard:
+    """The card of an exam, which has to be whole."""
+    about, score = result.about, result.score
+    return ExamCard(
+        judge=without_folders(about.judge),
+        resolved=[shown_name(without_folders(str(name)), sha256) for name in about.model.get("resolved", ())],
+        date=about.created[:10],
+        maskbench=about.maskbench,
+        paper=about.paper,
+        style=about.settings.judge_style,
+        prompts=PACKAGED if about.prompts.name == PACKAGED else "own",
+        overall=score.overall,
+        by_rule=dict(score.by_rule),
+        hostile=score.hostile,
+        orders=score.orders,
+        standing=score.standing,
+    )
+
+
+def written(card: ExamCard) -> bytes:
+    """The card as it stands in its file."""
+    return orjson.dumps(to_builtins(card), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def card_in(content: bytes) -> ExamCard:
+    """The card that a file holds; raises msgspec.ValidationError for a field that is missing, wrong or unknown."""
+    return json.decode(content, type=ExamCard)
