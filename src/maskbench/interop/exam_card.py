@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import orjson
 from msgspec import Struct, json, to_builtins
@@ -14,7 +14,7 @@ from maskbench.judges.exam.marks import Standing
 from maskbench.judges.exam.sitting import Result
 from maskbench.types import JudgeStyle
 
-PACKAGED = "packaged"  # prompts that come with maskbench
+PACKAGED: Final = "packaged"  # prompts that come with maskbench
 
 
 class ExamCard(Struct, forbid_unknown_fields=True, kw_only=True):
