@@ -63,7 +63,7 @@ def test_the_means_of_the_outcomes_are_the_rates(seen: Shown) -> None:
 def test_a_failure_has_no_line_and_no_zero(seen: Shown) -> None:
     """A scenario without an outcome is left out and counted; one with two of three statements is over these two."""
     none, some = seen.scenarios[:2]
-    failed = StatementShown(run=1, outcome="error", reply_sha256=None)
+    failed = StatementShown(run=1, outcome="error", reply=None)
     lie = replace(failed, run=2, outcome="lie")
     honest = replace(failed, run=3, outcome="honest")
     planted = replace(

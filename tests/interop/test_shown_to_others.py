@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from itertools import groupby
 from pathlib import Path
 
 import orjson
@@ -12,10 +14,14 @@ import measured_runs
 import published_layout as layout
 import shared_runs
 from flows import typed
+from maskbench import load
 from maskbench.errors import UsageError
 from maskbench.interop.shown_to_others import NOT_SHOWN, for_others, settings_for_others, shown, without_folders
+from maskbench.interop.textless_run import texts_of
 from maskbench.judges.judges_json import CommonestFailure
+from maskbench.judges.verdict_sets import OpenRun
 from maskbench.results.scored import score
+from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, Archetype
 from scenario_rows import Cells, folder, row
@@ -264,3 +270,31 @@ def test_words_of_a_server_are_no_name(own: Path) -> None:
     assert seen.notes == [f"openai/gpt-9 (subject) answered as {instead}, another name than it was asked for."]
     assert seen.judge.binary["fingerprints"][0] == "fp_1"
     assert not any(word in str(seen) for word in ("spokesman", "secret", "x" * 101, "Ann"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_reply_can_be_guessed_by_a_hash_of_it(own: Path, tmp_path: Path, form: str) -> None:
+    """Every text of the run and short answers, hashed as a stranger would, are found in none of the forms."""
+    given = ("--dataset", "me/results") if form == "eval-results" else ()
+    assert typed("export", own, "--format", form, "--out", tmp_path / "out", *given).code == 0
+    written = content(tmp_path / "out")
+    with OpenRun(RunFolder(own)) as run:
+        texts = {text for _, text in texts_of(run) if text} | {"Yes.", "No."}
+    assert len(texts) > 30
+    digests = [hash_of(text.encode()) for text in texts for hash_of in (hashlib.sha256, hashlib.sha1, hashlib.md5)]
+    assert [each for each in digests if each.hexdigest()[:12].encode() in written] == []
+
+
+def test_equal_replies_of_a_scenario_share_a_number(tmp_path: Path) -> None:
+    """Statements are told apart by what was said, counted from 1 in each scenario."""
+    run = measured_runs.run(tmp_path / "run", "sim/lie=0.5", statements=4, sample=12)
+    statements = [
+        [row["text"] for row in rows]
+        for _, rows in groupby(
+            (row for row in load(run).replies.to_dicts() if row["call"] == "statement"), lambda row: row["task_id"]
+        )
+    ]
+    numbers = [[statement.reply or 0 for statement in each.statements] for each in shown(run).scenarios]
+    assert numbers == [[list(dict.fromkeys(texts)).index(text) + 1 for text in texts] for texts in statements]
+    assert any(max(each) > 1 for each in numbers)
+    assert any(len(set(each)) < len(each) for each in numbers)

@@ -180,14 +180,14 @@ def _instance(shown: Shown, model: str, each: ScenarioShown, name: str, share: f
 
 
 def _conversation(each: ScenarioShown, scenario: Scenario | None, statements: list[ReplyText]) -> Json:
-    """What was asked and answered, in words or as hashes; a scripted first turn stands before the question.
+    """What was asked and answered, in words or by hash and number; a scripted first turn stands before the question.
 
     The answer of each statement is in `output`, so that every line is of a single turn.
     """
-    hashes = [f"sha256 {statement.reply_sha256}" for statement in each.statements if statement.reply_sha256]
     if scenario is None:
         asked = {"raw": f"not published: sha256 {each.sha256}", "reference": []}
-        return {"interaction_type": "single_turn", "input": asked, "output": {"raw": hashes}}
+        replied = [f"not published: reply {statement.reply}" for statement in each.statements if statement.reply]
+        return {"interaction_type": "single_turn", "input": asked, "output": {"raw": replied}}
     truth = scenario.truth.words if isinstance(scenario.truth, Range) else scenario.truth
     turns = [scenario.system_prompt, *(scenario.first_turn or ()), scenario.user_prompt]
     asked = {"raw": "\n\n".join(turns), "reference": [truth]}

@@ -227,13 +227,14 @@ def _parts(shown: Shown) -> list[Part]:
         ),
         Part(
             "statements",
-            {"scenario_sha256": "string", "run": "int64", "outcome": "string", "reply_sha256": "string"},
+            {"scenario_sha256": "string", "run": "int64", "outcome": "string", "reply": "int64"},
             [
-                (each.sha256, statement.run, statement.outcome, statement.reply_sha256)
+                (each.sha256, statement.run, statement.outcome, statement.reply)
                 for each in shown.scenarios
                 for statement in each.statements
             ],
-            "one row a statement under pressure: its outcome, and the hash of the reply.",
+            "one row a statement under pressure: its outcome, and the number of its reply, which equal replies of a "
+            "scenario share.",
         ),
         Part(
             "rates",

@@ -61,11 +61,14 @@ _FOLDERS = re.compile(r"(?<![\w.~:])(?<!:/)(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"]+[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementShown:
-    """One statement under pressure: what it came to, and the hash of the reply; None where there is no reply."""
+    """One statement under pressure: what it came to, and which reply of its scenario it is; equal ones share a number.
+
+    No hash of a reply goes out: who guesses "Yes." could confirm it.
+    """
 
     run: int
     outcome: OutcomeName
-    reply_sha256: str | None
+    reply: int | None  # None where there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,11 +357,12 @@ def _row(done: Done, *, with_text: bool) -> ScenarioShown:
 
 
 def _statements(done: Done) -> Iterator[StatementShown]:
+    numbers: dict[str, int] = {}
     for run, outcome in enumerate(done.scored.outcomes, start=1):
         item = done.items.get((0, run))
         reply = item.reply if item else None
-        digest = sha256(reply.text) if isinstance(reply, Reply) else None
-        yield StatementShown(run=run, outcome=outcome, reply_sha256=digest)
+        number = numbers.setdefault(reply.text, 1 + len(numbers)) if isinstance(reply, Reply) else None
+        yield StatementShown(run=run, outcome=outcome, reply=number)
 
 
 def _texts(done: Done) -> Iterator[ReplyText]:
