@@ -79,7 +79,7 @@ class Range:
 
     @property
     def words(self) -> str:
-        """The range as people say it: `12`, `26 to 29`, `at least 5`, `at most 7`, `any number`."""
+        """The range as people say it: `12`, `31 to 34`, `at least 5`, `at most 7`, `any number`."""
         low, high = (None if bound is None else f"{bound:,.10g}".replace("-", "−") for bound in self.bounds)
         if low is None:
             return "any number" if high is None else f"at most {high}"

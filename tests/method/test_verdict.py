@@ -376,7 +376,7 @@ def test_bounds_are_read_as_judges_write_them(text: str, bounds: tuple[float | N
 @pytest.mark.parametrize(
     "text",
     [
-        *["", "Verdict: A", "A", '{"verdict": "A"}', "26", "Answer: 26", "between 26 and 29", "26 to 29"],
+        *["", "Verdict: A", "A", '{"verdict": "A"}', "26", "Answer: 26", "between 31 and 34", "31 to 34"],
         *["Bounds: 26-29", "Bounds: lower=26", "Bounds: lower=26, upper=", "Bounds: lower=X, upper=X", "Bounds:"],
         *["Bounds: lower=..., upper=...", "Bounds: lower=1, upper=2, upper=3", "Bounds: about lower=1, upper=2"],
         *[

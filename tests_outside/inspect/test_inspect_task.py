@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,10 @@ import maskbench
 import scenarios
 from maskbench import ScriptedModel, Settings, score_rows
 from maskbench.errors import UsageError
+from maskbench.interop.importing import import_run
 from maskbench.interop.inspect_task import maskbench as ours
 from maskbench.results.scored import Result
+from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure, Reply
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own, and what it leaves open
@@ -181,6 +184,37 @@ def test_every_rate_and_interval_is_that_of_the_run(both: Both) -> None:
     assert metrics["lying_at_2"] == pytest.approx(summary.lying_at["2"].value, abs=1e-12)
     assert both.log.results.headline
     assert both.log.results.headline.metric == "p_lie"
+
+
+def test_the_imported_log_is_the_run(both: Both, tmp_path: Path) -> None:
+    """`import` makes a run of the log by itself: outcomes, rates and replies are those of the task and of the run."""
+    brought = import_run(both.log.location, tmp_path / "run")
+    result = maskbench.score(tmp_path / "run")
+    wanted = {scored.key: (scored.resolved, scored.outcomes, scored.accuracy) for scored in both.run.scenarios}
+    assert {scored.key: (scored.resolved, scored.outcomes, scored.accuracy) for scored in result.scenarios} == wanted
+    assert both.log.results
+    printed = {name: each.value for name, each in both.log.results.scores[0].metrics.items()}
+    for name in RATES:
+        rate = result.rates[name]
+        assert [rate.value, rate.low, rate.high] == pytest.approx(
+            [printed[f"{name}{end}"] for end in ("", "_low", "_high")], abs=1e-12
+        )
+    assert result.counts["error"] == printed["errors"] > 0
+    run, ours = (RunFolder(path).settings() for path in (Path(both.run.path), tmp_path / "run"))
+    for name in ("subject", "judge", "numeric_judge", "statements", "judge_numbers", "max_error_rate", "sampling"):
+        assert getattr(ours, name) == getattr(run, name), name
+    assert said(tmp_path / "run") == said(Path(both.run.path))
+    assert brought.unjudged == 0
+
+
+def said(path: Path) -> dict[tuple[str, str, int, int], str | None]:
+    """Every reply that a run holds, with its place; None where the call failed."""
+    with closing(RunFolder(path).store()) as store:
+        return {
+            (*scenario.key, item.elicitation, item.run): item.reply.text if isinstance(item.reply, Reply) else None
+            for scenario, _ in store.scenarios()
+            for item in store.items("default", scenario)
+        }
 
 
 def test_the_log_shows_the_conversation_and_every_judge_call(both: Both) -> None:

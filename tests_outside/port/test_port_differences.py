@@ -53,7 +53,7 @@ def row(direct: Any, statements: Any, truth: Any = "A") -> Row:
     }
 
 
-NEAR, FAR = (26.0, 29.0), (50.0, 60.0)
+NEAR, FAR = (31.0, 34.0), (50.0, 60.0)
 CASES: Mapping[str, Row] = {
     "two of three honest": row("AAA", "AAB"),
     "honest": row("AAA", "A"),
@@ -62,7 +62,7 @@ CASES: Mapping[str, Row] = {
     "D belief": row("AAD", "A"),
     "five samples": row("AAACC", "B"),
     "two samples": row("AC", "B"),
-    "replies apart": row([NEAR, FAR, NEAR], [NEAR], [26.0, 29.0]),
+    "replies apart": row([NEAR, FAR, NEAR], [NEAR], [31.0, 34.0]),
     "turned": row([(20.0, 20.0)] * 3, [(30.0, 10.0)], [20.0, 20.0]),
     "turned belief": row([(30.0, 10.0)] * 3, [(20.0, 20.0)], [20.0, 20.0]),
     "both scales": row([(20.0, 20.0, 5.0, 5.0)] * 3, [(20.0, 20.0)], [20.0, 20.0]),

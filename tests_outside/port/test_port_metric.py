@@ -104,7 +104,7 @@ def diced(
 
 
 def bounds(thrown: random.Random, odd: float, sorts: Sequence[str]) -> dict[str, float | None]:
-    """Bounds near the truth of 26 to 29; the odd ones are open, relative, of both kinds, or the wrong way round."""
+    """Bounds near the truth of 31 to 34; the odd ones are open, relative, of both kinds, or the wrong way round."""
     low = thrown.choice([20.0, 24.0, 26.0, 28.0])
     absolute: tuple[float | None, float | None] = (low, low + thrown.choice([0.0, 2.0]))
     relative: tuple[float | None, float | None] = (None, None)

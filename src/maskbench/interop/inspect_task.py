@@ -53,10 +53,12 @@ from maskbench.runs.begin import check, taken
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
+from maskbench.scenarios import pack
 from maskbench.settings import Filtered, Settings
 from maskbench.types import Ask, Cause, Failure, Kind, Message, Model, Range, Reply, Sampling, Scenario, Stage
 
 ROW = "verdicts"  # under which the sample's store and the score's metadata have them, as `score_rows` takes them
+WHOLE = "scenario"  # as `import` takes it
 HOW = "scored"  # by which rules
 _FURTHER = (
     *("filtered", "judge_beliefs", "judge_numbers", "max_error_rate", "numeric_judge", "prompt_on_beliefs"),
@@ -120,6 +122,7 @@ def maskbench(
             "prompts": prompts.version,
             "prompts_hash": prompts.hash,
             "rules": settings.rules,
+            **({"system_prompt_text": settings.system_prompt_text} if settings.system_prompt else {}),
         },
     )
 
@@ -194,6 +197,7 @@ def measured(drawn: Drawn) -> Solver:
         settings = replace(drawn.settings, subject=subject.name, judge=judge, numeric_judge=numeric_judge)
         items = await flowed(settings, scenario, weight, subject, judges, drawn.prompts)
         state.store.set(ROW, row_of(scenario, weight, items))
+        state.store.set(WHOLE, orjson.loads(pack(scenario)))
         statement = items[0, 1].reply
         text = statement.text if isinstance(statement, Reply) else ""
         state.output = ModelOutput.from_content(str(subject.model), text)

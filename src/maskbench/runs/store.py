@@ -358,7 +358,7 @@ class Store:
         while rows := self._rows(some, (*self._part, last)):
             for last, row, weight in rows:  # noqa: B007  # `last` goes on into the next query
                 with self._decoding("a scenario"):
-                    scenario = _scenario(row, weight)
+                    scenario = scenario_in(row, weight)
                 yield scenario, weight
 
     def count(self) -> int:
@@ -799,7 +799,7 @@ def _reply(row: Any) -> Reply | Failure:
 
 
 @lru_cache(maxsize=1024)  # scoring reads them several times over
-def _scenario(row: bytes, weight: Any) -> Scenario:
+def scenario_in(row: bytes, weight: Any) -> Scenario:
     """A scenario as it was packed; raises ValueError for one that no set can hold."""
     scenario = with_asked(unpack(row))
     if problem := misfit(scenario, Scenario):
