@@ -1,4 +1,4 @@
-"""What the pace of requests makes of services that refuse some: a grid by a simulated clock.
+"""What the pace of requests makes of services that refuse some: a grid by a simulated clock, and a real local server.
 
     python benchmarks/pace.py
 
@@ -15,13 +15,21 @@ import asyncio
 import math
 import random
 import selectors
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import mean
 from typing import Protocol
 
-from maskbench.models.chat.client import Patience, back_off
+from maskbench.models.chat.client import ChatModel, Patience, back_off
 from maskbench.models.chat.pacing import Pace
+from maskbench.models.chat.services import Endpoint
+from maskbench.scenarios.rows import read_row
+from maskbench.types import Ask, Message, Reply, Sampling, Scenario
+from scenarios import row
 
 CONNECTIONS = 50
 LATENCY = 0.3  # seconds that an answer takes on average
@@ -29,20 +37,21 @@ SPREAD = 0.3  # the standard deviation of its logarithm
 REFUSAL = 0.03  # seconds that a refusal takes where a service is full
 RUN = 300.0  # seconds
 SETTLED = 30.0  # seconds after which refusals count
+REAL = 2_225  # requests to the real server
 WORKERS = 2 * CONNECTIONS  # asks under way, as a run has them
-EXPECTED = (0.8, 0.06)  # the least score; under caps and buckets the most requests refused once it is settled
+SEEDS = 100  # the first of the seeds: others than those by which the numbers in pacing.py were chosen
 
 
 class Pacing(Protocol):
     """What a client wants of a pace."""
 
-    async def enter(self) -> int:
+    async def enter(self) -> None:
         """Wait for a turn."""
 
     def leave(self) -> None:
         """Give it back."""
 
-    def heard(self, status: int, headers: Mapping[str, str], sent: tuple[float, int], asked: float | None) -> None:
+    def heard(self, status: int, headers: Mapping[str, str], began: float) -> None:
         """Learn from a response."""
 
 
@@ -52,10 +61,9 @@ class Fixed:
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(CONNECTIONS)
 
-    async def enter(self) -> int:
+    async def enter(self) -> None:
         """Wait for a turn."""
         await self._places.acquire()
-        return CONNECTIONS
 
     def leave(self) -> None:
         """Give it back."""
@@ -214,10 +222,10 @@ async def _ask_for_ever(served: Served, pace: Pacing, rng: random.Random, clock:
     while True:
         tries = 0
         while True:
-            at_once = await pace.enter()
+            await pace.enter()
             began = clock()
             status, asked = await served.request()
-            pace.heard(status, {}, (began, at_once), asked)
+            pace.heard(status, {}, began)
             pace.leave()
             if status == 200:
                 break
@@ -266,7 +274,7 @@ WAYS: Mapping[str, Callable[[Callable[[], float]], Pacing]] = {"fixed": lambda _
 
 def cell(service: Service, way: str, seeds: int) -> Cell:
     """The mean over seeds."""
-    each = [simulated(service, WAYS[way], seed) for seed in range(seeds)]
+    each = [simulated(service, WAYS[way], seed) for seed in range(SEEDS, SEEDS + seeds)]
     return Cell(mean(one.score for one in each), mean(one.refused for one in each))
 
 
@@ -297,6 +305,53 @@ def summary(grid: Sequence[tuple[Service, Mapping[str, Cell]]]) -> list[str]:
     return lines
 
 
+async def _asked(base_url: str, pace: Pace | None) -> tuple[float, int]:
+    """Ask so many requests of a server with the real client; returns the seconds, and how many were lost."""
+    gate = asyncio.Semaphore(CONNECTIONS)
+    model = ChatModel(
+        name="openai-api/local/m",
+        endpoint=Endpoint("local", "m", base_url, None),
+        sampling=Sampling(1.0, 100, 0),
+        stage="subject",
+        gate=gate,
+        patience=Patience(pace=pace, rng=random.Random(0)),
+    )
+    scenario = read_row(row(random.Random(0), "known_facts", 1), "known_facts", 1, "known_facts")
+    assert isinstance(scenario, Scenario)
+    ask = Ask((Message("user", "Was it so?"),), scenario, "statement", 0)
+    left, lost = list(range(REAL)), 0
+
+    async def work() -> None:
+        nonlocal lost
+        while left:
+            left.pop()
+            lost += not isinstance((await model.ask(ask))[0], Reply)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(WORKERS)))
+    seconds = time.perf_counter() - began
+    await model.close()
+    return seconds, lost
+
+
+def real(share: float) -> str:
+    """A line of what both ways take at a real server on this machine that refuses a share of requests at random."""
+    told = []
+    for way, pace in (("fixed", None), ("maskbench", Pace(CONNECTIONS))):
+        command = [sys.executable, str(Path(__file__).with_name("server.py")), "--latency", str(LATENCY)]
+        with subprocess.Popen([*command, "--refuse", str(share)], stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            try:
+                seconds, lost = asyncio.run(_asked(server.stdout.readline().strip(), pace))
+            finally:
+                server.terminate()
+        told.append(f"{way} {seconds:.1f} s, {lost} lost")
+    return (
+        f"- {REAL:,} requests to a real server on this machine that refuses {share:.0%} at random: "
+        f"{'; '.join(told)} ({REAL / CONNECTIONS * LATENCY:.1f} s is the least).".replace("%", " %")
+    )
+
+
 def main() -> None:
     """Print the grid."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -304,6 +359,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="services whose name holds this")
     arguments = parser.parse_args()
     chosen = [service for service in services() if arguments.only in service.name]
+    print(real(0.05), flush=True)
     grid = []
     for service in chosen:
         grid.append((service, {way: cell(service, way, arguments.seeds) for way in WAYS}))

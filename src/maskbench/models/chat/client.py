@@ -435,14 +435,14 @@ class ChatModel:
         """One request, once, at the pace of its service."""
         if self._pace is None:
             return await self._exchange(request, ask)
-        at_once = await self._pace.enter()
+        await self._pace.enter()
         try:
-            return await self._exchange(request, ask, at_once)
+            return await self._exchange(request, ask)
         finally:
             self._pace.leave()
 
-    async def _exchange(self, request: wire.Request, ask: Ask, at_once: int = 1) -> _Delivery | refusals.Trouble:
-        """One request and what comes of it; `at_once` is how many its service has with it."""
+    async def _exchange(self, request: wire.Request, ask: Ask) -> _Delivery | refusals.Trouble:
+        """One request and what comes of it."""
         if self._closed:
             return refusals.Trouble("connection", "the client was closed")
         try:
@@ -453,7 +453,7 @@ class ChatModel:
                 status, headers, body = await self._post(payload)
                 seconds = time.perf_counter() - started
                 if self._pace:
-                    self._pace.heard(status, headers, (began, at_once), refusals.retry_after(headers, time.time()))
+                    self._pace.heard(status, headers, began)
         except orjson.JSONEncodeError:
             return refusals.Trouble("bad_request", "the messages hold characters that JSON cannot carry")
         except aiohttp.ConnectionTimeoutError as error:
