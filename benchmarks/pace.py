@@ -111,7 +111,7 @@ def services() -> list[Service]:
                 for rate in (60, 600)
             ),
             *(
-                Service(f"{share:.0%} refused at random{then}", refused=_always(share), says_when=says_when)
+                Service(f"{100 * share:.0f} % refused at random{then}", refused=_always(share), says_when=says_when)
                 for share in (0.01, 0.05, 0.1, 0.2)
             ),
             Service(f"5 s of refusals every 30 s{then}", refused=_bursts, says_when=says_when),

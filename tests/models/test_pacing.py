@@ -128,7 +128,7 @@ def test_a_refused_request_keeps_its_place_for_as_long_as_an_answer_takes() -> N
 
 
 @pytest.mark.parametrize(
-    "name", ["1% refused at random", "5% refused at random, retry-after", "5 s of refusals every 30 s"]
+    "name", ["1 % refused at random", "5 % refused at random, retry-after", "5 s of refusals every 30 s"]
 )
 def test_a_service_that_refuses_for_reasons_of_its_own_is_kept_busy(name: str) -> None:
     """In five minutes at least eight in ten of the answers that anybody could get are got."""
@@ -240,7 +240,7 @@ def client(server: ChatServer, pace: Pace) -> ChatModel:
 
 def test_a_server_that_allows_37_at_once_is_found_and_kept_busy() -> None:
     """Everything is answered, few requests are refused once the number is found, and most of 37 places are taken."""
-    allowed, calls, latency = 37, 800, 0.15
+    allowed, calls, latency = 37, 1600, 0.15
     servers: list[ChatServer] = []
     refused: list[int] = []
     at_once: list[int] = []
