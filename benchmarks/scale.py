@@ -104,13 +104,13 @@ class Engines:
         self._look.open()
         status = 0
         for attempt in range(TRIES):
-            at_once = await self._pace.enter()
+            await self._pace.enter()
             began = time.monotonic()
             try:
                 status = await self._served()
             finally:
                 self._pace.leave()
-            self._pace.heard(status, {}, (began, at_once), None)
+            self._pace.heard(status, {}, began)
             if status == 200:
                 return [self._answer(ask, run, time.monotonic() - began) for run in ask.runs]
             self._look.refused[status] += 1

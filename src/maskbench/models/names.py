@@ -326,8 +326,7 @@ def _pace(opening: Opening, place: Endpoint) -> Pace:
     if place.address not in paces:
         settings = opening.settings
         start = settings.connections if place.local else START
-        kind = getattr(opening.gate, "pace", Pace)  # runs beside each other have one that all of them share
-        paces.setdefault(place.address, kind(settings.connections, start, settings.budget.rpm, settings.budget.tpm))
+        paces.setdefault(place.address, Pace(settings.connections, start, settings.budget.rpm, settings.budget.tpm))
     pace: Pace = paces[place.address]
     return pace
 

@@ -421,9 +421,7 @@ class ChatModel:
         self._warn(f"{line}; they are asked one by one")
 
     async def _wait(self, tries: int, asked: float | None) -> None:
-        """Back off exponentially with full jitter, and no less than the server asks."""
-        most = min(LONGEST, self._patience.backoff * 2 ** min(tries - 1, 16))
-        await self._patience.sleep((asked or 0.0) + self._patience.rng.uniform(0, most))
+        await self._patience.sleep(back_off(tries, asked, self._patience.backoff, self._patience.rng))
 
     async def _wait_for_loading(self, asked: float | None) -> float:
         """Wait a while for a server that is loading its model, and say so once; returns the seconds waited."""
@@ -437,14 +435,14 @@ class ChatModel:
         """One request, once, at the pace of its service."""
         if self._pace is None:
             return await self._exchange(request, ask)
-        at_once = await self._pace.enter()
+        await self._pace.enter()
         try:
-            return await self._exchange(request, ask, at_once)
+            return await self._exchange(request, ask)
         finally:
             self._pace.leave()
 
-    async def _exchange(self, request: wire.Request, ask: Ask, at_once: int = 1) -> _Delivery | refusals.Trouble:
-        """One request and what comes of it; `at_once` is how many its service has with it."""
+    async def _exchange(self, request: wire.Request, ask: Ask) -> _Delivery | refusals.Trouble:
+        """One request and what comes of it."""
         if self._closed:
             return refusals.Trouble("connection", "the client was closed")
         try:
@@ -455,7 +453,7 @@ class ChatModel:
                 status, headers, body = await self._post(payload)
                 seconds = time.perf_counter() - started
                 if self._pace:
-                    self._pace.heard(status, headers, (began, at_once), refusals.retry_after(headers, time.time()))
+                    self._pace.heard(status, headers, began)
         except orjson.JSONEncodeError:
             return refusals.Trouble("bad_request", "the messages hold characters that JSON cannot carry")
         except aiohttp.ConnectionTimeoutError as error:
@@ -642,6 +640,11 @@ class PrivateResolver(AbstractResolver):
     async def close(self) -> None:
         """Let go of the other resolver."""
         await self._resolver.close()
+
+
+def back_off(tries: int, asked: float | None, longest_first: float, rng: random.Random) -> float:
+    """Seconds to wait before one more try: exponentially with full jitter, and no less than the server asks."""
+    return (asked or 0.0) + rng.uniform(0, min(LONGEST, longest_first * 2 ** min(tries - 1, 16)))
 
 
 async def body_of(response: aiohttp.ClientResponse) -> bytes | None:
