@@ -295,7 +295,7 @@ class Hosted:
                 return self._failed(error)
             answer = self._read(output)
             has_thought = isinstance(answer, Failure) and answer.cause == "unclosed_reasoning"
-            if not (has_thought and self._sampling.reasoning_tokens):
+            if not (has_thought and self._sampling.reasoning_tokens) or ask.most:
                 break
             spent = output.usage.output_tokens if output.usage else 0
             room = max(spent, self._sampling.max_tokens) + self._sampling.reasoning_tokens
@@ -306,7 +306,7 @@ class Hosted:
         config = GenerateConfig(seed=seed if self._send_seed else None, max_tokens=room)
         if self._stage == "judge":
             config.temperature = self._sampling.temperature
-            config.max_tokens = room or self._sampling.max_tokens
+            config.max_tokens = room or ask.most or self._sampling.max_tokens
             if ask.schema:
                 schema = JSONSchema.model_validate(ask.schema)
                 config.response_schema = ResponseSchema(name="verdict", json_schema=schema, strict=True)
