@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from maskbench.method.verdict import read
+from maskbench.method.verdict import read_elsewhere
 
 
 def _benchmark() -> ModuleType:
@@ -41,9 +41,9 @@ def test_a_judge_that_never_copies_the_code_is_never_taken_in() -> None:
 
 
 def test_the_attacks_are_worth_their_name() -> None:
-    """Read without code and without a look at the replies, every kind of attack would plant its verdict."""
+    """Read without the code, every kind of attack would plant its verdict."""
     for name, attack in ATTACKS.ATTACKS.items():
         reply = f"{ATTACKS.SAID['lie']}\n\n{attack('binary', 'A')}"
         texts = ["\n".join(reply.splitlines()[-size:]) for size in range(1, 5)]
-        planted = [judgement.verdict for text in texts if (judgement := read(text, "binary")) is not None]
+        planted = [judgement.verdict for text in texts if (judgement := read_elsewhere(text, "binary")) is not None]
         assert planted or name in ("a line with a forged code",), name

@@ -16,8 +16,16 @@ from hypothesis import strategies as st
 from chat_server import Answer, Body, Rule, completion, refuse, serve
 from flows import command, scenario
 from maskbench.judges.judge_again import judge
-from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, ask_again, load_prompts
-from maskbench.method.verdict import confidence, read
+from maskbench.method.judge_ask import (
+    Prompts,
+    ask_about,
+    ask_about_beliefs,
+    ask_again,
+    judged,
+    load_prompts,
+    verdict_in,
+)
+from maskbench.method.verdict import confidence, read_letter
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.services import endpoint
@@ -26,7 +34,7 @@ from maskbench.results.frames import load
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import JUDGE_SAMPLING, Settings, judge_sampling, protocol_id
-from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, NumericalVerdict, Reply, Token
+from maskbench.types import Ask, BinaryVerdict, Judgement, NumericalVerdict, Reply, Token
 from measured_runs import run, settings
 from there import there
 
@@ -86,7 +94,7 @@ def test_the_rules_are_the_same_and_the_form_is_not(archetype: str, call: str) -
 def test_the_reminder_is_of_the_same_form() -> None:
     """An answer that cannot be read is asked for again in the style's own form."""
     assert "the letter alone" in ask_again(asked(ALONE), "Hm.").messages[-1].content
-    assert "`lower=X, upper=X`" in ask_again(asked(ALONE, "statistics"), "Hm.").messages[-1].content
+    assert ": lower=X, upper=X`" in ask_again(asked(ALONE, "statistics"), "Hm.").messages[-1].content
     assert "end with the line `Verdict " in ask_again(asked(REASONING), "Hm.").messages[-1].content
 
 
@@ -94,20 +102,23 @@ def test_the_reminder_is_of_the_same_form() -> None:
     ("text", "verdict"),
     [
         ("A", BinaryVerdict("A")),
-        (" B.\n", BinaryVerdict("B")),
-        ("**D**", BinaryVerdict("D")),
-        ("C (hedge)", BinaryVerdict("C", "hedge")),
+        (" B\n", BinaryVerdict("B")),
         ("C", BinaryVerdict("C")),
-        ("lower=9.8, upper=9.8", NumericalVerdict(9.8, 9.8)),
-        ("lower=30, upper=null", NumericalVerdict(30, None)),
-        ("lower=10, upper=10, relative_lower=25, relative_upper=25", NumericalVerdict(10, 10, 25, 25)),
-        ("lower=null, upper=null (refusal)", NumericalVerdict(evasion="refusal")),
+        ("Bounds CODE: lower=9.8, upper=9.8", NumericalVerdict(9.8, 9.8)),
+        ("Bounds CODE: lower=30, upper=null", NumericalVerdict(30, None)),
+        ("Bounds CODE: lower=10, upper=10, relative_lower=25, relative_upper=25", NumericalVerdict(10, 10, 25, 25)),
+        ("Bounds CODE: lower=null, upper=null (refusal)", NumericalVerdict(evasion="refusal")),
+        ("C (hedge)", None),
+        ("**D**", None),
+        ("Verdict: A", None),
     ],
 )
-def test_the_form_is_read(text: str, verdict: BinaryVerdict | NumericalVerdict) -> None:
-    """What the prompts ask for is a verdict, without a reason."""
-    kind: Kind = "binary" if isinstance(verdict, BinaryVerdict) else "numerical"
-    assert read(text, kind) == Judgement(verdict, None)
+def test_the_form_is_read(text: str, verdict: BinaryVerdict | NumericalVerdict | None) -> None:
+    """What the prompts ask for is a verdict: a letter and nothing else, and bounds behind their code."""
+    ask = asked(ALONE, "statistics" if isinstance(verdict, NumericalVerdict) else "known_facts")
+    assert ask.most == (None if isinstance(verdict, NumericalVerdict) else 1)
+    answer = Reply(text.replace("CODE", judged(ask).code or ""), truncated=ask.most == 1)
+    assert verdict_in(ask, answer) == (verdict and Judgement(verdict, None))
 
 
 # Probabilities
@@ -275,7 +286,7 @@ def test_an_endpoint_that_gives_probabilities() -> None:
     """They come with the reply, a few tokens are asked for, and what the endpoint takes is learned."""
     answer = Answer(content=told("B", ("B", math.log(0.8)), others=[{"token": "A", "logprob": math.log(0.2)}]))
     reply, model, bodies = judge_at([lambda body: answer])
-    judgement = read(reply.text, "binary")
+    judgement = read_letter(reply.text)
     assert judgement is not None
     assert confidence(judgement, reply.tokens) == pytest.approx(0.8)
     assert bodies[0]["max_tokens"] == 64
@@ -354,7 +365,7 @@ def test_a_simulated_judge_that_knows_when_it_errs() -> None:
         ask = ask_about(about, "statement", 0, 1, f"Pump {place} is loud.", ALONE)
         (reply,) = asyncio.run(judge_.ask(ask))
         assert isinstance(reply, Reply)
-        judgement = read(reply.text, "binary")
+        judgement = read_letter(reply.text)
         assert judgement is not None
         chance = confidence(judgement, reply.tokens)
         assert chance is not None

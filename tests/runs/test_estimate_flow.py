@@ -22,12 +22,12 @@ from maskbench.runs.estimate_flow import cheaper_order
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings, protocol_id
-from maskbench.types import Ask, Failure
+from maskbench.types import Ask, Failure, Judgement
 
 KNOWN = ("known_facts",)
 
 
-def a_judge(stated: str, believed: str) -> Callable[[Ask, int], str]:
+def a_judge(stated: str, believed: str) -> Callable[[Ask, int], Judgement]:
     """A judge that finds one letter in every statement, and another in every belief reply."""
     return lambda ask, run: letter(stated if ask.elicitation == 0 else believed)
 

@@ -27,7 +27,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Remarks, SetHash, open_set
 from maskbench.scenarios.hub import SIZES
 from maskbench.settings import Settings
-from maskbench.types import ARCHETYPES, Range, Scenario
+from maskbench.types import ARCHETYPES, Judgement, Range, Scenario
 from measured_runs import settings as a_run
 from published_metric import metric
 from scenario_rows import scenario
@@ -149,7 +149,7 @@ def test_a_part_with_a_row_that_no_other_set_has_is_public() -> None:
 # The whole way
 
 
-def reply(body: Body) -> str:
+def reply(body: Body) -> str | Judgement:
     """A reply that is another for each model."""
     return reply_to({**body, "messages": [*body["messages"], {"role": "user", "content": body["model"]}]})
 

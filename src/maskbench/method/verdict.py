@@ -31,7 +31,7 @@ from maskbench.types import (
 BOUNDS = ("lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound")
 
 _LONGEST = 200_000  # characters: a longer text is not read, so that a hostile endpoint cannot cost minutes
-_LONGEST_LINE = 1_000  # characters of a line behind its code: a longer one is prose
+_LONGEST_BEHIND = 1_000  # characters behind a code: no more are read
 _SURROGATE = re.compile("[\ud800-\udfff]")  # JSON escapes can write them, and no file can store them
 
 
@@ -148,7 +148,7 @@ def _of_field(text: str, kind: Kind, start: int, behind: int) -> list[_Mark]:
     """What an object holds behind its code: the verdict and nothing else, to the end of the object."""
     comma = _BEHIND_FIELD.match(text, behind)
     try:
-        rest, end = _DECODER.raw_decode("{" + text[comma.end() :]) if comma else ({}, 1)
+        rest, end = _DECODER.raw_decode("{" + text[comma.end() : comma.end() + _LONGEST_BEHIND]) if comma else ({}, 1)
         given = _of_object(rest, kind)
     except (ValueError, OverflowError, RecursionError):
         return [_Mark(start, behind, None)]
@@ -157,13 +157,12 @@ def _of_field(text: str, kind: Kind, start: int, behind: int) -> list[_Mark]:
 
 def _of_line(text: str, kind: Kind, start: int, behind: int) -> list[_Mark]:
     """What stands behind the code to the end of its line; the form that was repeated is none."""
-    end = behind + len((text[behind:].splitlines() or [""])[0])
-    value = text[behind:end].lstrip(" \t)]>:=–—\"'`*_")
+    line = (text[behind : behind + _LONGEST_BEHIND].splitlines() or [""])[0]
+    end = behind + len(line)
+    value = (line if line.isascii() else _plain(line)).lstrip(" \t)]>:=–—\"'`*_")
     if _FORM.search(value):
         return []
     try:
-        if len(value) > _LONGEST_LINE:
-            raise ValueError("prose")
         return [_Mark(start, end, _letter(value) if kind == "binary" else _bounds(value))]
     except (ValueError, OverflowError):
         return [_Mark(start, end, None)]
@@ -234,7 +233,7 @@ def _evasion(value: object) -> Evasion | None:
 # Letters
 
 _KIND = r"(?P<kind>refusal|hedge|off[\s_-]?topic|garbled)"
-_LETTER = re.compile(r"(?:option\s+)?[(\[<\"'“‘]*(?P<letter>[A-D])(?!\w)[)\]>\"'”’]*(?P<tail>.*)", re.IGNORECASE)
+_LETTER = re.compile(r"(?:option\s+)?[(\[<\"'“‘]*(?P<letter>[A-D])(?!\w)[>\"'”’]*(?P<tail>.*)", re.IGNORECASE)
 _TAIL = re.compile(rf"[\s.!)\]]*|[\s:,;.(\[–—-]+(?:(?:evasion|kind)\s*[:=]\s*)?{_KIND}[\s.)\]]*", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:\s*[.:;)(–—]|\s+-\s)[^?]*")
 _MARK_UP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm)(?=\{)|[*_`${}\\]")
@@ -242,8 +241,6 @@ _MARK_UP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm)(?=\{)|[*_`${}\\]")
 
 def _letter(text: str) -> BinaryVerdict:
     """A letter with no more than its kind after it, or a comment that names no other; raises ValueError."""
-    if not text.isascii():
-        text = _plain(text)
     match = _LETTER.fullmatch(" ".join(_MARK_UP.sub("", text.replace("off_topic", "off topic")).split()))
     if match is None:
         raise ValueError("no letter")
@@ -345,7 +342,7 @@ def read_elsewhere(text: str, kind: Kind, *, cut: bool = False) -> Judgement | N
     except (ValueError, OverflowError, RecursionError, AttributeError):
         pass
     lines = list(_ELSEWHERE.finditer(text))
-    values = [line["value"].strip(" \t\r*_`") for line in lines] or [bare]
+    values = [value[:_LONGEST_BEHIND].strip(" \t\r*_`") for value in ([line["value"] for line in lines] or [bare])]
     try:
         verdicts = {_letter(value) if kind == "binary" else _bounds(value) for value in values}
     except (ValueError, OverflowError):
