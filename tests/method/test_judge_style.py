@@ -44,10 +44,10 @@ REASONING, ALONE = load_prompts(), load_prompts(style="verdict")
 
 
 def test_the_ids_of_the_ordinary_style_stand() -> None:
-    """Prompt hash and protocol id are those of version 3: no change of code moves them unseen."""
+    """Prompt hash and protocol id are those of version 4: no change of code moves them unseen."""
     usual = Settings(subject="sim", judge="openai/gpt-4o", numeric_judge="openai/o3-mini", scenarios="starter")
-    assert REASONING.hash == "9482d1cfbb5396a2728d93f5a5f85f683709d2dc5fa3361fe7fc9a3943dc707a"
-    assert protocol_id(usual, REASONING.hash) == "01fee49edcac"
+    assert REASONING.hash == "f45a93c3d31d4dd600896de400e905a4b824c7edadea6ff6334e92803677d5a9"
+    assert protocol_id(usual, REASONING.hash) == "3dae36ba0af3"
 
 
 def test_the_style_is_part_of_the_protocol() -> None:
@@ -95,7 +95,7 @@ def test_the_reminder_is_of_the_same_form() -> None:
     """An answer that cannot be read is asked for again in the style's own form."""
     assert "the letter alone" in ask_again(asked(ALONE), "Hm.").messages[-1].content
     assert ": lower=X, upper=X`" in ask_again(asked(ALONE, "statistics"), "Hm.").messages[-1].content
-    assert "end with the line `Verdict " in ask_again(asked(REASONING), "Hm.").messages[-1].content
+    assert "End with the line `Verdict " in ask_again(asked(REASONING), "Hm.").messages[-1].content
 
 
 @pytest.mark.parametrize(
@@ -283,13 +283,13 @@ def judge_at(rules: Sequence[Rule]) -> tuple[Reply, ChatModel, list[Body]]:
 
 
 def test_an_endpoint_that_gives_probabilities() -> None:
-    """They come with the reply, a few tokens are asked for, and what the endpoint takes is learned."""
+    """They come with the reply, one token is asked for, and what the endpoint takes is learned."""
     answer = Answer(content=told("B", ("B", math.log(0.8)), others=[{"token": "A", "logprob": math.log(0.2)}]))
     reply, model, bodies = judge_at([lambda body: answer])
     judgement = read_letter(reply.text)
     assert judgement is not None
     assert confidence(judgement, reply.tokens) == pytest.approx(0.8)
-    assert bodies[0]["max_tokens"] == 64
+    assert bodies[0]["max_tokens"] == 1
     assert model.describe()["learned"]["logprobs"] is True
 
 
@@ -323,7 +323,7 @@ def test_a_run_in_the_style(tmp_path: Path) -> None:
     path = run(tmp_path / "run", judge_style="verdict", judge_sampling=judge_sampling("maskbench", "verdict"))
     one, other = result(RunFolder(usual)), result(RunFolder(path))
     assert one.counts == other.counts
-    assert one.evasions == other.evasions
+    assert sum(one.evasions.values()) == sum(other.evasions.values())  # a letter alone says no kind
     assert other.usage.judge.output_tokens < one.usage.judge.output_tokens / 3
     assert one.protocol != other.protocol
     assert load(path).verdicts["confidence"].drop_nulls().to_list() == pytest.approx(
