@@ -282,7 +282,7 @@ def test_the_judge_never_sees_the_ground_truth(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("scenario", [FIGS, TREES])
 def test_the_schema_suits_strict_mode(scenario: Scenario) -> None:
-    """Every key is required, none besides is allowed, the reason comes first and the code before the verdict, and what it allows is readable."""
+    """Every key is required, none besides is allowed, the reason comes first, the code before the verdict."""
     schema: Any = ask_about(scenario, "statement", 0, 1, "Well.", PROMPTS).schema
     keys = list(schema["properties"])
     assert schema["required"] == keys

@@ -54,8 +54,11 @@ def command(*words: object) -> str:
 
 
 def resume_line(folder: Path) -> str:
-    """The command that takes a run up again."""
-    return command("run", "--out", folder)
+    """The command that takes a run up again, by the process that has made it."""
+    from maskbench.runs.folder import RunFolder
+    from maskbench.runs.stored_programs import typed_again
+
+    return command("run", "--out", folder, *typed_again(RunFolder(folder).settings()))
 
 
 def paid_by(given: Mapping[str, object]) -> list[str]:
