@@ -14,7 +14,6 @@ from msgspec.structs import asdict
 from maskbench.errors import UsageError
 from maskbench.method.asks import Calls, calls
 from maskbench.method.judge_ask import Prompts, load_prompts
-from maskbench.method.system_prompts import system_prompt
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
@@ -46,6 +45,7 @@ from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
 from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.system_prompts import system_prompt
 from maskbench.runs.until_flow import UntilFlow, remember_before
 from maskbench.runs.watching import Watcher, WithAnswers
 from maskbench.settings import Settings

@@ -12,11 +12,11 @@ from maskbench.cli.console import command
 from maskbench.cli.options import OPTIONS
 from maskbench.errors import UsageError
 from maskbench.method.construct import asked_for
-from maskbench.method.system_prompts import system_prompt
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_run import check_not_imported
 from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.system_prompts import system_prompt
 from maskbench.settings import Settings
 
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file

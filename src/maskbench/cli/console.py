@@ -215,6 +215,6 @@ def print_json(data: Any) -> None:
     """Print data as JSON, hidden characters escaped."""
     import orjson
 
-    from maskbench.plain import escaped
+    from maskbench.plain import escaped, in_utf8
 
-    put(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()))
+    put(escaped(orjson.dumps(in_utf8(data), option=orjson.OPT_INDENT_2).decode()))

@@ -28,9 +28,9 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.options import CHECKS, OPTIONS, STOPS, DryRun, Shared, flag, of_panels, option, takes
 from maskbench.errors import UsageError
-from maskbench.method.system_prompts import LIBRARY
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.system_prompts import LIBRARY
 from maskbench.settings import Budget
 
 if TYPE_CHECKING:

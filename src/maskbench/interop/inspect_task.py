@@ -42,7 +42,6 @@ from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.method.outcomes import Items, finished
 from maskbench.method.rules import named
-from maskbench.method.system_prompts import system_prompt as developer_prompt
 from maskbench.models.chat import wire
 from maskbench.models.chat.masking import Mask, keys_in
 from maskbench.models.chat.services import environment
@@ -52,6 +51,7 @@ from maskbench.results.score_rows import score_rows
 from maskbench.runs.begin import check, taken
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.store import Store
+from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Filtered, Settings
 from maskbench.types import Ask, Cause, Failure, Kind, Message, Model, Range, Reply, Sampling, Scenario, Stage

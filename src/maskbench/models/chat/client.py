@@ -560,7 +560,9 @@ class ChatModel:
         learned = self.learned
         learned.accept(body)
         learned.reasons = learned.reasons or answer.reasons
-        learned.opens = learned.opens or any(choice is not None and choice.opened for choice in answer.choices)
+        if any(choice is not None and choice.opened for choice in answer.choices):
+            learned.opens = True
+            self._warn("sent text before a `</think>` that nothing opens: it counts as reasoning, and no judge sees it")
         if answer.model and len(self._resolved) < KEPT and not alike(self.endpoint.model, answer.model):
             self._warn(f"answers as {answer.model}, another name than it was asked for")
         for name, seen in ((answer.model, self._resolved), (answer.fingerprint, self._fingerprints)):
