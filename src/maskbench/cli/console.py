@@ -174,7 +174,11 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
         from maskbench.report.terminal import show
 
         show(blocks, stdout())
-    elif form == "markdown":
+        return
+    from maskbench.interop.shown_to_others import words_for_others
+
+    blocks = words_for_others(list(blocks))  # what is pasted is read by others
+    if form == "markdown":
         from maskbench.report import markdown
 
         put(markdown.render(blocks), end="")
