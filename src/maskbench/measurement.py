@@ -14,7 +14,6 @@ from msgspec.structs import asdict
 from maskbench.errors import UsageError
 from maskbench.method.asks import Calls, calls
 from maskbench.method.judge_ask import Prompts, load_prompts
-from maskbench.method.system_prompts import system_prompt
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
@@ -45,6 +44,8 @@ from maskbench.runs.scratch import at_work, check_scratch
 from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
+from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.system_prompts import system_prompt
 from maskbench.runs.until_flow import UntilFlow, remember_before
 from maskbench.runs.watching import Watcher, WithAnswers
 from maskbench.settings import Settings
@@ -115,7 +116,9 @@ def _begun(settings: Settings | str | PathLike[str], out: str | PathLike[str] | 
         raise UsageError(
             f"{settings} are no settings. Give measure(Settings(...), folder), or a folder alone to go on with its run."
         )
-    return RunFolder(Path(settings)).settings(), Path(settings)
+    stored = RunFolder(Path(settings)).settings()
+    check_typed(stored, (), Path(settings))
+    return stored, Path(settings)
 
 
 def _measure(

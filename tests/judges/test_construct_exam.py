@@ -60,7 +60,7 @@ def judge(answer: Callable[[Question], str], name: str = "scripted") -> Scripted
 
     def script(ask: Ask, run: int) -> str:
         question = BY_CALL[ask.call]
-        return answer_text(question, answer(KEY[ask.scenario.task_id, question.name]), "Because.")
+        return answer_text(ask, answer(KEY[ask.scenario.task_id, question.name]), "Because.")
 
     return ScriptedModel(script, name)
 
@@ -199,7 +199,7 @@ def test_failures_are_no_answers(tmp_path: Path) -> None:
         question = BY_CALL[ask.call]
         if question.name == "harm":
             return Failure("judge", "bad_request", "down")
-        return answer_text(question, word(KEY[ask.scenario.task_id, question.name]))
+        return answer_text(ask, word(KEY[ask.scenario.task_id, question.name]))
 
     result = sat(tmp_path, ScriptedModel(script), part(20))
     harm = result.score.questions["harm"]
@@ -220,7 +220,7 @@ def test_an_exam_goes_on_where_it_stopped(tmp_path: Path) -> None:
         if len(asked) > 30:
             return Failure("judge", "bad_request", "gone")
         question = BY_CALL[ask.call]
-        return answer_text(question, word(KEY[ask.scenario.task_id, question.name]))
+        return answer_text(ask, word(KEY[ask.scenario.task_id, question.name]))
 
     whole = len(part(12).questions)
     assert sat(tmp_path, ScriptedModel(script), part(12)).score.causes == {"bad_request": whole - 30}
@@ -282,7 +282,7 @@ def test_the_judge_is_told_no_answer(tmp_path: Path) -> None:
 
     def script(ask: Ask, run: int) -> str:
         seen.append(json.dumps([message.content for message in ask.messages]))
-        return answer_text(BY_CALL[ask.call], BY_CALL[ask.call].answers[0])
+        return answer_text(ask, BY_CALL[ask.call].answers[0])
 
     paper = part(30)
     sat(tmp_path, ScriptedModel(script), paper)
@@ -338,7 +338,7 @@ def test_a_question_named_twice_is_one_in_the_line(tmp_path: Path) -> None:
 def test_the_standing_names_what_was_not_measured(tmp_path: Path) -> None:
     """Where the paper has no right positive to a question, the last line says that nothing was measured on it."""
     paper = in_sandbox()
-    model = ScriptedModel(lambda ask, run: answer_text(BY_CALL[ask.call], right[ask.scenario.key, ask.call], ""), "s")
+    model = ScriptedModel(lambda ask, run: answer_text(ask, right[ask.scenario.key, ask.call], ""), "s")
     paper = replace(paper, questions=paper.questions[:400])
     right = {(each.scenario.key, QUESTIONS[each.rule].call): word(each) for each in paper.questions}
     result = sat(tmp_path, model, paper)

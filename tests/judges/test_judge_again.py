@@ -177,7 +177,7 @@ def test_another_judge_needs_another_name(tmp_path: Path) -> None:
     change_prompts = RunFolder(path).record()
     change_prompts["verdict_sets"]["a"]["prompts"]["hash"] = "0" * 64
     RunFolder(path).write("run.json", change_prompts)
-    with pytest.raises(RunMismatch, match=r"version 3 of the judge prompts .* others now .* another --name"):
+    with pytest.raises(RunMismatch, match=r"version 4 of the judge prompts .* others now .* another --name"):
         judged(path, "a")
 
 

@@ -44,7 +44,7 @@ from maskbench.results.comparison import compare
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Corrected, Part, Summary
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Ask
+from maskbench.types import Ask, Judgement
 from measured_runs import change, edit, real, run, settings
 from there import there
 
@@ -444,7 +444,7 @@ HEARD = {  # archetype: letters of the direct answers, then of the consistency q
 }
 
 
-def believes(ask: Ask, sample: int) -> str:
+def believes(ask: Ask, sample: int) -> str | Judgement:
     """A judge that hears what the table says, and B under pressure."""
     if ask.scenario.kind == "numerical":
         return number(10)

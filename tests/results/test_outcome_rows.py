@@ -58,7 +58,7 @@ def said(ask: Ask, run: int) -> str:
     return f"Reply {ask.elicitation}.{run}"
 
 
-def judged(ask: Ask, run: int = 1) -> str:
+def judged(ask: Ask, run: int = 1) -> str | Judgement:
     """A judge that finds A, or the number 62, and quotes what it judged."""
     reason = " / ".join(replies_in(ask))
     return letter("A", reason=reason) if ask.scenario.kind == "binary" else number(62)
@@ -141,7 +141,7 @@ def test_numbers(tmp_path: Path) -> None:
         a_run(
             tmp_path / "run",
             [half],
-            judge=lambda ask, run: number(62).replace('"upper_bound": 62', '"upper_bound": null'),
+            judge=lambda ask, run: number(62, is_open=True),
         )
     )[0]
     assert row["ground_truth"] == [-2.5, math.nextafter(3, 4)]
@@ -168,7 +168,7 @@ def test_failures_say_what_failed(tmp_path: Path) -> None:
     def subject(ask: Ask, run: int) -> str | Failure:
         return Failure("subject", "timeout", "No answer within 300 s.") if run == 2 else said(ask, run)
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         return "I am not sure." if ask.elicitation == 2 else judged(ask)
 
     row = exported(a_run(tmp_path / "run", [scenario()], subject, judge, statements=2))[0]
@@ -206,7 +206,7 @@ def test_why_there_is_no_belief(tmp_path: Path) -> None:
 def test_other_rules(tmp_path: Path) -> None:
     """Rows under other rules are of the verdicts that are there."""
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         return letter("C" if ask.elicitation == 2 else "A")
 
     folder, to = a_run(tmp_path / "run", [scenario()], judge=judge), tmp_path / "rows"
@@ -466,9 +466,9 @@ def test_the_metric_takes_cells_of_json_for_missing() -> None:
 def test_numerical_cells_of_the_published_columns(tmp_path: Path) -> None:
     """The joint verdict stands with every belief reply; a verdict that could not be had leaves its cells empty."""
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         if ask.elicitation:
-            return number(39.0).replace('"upper_bound": 39.0', '"upper_bound": null')
+            return number(39.0, is_open=True)
         return "No idea." if "0.2" in replies_in(ask)[0] else number(52)
 
     (row,) = published_rows(

@@ -377,7 +377,9 @@ def test_another_judge_and_an_exam_have_limits_of_their_own(rows: Path, tmp_path
 def test_a_server_that_counts_one_of_several_samples_makes_it_a_lower_bound(few: Path, tmp_path: Path) -> None:
     """Where a usage is of one sample and several came, the bill says that it was more."""
     long = "A long reply. " * 40
-    with serving(reply=lambda body: reply_to(body) if body["model"] == "judge" else long + reply_to(body)) as server:
+    with serving(
+        reply=lambda body: reply_to(body) if body["model"] == "judge" else f"{long}{reply_to(body)}"
+    ) as server:
         measure(local(few), tmp_path / "run", environ(server))
     summary = result(RunFolder(tmp_path / "run"))
     assert isinstance(summary.bill, Bill)

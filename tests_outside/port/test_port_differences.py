@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from maskbench import score_rows
-from maskbench.method.verdict import read
+from maskbench.method.verdict import read_elsewhere
 from maskbench.types import BinaryVerdict, Scored
 
 PYTHON = os.environ.get("MASKBENCH_INSPECT_PYTHON")
@@ -154,7 +154,7 @@ def test_numbers_of_two_scales_end_in_an_exception(theirs: Mapping[str, Said]) -
 def test_a_letter_in_bold_cannot_be_read(theirs: Mapping[str, Said]) -> None:
     """`Final Answer: **A**` is an error there; ours reads it."""
     assert theirs["bold"]["whole"]["honesty"] == "error"
-    judgement = read("It says so.\n\nVerdict: **A**", "binary")
+    judgement = read_elsewhere("It says so.\n\nVerdict: **A**", "binary")
     assert judgement is not None
     assert judgement.verdict == BinaryVerdict("A")
 

@@ -32,7 +32,7 @@ from maskbench.method.archetypes import TABLE
 from maskbench.method.construct import QUESTIONS
 from maskbench.method.controls import CONTROLS
 from maskbench.method.rules import RULES
-from maskbench.method.system_prompts import LIBRARY
+from maskbench.runs.system_prompts import LIBRARY
 from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from maskbench.cli.for_others import Form as OthersForm
 from maskbench.cli.for_others import Rows, hand_over
 from maskbench.cli.options import As, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
+from maskbench.plain import one_line
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder
 
@@ -99,14 +100,20 @@ def score(
             "a paragraph and a table for a model card.",
         ),
     ] = "text",
+    with_prompt: Annotated[
+        bool, flag("The card has the developer's system prompt in words. Without this it has its hash and length.")
+    ] = False,
     json: Annotated[bool, flag("The result is printed as JSON, as summary.json has it.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
+    from maskbench.interop.shown_to_others import for_others, prompt_for_others
     from maskbench.judges.verdict_sets import OpenRun, RunPart
     from maskbench.results.conventions import figures
     from maskbench.results.scored import result
 
     is_card = format == "card"
+    if with_prompt and not is_card:
+        raise UsageError("--with-prompt is about the card. Add --format card, or leave it out.")
     check_form(format, json=json)
     if labels_from and labels_from.resolve() == run.resolve():
         raise UsageError(
@@ -126,6 +133,8 @@ def score(
         summary = result(opened, rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
         settings, measured = opened.settings, opened.record.created[:10]
         exams = _exams(opened, verdicts) if is_card else {}
+    if format != "text":
+        summary = for_others(summary, settings)
     if json:
         print_json(summary.as_dict())
     elif is_card:
@@ -134,8 +143,10 @@ def score(
         chosen = [("--rules", rules), ("--verdicts", verdicts), ("--answered-by", answered_by)]
         chosen += [("--archetype", name) for name in archetype or ()]
         chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
-        line = command("score", run, *(word for pair in chosen if pair[1] for word in pair))
-        print_blocks(list(card(summary, settings, measured, line, computed, exams)), "markdown")
+        line = command("score", run.name, *(word for pair in chosen if pair[1] for word in pair))
+        prompt = settings.system_prompt_text
+        shown = prompt and (f"“{one_line(prompt, 400)}”" if with_prompt else prompt_for_others(prompt))
+        print_blocks(list(card(summary, settings, measured, line, computed, exams, shown)), "markdown")
     else:
         print_summary(summary, format)  # type: ignore[arg-type]  # it is no card
     if summary.withheld:

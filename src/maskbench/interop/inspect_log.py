@@ -32,7 +32,7 @@ from maskbench.interop.inspect_archive import (
     text_of,
 )
 from maskbench.method.rules import PORT_ARGUMENTS, as_in_the_log, named
-from maskbench.method.verdict import read
+from maskbench.method.verdict import read_elsewhere
 from maskbench.models.chat.wire import choice_of
 from maskbench.plain import plain
 from maskbench.runs.imported_json import UNSAID
@@ -443,7 +443,7 @@ def _verdict(event: ModelEvent, sample: Sample, kind: Kind, reply: str) -> tuple
     choice = output.choices[0]
     text = text_of(choice.message, sample.attachments)
     cut = choice.stop_reason in _CUT
-    judgement = (_as_the_task(text) if kind == "binary" else None) or read(text, kind, None, [reply], cut=cut)
+    judgement = (_as_the_task(text) if kind == "binary" else None) or read_elsewhere(text, kind, cut=cut)
     if judgement is not None:
         return text, judgement
     if not text.strip():

@@ -21,13 +21,13 @@ from maskbench.interop.inspect_archive import Header, Log, Pool, events_of, open
 from maskbench.interop.inspect_log import FORMAT, answer_of, logs_at, read_inspect, scenarios_in_log
 from maskbench.judges.verdict_json import VerdictShown
 from maskbench.judges.verdict_json import read as verdict_of
-from maskbench.method.system_prompts import LIBRARY
-from maskbench.method.system_prompts import system_prompt as developer_prompt
 from maskbench.plain import plain
 from maskbench.results.row_json import WhyNot
 from maskbench.runs.begin import check
 from maskbench.runs.imported_json import UNSAID
 from maskbench.runs.store import scenario_in
+from maskbench.runs.system_prompts import LIBRARY
+from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.types import Cause, Failure, Judgement, Kind, Reply, Sampling, Scenario
 

@@ -42,7 +42,6 @@ from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.method.outcomes import Items, finished
 from maskbench.method.rules import named
-from maskbench.method.system_prompts import system_prompt as developer_prompt
 from maskbench.models.chat import wire
 from maskbench.models.chat.masking import Mask, keys_in
 from maskbench.models.chat.services import environment
@@ -52,6 +51,7 @@ from maskbench.results.score_rows import score_rows
 from maskbench.runs.begin import check, taken
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.store import Store
+from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import pack
 from maskbench.settings import Filtered, Settings
@@ -299,7 +299,7 @@ class Hosted:
                 return self._failed(error)
             answer = self._read(output)
             has_thought = isinstance(answer, Failure) and answer.cause == "unclosed_reasoning"
-            if not (has_thought and self._sampling.reasoning_tokens):
+            if not (has_thought and self._sampling.reasoning_tokens) or ask.most:
                 break
             spent = output.usage.output_tokens if output.usage else 0
             room = max(spent, self._sampling.max_tokens) + self._sampling.reasoning_tokens
@@ -310,7 +310,7 @@ class Hosted:
         config = GenerateConfig(seed=seed if self._send_seed else None, max_tokens=room)
         if self._stage == "judge":
             config.temperature = self._sampling.temperature
-            config.max_tokens = room or self._sampling.max_tokens
+            config.max_tokens = room or ask.most or self._sampling.max_tokens
             if ask.schema:
                 schema = JSONSchema.model_validate(ask.schema)
                 config.response_schema = ResponseSchema(name="verdict", json_schema=schema, strict=True)

@@ -37,7 +37,6 @@ from maskbench.runs.construct_flow import FACT as QUESTIONS
 from maskbench.runs.construct_flow import who_was_asked
 from maskbench.runs.drawn_part import PART
 from maskbench.runs.estimate_flow import ORDER
-from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.run_json import (
     About,
@@ -330,9 +329,8 @@ def _put_facts(source: RunFolder, store: Store, new: Store, sets: list[str]) -> 
     for name in (PART, *sets):
         if chosen := store.chosen(name):
             new.choose(name, chosen)
-    for fact in (ORDER, PLAIN):
-        if (value := store.fact(fact)) is not None:
-            new.remember(fact, value)
+    if (value := store.fact(ORDER)) is not None:
+        new.remember(ORDER, value)
     if asked := who_was_asked(store):
         new.remember(QUESTIONS, [to_builtins(each) for each in asked])
     if shared := source_of(store):

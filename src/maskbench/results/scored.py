@@ -400,7 +400,7 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         version=run.record.maskbench,
         go_on=judged.go_on(run.folder.path),
         ended=judged.ended(run),
-        notes=[*judged.notes(), *judged.plain_notes()],
+        notes=judged.notes(),
         answers=run.store.answers() if len(subject.get("resolved", ())) > 1 else {},
     )
 

@@ -46,7 +46,10 @@ def _check_run(folder: RunFolder, settings: Settings, environ: Mapping[str, str]
     check_held(folder, settings, prompts, wanted(folder, settings, environ, Unwatched()))
 
 
+STARTED = ("serve_judge", "trust_remote_code")  # of what starts here the folder itself has no say
+
+
 def judging(folder: RunFolder, settings: Settings) -> Settings:
     """The settings of a run in a folder, with the judging, the budget and the connections of others."""
-    changed = {each: getattr(settings, each) for each in (*JUDGING, "budget", "connections", "serve_judge")}
+    changed = {each: getattr(settings, each) for each in (*JUDGING, "budget", "connections", *STARTED)}
     return replace(folder.settings(), **changed)

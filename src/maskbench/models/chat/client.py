@@ -51,10 +51,11 @@ _SAID = {"truncated": "was cut off", "empty": "was empty", "unclosed_reasoning":
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
-    """How many tokens a request may use: the answer's, the reasoning's with it, or twice that."""
+    """How many tokens a request may use: the answer's, the reasoning's with it, or twice that; with `most` no more."""
 
     reasoning: bool
     doubled: bool = False
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,7 @@ class ChatModel:
 
     def first_request(self, ask: Ask) -> wire.Request:
         """The request with which `ask` of all these runs begins, for those who have it sent otherwise."""
-        return self._request(ask, 0, self._limit(self._budget()), len(ask.runs))
+        return self._request(ask, 0, self._limit(self._budget(ask)), len(ask.runs))
 
     def url(self, path: str) -> yarl.URL:
         """The address of a path beside the one that takes requests."""
@@ -219,7 +220,7 @@ class ChatModel:
 
     async def _several(self, ask: Ask) -> Sequence[Reply | Failure | None]:
         """The samples of one request; None for those that did not come, or are worth another try."""
-        budget, n = self._budget(), len(ask.runs)
+        budget, n = self._budget(ask), len(ask.runs)
         delivery = await self._deliver(ask, 0, budget, n)
         if isinstance(delivery, Failure):
             return await self._blame(ask, delivery)
@@ -249,7 +250,7 @@ class ChatModel:
 
     async def _single(self, ask: Ask, place: int, budget: _Budget | None = None) -> Reply | Failure:
         """One sample, asked again with a larger budget as long as `_settle` says so (at most twice)."""
-        budget = budget or self._budget()
+        budget = budget or self._budget(ask)
         while True:
             delivery = await self._deliver(ask, place, budget)
             result: Reply | Failure | _Budget
@@ -279,12 +280,16 @@ class ChatModel:
 
     def _larger(self, budget: _Budget) -> _Budget | None:
         """The budget to try next: with the reasoning's, if it lacks that, then doubled once."""
+        if budget.most:
+            return None
         if self.learned.reasons and not budget.reasoning and self.sampling.reasoning_tokens:
             return replace(budget, reasoning=True)
         return None if budget.doubled else replace(budget, doubled=True)
 
     def _stands(self, budget: _Budget) -> bool:
-        """Whether cut text stands as it is: the run judges it so, and no reasoning has eaten up its room."""
+        """Whether cut text stands: it was held to so much, or the run judges it so and no reasoning ate its room."""
+        if budget.most:
+            return True
         roomy = budget.reasoning or not self.learned.reasons or not self.sampling.reasoning_tokens
         return self._on_truncation == "judge" and roomy
 
@@ -336,10 +341,12 @@ class ChatModel:
 
     # Requests
 
-    def _budget(self) -> _Budget:
-        return _Budget(self.learned.reasons)
+    def _budget(self, ask: Ask) -> _Budget:
+        return _Budget(self.learned.reasons, most=ask.most)
 
     def _limit(self, budget: _Budget) -> int:
+        if budget.most:
+            return budget.most
         limit = self.sampling.max_tokens + (self.sampling.reasoning_tokens if budget.reasoning else 0)
         return 2 * limit if budget.doubled else limit
 
@@ -551,7 +558,9 @@ class ChatModel:
         learned = self.learned
         learned.accept(body)
         learned.reasons = learned.reasons or answer.reasons
-        learned.opens = learned.opens or any(choice is not None and choice.opened for choice in answer.choices)
+        if any(choice is not None and choice.opened for choice in answer.choices):
+            learned.opens = True
+            self._warn("sent text before a `</think>` that nothing opens: it counts as reasoning, and no judge sees it")
         if answer.model and len(self._resolved) < KEPT and not alike(self.endpoint.model, answer.model):
             self._warn(f"answers as {answer.model}, another name than it was asked for")
         for name, seen in ((answer.model, self._resolved), (answer.fingerprint, self._fingerprints)):
