@@ -213,7 +213,7 @@ def test_too_few_scenarios_call_no_subject_random() -> None:
     assert "cannot be told from random answers" in there(by_chance.random(told(chance).summary))
     chance.beliefs.n = by_chance.FEWEST - 1
     text = there(by_chance.random(told(chance).summary))
-    assert "too few to tell whether the subject answers at random: 19 scenarios ask for a belief" in text
+    assert "too few to tell whether the subject answers at random: 19 binary scenarios ask for a belief" in text
     assert "cannot be told" not in text
 
 
