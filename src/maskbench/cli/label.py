@@ -14,6 +14,7 @@ from maskbench.cli.console import command, print_blocks, print_json, say
 from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
+from maskbench.models.install import extra, install
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,7 +174,7 @@ def _pages() -> None:
         import maskbench.pages.server.label_page
         import maskbench.pages.server.serving  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"label needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
+        raise UsageError(f"label needs {error.name}. Type: {install(*extra('report'))}") from None
 
 
 def _counted(count: int, scenarios: Sequence[Drawn], construct: str | None, *, lies: bool) -> str:

@@ -29,6 +29,7 @@ from maskbench.cli.for_others import Log, logging_to
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.cli.reports import write_page
 from maskbench.errors import MaskbenchError, UsageError
+from maskbench.models.install import extra, install
 
 if TYPE_CHECKING:
     from maskbench.cli.sweep_file import SweepFile
@@ -182,7 +183,7 @@ def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json:
         write_page(folder / PAGE, render(folder.name, shown).parts)
         written.append(folder / PAGE)
     except ImportError:
-        say("A page needs the extra for reports: pip install 'maskbench[report]'.")
+        say(f"A page of the leaderboard needs more packages. Type: {install(*extra('report'))}")
     say(f"The runs are in {folder}, the leaderboard in {' and '.join(map(str, written))}.")
 
 

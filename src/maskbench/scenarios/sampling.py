@@ -18,14 +18,17 @@ def draw(keys: Iterable[Key], n: int, seed: int) -> dict[Key, float]:
 
     Stratified by archetype and nested: with one seed the draw of 100 is part of that of 300, because the
     counts never fall as n grows and the order inside an archetype does not depend on n. A weight is the number
-    of scenarios in the set that one in the draw stands for, scaled. Raises UsageError for n below 1, and for more than there are.
+    of scenarios in the set that one in the draw stands for, scaled. Raises UsageError for n
+    below 1, and for more than there are.
     """
     from maskbench.stats.intervals import allocate
 
     _check("--sample", n)
     keys = list(keys)
     if n > len(keys):
-        raise UsageError(f"--sample {n:,}: there are {len(keys):,} scenarios to draw from. Leave it out, or give fewer.")
+        raise UsageError(
+            f"--sample {n:,}: there are {len(keys):,} scenarios to draw from. Leave it out, or give fewer."
+        )
     strata = _by_archetype(keys)
     sizes: dict[str, int] = {archetype: len(stratum) for archetype, stratum in strata.items()}
     counts = allocate(sizes, n)
