@@ -153,11 +153,11 @@ def _print_plan(wanted: SweepFile, folder: Path, *, json: bool) -> None:
     from maskbench.report.sections.sweep_runs import planned
     from maskbench.sweeps.sweep_forecast import forecast
 
-    costs = forecast(wanted.runs, folder, environment(), share_beliefs=wanted.share_beliefs)
+    costs = forecast(wanted.runs, folder, environment(), wanted.budget, share_beliefs=wanted.share_beliefs)
     if json:
         print_json(to_builtins(costs))
     else:
-        print_blocks(list(planned(costs, next(iter(wanted.runs.values())))))
+        print_blocks(list(planned(costs, next(iter(wanted.runs.values())), wanted.budget)))
     if any(run.refused or run.problem for run in costs.runs):
         raise SystemExit(WRONG)
 
