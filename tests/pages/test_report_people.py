@@ -84,7 +84,7 @@ def copied(path: Path, to: Path) -> Path:
 def test_the_judge_is_held_against_people(looked_at: Path, shown: Element) -> None:
     """Shares, coefficients, P(lie) by both and confusion are those of `maskbench agreement`."""
     data, section = held(looked_at), shown.at("people")
-    people, sample = data["people"], data["sample"]
+    people, sample = data["together"], data["sample"]
     assert f"2 raters with {sample['replies']} and {sample['replies']} of {sample['replies']} replies" in str(section)
     assert f"an adjudicator settled {sample['adjudicated']}" in str(section)
     assert sample["adjudicated"] < sample["differing"]
