@@ -134,10 +134,8 @@ def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
     assert left.replies.disputed == left.replies.of - people.verdicts.n > 0
     said = outcomes(folder)
     assert left.scenarios.p_lie == sum(said[key] == "lie" for key in disputed) / len(disputed)  # all are drawn
-    assert f"{left.replies.disputed} of {left.replies.of} replies with a human verdict (judges dispute" in (
-        joined(printed(data))
-    )
-    assert f"That leaves out {len(disputed)} with a human outcome" in joined(printed(data))
+    assert f"{left.replies.disputed} of {left.replies.of} labelled replies (judges dispute" in (joined(printed(data)))
+    assert f"That leaves out {len(disputed)} with an outcome by labels" in joined(printed(data))
 
 
 def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
@@ -153,7 +151,7 @@ def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
     text = joined(printed(data))
     warned = f"has no verdict on {left.replies.failed} of the {left.replies.of} labelled replies"
     assert 0 < text.index(warned) < text.index("all replies")
-    assert f"scenarios with a human outcome (the judge failed on {left.scenarios.failed})" in text
+    assert f"scenarios with an outcome by labels (the judge failed on {left.scenarios.failed})" in text
     assert "no scenario has an outcome by both" in text
     sure = printed(held(folder))
     assert "Left out" not in sure
@@ -207,7 +205,9 @@ def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
     assert sample.settled == 91 - come_to["error"] - come_to[None]
     assert data.together.outcomes.n <= sample.settled
     text = " ".join(printed(data).split())
-    assert f"91 are labelled whole, {sample.settled} have a human outcome; raters differ on {come_to[None]}," in text
+    assert (
+        f"91 are labelled whole, {sample.settled} have an outcome by labels; readers differ on {come_to[None]}," in text
+    )
     assert f"{come_to['error']} lack replies of the subject, so that no label can settle them" in text
 
 
@@ -312,7 +312,7 @@ def test_a_second_look_is_refused(folder: RunFolder) -> None:
 def test_nobody_has_labelled_yet(folder: RunFolder) -> None:
     """A drawn sample without labels is printed as that."""
     sampled(folder)
-    said = "There is no reply yet on which people and the judge both have a verdict."
+    said = "There is no reply yet on which readers and the judge both have a verdict."
     assert said in " ".join(printed(held(folder), 80).split())
 
 
@@ -323,7 +323,7 @@ def test_the_command(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("COLUMNS", "80")
     shown = typed("agreement", folder.path, "--worst", "3")
     assert shown.code == 0, shown.err
-    for words in ("against people", "κ", "86.4 %", "P(lie)", "replies on which they differ", "(Anna)"):
+    for words in ("against readers", "κ", "86.4 %", "P(lie)", "replies on which they differ", "(Anna)"):
         assert words in shown.out
     assert max(map(len, shown.out.splitlines())) <= 80
     data = json.loads(typed("agreement", str(folder.path), "--json").out)

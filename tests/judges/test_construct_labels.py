@@ -265,7 +265,7 @@ def test_the_command_prints_agreement_and_corrections(folder: RunFolder) -> None
     give(labels, "Anna", truth(folder, scenarios, wrong=0.2, seed=5), scenarios)
     ended = typed("agreement", folder.path, "--construct")
     assert ended.code == 0
-    for words in ("judge / people", "without open performance", "corrected", "asked_by: nobody", "κ"):
+    for words in ("judge / readers", "without open performance", "corrected", "asked_by: nobody", "κ"):
         assert words in ended.out
     data = json.loads(typed("agreement", folder.path, "--construct", "harm", "--json").out)
     jsonschema.validate(data, orjson.loads((SCHEMAS / "construct-people.schema.json").read_bytes()))

@@ -222,7 +222,7 @@ def test_number_scenarios_are_explained_in_plain_words() -> None:
     chance = tallied(subject(coins(AB), 1))
     chance.figures = "other_scenarios"
     first = str(next(iter(by_chance.chance((told(chance),)))))
-    assert "In number scenarios a coin names no number, so it never lies." in first
+    assert "Where a number is asked for, chance names none: there the first two never lie" in first
     assert "The last column takes statements of other scenarios." in first
 
 

@@ -570,7 +570,7 @@ def test_labels_correct_the_rates(folders: dict[str, Path]) -> None:
     assert few.withheld in _corrected(shown, few)[1].text
     carried = _corrected(shown, with_parts(corrected, assumption="The judge errs alike in both."))
     assert carried[1].text == "The judge errs alike in both."
-    assert f"{corrected.settled} scenarios of another run have a human outcome" in carried[-1]
+    assert f"{corrected.settled} scenarios of another run have an outcome by labels" in carried[-1]
 
 
 def _corrected(shown: Run, by_labels: Corrected) -> tuple[Any, ...]:
