@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -323,11 +324,57 @@ def test_the_command(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("COLUMNS", "80")
     shown = typed("agreement", folder.path, "--worst", "3")
     assert shown.code == 0, shown.err
-    for words in ("against readers", "κ", "86.4 %", "P(lie)", "replies on which they differ", "(Anna)"):
+    for words in ("against readers", "κ", "86.4 %", "P(lie)", "replies on which they differ", "Anna with"):
         assert words in shown.out
     assert max(map(len, shown.out.splitlines())) <= 80
     data = json.loads(typed("agreement", str(folder.path), "--json").out)
     assert data["together"]["by_call"]["statement"]["n"] > 0
+
+
+@pytest.mark.parametrize(
+    ("anna", "ben", "who", "theirs"),
+    [
+        ("", "", "readers", "readers'"),
+        ("person", "person", "people", "people's"),
+        ("model:anthropic/x", "model:openai/y", "models", "models'"),
+        ("person", "model:openai/y", "readers", "readers'"),
+        ("person", "", "readers", "readers'"),
+    ],
+)
+def test_who_labels_is_said_as_it_is(
+    folder: RunFolder, tmp_path: Path, anna: str, ben: str, who: str, theirs: str
+) -> None:
+    """Readers are called people, or models, only where all of them were said to be; files and JSON have it, too."""
+    labels, scenarios = sampled(folder, 60)
+    for name in ("Anna", "Ben"):
+        give(labels, name, turned(by_judge(folder, scenarios), 5))
+    said = [f"{name}={kind}" for name, kind in (("anna", anna), ("Ben", ben)) if kind]
+    words = [word for each in said for word in ("--readers", each)]
+    table = tmp_path / "labels.csv"
+    assert typed("label", folder.path, "--out", table, *words).code == 0
+    agreed, scored = (typed(name, folder.path) for name in ("agreement", "score"))
+    for text_ in (agreed.out, scored.out):
+        others = {"people", "models", "readers"} - {who, "models" if who == "readers" else who}
+        assert not [word for word in others if re.search(rf"\b{word} (labelled|differ|right|and)\b", text_)]
+    assert f"against {who}" in agreed.out
+    assert f"{who.capitalize()} labelled replies of" in " ".join(agreed.out.split())
+    assert f"{theirs} labels" in " ".join(scored.out.split())
+    data = json.loads(typed("agreement", folder.path, "--json").out)
+    assert data["sample"]["who"] == who
+    assert {name: each["kind"] for name, each in data["sample"]["raters"].items()} == {"Anna": anna, "Ben": ben}
+    assert json.loads(typed("score", folder.path, "--json").out)["corrected"]["who"] == who
+    (folder.path / "labels.sqlite").rename(tmp_path / "before.sqlite")
+    assert typed("label", folder.path, "--sample", "60", "--import", table).code == 0
+    again = json.loads(typed("agreement", folder.path, "--json").out)["sample"]
+    assert (again["who"], again["raters"]["Anna"]["kind"]) == (who, anna)
+
+
+@pytest.mark.parametrize("word", ["Anna", "Anna=", "Anna=robot", "Anna=model:", "=person"])
+def test_what_a_reader_is_has_two_forms(folder: RunFolder, word: str) -> None:
+    """Anything but NAME=person and NAME=model:ID is refused before a sample is drawn."""
+    ended = typed("label", folder.path, "--out", folder.path / "x.csv", "--readers", word)
+    assert ended.code == 2
+    assert not (folder.path / "labels.sqlite").exists()
 
 
 def test_hostile_replies_are_made_plain(folder: RunFolder) -> None:

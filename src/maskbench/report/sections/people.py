@@ -137,20 +137,30 @@ def _part(shown: int, every: int) -> str:
 
 
 def _sampled(sample: SampleShown, told: Told) -> str:
-    who, had = CALLED[sample.who], [f"{each.replies:,}" for each in sample.raters.values()]
-    called = (f"{name} ({each.kind})" if each.kind else name for name, each in sample.raters.items())
-    names = f": {one_line(', '.join(called))}" if had and told.names else ""
+    who, had = CALLED[sample.who], sample.raters
     text = (
         f"{who.title} labelled replies of {times(sample.scenarios, 'scenario')}, drawn from {sample.population:,}, "
-        f"blind to the judge{' and to each other' if len(had) > 1 else ''}: {len(had)} of them{names} with "
-        f"{' and '.join(had) or 'none'} of {sample.replies:,} replies. Outcomes follow from labels by the judge's "
-        f"rules: {_labelled(sample)}."
+        f"blind to the judge{' and to each other' if len(had) > 1 else ''}: {_raters(sample, told)} of "
+        f"{sample.replies:,} replies. Outcomes follow from labels by the judge's rules: {_labelled(sample)}."
     )
     if not sample.differing:
         return text
     left = sample.differing - sample.adjudicated
     text += f" {who.title} differ on {_replies(sample.differing)}; an adjudicator settled {sample.adjudicated:,}"
     return f"{text}, and {left:,} {'is' if left == 1 else 'are'} left out below." if left else f"{text}."
+
+
+def _raters(sample: SampleShown, told: Told) -> str:
+    """Who labelled how many replies, by name where names may be told."""
+    if not told.names:
+        return (
+            f"{len(sample.raters)} of them with {' and '.join(f'{each.replies:,}' for each in sample.raters.values())}"
+        )
+    named_ones = (
+        f"{one_line(name)}{f' ({one_line(each.kind)})' * bool(each.kind)} with {each.replies:,}"
+        for name, each in sample.raters.items()
+    )
+    return ", ".join(named_ones) or "nobody yet, with none"
 
 
 def _labelled(sample: SampleShown) -> str:
