@@ -229,9 +229,9 @@ def test_three_raters_stand_side_by_side(folder: RunFolder) -> None:
     assert command in lines
     assert max(len(line) for line in lines if line != command) <= 80
     lines = printed(data).splitlines()
-    rows = [at for at, line in enumerate(lines) if line.startswith("Raters Ben and Cem: ")]
+    rows = [at for at, line in enumerate(lines) if line.startswith("Readers Ben and Cem: ")]
     assert [lines[at + 1].count(" to ") for at in rows] == [2, 0, 2]  # options, numbers, outcomes
-    both = [at for at, line in enumerate(lines) if line.startswith("All 3 raters: ")]
+    both = [at for at, line in enumerate(lines) if line.startswith("All 3 readers: ")]
     assert [lines[at].split()[4:] for at in both] == [
         [str(part.n), f"{part.alpha:.2f}"] for part in (every.letters, every.outcomes)
     ]

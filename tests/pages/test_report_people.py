@@ -91,8 +91,8 @@ def test_the_judge_is_held_against_people(looked_at: Path, shown: Element) -> No
     rows = {
         "Judge and readers: statements": people["by_call"]["statement"],
         "Judge and readers: outcomes": people["outcomes"],
-        "Raters 1 and 2: outcomes": data["raters"][0]["outcomes"],
-        "Judge and rater 2: options": data["each"][1]["letters"],
+        "Readers 1 and 2: outcomes": data["raters"][0]["outcomes"],
+        "Judge and reader 2: options": data["each"][1]["letters"],
     }
     for name, part in rows.items():
         row = table(section, name)

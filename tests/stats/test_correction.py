@@ -183,7 +183,7 @@ def test_more_labels_never_widen_the_calibration() -> None:
     ("labels", "accuracy", "said"),
     [
         (0, 0.8, "No labelled scenario"),
-        (100, 1.0, "100 scenarios have an outcome by labels and by the judge, who differ on 0."),
+        (100, 1.0, "100 scenarios have an outcome by labels and by the judge, which differ on 0."),
         (29, 0.2, "29 scenarios have an outcome by labels"),
         (100, 0.6, None),
         (150, 1.0, None),

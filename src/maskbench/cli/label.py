@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group
+from cyclopts import Group, Parameter
 
 from maskbench.cli.console import command, print_blocks, print_json, say
 from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 _SAMPLE = Group("The sample", sort_key=2)
 
 
-def label(
-    run: Run,
-    /,
-    *,
-    rater: Annotated[str | None, option("NAME", "This rater labels.", default="typed on the page")] = None,
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class By:
+    """Who labels, who decides, and whether they are people or models."""
+
+    rater: Annotated[str | None, option("NAME", "This rater labels.", default="typed on the page")] = None
     adjudicate: Annotated[
         str | None,
         option(
@@ -39,7 +41,23 @@ def label(
             "random tenth of what they agree on, which tells how often they are wrong.",
             default="none",
         ),
-    ] = None,
+    ] = None
+    readers: Annotated[
+        list[str] | None,
+        option(
+            "NAME=KIND",
+            "NAME is a person (NAME=person) or a language model (NAME=model:ID); give the option once for each. Every "
+            "sentence on these labels then says people, or models, where all of them are.",
+            default="not said",
+        ),
+    ] = None
+
+
+def label(
+    run: Run,
+    /,
+    *,
+    by: By = By(),  # frozen
     sample: Annotated[
         int | None,
         option(
@@ -79,15 +97,6 @@ def label(
             "the judge missed or invented."
         ),
     ] = False,
-    readers: Annotated[
-        list[str] | None,
-        option(
-            "NAME=KIND",
-            "NAME is a person (NAME=person) or a language model (NAME=model:ID); give the option once for each. Every "
-            "sentence on these labels then says people, or models, where all of them are.",
-            default="not said",
-        ),
-    ] = None,
     out: Annotated[
         Path | None,
         option(
@@ -121,6 +130,7 @@ def label(
     from maskbench.judges.verdict_sets import reading
     from maskbench.method.construct import asked_for
 
+    rater, adjudicate = by.rater, by.adjudicate
     if lies and not construct:
         raise UsageError("--lies is for --construct. Leave it out: without --construct it is what labels say anyway.")
     if adjudicate and rater:
@@ -134,7 +144,7 @@ def label(
             f"--out {out}: there is such a file, which may hold labels that are nowhere else. Take them in first "
             f"(--import {out}), or give another."
         )
-    kinds = dict(map(checked_kind, readers or ()))
+    kinds = dict(map(checked_kind, by.readers or ()))
     _check_before([*filter(None, [adjudicate or rater]), *kinds], out, serves=not (import_ or out))
     with reading(run) as opened:
 
@@ -152,7 +162,7 @@ def label(
         if adjudicate and not construct:
             draw_checks(opened, labels)
         if kinds:
-            labels.say_kinds(kinds)
+            labels.keep_kinds(kinds)
     if import_:
         new, known = spreadsheet.read(labels, scenarios, import_)
         say(f"{new} labels taken in from {import_}; {known} were there already.")

@@ -457,7 +457,8 @@ def _notes(first: Figure, other: Figure, crossed: bool) -> Iterator[str]:
 
 def _row(model: str, convention: str) -> CardRow:
     """The published row of that model and convention; raises UsageError where there is none, or several."""
-    rows = [*(row for card in cards(convention) for row in card.rows), *(paper_rows() if convention == "paper" else ())]
+    rows: list[CardRow] = [row for card in cards(convention) for row in card.rows]
+    rows += paper_rows() if convention == "paper" else []
     if not rows:
         raise UsageError(
             f"--published {model}: no row of {convention} is known that a run can be held against. Name another "

@@ -190,17 +190,17 @@ class LabelStore:
 
     def kinds(self) -> dict[str, str]:
         """What each rater was said to be: `person`, or `model:` with its id; empty where nothing was said."""
-        said = self._said()
-        return {name: said.get(folded(name), "") for name in self.raters()}
+        kinds = self._kinds()
+        return {name: kinds.get(folded(name), "") for name in self.raters()}
 
-    def say_kinds(self, kinds: Mapping[str, str]) -> None:
+    def keep_kinds(self, kinds: Mapping[str, str]) -> None:
         """Keep what raters are, of whom some may not have begun."""
         more = {folded(checked(name)): kind for name, kind in kinds.items()}
-        value = orjson.dumps(self._said() | more).decode()
+        value = orjson.dumps(self._kinds() | more).decode()
         with self._open() as db, _writing(db):
             db.execute("INSERT OR REPLACE INTO facts VALUES ('kinds', ?)", (value,))
 
-    def _said(self) -> dict[str, str]:
+    def _kinds(self) -> dict[str, str]:
         with self._open() as db:
             row = db.execute("SELECT value FROM facts WHERE name = 'kinds'").fetchone()
         return orjson.loads(row[0]) if row else {}

@@ -40,8 +40,8 @@ def of_kinds(kinds: Iterable[str]) -> Who:
 
 def alike(those: Iterable[Who]) -> Who:
     """What several groups are together."""
-    found = set(those)
-    return found.pop() if len(found) == 1 else "readers"
+    whole = set(those)
+    return whole.pop() if len(whole) == 1 else "readers"
 
 
 def is_kind(text: str) -> bool:

@@ -258,5 +258,5 @@ def _take(labels: LabelStore, rows: Sequence[_Read], source: Path) -> tuple[int,
     kept = {name: labels.enter(name, role) for name, role in roles.items()}
     labels.put_all([(kept[name], label) for (name, _), label in new.items()])
     if kinds := {row.rater: row.kind for row in rows if row.kind}:
-        labels.say_kinds(kinds)
+        labels.keep_kinds(kinds)
     return len(new), len(rows) - len(new)

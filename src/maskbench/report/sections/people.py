@@ -253,8 +253,11 @@ def _groups(data: AgreementData, told: Told) -> Iterator[tuple[str, Mapping[str,
     numbers = {"numbers": judged.numbers, "all replies": judged.verdicts}
     yield f"Judge and {CALLED[data.sample.who].all}", {**calls, **numbers, "outcomes": judged.outcomes}
     who = raters if told.names else [f"{place}" for place, _ in enumerate(raters, 1)]
-    title, one = CALLED[data.sample.who].title, CALLED[data.sample.who].one
-    names = [*(f"{title} {a} and {b}" for a, b in combinations(who, 2)), *(f"Judge and {one} {each}" for each in who)]
+    called = CALLED[data.sample.who]
+    names = [
+        *(f"{called.title} {a} and {b}" for a, b in combinations(who, 2)),
+        *(f"Judge and {called.one} {each}" for each in who),
+    ]
     for title, pair in zip(names, (*data.raters, *data.each), strict=False):
         yield title, {"options": pair.letters, "numbers": pair.numbers, "outcomes": pair.outcomes}
 
