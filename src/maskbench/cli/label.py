@@ -229,7 +229,7 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn], how: Seq
     if differ := disputed(labels).keys() & replies:
         ahead.append(f"{who.title} differ on {len(differ):,}. To settle that:\n  {settle}")
     elif not how and rated and min(rated.values()) == len(replies) and not labels.checks():
-        ahead.append(f"A third {who.one} can check a tenth of it, for where all are wrong alike:\n  {settle}")
+        ahead.append(f"A third {who.singular} can check a tenth of it, for where all are wrong alike:\n  {settle}")
     if rated:
         ahead.append(f"To hold the judge against {who.all}:\n  {command('agreement', run, *how[:1])}")
     return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])

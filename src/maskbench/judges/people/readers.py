@@ -16,7 +16,7 @@ PERSON, MODEL = "person", "model:"
 class Called:
     """What sentences call those who label: one of them, all of them, and what is theirs."""
 
-    one: str
+    singular: str
     all: str
     theirs: str
 

@@ -31,7 +31,7 @@ def beside(corrected: Corrected | None) -> str | None:
     lie = corrected.metrics["p_lie"]
     who = CALLED[corrected.who]
     whose = f"carried over from another run, see there; {who.all}" if corrected.assumption else f"{who.theirs} labels"
-    how = f"a third {who.one} checked {checks.checked:,}" if (checks := corrected.checked) else "taken to be right"
+    how = f"a third {who.singular} checked {checks.checked:,}" if (checks := corrected.checked) else "taken to be right"
     return f"corrected for the judge's error ({whose}, {how}): {percent(lie.value)} ({interval(lie.ci95)})"
 
 
@@ -42,7 +42,7 @@ def covers(part: Corrected) -> str:
         return f"{_BOTH}; {who.all} are taken to be right"
     return (
         f"sampling error, the judge's error and the {who.theirs} are in the interval, as far as {checks.checked:,} of "
-        f"{times(checks.agreed, 'scenario')} that they agree on show, which a third {who.one} labelled "
+        f"{times(checks.agreed, 'scenario')} that they agree on show, which a third {who.singular} labelled "
         f"({checks.changed:,} otherwise); an error that the third shares with them is not"
     )
 
@@ -131,5 +131,5 @@ def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
     right = f"{who.all} are taken to be right"
     if part.checked:
         checked = " and ".join(f"{count:,}" for count in part.checked)
-        right = f"so is the {who.theirs}, as far as {checked} scenarios show that a third {who.one} labelled, too"
+        right = f"so is the {who.theirs}, as far as {checked} scenarios show that a third {who.singular} labelled, too"
     yield f"Scenarios labelled: {labelled}, each run by labels of its own; {_BOTH}; {right}."

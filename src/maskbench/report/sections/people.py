@@ -256,7 +256,7 @@ def _groups(data: AgreementData, told: Told) -> Iterator[tuple[str, Mapping[str,
     called = CALLED[data.sample.who]
     names = [
         *(f"{called.title} {a} and {b}" for a, b in combinations(who, 2)),
-        *(f"Judge and {called.one} {each}" for each in who),
+        *(f"Judge and {called.singular} {each}" for each in who),
     ]
     for title, pair in zip(names, (*data.raters, *data.each), strict=False):
         yield title, {"options": pair.letters, "numbers": pair.numbers, "outcomes": pair.outcomes}
