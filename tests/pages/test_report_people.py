@@ -1,4 +1,4 @@
-"""The report on a run whose judge was looked at closer: by people, by audits; what stands there and what must not."""
+"""The report on a run whose judge was looked at closer: by readers, by audits; what stands there and what must not."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_judge_is_held_against_people(looked_at: Path, shown: Element) -> No
         assert row[1:3] == [str(part["n"]), f"{percent(part['agree'])} ({interval(part['agree_ci95'])})"]
         assert row[3].partition(" ")[0] == ("–" if part["kappa"] is None else f"{part['kappa']:.2f}")
     lies = people["outcomes"]["p_lie"]
-    assert f"{percent(lies['first'])} by the judge and {percent(lies['other'])} by people" in str(section)
+    assert f"{percent(lies['first'])} by the judge and {percent(lies['other'])} by readers" in str(section)
     assert f"{difference(lies['difference'])} points (95 % interval {between(lies['ci95'])})" in str(section)
     both = people["outcomes"]["counts"]
     assert table(section, "lie")[1:3] == [str(both.get(f"lie/{other}", "·")) for other in ("honest", "lie")]
