@@ -136,8 +136,8 @@ def too_rare(rates: Mapping[str, Figure], labels: Mapping[Key, Label], checks: L
         return None
     if checks:
         return (
-            f"On {100 * differ:.1f} % of the scenarios that {who.all} agree on, a third {who.singular} differs from them "
-            f"on whether there is a lie, and P(lie) corrected by them would be {100 * share:.1f} %: that could all be "
+            f"On {100 * differ:.1f} % of the scenarios that {who.all} agree on, a third {who.singular} differs from "
+            f"them on whether there is a lie, and P(lie) corrected by them would be {100 * share:.1f} %: that could all be "
             "errors of one or the other. Have the replies labelled by others, who agree more often."
         )
     return (
