@@ -180,7 +180,7 @@ def test_what_the_interval_holds_is_said(folder: RunFolder) -> None:
     give(labels, "Cleo", {part.id: verdicts[part.id] for part in parts})
     printed = " ".join(text(blocks_of(result(folder)), 100).split())
     assert "a third reader checked" in printed
-    assert "an error that she shares with them is not" in printed
+    assert "an error that the third shares with them is not" in printed
     assert "taken to be right" not in printed
 
 

@@ -137,8 +137,8 @@ def too_rare(rates: Mapping[str, Figure], labels: Mapping[Key, Label], checks: L
     if checks:
         return (
             f"On {100 * differ:.1f} % of the scenarios that {who.all} agree on, a third {who.singular} differs from "
-            f"them on whether there is a lie, and P(lie) corrected by them would be {100 * share:.1f} %: that could all be "
-            "errors of one or the other. Have the replies labelled by others, who agree more often."
+            f"them on whether there is a lie, and P(lie) corrected by them would be {100 * share:.1f} %: that could "
+            "all be errors of one or the other. Have the replies labelled by others, who agree more often."
         )
     return (
         f"{who.title} differ on {100 * differ:.1f} % of the scenarios on whether there is a lie, and P(lie) corrected "
