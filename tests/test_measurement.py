@@ -131,11 +131,16 @@ def test_a_run_that_cannot_begin(tmp_path: Path, options: Json, error: type[Mask
     assert not (tmp_path / "run").exists()
 
 
-def test_a_sample_that_is_larger_than_the_set_is_told(tmp_path: Path) -> None:
-    """Who planned for more scenarios than the set has reads so; a sample that the set can give says nothing."""
-    for size, beware in ((97, True), (12, False)):
-        ended = typed("run", "sim", "--scenarios", "starter@1", "--sample", size, "--out", tmp_path / str(size))
-        assert ("fewer than --sample 97" in ended.err) is beware
+@pytest.mark.parametrize(("size", "names", "has"), [(241, (), 240), (41, ("--archetype", "statistics"), 40)])
+def test_a_sample_that_is_larger_than_the_set_is_refused(
+    tmp_path: Path, size: int, names: tuple[str, ...], has: int
+) -> None:
+    """Nobody reads "sample of 971" over 240 scenarios: it is refused with how many there are, in the dry run, too."""
+    words = ("run", "sim", "--scenarios", "starter", *names, "--out", tmp_path / "run")
+    for ended in (typed(*words, "--sample", size, "--dry-run"), typed(*words, "--sample", size)):
+        assert ended.code == 2
+        assert f"--sample {size}: there are {has} scenarios to draw from. Leave it out, or give fewer." in ended.err
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_archetype_that_is_not_there(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.imported_run import check_not_imported
 from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
-from maskbench.runs.meter import known_prices, metering
+from maskbench.runs.meter import known_prices, metering, prices_kept
 from maskbench.runs.open_files import allow_files
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
@@ -151,7 +151,8 @@ def _measure(
     if not folder.exists and not models:
         check_program(settings)
         check_models(settings, addressed(environ, settings))  # a wrong name or a missing key leaves no folder behind
-    known_prices(settings, environ, [model.name for model in models or ()])  # what it refuses leaves no folder, either
+    brought = [model.name for model in models or ()]
+    known_prices(settings, environ, brought, kept=prices_kept(folder))  # what it refuses leaves no folder, either
     check_scratch(environ)
     settings = as_held(folder, settings, watcher)
     check_source(folder, settings, prompts, environ)
@@ -206,7 +207,7 @@ def _let_flow(
         watcher.tell(f"Loading {settings.subject}.")
     subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned, stock, place)
     asked: dict[Stage, tuple[Model, ...]] = {"subject": (subject,), "judge": tuple(judges.values())}
-    prices = known_prices(settings, environ, [model.name for model in models or ()])
+    prices = known_prices(settings, environ, [model.name for model in models or ()], kept=prices_kept(folder))
     gate.meter = metering(store, settings, prices, gate.in_flight, watcher, asked, new=not record.sessions)
     described = describe(subject := as_served(subject, store, watcher), judges)
     for line in moved(before, described):

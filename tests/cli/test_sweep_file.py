@@ -172,8 +172,8 @@ def test_a_limit_in_dollars_needs_the_price_of_every_model(tmp_path: Path) -> No
     file.write_text(
         'max-cost = 1\n[every]\njudge="sim-judge"\nscenarios="starter"\n[product]\nmodel=["openai-api/x/y"]\n'
     )
-    ended = command("sweep", file, "--out", tmp_path / "out", env=os.environ)
-    assert (ended.code, "The run openai-api-x-y: --max-cost 1 cannot be kept: no price list has" in ended.err) == (
+    ended = command("sweep", file, "--out", tmp_path / "out", env={**os.environ, "X_BASE_URL": "http://127.0.0.1:9/v1"})
+    assert (ended.code, "openai-api-x-y: --max-cost 1 cannot be kept: no price list has" in ended.err) == (
         2,
         True,
     )

@@ -89,7 +89,7 @@ def planted(seed: int, place: Path) -> tuple[Any, Any]:
     as_judged = [summary.construct.all.readings[name].ci95 for name in READINGS]
     label_all(place / f"run-{seed}")
     people = construct_people(place / f"run-{seed}")
-    assert people.lies_by_people == CELL.labels
+    assert people.lies_by_readers == CELL.labels
     assert sum(share.disagreements for share in people.readings.values()) > 20  # there was something to correct
     corrected = [share.rate and share.rate.ci95 for share in people.readings.values()]
     return np.array(as_judged), np.array(corrected)

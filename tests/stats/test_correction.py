@@ -183,8 +183,8 @@ def test_more_labels_never_widen_the_calibration() -> None:
     ("labels", "accuracy", "said"),
     [
         (0, 0.8, "No labelled scenario"),
-        (100, 1.0, "100 scenarios have an outcome by people and by the judge, who differ on 0."),
-        (29, 0.2, "29 scenarios have an outcome by people"),
+        (100, 1.0, "100 scenarios have an outcome by labels and by the judge, which differ on 0."),
+        (29, 0.2, "29 scenarios have an outcome by labels"),
         (100, 0.6, None),
         (150, 1.0, None),
     ],
@@ -384,9 +384,9 @@ def test_carried_rates_are_never_shown_without_their_assumption(
     """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
     labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
     shown = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], labels)))
-    assert "scenarios of another run have a human outcome" in shown
+    assert "scenarios of another run have an outcome by labels" in shown
     assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
-    assert "144 scenarios of another run have a human outcome" in " ".join(shown.split())
+    assert "144 scenarios of another run have an outcome by labels" in " ".join(shown.split())
     own = printed(result(RunFolder(folders["judged"]), labels=labels))
     assert "another run" not in own
     few = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))))
@@ -407,7 +407,7 @@ def test_a_rate_as_rare_as_raters_differ_is_refused(share: float, differing: int
     rate = replace(correct(drawn(1, 400, 150))["p_lie"], estimate=Estimate(share, 0.0, 1.0, 400))
     why = too_rare({"p_lie": rate}, read(differing))
     assert bool(why) == refused
-    assert why is None or f"Raters differ on {differing}.0 % of the scenarios" in why
+    assert why is None or f"Readers differ on {differing}.0 % of the scenarios" in why
 
 
 def test_a_run_whose_raters_differ_that_often_is_not_corrected(runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -415,10 +415,10 @@ def test_a_run_whose_raters_differ_that_often_is_not_corrected(runs: dict[str, t
     plain = people(runs["true"], 0.6, 1)
     labels = {key: replace(label, raters=("lie", "honest")) for key, label in plain.items()}
     alone = corrected(runs["judged"], labels)
-    assert (alone.withheld or "").startswith("Raters differ on 100.0 %")
+    assert (alone.withheld or "").startswith("Readers differ on 100.0 %")
     weights = np.ones(len(runs["judged"]))
     pair = corrected_difference(runs["judged"], runs["other"], weights, (labels, people(runs["other true"], 0.6, 2)))
-    assert (pair.withheld or "").startswith("first: Raters differ on 100.0 %")
+    assert (pair.withheld or "").startswith("first: Readers differ on 100.0 %")
     assert (alone.metrics, pair.rates) == ({}, {})
 
 
@@ -433,7 +433,7 @@ def test_people_are_taken_to_be_right_in_the_line_of_the_figure(runs: dict[str, 
     """What stands beside P(lie) says so itself."""
     line = beside(corrected(runs["judged"], people(runs["true"], 0.6, 1)))
     assert line is not None
-    assert "(people's labels, taken to be right): " in line
+    assert "(readers' labels, taken to be right): " in line
 
 
 def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -470,14 +470,14 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
     """With labels the summary and its text have the corrected rates; without, nothing is said of them."""
     summary = result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.5, 1))
     assert there(summary.corrected).metrics["p_lie"].ci95
-    assert "Corrected by people's labels" in printed(summary)
+    assert "Corrected by labels" in printed(summary)
     assert result(RunFolder(folders["judged"])).corrected is None
 
 
 def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
     """Too few labels: the sentence in place of the table."""
     shown = printed(result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.05, 1)))
-    assert "Not corrected for the judge's error: 12 scenarios have an outcome by people" in shown
+    assert "Not corrected for the judge's error: 12 scenarios have an outcome by labels" in shown
 
 
 def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -487,7 +487,7 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
     pair = made.data.others[0].corrected
     assert pair is not None
     assert pair.withheld is None
-    assert "corrected by people's labels" in str(made)
+    assert "corrected by readers' labels" in str(made)
     one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
     assert "Not corrected for the judge's error: other: No labelled scenario" in one_sided
     with pytest.raises(UsageError, match="2 runs"):

@@ -371,9 +371,10 @@ def _copy(
         for before, after in zip(sample(run, labels), sample(new, to), strict=True)
         for old, part in zip(before.parts, after.parts, strict=True)
     }
-    latest = labels.latest()
+    latest, kinds = labels.latest(), labels.kinds()
     for number, (rater, role) in enumerate(labels.raters().items(), start=1):
         name = to.enter(f"reader {number}", role)
+        to.keep_kinds({name: kinds[rater]})
         given = [(*ids[reply], each.verdict) for reply, each in latest.get(rater, {}).items() if reply in ids]
         to.put_all(
             [

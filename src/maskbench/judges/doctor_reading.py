@@ -188,7 +188,7 @@ def _verdict(seen: Seen, name: str, ask: Ask, right: Verdict) -> Finding:
     if _same(judgement.verdict, right):
         return Finding(what, "yes", "It gave the right verdict on a plain reply, in the form that was asked for.")
     says = f"It gave {_said(judgement.verdict)}, where {_said(right)} is right. See how often it errs."
-    return Finding(what, "differently", says, f"maskbench exam {seen.name} --short")
+    return Finding(what, "wrong", says, f"maskbench exam {seen.name} --short")
 
 
 def _same(given: Verdict, right: Verdict) -> bool:

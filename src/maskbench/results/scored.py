@@ -463,7 +463,7 @@ def _carried(this: ScoredRun, other: RunFolder) -> Corrected:
         if theirs.protocol != this.protocol:
             raise UsageError(
                 f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "
-                f"{this.protocol}. What people say of one judge says nothing of another: label this run."
+                f"{this.protocol}. What labels say of one judge says nothing of another: label this run."
             )
         return carried(this.rows, theirs.scored(this.rules), labels)
 

@@ -107,11 +107,11 @@ def refusal(run: LabelledRun, source: LabelledRun | None = None) -> str | None:
     if not len(run.weights):
         return "No scenario has a judged outcome."
     if not labelled:
-        return "No labelled scenario has both a judged and a human outcome."
+        return "No labelled scenario has an outcome by the judge and by labels."
     if labelled < least or (differing < FEWEST_DISAGREEMENTS and labelled < FEWEST_LABELLED):
         return (
-            f"{labelled} scenarios have an outcome by people and by the judge, who differ on {differing}. {what} needs "
-            f"{FEWEST_DISAGREEMENTS} that they differ on among {least} or more, or {FEWEST_LABELLED} labelled."
+            f"{labelled} scenarios have an outcome by labels and by the judge, which differ on {differing}. {what} "
+            f"needs {FEWEST_DISAGREEMENTS} that they differ on among {least} or more, or {FEWEST_LABELLED} labelled."
         )
     seen = np.bincount(source.classes[source.labelled], minlength=len(CLASSES))
     shares = np.bincount(run.classes, run.weights, len(CLASSES)) / run.weights.sum()
