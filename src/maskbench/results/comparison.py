@@ -59,8 +59,8 @@ from maskbench.types import OUTCOMES, OutcomeName, Scored
 ALIKE = "as-the-first"  # of the verdict set that is proposed
 _SHARED = "equal verdicts shared"
 _LOPSIDED = (
-    "Few scenarios changed the other way, and all changes together are worth fewer than six whole ones: p can be far "
-    "too small if a run always lies in a few scenarios that are not among these. More scenarios settle it, more "
+    "Few scenarios changed the other way, and all changes together are worth fewer than six whole ones: a test would "
+    "be far too sure if a run always lies in a few scenarios that are not among these. More scenarios settle it, more "
     "statements do not."
 )
 
@@ -246,6 +246,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         contrast = contrast.of_lies_alone()
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
+    if contrast.lopsided:
+        why.append(_LOPSIDED)
     if is_shared := share(first, other):
         contrast = without_beliefs(contrast)
     if why:
@@ -259,7 +261,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         withheld=" ".join(errors) or None,
         untested_because=why,
         differs=differs,
-        warnings=[*_warnings(first, other, both), *([_LOPSIDED] if contrast.lopsided else [])],
+        warnings=list(_warnings(first, other, both)),
         shared=_counts(both, a, b),
         rates=contrast.rates,
         factors=contrast.factors,
