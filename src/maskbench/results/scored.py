@@ -188,6 +188,7 @@ class ScoredRun:
     beliefs_from: BeliefsFrom | None = None
     lies: LiesAsked | None = None
     construct: ConstructTally | None = None  # answers to the questions on statements
+    judged_between: tuple[float, float] | None = None  # when the first and the last verdict on a statement came
 
     @property
     def complete(self) -> bool:
@@ -253,6 +254,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             shown_source(opened.store),
             lies.figures(),
             construct,
+            opened.store.judged_between(judged.name),
         )
 
 

@@ -561,6 +561,14 @@ class Store:
         with self._decoding("a time"):
             return datetime.fromtimestamp(rows[0][0], UTC).isoformat(timespec="seconds")
 
+    def judged_between(self, verdict_set: str) -> tuple[float, float] | None:
+        """When a set's first and last verdict on a statement came, in seconds of the clock; None where it has none."""
+        query = """SELECT min(v.at), max(v.at) FROM judged j JOIN verdicts v USING (verdict_set, key)
+            WHERE verdict_set = ? AND j.elicitation = 0 AND v.verdict IS NOT NULL"""
+        ((first, last),) = self._rows(query, (verdict_set,))
+        with self._decoding("a time"):
+            return None if first is None else (float(first), float(last))
+
     def answered_by(self, verdict_set: str) -> dict[str, dict[str, list[str]]]:
         """Which models the endpoints say have answered, with their fingerprints, by role: twenty at most of each."""
 
