@@ -25,7 +25,7 @@ from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.common_beliefs import confirmed, of_run, share, without_beliefs
+from maskbench.results.common_beliefs import asked_anew, confirmed, of_run, share, without_beliefs
 from maskbench.results.comparison_json import (
     Change,
     ComparisonData,
@@ -417,6 +417,7 @@ def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]
     if refused := why_not(first, other):
         yield refused
     yield from _judged_apart(first, other)
+    yield from (f"{arm.path}: {told}" for arm in (first, other) if (told := asked_anew(arm.beliefs_from)))
     if first.phases or other.phases:
         yield (
             "A second judge saw a part of the scenarios. Rates and differences are estimated by how these were chosen; "

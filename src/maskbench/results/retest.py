@@ -40,16 +40,16 @@ def by_themselves(
     if retest:
         _check_beliefs(first, other, retest)
         repeats = [_held_against(ours, first, retest) for ours, _ in pairs]
-        return _reference(pairs, repeats, "run", str(retest.path))
+        return reference(pairs, repeats, "run", str(retest.path))
     several = [run for run in (first, other) if run.settings.statements > 1 and run.phases is None]
     if not several:
         return None
     if is_shared:
         repeats = [_mean([_again(run, ours.key) for run in several]) for ours, _ in pairs]
-        return _reference(pairs, repeats, "statements_on_shared_beliefs", None)
+        return reference(pairs, repeats, "statements_on_shared_beliefs", None)
     whole = all(run.halves for run in several)
     repeats = [_mean([_within(run, ours.key) for run in several]) for ours, _ in pairs]
-    return _reference(pairs, repeats, "statements_and_beliefs" if whole else "statements", None)
+    return reference(pairs, repeats, "statements_and_beliefs" if whole else "statements", None)
 
 
 def _check_beliefs(first: ScoredRun, other: ScoredRun, retest: ScoredRun) -> None:
@@ -120,12 +120,13 @@ def _mean(repeats: Sequence[Shares | None]) -> Shares | None:
     return {kind: sum(shares.get(kind, 0.0) for shares in known) / len(known) for kind in kinds} or None
 
 
-def _reference(
+def reference(
     pairs: Sequence[tuple[Scored, Scored]],
     repeats: Sequence[Shares | None],
     source: Literal["run", "statements", "statements_and_beliefs", "statements_on_shared_beliefs"],
     run: str | None,
 ) -> ByThemselves:
+    """Changes between two runs, held against those of the repeats of each scenario (None: it has none)."""
     known = [(ours, theirs, shares) for (ours, theirs), shares in zip(pairs, repeats, strict=True) if shares]
     observed = [(ours.outcomes[0], theirs.outcomes[0]) for ours, theirs, _ in known]
     expected = [shares for *_, shares in known]
