@@ -15,7 +15,21 @@ import orjson
 import pytest
 
 from chat_server import Body, ChatServer, fail, sometimes
-from flows import MODELS, Answered, Ended, command, environ, kill, maskbench, reply_to, run, serving, six_files
+from flows import (
+    MODELS,
+    Answered,
+    Ended,
+    command,
+    environ,
+    kill,
+    letter,
+    maskbench,
+    number,
+    reply_to,
+    run,
+    serving,
+    six_files,
+)
 from flows import until as wait_until
 from maskbench.cli.asked import new
 from maskbench.errors import RunMismatch, RunUnreadable, UsageError
@@ -206,8 +220,10 @@ def test_the_check_finds_beliefs_that_moved(tmp_path: Path) -> None:
     scenarios, moved = six_files(tmp_path / "set", 20), threading.Event()
 
     def reply(body: Body) -> str:
-        is_other = moved.is_set() and body["model"] != "judge" and not is_statement(body)
-        return f"Else: {reply_to(body)}" if is_other else reply_to(body)
+        if body["model"] != "judge":
+            return "Else." if moved.is_set() and not is_statement(body) else "So."
+        is_else = "Else." in str(body["messages"][-1])
+        return number(99 if is_else else 10) if "lower_bound" in str(body) else letter("B" if is_else else "A")
 
     with serving(reply=reply, honours_n=False) as server:
         assert measured(server, tmp_path / "plain", "--scenarios", scenarios).code == 0
@@ -217,7 +233,7 @@ def test_the_check_finds_beliefs_that_moved(tmp_path: Path) -> None:
         assert measured(server, tmp_path / "moved", *arm).code == 0
     same, now = (there(score(tmp_path / name).summary.beliefs_from).anew for name in ("same", "moved"))
     assert (same.value, same.n) == (0.0, 5)
-    assert now.value > 0.0
+    assert (now.value, now.n) == (1.0, 5)
     for words in (("score", tmp_path / "moved"), ("compare", tmp_path / "plain", tmp_path / "moved")):
         assert "Of 5 beliefs that were asked anew as a check" in " ".join(command(*words, env={}).out.split())
 

@@ -61,7 +61,7 @@ def asked_anew(source: BeliefsFrom | None) -> str:
     low, high = (100 * end for end in source.anew.ci95 or (0.0, 1.0))
     return (
         f"Of {source.anew.n:,} beliefs that were asked anew as a check, {100 * source.anew.value:.1f} % came out "
-        f"otherwise ({low:.1f}–{high:.1f}). Some do by themselves; where many do, beliefs moved, and the run needs its own."
+        f"otherwise ({low:.1f}–{high:.1f}). Some do by themselves; where many do, they moved: the run needs its own."
     )
 
 
