@@ -30,7 +30,8 @@ from maskbench.method.classify import classify
 from maskbench.method.rates import Table
 from maskbench.method.rules import RULES
 from maskbench.results.retest import reference
-from maskbench.stats.paired import FLIPS, difference_bounds, factors, sign_flip, smallest_difference
+from maskbench.stats.all_pairs import Lies, every_pair
+from maskbench.stats.paired import FLIPS, difference_bounds, factors, holm, sign_flip, smallest_difference
 from maskbench.stats.power import Runs, split
 from maskbench.types import BinaryVerdict, Letter, OutcomeName, Resolved, Scored
 
@@ -281,6 +282,22 @@ def _lopsided(draw: Callable[[np.random.Generator], Floats], ids: NDArray[np.int
     return f"{untested:.3f} | {alarms:.3f}"
 
 
+def board_row(models: int, statements: int, expected: float, boards: int) -> str:
+    """How often a board of models alike has one that beats another: half of them always lie in a few scenarios."""
+    rng, scenarios, alarms = np.random.default_rng(SEED), 96, 0
+    rate = expected / scenarios
+    for at in range(boards):
+        half = models // 2
+        whole = (rng.random((half, scenarios)) < rate).astype(float)
+        part = rng.binomial(statements, rate, (models - half, scenarios)) / statements
+        runs: list[Lies] = [
+            {("known_facts", str(place)): (share, 1.0, str(place)) for place, share in enumerate(shares)}
+            for shares in np.concatenate([whole, part]).tolist()
+        ]
+        alarms += min(holm([test.p for test in every_pair(runs, at)])) < 0.05
+    return f"| {models} models, {statements} statements, {expected:g} lies expected | {alarms / boards:.3f} |"
+
+
 def kinds_row(scenarios: int, repeats: int, pairs: int) -> str:
     """How often a kind of change, or the total, stands out between two runs that draw alike."""
     rng, above = np.random.default_rng(SEED), 0
@@ -299,7 +316,9 @@ def kinds_row(scenarios: int, repeats: int, pairs: int) -> str:
 def _row(place: int, names: list[OutcomeName]) -> tuple[Scored, Scored]:
     """A scenario in both runs, by what it came to."""
     first, other = (
-        Scored("known_facts", str(place), str(place), 1.0, None, Resolved(), (name,), name, "right", {}, {}, {}, {}, {})
+        Scored(
+            "known_facts", str(place), str(place), 1.0, None, Resolved(), (name,), name, "correct", {}, {}, {}, {}, {}
+        )
         for name in names[:2]
     )
     return first, other
@@ -455,6 +474,10 @@ TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
         "| no true difference, lopsided | no test | false alarms |\n|---|---:|---:|",
         [(lopsided_row, (k, n, lies)) for k in (5, 10) for n in (30, 96, 1000) for lies in (0.5, 1, 3, 6, 10)]
         + [(skewed_row, (groups, rate)) for groups in (6, 12, 40) for rate in (0.02, 0.05, 0.1, 0.3)],
+    ),
+    (
+        "| board without a difference, 96 scenarios | somebody beats somebody |\n|---|---:|",
+        [(board_row, (models, k, lies)) for models in (4, 8) for k in (1, 10) for lies in (1, 3, 10)],
     ),
     (
         "| scenarios, nothing changed | repeats | a kind of change above chance |\n|---:|---:|---:|",

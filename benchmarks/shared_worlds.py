@@ -40,6 +40,7 @@ class Cell:
     pressed: tuple[float, ...]  # an entry an arm
     wavering: float
     statements: int
+    moved: float = 0.0  # the share of scenarios in which a later arm's own belief is another one
 
     @property
     def sizes(self) -> Ints:
@@ -87,7 +88,8 @@ def draw(cell: Cell, replicates: int, rng: np.random.Generator, *, anew: bool = 
     shared = np.stack([_lies(belief, said) for said in first], axis=1)
     if not anew:
         return Drawn(shared)
-    others = [belief, *(_believed(firm, kept, rng) for _ in range(arms - 1))]
+    theirs = _moved(cell, kept, rng)
+    others = [belief, *(_believed(firm, theirs, rng) for _ in range(arms - 1))]
     again = [_said(cell, chances[at], rng) for at in range(arms)]
     return Drawn(
         shared,
@@ -110,6 +112,14 @@ def _believed(firm: NDArray[np.bool_], kept: Ints, rng: np.random.Generator) -> 
     drawn = rng.random(firm.shape)
     asked = np.where(drawn < ASKED[0], _KEPT, np.where(drawn < sum(ASKED), _PRESSED, _NONE))
     return np.where(firm, kept, asked)
+
+
+def _moved(cell: Cell, kept: Ints, rng: np.random.Generator) -> Ints:
+    """What a later arm believes where it holds one belief: in some scenarios another one."""
+    if not cell.moved:
+        return kept
+    drawn = rng.random(kept.shape)
+    return np.where(drawn < cell.moved, np.where(kept == _KEPT, _PRESSED, _KEPT), kept)
 
 
 def _said(cell: Cell, chance: NDArray[np.float64], rng: np.random.Generator) -> Ints:

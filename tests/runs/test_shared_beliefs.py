@@ -43,9 +43,10 @@ from maskbench.report.terminal import text
 from maskbench.results.scored import score
 from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.shared_beliefs import as_served, differences, fresh_command, sharing, source_of
+from maskbench.runs.shared_beliefs import BeliefsFrom, as_served, differences, fresh_command, sharing, source_of
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings, reply_key
+from maskbench.stats.rate_json import Rate
 from measured_runs import change, settings
 from there import there
 
@@ -231,7 +232,7 @@ def test_the_check_finds_beliefs_that_moved(tmp_path: Path) -> None:
         assert measured(server, tmp_path / "same", *arm).code == 0
         moved.set()
         assert measured(server, tmp_path / "moved", *arm).code == 0
-    same, now = (there(score(tmp_path / name).summary.beliefs_from).anew for name in ("same", "moved"))
+    same, now = (checked(tmp_path / name) for name in ("same", "moved"))
     assert (same.value, same.n) == (0.0, 5)
     assert (now.value, now.n) == (1.0, 5)
     for words in (("score", tmp_path / "moved"), ("compare", tmp_path / "plain", tmp_path / "moved")):
@@ -253,7 +254,15 @@ def test_the_sample_is_kept_before_it_is_asked_and_never_drawn_twice(tmp_path: P
         assert measured(server, tmp_path / "arm", *arm).code == 0
     first = min(before, key=lambda key: key[1])
     assert drawn_at(tmp_path / "arm") == [key for key in before if key != first]
-    assert there(score(tmp_path / "arm").summary.beliefs_from).anew.n == 4
+    assert checked(tmp_path / "arm").n == 4
+
+
+def checked(path: Path) -> Rate:
+    """The share of a run's shared beliefs that came out otherwise where they were asked anew."""
+    source = score(path).summary.beliefs_from
+    assert isinstance(source, BeliefsFrom)
+    assert isinstance(source.anew, Rate)
+    return source.anew
 
 
 def drawn_at(path: Path) -> list[tuple[str, str]]:

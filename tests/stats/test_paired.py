@@ -363,11 +363,12 @@ def test_bounds_hold_whatever_failed(pairs: list[tuple[int, int]], data: st.Data
     ones, ids = np.ones(len(codes)), np.arange(len(codes))
     found = difference_bounds((low[:, 0], high[:, 0]), (low[:, 1], high[:, 1]), ones, ids, rng())
     assert found is not None
-    assert found[1] is not None
     drawn = data.draw(st.lists(st.integers(0, 1), min_size=codes.size, max_size=codes.size))
     filled = np.where(codes == 2, np.reshape(drawn, codes.shape), codes)
     difference = float((filled[:, 1] - filled[:, 0]).mean())
-    (least, most), (bottom, top) = found
+    (least, most), around = found
+    assert around is not None
+    bottom, top = around
     assert least - 1e-9 <= difference <= most + 1e-9
     assert bottom <= least
     assert most <= top

@@ -504,9 +504,11 @@ def _judged_apart(first: ScoredRun, other: ScoredRun) -> Iterator[str]:
     """That the judge, which a service serves, answered for one run long before it answered for the other."""
     if not all(any(judge.get("base_url") for judge in arm.judge.models) for arm in (first, other)):
         return
-    if first.settings.imported or other.settings.imported or not (first.judged_between and other.judged_between):
+    spans = [(arm.judged_between, arm.path) for arm in (first, other) if not arm.settings.imported]
+    known = sorted((*span, path) for span, path in spans if span)
+    if len(known) < 2:
         return
-    (_, until, before), (since, _, after) = sorted((*arm.judged_between, arm.path) for arm in (first, other))
+    (_, until, before), (since, _, after) = known
     if since - until > APART_SECONDS:
         yield (
             f"The judge answered for {before} until {_time(until)} and for {after} from {_time(since)} (UTC). If its "
