@@ -23,6 +23,7 @@ SIZES: dict[str, tuple[int, ...]] = {
 PRESSED = ((0.06, 0.06), (0.4, 0.4), (0.4, 0.28), (0.8, 0.45))  # the chance of the pressed-for side in either arm
 WAVERING = (0.1, 0.5)  # the share of scenarios that do not hold one belief whenever they are asked
 STATEMENTS = (1, 3)
+MOVED = (0.0, 0.15)  # the share of scenarios in which the arm's own belief became another one
 ARMS = (3, 10)  # of which the best is chosen, none of them better than another
 
 ABSENT = 0.05  # of firm beliefs: there never is one
@@ -63,6 +64,13 @@ def choices() -> Iterator[Cell]:
             yield Cell("240 scenarios apart", (0.4,) * arms, wavering, 1)
 
 
+def moved() -> Iterator[Cell]:
+    """The cells in which the second arm's own beliefs moved, or did not, beside each other."""
+    for pressed in PRESSED:
+        for wavering in WAVERING:
+            yield from (Cell("1000 scenarios apart", pressed, wavering, 1, share) for share in MOVED)
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """Lies of each scenario among its statements: replicate, arm, scenario; `fresh` are arms asked once more.
@@ -74,6 +82,7 @@ class Drawn:
     shared: Ints
     own: Ints | None = None
     fresh: Ints | None = None
+    changed: NDArray[np.bool_] | None = None  # whether the last arm's own belief is another one than the first's
 
 
 def draw(cell: Cell, replicates: int, rng: np.random.Generator, *, anew: bool = False) -> Drawn:
@@ -95,6 +104,7 @@ def draw(cell: Cell, replicates: int, rng: np.random.Generator, *, anew: bool = 
         shared,
         np.stack([_lies(own, said) for own, said in zip(others, first, strict=True)], axis=1),
         np.stack([_lies(_believed(firm, kept, rng), said) for said in again], axis=1),
+        others[-1] != belief,
     )
 
 
