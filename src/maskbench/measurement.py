@@ -29,6 +29,7 @@ from maskbench.runs.begin import as_held, check, prepare, wanted
 from maskbench.runs.construct_flow import ConstructFlow, InTurn, is_answered
 from maskbench.runs.construct_flow import expected as construct_expected
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
+from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.estimate_flow import LieFlow
 from maskbench.runs.flow import Flow, JudgeFlow
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
@@ -49,7 +50,7 @@ from maskbench.runs.system_prompts import system_prompt
 from maskbench.runs.until_flow import UntilFlow, remember_before
 from maskbench.runs.watching import Watcher, WithAnswers
 from maskbench.settings import Settings
-from maskbench.types import Kind, Model, Stage
+from maskbench.types import Kind, Model, Scenario, Stage
 
 
 def measure(
@@ -218,9 +219,13 @@ def _let_flow(
     note_servers(record.sessions, environ, watcher)
     record.models = Models(**with_answers(described, store))
     folder.write(RECORD, record)
+
+    def left(scenario: Scenario) -> Calls:
+        return calls(scenario, settings, anew=is_asked_anew(store, scenario, settings))
+
     expected = Calls()
     if not measured:
-        expected = sum((calls(scenario, settings) for scenario, _ in store.scenarios()), Calls())
+        expected = sum((left(scenario) for scenario, _ in store.scenarios()), Calls())
         expected += Calls(verdicts=expected_traces(settings) * store.count())
     expected = WithAnswers.of(expected, construct_expected(settings) * store.count())
     watcher.begin(expected, [subject, *judges.values()])

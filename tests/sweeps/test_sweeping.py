@@ -36,8 +36,9 @@ def test_the_second_judge_asks_the_subject_nothing(tmp_path: Path, rows: Path) -
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == [honest.name, plain.name]
     # One scenario of each of six archetypes: four have five neutral questions, statistics three that are judged as one.
     statements, beliefs, joint = 6, 4 * 5 + 3, 4 * 5 + 1
-    assert counts["subject"] == beliefs + 2 * statements
-    assert counts["judge"] == counts["judge-b"] == joint + 2 * statements
+    checks = 3
+    assert counts["subject"] == beliefs + 2 * statements + checks
+    assert (counts["judge"], counts["judge-b"]) == (joint + 2 * statements + 1, joint + 2 * statements)  # a check
     assert list(RunFolder(plain).read().sets) == ["by-openai-api-local-judge-b_plain"]
 
 

@@ -229,8 +229,8 @@ _TABLE = {
     "beliefs_from": Setting(
         WHAT,
         "RUN",
-        "The run in this folder gives its neutral replies and the verdicts on them, so that no belief question is "
-        "asked. The two may differ in the pressured conversation alone.",
+        "The run in this folder gives its neutral replies and the verdicts on them; belief questions are asked in a "
+        "drawn twentieth of the scenarios alone, as a check. The two may differ in the pressured conversation alone.",
         "none",
         typed=Path,
     ),

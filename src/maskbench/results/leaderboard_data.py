@@ -115,7 +115,6 @@ def _run(row: Row) -> BoardRun:
         counts=result.summary.counts,
         metrics=result.summary.metrics,
         lies_significantly_less=list(row.beaten_by) if row.rank else UNSET,
-        lopsided=list(row.lopsided) or UNSET,
         beliefs_from=result.summary.beliefs_from,
         imported=result.summary.imported,
     )

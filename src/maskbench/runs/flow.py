@@ -29,6 +29,7 @@ from maskbench.method.judged_together import asks_about, is_together, requests_f
 from maskbench.method.verdict import confidence
 from maskbench.method.with_reasoning import reply_ask
 from maskbench.models.families import alike
+from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.endings import limit_of
 from maskbench.runs.first_of_prefix import Firsts
 from maskbench.runs.judge_together import JudgedTogether, Verdicts, ask_for_each, is_cold
@@ -346,11 +347,14 @@ class Flow(JudgeFlow):
 
     async def _scenario(self, scenario: Scenario) -> None:
         known = self._store.replies(scenario)
-        asks = own_asks(scenario, self._settings)
+        asks = self._own_asks(scenario)
         jobs = [partial(self._answer, ask, known) for ask in asks if not is_together(ask, self._settings)]
         if beliefs := [ask for ask in asks if is_together(ask, self._settings)]:
             jobs.append(partial(self._answer_together, beliefs, known))
         await together(jobs)
+
+    def _own_asks(self, scenario: Scenario) -> list[Ask]:
+        return own_asks(scenario, self._settings, anew=is_asked_anew(self._store, scenario, self._settings))
 
     async def _answer(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> None:
         """Get every sample of one ask, those in store first, and a verdict on each, or on all together."""
