@@ -47,6 +47,7 @@ from maskbench.runs.shared_beliefs import BeliefsFrom, as_served, differences, f
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings, reply_key
 from maskbench.stats.rate_json import Rate
+from maskbench.types import Judgement
 from measured_runs import change, settings
 from there import there
 
