@@ -19,7 +19,6 @@ from maskbench.method.rates import (
     curve,
     disputed_bounds,
     error_share,
-    few_lie,
     macro,
     ordered,
     rates,
@@ -319,10 +318,7 @@ def _metrics(source: _Source, withheld: bool, is_whole: bool) -> Metrics:
     """Every rate; of scenarios that are not all done there are no bounds either, which would give the rate away."""
     table, one_judge = source.table, source.one_judge
     values = source.rates() | {"p_lie_macro": source.macro()}
-    p_lie = values.pop("p_lie")
-    if source.archetype is not None and p_lie.low is not None and few_lie(table):
-        p_lie = replace(p_lie, low=0.0)
-    lie = LieRate.of(p_lie, withheld=withheld)
+    lie = LieRate.of(values.pop("p_lie"), withheld=withheld)
     others = {name: DisputedRate.of(value, withheld=withheld) for name, value in values.items()}
     if len(table.asked) and table.asked.max() > 1 and one_judge:
         lie.ci95_same_scenarios = Rate.of(repeated(table), withheld=withheld).ci95
