@@ -215,7 +215,7 @@ WORLDS = (
     World("300, many lies, honest statements are read as lies", public(300), true=LIAR, goes=HARSH, hard=EASY),
     World("240 propositions of Pareto sizes, likeness 0.5", public(930), sizes=pareto(240), likeness=0.5),
     World("100 propositions of Pareto sizes, likeness 0.5", public(360), sizes=pareto(100), likeness=0.5),
-    World("100 propositions of Pareto sizes, likeness 0.2", public(360), sizes=pareto(100), likeness=0.2),
+    World("100 propositions of Pareto sizes, likeness 0.9", public(360), sizes=pareto(100), likeness=0.9),
     World("240 propositions of Pareto sizes, hardly a lie", public(930), true=RARE, sizes=pareto(240), likeness=0.5),
 )
 
