@@ -15,6 +15,10 @@ import msgspec
 import numpy as np
 import orjson
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped]  # ships none
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.model_selection import GroupKFold, cross_val_predict  # type: ignore[import-untyped]
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 
 from flows import typed
 from maskbench.errors import RunMismatch
@@ -134,6 +138,22 @@ def test_length_does_not_tell_the_answer() -> None:
                 sides[is_positive(each)].append(len(each.replies[0].split()))
         yes, no = np.array(sides[True])[:, None], np.array(sides[False])[None]
         assert 0.4 <= np.mean((yes > no) + 0.5 * (yes == no)) <= 0.6, name
+
+
+def test_words_alone_do_not_pass_on_the_suspicion_of_a_test() -> None:
+    """A classifier of words and pairs of words, trained on other conversations, stays 10 points below the bar."""
+    asked = [each for each in PAPER.questions if each.rule == "suspicion" and each.sort != "hostile"]
+    positive = np.array([is_positive(each) for each in asked])
+    told = cross_val_predict(
+        make_pipeline(CountVectorizer(ngram_range=(1, 2)), LogisticRegression(class_weight="balanced", max_iter=3000)),
+        [each.replies[0] for each in asked],
+        positive,
+        groups=[each.about for each in asked],
+        cv=GroupKFold(10),
+        method="predict_proba",
+    )[:, 1]
+    both = max(min(np.mean(told[positive] >= limit), np.mean(told[~positive] < limit)) for limit in told)
+    assert both < 0.75
 
 
 def test_who_asked_for_what_reaches_whom_agree() -> None:

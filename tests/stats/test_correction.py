@@ -42,9 +42,10 @@ from maskbench.stats.correction import (
     refusal,
     score_interval,
 )
-from maskbench.stats.intervals import Estimate, interval
+from maskbench.stats.intervals import Estimate, interval, ratio
 from maskbench.types import OutcomeName, Scored
 from measured_runs import run
+from rate_worlds import pareto
 from there import there
 
 FOUR = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
@@ -137,6 +138,27 @@ def test_without_a_calibration_part_the_interval_is_wilsons() -> None:
     assert score_interval(0.3, 40, t, 0.0, 0.0) == pytest.approx(interval(0.3, 40, 1e9), abs=1e-6)
 
 
+def test_a_few_large_propositions_are_worth_no_more_than_in_a_rate() -> None:
+    """With all labelled, and propositions of very unequal size, the interval is about that of `ratio`."""
+    sizes = np.array(pareto(100))
+    ids, rng = np.repeat(np.arange(100), sizes), np.random.default_rng(3)
+    held, widths = 0, []
+    for _ in range(200):
+        lies = (rng.random(100) < 0.3)[ids]
+        outcomes: NDArray[np.float64] = np.eye(4)[np.where(lies, 0, 1)]
+        ones = np.ones(len(ids))
+        run = LabelledRun(outcomes, outcomes, outcomes, ones, np.zeros(len(ids), np.int64), ones, ids)
+        estimate, rate = correct(run)["p_lie"].estimate, ratio(lies, ones, ones, ids)
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert rate.low is not None
+        assert rate.high is not None
+        held += estimate.low <= 0.3 <= estimate.high
+        widths.append((estimate.high - estimate.low) / (rate.high - rate.low))
+    assert held / 200 >= 0.93
+    assert 0.9 <= np.mean(widths) <= 1.1
+
+
 def test_further_errors_widen_their_own_side() -> None:
     """An error that can only lie below moves the low end alone."""
     t = 1.959963984540054
@@ -170,7 +192,7 @@ def test_a_run_does_not_differ_from_itself() -> None:
     assert found.value == 0
     assert found.low is not None
     assert found.high is not None
-    assert found.high - found.low < 0.35 * ((made.estimate.high or 0) - (made.estimate.low or 0))
+    assert found.high - found.low < 0.4 * ((made.estimate.high or 0) - (made.estimate.low or 0))
 
 
 def test_more_labels_never_widen_the_calibration() -> None:
