@@ -22,7 +22,7 @@ def test_a_folder_name_that_is_not_utf_8_stands_on_the_board(tmp_path: Path) -> 
     """The JSON board shows the byte by its number."""
     path = run(tmp_path / "run")
     other = os.fsdecode(os.fsencode(tmp_path) + b"/b\xffd")
-    os.rename(path, other)
+    path.rename(other)
     ended = command("leaderboard", other, "--format", "json", env={})
     assert ended.code == 0, ended.err
     assert "b\\udcffd" in json.dumps(json.loads(ended.out)).replace("\\\\", "\\")

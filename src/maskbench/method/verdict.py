@@ -340,9 +340,8 @@ def read_elsewhere(text: str, kind: Kind, *, cut: bool = False) -> Judgement | N
         try:
             whole = json.loads(part, object_pairs_hook=_without_doubles, strict=False)
             known = {key: value for key, value in whole.items() if key in ("verdict", "evasion", *BOUNDS)}
-            return Judgement(
-                _of_object(known, kind), str(whole.get("reason") or bare.removesuffix(part)).strip() or None
-            )
+            reason = str(whole.get("reason") or bare.removesuffix(part)).strip()
+            return Judgement(_of_object(known, kind), _SURROGATE.sub("\ufffd", reason) or None)
         except (ValueError, OverflowError, RecursionError, AttributeError):
             pass
     lines = list(_ELSEWHERE.finditer(text))
