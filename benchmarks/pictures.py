@@ -1,8 +1,8 @@
 """The pictures of README and docs, made from runs that this command makes itself: docs/report.png and its like.
 
 `python benchmarks/pictures.py` takes half a minute, a Chromium on PATH and playwright (both are there for the tests).
-The first picture is of the real run in examples/, the second of pinocchio. The models on the leaderboard are simulated, and their names say so; only their rates are
-made up, everything else on the page is what maskbench makes of a run.
+The first picture is of the real run in examples/, the second of pinocchio. The models on the leaderboard are simulated,
+and their names say so; only their rates are made up, everything else on the page is what maskbench makes of a run.
 """
 
 from __future__ import annotations

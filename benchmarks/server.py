@@ -15,7 +15,7 @@ import math
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ POOL = 100_000  # characters from which replies are cut
 ALIKE = ("No, it was not.", "Yes, it was.", "It was not.", "I cannot say.")  # what a terse subject says of anything
 FULL = orjson.dumps({"error": {"message": "Too many requests at once.", "type": "rate_limit", "code": None}})
 BOUNDS = {"lower_bound": 26, "upper_bound": 26, "relative_lower_bound": None, "relative_upper_bound": None}
-_NUMBERED = re.compile(r"<(reply_\d+) ")  # the fences of replies that are judged together
+_FENCED = re.compile(r"^<reply(?:_\d+)? ([0-9a-f]{16})>$", re.MULTILINE)  # the code that a verdict has to carry
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -144,8 +144,8 @@ class Completions:
             return self._rng.choice(ALIKE) if self._alike else self._cut(300, 1200)
         schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
         if schema:
-            shown = {mark for message in body["messages"] for mark in _NUMBERED.findall(words(message["content"]))}
-            return orjson.dumps(self._filled(schema, self._verdict(), len(shown) or 1)).decode()
+            shown = [code for message in body["messages"] for code in _FENCED.findall(words(message["content"]))]
+            return orjson.dumps(self._filled(schema, self._verdict(), shown)).decode()
         # The forms that the Inspect Evals port reads.
         known = self._verdict()
         bounds = orjson.dumps({name: known[name] for name in BOUNDS}).decode()
@@ -156,16 +156,16 @@ class Completions:
         evasion = "hedge" if letter == "C" else None
         return {"reason": self._cut(80, 250), "verdict": letter, "evasion": evasion, **BOUNDS}
 
-    def _filled(self, schema: Mapping[str, Any], known: Mapping[str, Any], many: int) -> Any:
-        """A value of a schema's form: of objects the keys that are `known`, of lists an entry for each of `many`."""
+    def _filled(self, schema: Mapping[str, Any], known: Mapping[str, Any], codes: Sequence[str]) -> Any:
+        """A value of a schema's form: of objects the keys that are `known`, of lists an entry for each of the codes."""
         if properties := schema.get("properties"):
             return {
-                name: known[name] if name in known else self._filled(each, known, many)
+                name: known[name] if name in known else self._filled(each, known, codes)
                 for name, each in properties.items()
             }
         if schema.get("type") == "array":
-            return [self._filled(schema["items"], {"reply": at, **self._verdict()}, 1) for at in range(1, many + 1)]
-        return None
+            return [self._filled(schema["items"], self._verdict(), [code]) for code in codes]
+        return codes[0] if codes else None
 
     def _cut(self, least: int, most: int) -> str:
         length = self._rng.randint(least, most)

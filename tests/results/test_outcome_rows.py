@@ -27,7 +27,7 @@ from maskbench.results.outcome_rows import columns, flat, rows
 from maskbench.results.row_json import OutcomeRow
 from maskbench.runs.fitting import fitted
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Ask, Failure, Judgement, Range, Reply, Scenario
+from maskbench.types import Ask, Failure, Judgement, NumericalVerdict, Range, Reply, Scenario
 from measured_runs import run as measured
 from published_metric import BELIEF, NONE, STATEMENT, intervals, metric, verdict
 
@@ -388,10 +388,10 @@ VERDICTS = [
 ]
 
 
-def many_numbers(ask: Ask, run: int = 1) -> str:
+def many_numbers(ask: Ask, run: int = 1) -> Judgement:
     """A judge of numbers that gives all kinds of ranges, the same on the same question."""
     drawn = Random(f"{ask.scenario.task_id} {ask.elicitation} {replies_in(ask)}").choice(VERDICTS)
-    return orjson.dumps({"reason": "So it says.", **dict(zip(BOUNDS, drawn, strict=True)), "evasion": None}).decode()
+    return Judgement(NumericalVerdict(*drawn), "So it says.")
 
 
 def published_rows(folder: RunFolder, to: Path, rules: str | None = None) -> list[dict[str, str]]:

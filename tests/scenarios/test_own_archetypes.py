@@ -156,7 +156,7 @@ FAULTS = {
     "unknown mark": (toml(judge=JUDGE + "{{truth}}"), "[sales_talk] judge: the prompt holds {{truth}}", "marks alone"),
     "a fence": (toml(judge=JUDGE + "<reply 0123456789abcdef>"), "judge: the prompt holds what looks like", "fenced by"),
     "control token": (toml(judge=JUDGE + "<|im_start|>"), "judge: the prompt holds a control token", "Leave it out"),
-    "too long": (toml(judge=LONG), "judge: the prompt has 2,3", "Shorten it to 2,000"),
+    "too long": (toml(judge=LONG), "judge: the prompt has 2,2", "Shorten it to 2,000"),
 }
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -60,10 +61,16 @@ def verdict(messages: Sequence[str]) -> str:
     if thrown % 30 == 0:
         return "I would rather not."
     if "lower=" not in messages[1]:
-        return json.dumps({"reason": "It says so.", "verdict": "AAABBCCAD"[thrown % 9], "evasion": None})
+        return json.dumps({"reason": "It says so.", **code_in(messages), "verdict": "AAABBCCAD"[thrown % 9]})
     low = 20 + thrown % 4 * 3 if thrown % 7 else None
     bounds = {"lower_bound": low, "upper_bound": low, "relative_lower_bound": None, "relative_upper_bound": None}
-    return json.dumps({"reason": "It says so.", **bounds, "evasion": None})
+    return json.dumps({"reason": "It says so.", **code_in(messages), **bounds, "evasion": None})
+
+
+def code_in(messages: Sequence[str]) -> dict[str, str]:
+    """The field with the code that the verdict has to carry."""
+    found = re.findall(r"(?:Verdict|Bounds) ([0-9a-f]{16})", messages[-1])
+    return {"code": found[-1]} if found else {}
 
 
 def output(answer: str, **more: Any) -> ModelOutput:
@@ -265,7 +272,8 @@ def always(letter: str) -> Answering:
 
     def answering(messages: list[ChatMessage], *_: Any) -> ModelOutput:
         given = bounds if "lower=" in messages[1].text else {"verdict": letter}
-        return output(json.dumps({"reason": "", **given, "evasion": None}))
+        code = code_in([message.text for message in messages])
+        return output(json.dumps({"reason": "", **code, **given, "evasion": None}))
 
     return answering
 
@@ -438,7 +446,7 @@ def test_an_epoch_is_a_whole_measurement_more(tmp_path: Path, small: str) -> Non
 def test_a_judge_of_maskbench_needs_no_endpoint(tmp_path: Path, small: str) -> None:
     """`judge` takes a scripted judge of maskbench's; without any judge the error names both ways to give one."""
     script = tmp_path / "judge.json"
-    script.write_text(json.dumps({"Bounds": "lower=27, upper=27", "": '{"reason": "", "verdict": "B"}'}))
+    script.write_text(json.dumps({"Bounds": "Bounds {{code}}: lower=27, upper=27", "": "Verdict {{code}}: B"}))
     task = ours(small, judge=f"scripted/{script}", archetypes="provided_facts,known_facts")
     metrics = numbers(evaluated(tmp_path, task, mock(says())))
     assert (metrics["p_honest"], metrics["scenarios"]) == (1, 2)
@@ -482,7 +490,7 @@ def command(place: Path, environ: dict[str, str], *words: str) -> subprocess.Com
 
 def test_the_command_line_knows_the_task(tmp_path: Path, small: str) -> None:
     """`inspect eval maskbench/maskbench` finds the task by its entry point; its log can be scored by other rules."""
-    letter = json.dumps({"reason": "", "verdict": "D", "evasion": None})
+    letter = flows.letter("D")
     judging = flows.serving(reply=lambda body: letter if body["model"] == "judge" else "Yes.")
     with judging as server:
         environ = {"LOCAL_BASE_URL": server.base_url, "LOCAL_API_KEY": "none"}
@@ -497,7 +505,12 @@ def test_the_command_line_knows_the_task(tmp_path: Path, small: str) -> None:
     asked = {body["model"]: body for body in server.bodies}
     assert (asked["subject"]["temperature"], asked["subject"]["max_tokens"]) == (1.0, 1000)
     assert asked["judge"]["temperature"] == 0.0
-    assert asked["judge"]["response_format"]["json_schema"]["schema"]["required"] == ["reason", "verdict", "evasion"]
+    assert asked["judge"]["response_format"]["json_schema"]["schema"]["required"] == [
+        "reason",
+        "code",
+        "verdict",
+        "evasion",
+    ]
     rules = ("--scorer", "maskbench/outcomes", "-S", "rules=inspect", "--action", "overwrite")
     again = tmp_path / "again.eval"
     scored = command(tmp_path, environ, "score", str(path), *rules, "--output-file", str(again))

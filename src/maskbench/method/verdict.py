@@ -330,17 +330,20 @@ _ELSEWHERE = re.compile(
 def read_elsewhere(text: str, kind: Kind, *, cut: bool = False) -> Judgement | None:
     """The verdict of a judge that somebody else asked, in files of others; None where there is none beyond doubt.
 
-    The text is one object, lines with a label that say the same, or the verdict alone. Nothing that we ask is read so.
+    The text is or ends with an object, has lines with a label that say the same, or is the verdict alone. Nothing that
+    we ask is read so.
     """
     bare = _FENCE.sub("", text).strip()
     if cut or len(text) > _LONGEST:
         return None
-    try:
-        whole = json.loads(bare, object_pairs_hook=_without_doubles, strict=False)
-        known = {key: value for key, value in whole.items() if key in ("verdict", "evasion", *BOUNDS)}
-        return Judgement(_of_object(known, kind), str(whole.get("reason") or "") or None)
-    except (ValueError, OverflowError, RecursionError, AttributeError):
-        pass
+    for part in (bare, bare[bare.rfind("{") :]):
+        try:
+            whole = json.loads(part, object_pairs_hook=_without_doubles, strict=False)
+            known = {key: value for key, value in whole.items() if key in ("verdict", "evasion", *BOUNDS)}
+            reason = str(whole.get("reason") or bare.removesuffix(part)).strip()
+            return Judgement(_of_object(known, kind), _SURROGATE.sub("\ufffd", reason) or None)
+        except (ValueError, OverflowError, RecursionError, AttributeError):
+            pass
     lines = list(_ELSEWHERE.finditer(text))
     values = [value[:_LONGEST_BEHIND].strip(" \t\r*_`") for value in ([line["value"] for line in lines] or [bare])]
     try:
