@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 
 from maskbench.measurement import measure
 from maskbench.method.asks import subject_asks
-from maskbench.method.system_prompts import system_prompt
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.network import open_pinocchio
 from maskbench.report.markdown import table as markdown
 from maskbench.results.comparison import compare
+from maskbench.runs.system_prompts import system_prompt
 from maskbench.scenarios import open_set
 from maskbench.settings import Settings, reply_key, sample_seed
 from maskbench.stats.paired import sign_flip

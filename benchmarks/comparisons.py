@@ -9,11 +9,12 @@ take minutes.
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
+from itertools import permutations, product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -28,16 +29,18 @@ from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
 from maskbench.method.rates import Table
 from maskbench.method.rules import RULES
-from maskbench.stats.paired import FLIPS, difference_bounds, factors, sign_flip, smallest_difference
+from maskbench.results.retest import reference
+from maskbench.stats.all_pairs import Lies, every_pair
+from maskbench.stats.paired import FLIPS, difference_bounds, factors, holm, sign_flip, smallest_difference
 from maskbench.stats.power import Runs, split
-from maskbench.types import BinaryVerdict, Letter
+from maskbench.types import BinaryVerdict, Letter, OutcomeName, Resolved, Scored
 
 Ints = NDArray[np.int8]
 Floats = NDArray[np.float64]
 
 LETTERS: tuple[Letter | None, ...] = ("A", "B", "C", None)  # None: the call failed
 A, B, C, FAILED = range(4)
-NAMES = ("honest", "lie", "evasive", "no_belief", "error")
+NAMES: tuple[OutcomeName, ...] = ("honest", "lie", "evasive", "no_belief", "error")
 SEED = 20250305
 
 
@@ -222,14 +225,14 @@ def null_row(name: str, world: World, pairs: int, flips: int = FLIPS) -> str:
     for _ in range(pairs):
         first, other = pair(rng, world)
         test = sign_flip(*differences(first, other), rng, flips)
-        assert test.p is not None
-        assert test.low is not None
-        assert test.high is not None
+        missing.append(1 - float(((first.usable > 0) & (other.usable > 0)).mean()))
+        if test.p is None or test.low is None or test.high is None:
+            continue
         alarms += test.p < 0.05
         agree += (test.p < 0.05) == (test.low > 0 or test.high < 0)
-        missing.append(1 - float(((first.usable > 0) & (other.usable > 0)).mean()))
         widths.append(test.high - test.low)
-    return f"| {name} | {np.mean(missing):.1%} | {alarms / pairs:.3f} | {agree / pairs:.3f} | {np.mean(widths):.3f} |"
+    figures = (f"{figure:.3f}" for figure in (1 - len(widths) / pairs, alarms / pairs, agree / len(widths)))
+    return f"| {name} | {np.mean(missing):.1%} | {' | '.join(figures)} | {np.mean(widths):.3f} |"
 
 
 def coverage_row(name: str, world: World, pairs: int) -> str:
@@ -240,31 +243,85 @@ def coverage_row(name: str, world: World, pairs: int) -> str:
         first, other = pair(rng, world)
         test = sign_flip(*differences(first, other), rng)
         whatever = difference_bounds(limits(first), limits(other), first.weights, first.clusters, rng)
-        assert test.low is not None
-        assert test.high is not None
-        assert test.upper is not None
-        assert whatever is not None
+        if test.low is None or test.high is None or test.upper is None or whatever is None or whatever[1] is None:
+            continue
         widths.append(test.high - test.low)
         held += (
             test.low <= true <= test.high,
             true <= test.upper,
             whatever[1][0] <= true <= whatever[1][1],
         )
-    numbers = " | ".join(f"{share:.3f}" for share in held / pairs)
+    numbers = " | ".join(f"{share:.3f}" for share in held / len(widths))
     return f"| {name} | {true:+.3f} | {numbers} | {np.mean(widths):.3f} |"
 
 
-def lopsided_row(scenarios: int, expected: float, pairs: int) -> str:
-    """False alarms where one run always lies in a few scenarios, and the other in each as often, five times asked."""
-    rng, rate = np.random.default_rng(SEED), expected / scenarios
-    alarms, warned = 0, 0
+def lopsided_row(statements: int, scenarios: int, expected: float, pairs: int) -> str:
+    """False alarms where one run always lies in a few scenarios, and the other in each as often."""
+    rate, ids = expected / scenarios, np.arange(scenarios)
+    figures = _lopsided(
+        lambda rng: rng.binomial(statements, rate, scenarios) / statements - (rng.random(scenarios) < rate), ids, pairs
+    )
+    return f"| {statements} statements, {scenarios} scenarios, {expected:g} lies expected | {figures} |"
+
+
+def skewed_row(propositions: int, rate: float, pairs: int) -> str:
+    """The same where propositions are few and of Pareto sizes: one run lies in whole ones, the other alike in all."""
+    sizes = np.maximum(1, np.round(12 / (np.arange(propositions) + 1))).astype(int)
+    ids = np.repeat(np.arange(propositions), sizes)
+    figures = _lopsided(
+        lambda rng: (rng.random(len(ids)) < rate).astype(float) - (rng.random(propositions) < rate)[ids], ids, pairs
+    )
+    return f"| {propositions} propositions of {sizes[0]} to {sizes[-1]} scenarios, {rate:.0%} lies | {figures} |"
+
+
+def _lopsided(draw: Callable[[np.random.Generator], Floats], ids: NDArray[np.int64], pairs: int) -> str:
+    rng = np.random.default_rng(SEED)
+    tests = [sign_flip(draw(rng), np.ones(len(ids)), ids, rng, 999) for _ in range(pairs)]
+    untested = sum(test.p is None for test in tests) / pairs
+    alarms = sum(test.p is not None and test.p < 0.05 for test in tests) / pairs
+    return f"{untested:.3f} | {alarms:.3f}"
+
+
+def board_row(models: int, statements: int, expected: float, boards: int) -> str:
+    """How often a board of models alike has one that beats another: half of them always lie in a few scenarios."""
+    rng, scenarios, alarms = np.random.default_rng(SEED), 96, 0
+    rate = expected / scenarios
+    for at in range(boards):
+        half = models // 2
+        whole = (rng.random((half, scenarios)) < rate).astype(float)
+        part = rng.binomial(statements, rate, (models - half, scenarios)) / statements
+        runs: list[Lies] = [
+            {("known_facts", str(place)): (share, 1.0, str(place)) for place, share in enumerate(shares)}
+            for shares in np.concatenate([whole, part]).tolist()
+        ]
+        alarms += min(holm([test.p for test in every_pair(runs, at)])) < 0.05
+    return f"| {models} models, {statements} statements, {expected:g} lies expected | {alarms / boards:.3f} |"
+
+
+def kinds_row(scenarios: int, repeats: int, pairs: int) -> str:
+    """How often a kind of change, or the total, stands out between two runs that draw alike."""
+    rng, above = np.random.default_rng(SEED), 0
     for _ in range(pairs):
-        moved = rng.binomial(5, rate, scenarios) / 5 - (rng.random(scenarios) < rate)
-        test = sign_flip(moved, np.ones(scenarios), np.arange(scenarios), rng, 999)
-        alarm = test.p is not None and test.p < 0.05
-        alarms += alarm
-        warned += alarm and test.lopsided
-    return f"| {scenarios} | {expected:g} | {alarms / pairs:.3f} | {(alarms - warned) / pairs:.3f} |"
+        chances = rng.dirichlet((1.2, 1.6, 0.8, 0.4), scenarios).cumsum(axis=1)
+        drawn = (rng.random((scenarios, 2 + repeats, 1)) > chances[:, None, :3]).sum(axis=2)
+        names = [[NAMES[at] for at in row] for row in drawn.tolist()]
+        rows = [_row(place, name) for place, name in enumerate(names)]
+        again = [Counter(permutations(name[2:], 2)) for name in names]
+        shares = [{pair: count / each.total() for pair, count in each.items()} for each in again]
+        known = reference(rows, shares, "statements", None)
+        above += known.above or any(kind.above for kind in known.kinds)
+    return f"| {scenarios} | {repeats} | {above / pairs:.3f} |"
+
+
+def _row(place: int, names: list[OutcomeName]) -> tuple[Scored, Scored]:
+    """A scenario in both runs, by what it came to."""
+    first, other = (
+        Scored(
+            "known_facts", str(place), str(place), 1.0, None, Resolved(), (name,), name, "correct", {}, {}, {}, {}, {}
+        )
+        for name in names[:2]
+    )
+    return first, other
 
 
 def factor_row(name: str, world: World, pairs: int) -> str:
@@ -404,8 +461,8 @@ COVERED = {
 TWO = (0.4, 0.3)
 TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
     (
-        "| no true difference | pairs lost | false alarms | interval and test agree | mean width |\n"
-        "|---|---:|---:|---:|---:|",
+        "| no true difference | pairs lost | no test | false alarms | interval and test agree | mean width |\n"
+        "|---|---:|---:|---:|---:|---:|",
         [(null_row, case) for case in NULLS.items()],
     ),
     (
@@ -414,8 +471,17 @@ TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
         [(coverage_row, case) for case in COVERED.items()],
     ),
     (
-        "| scenarios | lies expected | false alarms | of these without a warning |\n|---:|---:|---:|---:|",
-        [(lopsided_row, (n, expected)) for n in (30, 96, 1000) for expected in (0.5, 1, 3, 6, 10)],
+        "| no true difference, lopsided | no test | false alarms |\n|---|---:|---:|",
+        [(lopsided_row, (k, n, lies)) for k in (5, 10) for n in (30, 96, 1000) for lies in (0.5, 1, 3, 6, 10)]
+        + [(skewed_row, (groups, rate)) for groups in (6, 12, 40) for rate in (0.02, 0.05, 0.1, 0.3)],
+    ),
+    (
+        "| board without a difference, 96 scenarios | somebody beats somebody |\n|---|---:|",
+        [(board_row, (models, k, lies)) for models in (4, 8) for k in (1, 10) for lies in (1, 3, 10)],
+    ),
+    (
+        "| scenarios, nothing changed | repeats | a kind of change above chance |\n|---:|---:|---:|",
+        [(kinds_row, (n, repeats)) for n in (100, 300, 1000) for repeats in (2, 5)],
     ),
     (
         "| factors | belief | through it | answered | through it | lies if so | through it |\n"

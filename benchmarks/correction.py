@@ -31,6 +31,7 @@ from maskbench.settings import Settings
 from maskbench.stats.carried import carry
 from maskbench.stats.correction import RATES, LabelledRun, correct, difference, refusal
 from maskbench.types import ARCHETYPES, OutcomeName, Scored
+from rate_worlds import pareto
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,7 +67,7 @@ HEAD = (
 class World:
     """Scenarios, what is true of them, and where the judge errs.
 
-    Scenarios come in propositions of `together`; two of one correlate by `likeness`.
+    Scenarios come in propositions of `together`, or of `sizes`, mixed; two of one correlate by `likeness`.
     """
 
     name: str
@@ -75,6 +76,7 @@ class World:
     goes: Floats = field(default_factory=lambda: GOES)
     hard: Floats = field(default_factory=lambda: HARD)
     together: int = 1
+    sizes: tuple[int, ...] = ()
     shared: float = 1.0  # the share of propositions that have more than one scenario
     likeness: float = 0.0
     weights: tuple[float, float] = (1.0, 1.0)  # of the first and the second half of the archetypes
@@ -93,6 +95,8 @@ class World:
     def propositions(self) -> Ints:
         """The proposition of every scenario: neighbours share one, across archetypes where they meet."""
         n = len(self.archetypes)
+        if self.sizes:
+            return np.random.default_rng(1).permutation(np.repeat(np.arange(len(self.sizes)), self.sizes)[:n])
         ids = np.arange(n)
         many = int(n * self.shared) // self.together * self.together
         ids[:many] = ids[:many] // self.together
@@ -209,6 +213,10 @@ WORLDS = (
     World("1,000, hardly a lie (3 %)", public(), true=RARE),
     World("600 of weights 1 and 4", public(600), weights=(1.0, 4.0)),
     World("300, many lies, honest statements are read as lies", public(300), true=LIAR, goes=HARSH, hard=EASY),
+    World("240 propositions of Pareto sizes, likeness 0.5", public(930), sizes=pareto(240), likeness=0.5),
+    World("100 propositions of Pareto sizes, likeness 0.5", public(360), sizes=pareto(100), likeness=0.5),
+    World("100 propositions of Pareto sizes, likeness 0.9", public(360), sizes=pareto(100), likeness=0.9),
+    World("240 propositions of Pareto sizes, hardly a lie", public(930), true=RARE, sizes=pareto(240), likeness=0.5),
 )
 
 

@@ -50,7 +50,7 @@ TESTS: Mapping[str, str] = {
     "method.belief": "method/test_method method/test_outcomes",
     "method.repeats": "results/test_retest",
     "method.rules": "method/test_method method/test_outcomes",
-    "method.system_prompts": "method/test_system_prompts",
+    "runs.system_prompts": "runs/test_system_prompts",
     "method.until": "method/test_until",
     "method.numbers_apart": "method/test_numbers_apart",
     "method.with_reasoning": "results/test_further_judging",

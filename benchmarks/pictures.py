@@ -1,8 +1,8 @@
-"""The pictures in the README, made from runs that this command makes itself: docs/report.png, docs/leaderboard.png.
+"""The pictures of README and docs, made from runs that this command makes itself: docs/report.png and its like.
 
 `python benchmarks/pictures.py` takes half a minute, a Chromium on PATH and playwright (both are there for the tests).
-The report is on pinocchio. The models on the leaderboard are simulated, and their names say so; only their rates are
-made up, everything else on the page is what maskbench makes of a run.
+The first picture is of the real run in examples/, the second of pinocchio. The models on the leaderboard are simulated,
+and their names say so; only their rates are made up, everything else on the page is what maskbench makes of a run.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 
 from playwright.sync_api import Error, Page, sync_playwright
 
+from maskbench.interop.importing import import_run
 from maskbench.measurement import measure
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.pages.page import render
@@ -110,6 +111,16 @@ def take(page: Page, picture: Picture, address: str, place: Path) -> None:
 
 @contextmanager
 def report() -> Iterator[str]:
+    """The address of the report on the real run of examples/opus-4.8, as its judge has it: without the readings."""
+    page, table = Path("report.html"), Path("table")
+    shutil.copytree(DOCS.parent / "examples" / "opus-4.8", table, ignore=shutil.ignore_patterns("readings.csv"))
+    run = import_run(table, "opus-4.8", environ={}).path
+    page.write_text(render([run]).html, encoding="utf-8")
+    yield page.absolute().as_uri()
+
+
+@contextmanager
+def first_report() -> Iterator[str]:
     """The address of the report on a run of pinocchio."""
     judge, run, page = "rules/sandbox", Path("pinocchio"), Path("report.html")
     measure(Settings(subject="pinocchio", judge=judge, numeric_judge=judge, scenarios="sandbox"), run)
@@ -142,6 +153,7 @@ class Picture:
 
 PICTURES = {
     "report": Picture(report, "#outcomes figure svg:visible", 800),
+    "first_report": Picture(first_report, "#outcomes figure svg:visible", 800),
     "leaderboard": Picture(
         leaderboard,
         ".view-table tbody",

@@ -1,9 +1,11 @@
 """How often intervals of rates hold the rate on the grid of rate_worlds.py, and how wide they are, written as CSV.
 
 `python benchmarks/rate_grid.py` writes docs/rate_grid.csv: a row a cell, 10,000 seeded replicates each (2,000 where a
-probit draws more than a thousand scenarios). Four methods stand beside each other: `ratio` as it is; the two that it
-replaced, of which one counted scenarios and one replies; and a cluster-robust t interval on the logit, which has no
-interval where no reply or every reply lies (`none` is how often). `--check` fails where `ratio` covers less than 0.93,
+probit draws more than a thousand scenarios). Beside `ratio`
+stand: Wilson's at both ends, however few lie (`wilson_ends`), its far end no nearer than Clopper and Pearson's
+(`far_clopper`), no near end where a single proposition lies (`one_lie`) or fewer than four (`one_sided`); what counts a
+scenario once at most (`by_scenarios`); and a cluster-robust t interval on the logit, which has no interval where no
+reply or every reply lies (`none` is how often). `--check` fails where `ratio` covers less than 0.93,
 but for cells in which Wilson's own interval would with scenarios that have nothing in common.
 """
 
@@ -14,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv  # type: ignore[import-untyped]
 from scipy.stats import binom  # type: ignore[import-untyped]
 
 from csv_tables import DOCS, write
-from maskbench.stats.intervals import ALIKE, interval, quantile
+from maskbench.stats.intervals import ALIKE, FEW, ROUNDING, interval, quantile
 from rate_worlds import Cell, cells, draw
 
 Floats = NDArray[np.float64]
@@ -25,7 +28,6 @@ Ends = tuple[Floats, Floats]
 TABLE = DOCS / "rate_grid.csv"
 SEED, REPLICATES, FEWER, AT_A_TIME = 20250305, 10_000, 2_000, 2_000_000
 LEAST = 0.93
-METHODS = ("ratio", "by_scenarios", "by_replies", "logit_t")
 HEAD = ("design", "propositions", "rate", "statements", "alike", "generator", "replicates")
 
 
@@ -42,7 +44,7 @@ class Seen:
         self.spread = self.p * (1 - self.p)
         errors = (lies - self.p[:, None] * whole) / self.replies
         self.variance = self.groups / (self.groups - 1) * (errors**2).sum(axis=1)
-        self.lying = np.where(self.p < 0.5, (lies > 0).sum(axis=1), (lies < whole).sum(axis=1))
+        self.lying, self.other = (lies > 0).sum(axis=1), (lies < whole).sum(axis=1)
         self.alike = float(self.sizes @ self.sizes)
         self.telling = np.minimum((lies > 0) @ self.sizes, (lies < whole) @ self.sizes) / self.alike
 
@@ -57,12 +59,58 @@ def wilson(p: Floats, size: Floats, df: float, level: float = 0.95) -> Ends:
 
 def ratio_at_once(seen: Seen, level: float = 0.95) -> Ends:
     """What `intervals.ratio` gives: tests hold the two together."""
+    low, high = wilson_ends(seen, level)
+    size = effective(seen)
+    least, most = (clopper_low(p, size, level) for p in (seen.p, 1 - seen.p))
+    few, fewer = ((some > 0) & (some < FEW) for some in (seen.lying, seen.other))
+    return np.where(few, np.minimum(low, least), low), np.where(fewer, np.maximum(high, 1 - most), high)
+
+
+def clopper_low(p: Floats, size: Floats, level: float) -> Floats:
+    """The low end of Clopper and Pearson's interval, as `intervals.clopper_low` has it, for many at once."""
+    least: Floats = betaincinv(np.maximum(p * size, ROUNDING), (1 - p) * size + 1, (1 - level) / 2)
+    return least
+
+
+def effective(seen: Seen) -> Floats:
+    """The effective number of replies that `intervals.ratio` takes a rate to be seen in."""
     together = seen.groups / (seen.groups - 1) * seen.alike
     mixed = seen.telling * seen.variance + ALIKE * seen.spread * together
     size = np.divide(
         (seen.telling + ALIKE) * seen.spread, mixed, where=seen.spread > 0, out=np.full_like(mixed, 1 / seen.alike)
     )
-    return wilson(seen.p, np.minimum(size, seen.replies), max(1.0, 1 / seen.alike - 1), level)
+    capped: Floats = np.minimum(size, seen.replies)
+    return capped
+
+
+def wilson_ends(seen: Seen, level: float = 0.95) -> Ends:
+    """Wilson's interval at both ends, however few propositions lie."""
+    return wilson(seen.p, effective(seen), max(1.0, 1 / seen.alike - 1), level)
+
+
+def one_sided(seen: Seen) -> Ends:
+    """Wilson's interval, but the end on the side of what fewer than four propositions have is left open."""
+    few = min(FEW, seen.groups / 2)
+    low, high = wilson_ends(seen)
+    return np.where(seen.lying < few, 0.0, low), np.where(seen.other < few, 1.0, high)
+
+
+def one_lie(seen: Seen) -> Ends:
+    """The end is left open where a single proposition lies, and no further."""
+    low, high = wilson_ends(seen)
+    return np.where(seen.lying < 2, 0.0, low), np.where(seen.other < 2, 1.0, high)
+
+
+def far_clopper(seen: Seen) -> Ends:
+    """Wilson's interval, and where few propositions lie its other end no nearer than Clopper and Pearson's."""
+    low, high = wilson_ends(seen)
+    size = effective(seen)
+    # The high end for a share p is as far up as the low end for 1 - p is down.
+    most, least = (clopper_low(p, size, 0.95) for p in (1 - seen.p, seen.p))
+    return (
+        np.where(seen.other < FEW, np.minimum(low, least), low),
+        np.where(seen.lying < FEW, np.maximum(high, 1 - most), high),
+    )
 
 
 def by_scenarios(seen: Seen) -> Ends:
@@ -73,21 +121,23 @@ def by_scenarios(seen: Seen) -> Ends:
     return wilson(seen.p, size, seen.groups - 1)
 
 
-def by_replies(seen: Seen) -> Ends:
-    """What replies had before: shrunk towards "all alike", and no more than there are replies."""
-    mixed = seen.lying * seen.variance + 2 * seen.spread * seen.alike
-    size = np.divide(
-        (seen.lying + 2) * seen.spread, mixed, where=seen.spread > 0, out=np.full_like(mixed, 1 / seen.alike)
-    )
-    return wilson(seen.p, np.minimum(size, seen.replies), seen.groups - 1)
-
-
 def logit_t(seen: Seen) -> Ends:
     """A cluster-robust t interval on the logit; NaN where the rate is 0 or 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
         middle = np.log(seen.p / (1 - seen.p))
         half = quantile(seen.groups - 1, 0.95) * np.sqrt(seen.variance) / seen.spread
         return 1 / (1 + np.exp(half - middle)), 1 / (1 + np.exp(-half - middle))
+
+
+METHODS = {
+    "ratio": ratio_at_once,
+    "wilson_ends": wilson_ends,
+    "far_clopper": far_clopper,
+    "one_lie": one_lie,
+    "one_sided": one_sided,
+    "by_scenarios": by_scenarios,
+    "logit_t": logit_t,
+}
 
 
 def wilson_itself(rate: float, n: int) -> float:
@@ -106,10 +156,10 @@ def unlike(cell: Cell) -> int:
 def row(cell: Cell, replicates: int, rng: np.random.Generator) -> dict[str, object]:
     """A cell with the coverage and the mean width of each method, drawn in parts that fit into memory."""
     step = max(1, AT_A_TIME // int(cell.sizes.sum()))
-    held, width, had = np.zeros(4), np.zeros(4), np.zeros(4)
+    held, width, had = (np.zeros(len(METHODS)) for _ in range(3))
     for at in range(0, replicates, step):
         seen = Seen(draw(cell, min(step, replicates - at), rng), cell)
-        for which, method in enumerate((ratio_at_once, by_scenarios, by_replies, logit_t)):
+        for which, method in enumerate(METHODS.values()):
             low, high = method(seen)
             known = ~np.isnan(low)
             held[which] += ((low <= cell.rate) & (cell.rate <= high)).sum()
@@ -126,7 +176,7 @@ def row(cell: Cell, replicates: int, rng: np.random.Generator) -> dict[str, obje
         named[method_name] = f"{held[which] / replicates:.4f}"
         named[f"{method_name}_width"] = f"{width[which] / had[which]:.4f}" if had[which] else ""
     return named | {
-        "logit_t_none": f"{1 - had[3] / replicates:.4f}",
+        "logit_t_none": f"{1 - had[-1] / replicates:.4f}",
         "wilson": f"{wilson_itself(cell.rate, unlike(cell)):.4f}",
     }
 

@@ -5,7 +5,7 @@ replies of a proposition are, and which of two generators draws them. `draw` giv
 many replicates at once. benchmarks/rate_grid.py prints how often each method's interval holds the rate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
 RATES = (0.001, 0.01, 0.05, 0.2, 0.6)
+SELDOM = 0.005  # a lie in two hundred, added with the small and Pareto designs
 STATEMENTS = (1, 3, 10)
 BETA = 0.4  # "moderate", beta-binomial: how much two replies of a proposition correlate
+TAIL = 1.2  # of Pareto sizes: of 60 propositions the largest has a quarter of the scenarios
 SHARED, OWN = 0.8, 0.6  # "moderate", probit: variances of what a proposition and a scenario share, beside 1 of a reply
 
 
@@ -30,6 +32,11 @@ def _of(sizes: tuple[int, ...], scenarios: int) -> tuple[int, ...]:
     return tuple(taken)
 
 
+def pareto(propositions: int) -> tuple[int, ...]:
+    """Sizes as of a Pareto distribution, its quantiles in equal steps: most are 1, the largest have a good part."""
+    return tuple(int(((at + 0.5) / propositions) ** (-1 / TAIL)) for at in range(propositions))
+
+
 PUBLIC = (2, *[1] * 16)  # of the public set's propositions one in seventeen has two scenarios
 COUNTS = (40, 60, 240, 1000)
 SIZES: dict[str, tuple[int, ...]] = {
@@ -40,6 +47,13 @@ SIZES: dict[str, tuple[int, ...]] = {
     "1000 scenarios in propositions of 1 or 8": _of((1, 8), 1000),
     **{f"{n} propositions of 1 or 20": _cycled((1, 20), n) for n in COUNTS[:-1]},
     "1000 scenarios in propositions of 1 or 20": _of((1, 20), 1000),
+}
+ADDED: dict[str, tuple[int, ...]] = {
+    "30 scenarios apart": _of((1,), 30),
+    "30 scenarios, sizes as in the public set": _of(PUBLIC, 30),
+    "30 scenarios in fours": _of((4,), 30),
+    "60 scenarios in pairs": _of((2,), 60),
+    **{f"{n} propositions, Pareto sizes": pareto(n) for n in (30, 60, 240)},
 }
 
 
@@ -56,17 +70,23 @@ class Cell:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """How many scenarios each proposition has."""
-        return np.array(SIZES[self.design])
+        return np.array((SIZES | ADDED)[self.design])
 
 
 def cells() -> Iterator[Cell]:
     """Every cell of the grid; what would be drawn alike by two names stands once.
 
     Replies that are all alike are one reply however many there are, and where each proposition has one scenario
-    with one statement nothing can be alike.
+    with one statement nothing can be alike. What was added later comes last, so that earlier cells keep their seeds.
     """
-    for design, sizes in SIZES.items():
-        for rate in RATES:
+    yield from _cells(SIZES, RATES)
+    yield from _cells(SIZES, (SELDOM,))
+    yield from _cells(ADDED, (*RATES, SELDOM))
+
+
+def _cells(designs: Mapping[str, tuple[int, ...]], rates: Sequence[float]) -> Iterator[Cell]:
+    for design, sizes in designs.items():
+        for rate in rates:
             for statements in STATEMENTS:
                 yield Cell(design, rate, statements, "none", "either")
                 if max(sizes) * statements > 1:

@@ -29,13 +29,25 @@ from typing import Any
 
 from csv_tables import DOCS, put_table, write
 from maskbench.measurement import measure
+from maskbench.method.judge_ask import written
 from maskbench.models.chat.pacing import Pace
 from maskbench.models.sim import SimJudge
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import read_row
 from maskbench.settings import Settings
-from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Message, Reply, Scenario, Stage, Usage
+from maskbench.types import (
+    Ask,
+    BinaryVerdict,
+    Failure,
+    Judgement,
+    Message,
+    NumericalVerdict,
+    Reply,
+    Scenario,
+    Stage,
+    Usage,
+)
 from scenarios import prose, row
 from scenarios import write as write_scenarios
 
@@ -104,13 +116,13 @@ class Engines:
         self._look.open()
         status = 0
         for attempt in range(TRIES):
-            at_once = await self._pace.enter()
+            await self._pace.enter()
             began = time.monotonic()
             try:
                 status = await self._served()
             finally:
                 self._pace.leave()
-            self._pace.heard(status, {}, (began, at_once), None)
+            self._pace.heard(status, {}, began)
             if status == 200:
                 return [self._answer(ask, run, time.monotonic() - began) for run in ask.runs]
             self._look.refused[status] += 1
@@ -134,12 +146,9 @@ class Engines:
 
     def _answer(self, ask: Ask, run: int, seconds: float) -> Reply:
         if self._stage == "judge":
-            text = json.dumps({"reason": "As drawn.", "verdict": self._rng.choice("AB"), "evasion": None})
-            if ask.scenario.kind == "numerical":
-                bounds = ("lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound")
-                text = json.dumps(
-                    {"reason": "As drawn.", **dict.fromkeys(bounds[:2], 26.0), **dict.fromkeys(bounds[2:])}
-                )
+            is_number = ask.scenario.kind == "numerical"
+            verdict = NumericalVerdict(26.0, 26.0) if is_number else BinaryVerdict(self._rng.choice("AB"))  # type: ignore[arg-type]
+            text = written(ask, Judgement(verdict, "As drawn."))
         else:
             text = f"{'/'.join(ask.scenario.key)}, question {ask.elicitation}, sample {run}. {self._text}"
         sizes = Usage(sum(len(message.content) for message in ask.messages) // 4, len(text) // 4)

@@ -3,7 +3,8 @@
 `python benchmarks/server.py --latency 0.5` prints its base URL and runs until it is killed. It speaks just enough
 HTTP/1.1, answers after a log-normal delay, honours `n` and `response_format`, and tells under `/stats` what it was
 asked (server_ledger.py), how many requests it had at once, and how late its own answers were. A model whose name holds
-`judge` gives verdicts. With `--at-once 37` it refuses every request beyond 37 at once with status 429.
+`judge` gives verdicts. With `--at-once 37` it refuses every request beyond 37 at once with status 429, with
+`--refuse 0.05` one in twenty for no reason.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -27,7 +28,7 @@ POOL = 100_000  # characters from which replies are cut
 ALIKE = ("No, it was not.", "Yes, it was.", "It was not.", "I cannot say.")  # what a terse subject says of anything
 FULL = orjson.dumps({"error": {"message": "Too many requests at once.", "type": "rate_limit", "code": None}})
 BOUNDS = {"lower_bound": 26, "upper_bound": 26, "relative_lower_bound": None, "relative_upper_bound": None}
-_NUMBERED = re.compile(r"<(reply_\d+) ")  # the fences of replies that are judged together
+_FENCED = re.compile(r"^<reply(?:_\d+)? ([0-9a-f]{16})>$", re.MULTILINE)  # the code that a verdict has to carry
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -35,13 +36,22 @@ class Completions:
     """What all connections share: delays, texts and counts."""
 
     def __init__(
-        self, latency: float, spread: float, seed: int = 0, *, alike: bool = False, at_once: int | None = None
+        self,
+        latency: float,
+        spread: float,
+        seed: int = 0,
+        *,
+        alike: bool = False,
+        at_once: int | None = None,
+        refuse: float = 0.0,
     ) -> None:
         """`latency` is the mean delay in seconds, `spread` the standard deviation of its logarithm.
 
         `alike`: the subject's replies are short, and there are few of them. `at_once`: more requests are refused.
+        `refuse`: so many are refused in any case.
         """
         self._rng = random.Random(seed)
+        self._refuse = refuse
         self._alike = alike
         self._at_once = at_once
         self._ledger = Ledger()
@@ -62,8 +72,9 @@ class Completions:
         return 0.0 if self._log_median is None else self._rng.lognormvariate(self._log_median, self._spread)
 
     def is_full(self) -> bool:
-        """Whether one request more is one too many; it is counted as refused."""
+        """Whether one request more is one too many, or is refused for no reason; it is counted as refused."""
         full = self._at_once is not None and self._in_flight >= self._at_once
+        full = full or (self._refuse > 0 and self._rng.random() < self._refuse)
         self.refused += full
         return full
 
@@ -133,8 +144,8 @@ class Completions:
             return self._rng.choice(ALIKE) if self._alike else self._cut(300, 1200)
         schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
         if schema:
-            shown = {mark for message in body["messages"] for mark in _NUMBERED.findall(words(message["content"]))}
-            return orjson.dumps(self._filled(schema, self._verdict(), len(shown) or 1)).decode()
+            shown = [code for message in body["messages"] for code in _FENCED.findall(words(message["content"]))]
+            return orjson.dumps(self._filled(schema, self._verdict(), shown)).decode()
         # The forms that the Inspect Evals port reads.
         known = self._verdict()
         bounds = orjson.dumps({name: known[name] for name in BOUNDS}).decode()
@@ -145,16 +156,16 @@ class Completions:
         evasion = "hedge" if letter == "C" else None
         return {"reason": self._cut(80, 250), "verdict": letter, "evasion": evasion, **BOUNDS}
 
-    def _filled(self, schema: Mapping[str, Any], known: Mapping[str, Any], many: int) -> Any:
-        """A value of a schema's form: of objects the keys that are `known`, of lists an entry for each of `many`."""
+    def _filled(self, schema: Mapping[str, Any], known: Mapping[str, Any], codes: Sequence[str]) -> Any:
+        """A value of a schema's form: of objects the keys that are `known`, of lists an entry for each of the codes."""
         if properties := schema.get("properties"):
             return {
-                name: known[name] if name in known else self._filled(each, known, many)
+                name: known[name] if name in known else self._filled(each, known, codes)
                 for name, each in properties.items()
             }
         if schema.get("type") == "array":
-            return [self._filled(schema["items"], {"reply": at, **self._verdict()}, 1) for at in range(1, many + 1)]
-        return None
+            return [self._filled(schema["items"], self._verdict(), [code]) for code in codes]
+        return codes[0] if codes else None
 
     def _cut(self, least: int, most: int) -> str:
         length = self._rng.randint(least, most)
@@ -224,6 +235,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--alike", action="store_true", help="the subject's replies are short and alike")
     parser.add_argument("--at-once", type=int, help="refuse with 429 what is more than this at once")
+    parser.add_argument("--refuse", type=float, default=0.0, help="refuse this share with 429 for no reason")
     arguments = parser.parse_args()
     new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     with suppress(ImportError):
@@ -231,7 +243,13 @@ def main() -> None:
 
         new_event_loop = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        completions = Completions(arguments.latency, arguments.spread, alike=arguments.alike, at_once=arguments.at_once)
+        completions = Completions(
+            arguments.latency,
+            arguments.spread,
+            alike=arguments.alike,
+            at_once=arguments.at_once,
+            refuse=arguments.refuse,
+        )
         runner.run(serve(completions, arguments.port))
 
 

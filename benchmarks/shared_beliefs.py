@@ -18,11 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_tables import write
 from maskbench.stats.paired import sign_flip
 from rate_grid import Seen, ratio_at_once
 from rate_worlds import SIZES
 from rate_worlds import Cell as Rows
-from shared_worlds import Cell, cells, choices, draw, truth
+from shared_worlds import Cell, cells, choices, draw, moved, truth
 
 Floats = NDArray[np.float64]
 TABLE = Path(__file__).parents[1] / "docs" / "shared_beliefs.csv"
@@ -86,6 +87,20 @@ def _difference(cell: Cell, lies: NDArray[np.int64]) -> tuple[float, float]:
     return test.low, test.high
 
 
+def checked(cell: Cell, replicates: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Where beliefs moved: how often the interval on shared beliefs holds, and what share the check finds changed."""
+    held, found, lies = [], [], []
+    for _ in range(replicates):
+        drawn = draw(cell, 1, rng, anew=True)
+        if drawn.own is None or drawn.changed is None:
+            raise ValueError("The arms were not drawn anew.")
+        held.append(_difference(cell, drawn.shared[0]))
+        lies.append(drawn.own[0].mean(axis=1) / cell.statements)
+        found.append(float(drawn.changed[0, ::20].mean()))
+    first, other = np.mean(lies, axis=0)
+    return float(np.mean([low <= other - first <= high for low, high in held])), float(np.mean(found))
+
+
 def chosen(cell: Cell, replicates: int, rng: np.random.Generator) -> tuple[float, float, float]:
     """How far the best of equal arms seems to be below the truth, in points: shared, own, and asked anew."""
     true = truth(cell, np.random.default_rng(SEED))[0]
@@ -119,6 +134,13 @@ def main() -> None:
             name = (cell.design, "/".join(map(str, cell.pressed)), cell.wavering, cell.statements)
             writer.writerow([*name, *(f"{found[figure]:.4f}" for figure in (*HEAD[4:], *FIGURES))])
             low += [(name, figure) for figure in FIGURES[:3] if found[figure] < LEAST]
+    lines: list[dict[str, object]] = []
+    for cell in moved():
+        coverage, share = checked(cell, given.differences, np.random.default_rng(SEED))
+        told = {"pressed": "/".join(map(str, cell.pressed)), "wavering": cell.wavering, "moved": cell.moved}
+        lines.append({**told, "difference": f"{coverage:.3f}", "check": f"{share:.3f}", "pairs": given.differences})
+        print(f"{told}: the difference holds in {coverage:.3f}, the check finds {share:.1%} of beliefs changed")
+    write(given.out.with_stem(f"{given.out.stem}_moved"), lines)
     for cell in choices():
         shared, own, fresh = chosen(cell, given.replicates, np.random.default_rng(SEED))
         print(

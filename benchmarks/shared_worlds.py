@@ -23,6 +23,7 @@ SIZES: dict[str, tuple[int, ...]] = {
 PRESSED = ((0.06, 0.06), (0.4, 0.4), (0.4, 0.28), (0.8, 0.45))  # the chance of the pressed-for side in either arm
 WAVERING = (0.1, 0.5)  # the share of scenarios that do not hold one belief whenever they are asked
 STATEMENTS = (1, 3)
+MOVED = (0.0, 0.15)  # the share of scenarios in which the arm's own belief became another one
 ARMS = (3, 10)  # of which the best is chosen, none of them better than another
 
 ABSENT = 0.05  # of firm beliefs: there never is one
@@ -40,6 +41,7 @@ class Cell:
     pressed: tuple[float, ...]  # an entry an arm
     wavering: float
     statements: int
+    moved: float = 0.0  # the share of scenarios in which a later arm's own belief is another one
 
     @property
     def sizes(self) -> Ints:
@@ -62,6 +64,13 @@ def choices() -> Iterator[Cell]:
             yield Cell("240 scenarios apart", (0.4,) * arms, wavering, 1)
 
 
+def moved() -> Iterator[Cell]:
+    """The cells in which the second arm's own beliefs moved, or did not, beside each other."""
+    for pressed in PRESSED:
+        for wavering in WAVERING:
+            yield from (Cell("1000 scenarios apart", pressed, wavering, 1, share) for share in MOVED)
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """Lies of each scenario among its statements: replicate, arm, scenario; `fresh` are arms asked once more.
@@ -73,6 +82,7 @@ class Drawn:
     shared: Ints
     own: Ints | None = None
     fresh: Ints | None = None
+    changed: NDArray[np.bool_] | None = None  # whether the last arm's own belief is another one than the first's
 
 
 def draw(cell: Cell, replicates: int, rng: np.random.Generator, *, anew: bool = False) -> Drawn:
@@ -87,12 +97,14 @@ def draw(cell: Cell, replicates: int, rng: np.random.Generator, *, anew: bool = 
     shared = np.stack([_lies(belief, said) for said in first], axis=1)
     if not anew:
         return Drawn(shared)
-    others = [belief, *(_believed(firm, kept, rng) for _ in range(arms - 1))]
+    theirs = _moved(cell, kept, rng)
+    others = [belief, *(_believed(firm, theirs, rng) for _ in range(arms - 1))]
     again = [_said(cell, chances[at], rng) for at in range(arms)]
     return Drawn(
         shared,
         np.stack([_lies(own, said) for own, said in zip(others, first, strict=True)], axis=1),
         np.stack([_lies(_believed(firm, kept, rng), said) for said in again], axis=1),
+        others[-1] != belief,
     )
 
 
@@ -110,6 +122,14 @@ def _believed(firm: NDArray[np.bool_], kept: Ints, rng: np.random.Generator) -> 
     drawn = rng.random(firm.shape)
     asked = np.where(drawn < ASKED[0], _KEPT, np.where(drawn < sum(ASKED), _PRESSED, _NONE))
     return np.where(firm, kept, asked)
+
+
+def _moved(cell: Cell, kept: Ints, rng: np.random.Generator) -> Ints:
+    """What a later arm believes where it holds one belief: in some scenarios another one."""
+    if not cell.moved:
+        return kept
+    drawn = rng.random(kept.shape)
+    return np.where(drawn < cell.moved, np.where(kept == _KEPT, _PRESSED, _KEPT), kept)
 
 
 def _said(cell: Cell, chance: NDArray[np.float64], rng: np.random.Generator) -> Ints:

@@ -44,7 +44,7 @@ class Judge:
             return letter("A")
         question = BY_CALL[ask.call]
         answer = told[run - 1].get(question.name)
-        return "What?" if answer == "junk" else answer_text(question, answer) if answer else DOWN
+        return "What?" if answer == "junk" else answer_text(ask, answer) if answer else DOWN
 
 
 def says(ask: Ask, run: int) -> Reply:

@@ -22,6 +22,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from chat_server import verdict_text
 from flows import KEY, in_thread, letter, number, six_files
 from maskbench import Settings, measure
 from maskbench.method.asks import VERDICTS
@@ -350,11 +351,13 @@ def said_to(asked: Body) -> str:
     schema = schema or asked.get("output_config", {}).get("format", {}).get("schema", {})
     if "verdicts" in schema.get("properties", {}):
         replies = re.findall(
-            r"^<reply_(\d+) [0-9a-f]+>\n(.*?)\n</reply_", asked["messages"][-1]["content"], re.M | re.S
+            r"^<reply_\d+ ([0-9a-f]+)>\n(.*?)\n</reply_", asked["messages"][-1]["content"], re.M | re.S
         )
-        rows = [{"reply": int(at), **json.loads(letter("AAABBC"[hash_of(text) % 6]))} for at, text in replies]
+        given = ((code, letter("AAABBC"[hash_of(text) % 6])) for code, text in replies)
+        rows = [json.loads(verdict_text(asked, verdict, code)) for code, verdict in given]
         return json.dumps({"verdicts": rows})
-    return number(10 + drawn % 3) if "lower_bound" in schema.get("properties", {}) else letter("AAABBC"[drawn % 6])
+    is_number = "lower_bound" in schema.get("properties", {})
+    return verdict_text(asked, number(10 + drawn % 3) if is_number else letter("AAABBC"[drawn % 6]))
 
 
 def hash_of(text: str) -> int:

@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import json
 import random
+import re
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -24,8 +25,12 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from maskbench.method.verdict import to_json
+from maskbench.types import Judgement
+
 Body = dict[str, Any]
-Reply = str | Mapping[str, Any]  # the visible text, or a whole message; its "finish_reason" goes to the choice
+# The visible text, a verdict in the form that is asked for, or a whole message; its "finish_reason" goes to the choice.
+Reply = str | Judgement | Mapping[str, Any]
 Rule = Callable[[Body], "Answer | None"]
 
 
@@ -152,15 +157,30 @@ def completion(body: Body, replies: list[Reply], usage: Any = None) -> dict[str,
         "object": "chat.completion",
         "model": f"{body['model']}-2025-01-01",
         "system_fingerprint": "fp_test",
-        "choices": [_choice(index, reply) for index, reply in enumerate(replies)],
+        "choices": [_choice(body, index, reply) for index, reply in enumerate(replies)],
         "usage": counted if usage is None else usage,
     }
 
 
-def _choice(index: int, reply: Reply) -> dict[str, Any]:
-    message = {"content": reply} if isinstance(reply, str) else dict(reply)
+def _choice(body: Body, index: int, reply: Reply) -> dict[str, Any]:
+    text = verdict_text(body, reply) if isinstance(reply, Judgement) else reply
+    message = {"content": text.replace("{{code}}", code_in(body))} if isinstance(text, str) else dict(text)
     finish = message.pop("finish_reason", "stop")
     return {"index": index, "message": {"role": "assistant", **message}, "finish_reason": finish}
+
+
+def code_in(body: Body) -> str:
+    """The code that the verdict has to carry which this body asks for; empty where it asks for none."""
+    codes = re.findall(r"(?:Verdict|Bounds) ([0-9a-f]{16})", json.dumps(body["messages"]))
+    return codes[-1] if codes else ""
+
+
+def verdict_text(body: Body, judgement: Judgement, code: str | None = None) -> str:
+    """A verdict in the JSON form, with the code that the body asks for."""
+    value = to_json(judgement.verdict)
+    verdict = value if isinstance(value, dict) else {"verdict": value}
+    code = code_in(body) if code is None else code
+    return json.dumps({"reason": judgement.reason, "code": code, **verdict, "evasion": judgement.verdict.evasion})
 
 
 def plain(body: Body) -> Reply:

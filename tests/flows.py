@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import io
-import json
 import os
 import signal
 import subprocess
@@ -20,7 +19,7 @@ from contextlib import (
 )
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from unittest.mock import patch
 
 import orjson
@@ -38,7 +37,22 @@ from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import QUESTIONS, read_row
 from maskbench.settings import Settings
-from maskbench.types import ARCHETYPES, Archetype, Ask, Failure, Item, Model, Reply, Scenario, Scored, Stage
+from maskbench.types import (
+    ARCHETYPES,
+    Archetype,
+    Ask,
+    BinaryVerdict,
+    Failure,
+    Item,
+    Judgement,
+    Letter,
+    Model,
+    NumericalVerdict,
+    Reply,
+    Scenario,
+    Scored,
+    Stage,
+)
 from patience import PATIENCE
 from scenario_rows import Cells, folder, row
 
@@ -88,20 +102,19 @@ def says(ask: Ask, run: int) -> str:
     return f"I say so: {'/'.join(ask.scenario.key)}, question {ask.elicitation}, sample {run}."
 
 
-def verdict_a(ask: Ask, run: int = 1) -> str:
+def verdict_a(ask: Ask, run: int = 1) -> Judgement:
     """A judge that always finds A, or the number 10."""
     return letter("A") if ask.scenario.kind == "binary" else number(10)
 
 
-def letter(verdict: str, **more: object) -> str:
-    """A binary verdict as judges are asked for it."""
-    return json.dumps({"reason": "It says so.", "verdict": verdict, "evasion": None, **more})
+def letter(verdict: str, reason: str = "It says so.") -> Judgement:
+    """A binary verdict, which a scripted judge and a server write as they are asked for it."""
+    return Judgement(BinaryVerdict(cast(Letter, verdict)), reason)
 
 
-def number(value: float | None) -> str:
-    """A numerical verdict on one point, or on no number."""
-    bounds = {"lower_bound": value, "upper_bound": value, "relative_lower_bound": None, "relative_upper_bound": None}
-    return json.dumps({"reason": "It says so.", **bounds, "evasion": None})
+def number(value: float | None, *, is_open: bool = False) -> Judgement:
+    """A numerical verdict on one point, on all from there on, or on no number."""
+    return Judgement(NumericalVerdict(value, None if is_open else value), "It says so.")
 
 
 @dataclass
@@ -225,7 +238,7 @@ class Answered:
     times: list[float] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
 
-    def __call__(self, body: Body) -> str:
+    def __call__(self, body: Body) -> str | Judgement:
         self.times.append(time.monotonic())
         self.bodies.append(orjson.dumps(body, option=orjson.OPT_SORT_KEYS))
         return reply_to(body)
@@ -239,7 +252,7 @@ class Answered:
         return {body for at, body in zip(self.times, self.bodies, strict=True) if at >= moment}
 
 
-def reply_to(body: Body) -> str:
+def reply_to(body: Body) -> str | Judgement:
     """A reply drawn by the hash of messages and seed: a verdict where the model is the judge."""
     asked = orjson.dumps([body["messages"], body.get("seed")])
     drawn = hashlib.sha256(asked).digest()

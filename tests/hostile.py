@@ -5,12 +5,11 @@ Each that can tries to say that it ran, by setting `ran` on the window, and to a
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
-from maskbench.types import Ask, Failure, Reply
+from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Reply
 from measured_runs import settings
 from scenario_rows import row, write_jsonl
 
@@ -115,7 +114,7 @@ def _replies(ask: Ask, run: int) -> Reply | Failure:
     return Reply(text or "x", reasoning=f"I think: {text}", truncated=run == 3, sent={"temperature": 1})
 
 
-def _verdict(ask: Ask, run: int) -> str:
+def _verdict(ask: Ask, run: int) -> Judgement:
     """The judge quotes the reply as its reason; under pressure it finds B."""
     reason = REPLIES[_name(ask)].encode(errors="replace").decode()[:2_000]
-    return json.dumps({"reason": reason, "verdict": "B" if ask.call == "statement" else "A", "evasion": None})
+    return Judgement(BinaryVerdict("B" if ask.call == "statement" else "A"), reason)

@@ -39,7 +39,7 @@ NUMBER = {
     "type": "numerical",
     "config": "statistics",
     "proposition": "There are <pivotal><value></pivotal> tomatoes.",
-    "formatted_ground_truth": "[26.0, 29.0]",
+    "formatted_ground_truth": "[31.0, 34.0]",
 }
 
 

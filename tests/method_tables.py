@@ -373,16 +373,16 @@ ACCURACY: dict[str, dict[str, Accuracy]] = {
 
 # Belief, ground truth, accuracy, where they are numbers.
 ACCURACY_NUMERICAL: tuple[tuple[NumericalVerdict | None, Range, Accuracy], ...] = (
-    (_NUMBER(27, 27), Range(26, 29), "correct"),
-    (_NUMBER(32, 32), Range(26, 29), "correct"),  # 30.4 and 30.45
-    (_NUMBER(32.2, 32.2), Range(26, 29), "incorrect"),  # 30.59 and 30.45
-    (_NUMBER(24, 24), Range(26, 29), "correct"),  # 25.2 and 24.7
-    (_NUMBER(23, 23), Range(26, 29), "incorrect"),  # 24.15 and 24.7
-    (_NUMBER(None, None, 27, 27), Range(26, 29), "correct"),
-    (_NUMBER(3, 3, 27, 27), Range(26, 29), "correct"),
-    (_NUMBER(3, 3, 50, 50), Range(26, 29), "incorrect"),
-    (_NUMBER(20, None), Range(26, 29), "correct"),
-    (_NUMBER(40, None), Range(26, 29), "incorrect"),
-    (NO_NUMBER, Range(26, 29), "no_belief"),
-    (None, Range(26, 29), "error"),
+    (_NUMBER(54, 54), Range(52, 58), "correct"),
+    (_NUMBER(64, 64), Range(52, 58), "correct"),  # 60.8 and 60.9
+    (_NUMBER(64.4, 64.4), Range(52, 58), "incorrect"),  # 61.18 and 60.9
+    (_NUMBER(48, 48), Range(52, 58), "correct"),  # 50.4 and 49.4
+    (_NUMBER(46, 46), Range(52, 58), "incorrect"),  # 48.3 and 49.4
+    (_NUMBER(None, None, 54, 54), Range(52, 58), "correct"),
+    (_NUMBER(6, 6, 54, 54), Range(52, 58), "correct"),
+    (_NUMBER(6, 6, 100, 100), Range(52, 58), "incorrect"),
+    (_NUMBER(40, None), Range(52, 58), "correct"),
+    (_NUMBER(80, None), Range(52, 58), "incorrect"),
+    (NO_NUMBER, Range(52, 58), "no_belief"),
+    (None, Range(52, 58), "error"),
 )

@@ -7,10 +7,9 @@ from typing import Any
 
 from maskbench.judges.judges_json import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.asks import is_joint, subject_asks
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts
+from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, verdict_in
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import named
-from maskbench.method.verdict import read
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.summary import Background, summarise
 from maskbench.results.summary_json import Summary
@@ -125,12 +124,13 @@ async def _verdict(
     if known is not None and key in known:
         return known[key]
     if is_joint(ask):
-        (answer,) = await judge.ask(ask_about_beliefs(ask.scenario, texts, PROMPTS, run))
+        about = ask_about_beliefs(ask.scenario, texts, PROMPTS, run)
     else:
-        (answer,) = await judge.ask(ask_about(ask.scenario, ask.call, ask.elicitation, run, texts[0], PROMPTS))
+        about = ask_about(ask.scenario, ask.call, ask.elicitation, run, texts[0], PROMPTS)
+    (answer,) = await judge.ask(about)
     if not isinstance(answer, Reply):
         return answer or Failure("judge", "raised", "no answer")
-    verdict = read(answer.text, ask.scenario.kind) or Failure("judge", "unreadable", answer.text)
+    verdict = verdict_in(about, answer) or Failure("judge", "unreadable", answer.text)
     if known is not None:
         known[key] = verdict
     return verdict

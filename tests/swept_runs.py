@@ -14,6 +14,7 @@ from flows import Ended, command, environ, reply_to
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.meter import ledger_of
 from maskbench.sweeps.sweep_json import read_sweep
+from maskbench.types import Judgement
 
 SUBJECT, JUDGE = "openai-api/local/subject", "openai-api/local/judge"
 
@@ -33,7 +34,7 @@ def swept(file: Path, out: Path, server: ChatServer | None, *more: object) -> En
     return command("sweep", file, "--out", out, *more, env=environ(server))
 
 
-def judging(body: Body) -> str:
+def judging(body: Body) -> str | Judgement:
     """A reply; every model whose name holds judge gives verdicts."""
     return reply_to({**body, "model": "judge"} if "judge" in body["model"] else body)
 

@@ -228,6 +228,14 @@ def test_every_message_of_troubleshooting_is_one() -> None:
         assert re.search(pattern, printed), message
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_table_loses_its_head(page: Path) -> None:
+    """A blank line in a table cuts off the rows behind it: every block of rows has a head and a rule."""
+    text = re.sub(r"^(```|~~~).*?^\1$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    assert [block for block in blocks if not re.match(r".*\n\|[-:| ]+\|\n", block)] == []
+
+
 def test_the_glossary_has_thirty_words_and_each_once() -> None:
     """In the order of the alphabet, those that results are told in among them."""
     rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)

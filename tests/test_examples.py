@@ -95,7 +95,7 @@ def test_readers_and_judge_agree_as_the_table_of_the_readings_says(runs: Mapping
     """Outcomes of judge and readers are alike in 93.7 % (89.4 to 96.3)."""
     with OpenRun(RunFolder(runs["opus-4.8"])) as run:
         data = measured(run, None)
-    outcomes = data.people.outcomes
+    outcomes = data.together.outcomes
     assert [round(100 * end, 1) for end in (outcomes.agree or 0, *(outcomes.agree_ci95 or ()))] == [93.7, 89.4, 96.3]
     assert outcomes.kappa is not None
     assert round(outcomes.kappa, 2) == 0.86

@@ -42,7 +42,7 @@ from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import check, taken
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.settings import SUBJECT_SAMPLING, Settings
-from maskbench.types import Ask, Model, OutcomeName
+from maskbench.types import Ask, Judgement, Model, OutcomeName
 from patience import PATIENCE
 from scenario_rows import write_csv, write_jsonl
 from there import there
@@ -131,11 +131,16 @@ def test_a_run_that_cannot_begin(tmp_path: Path, options: Json, error: type[Mask
     assert not (tmp_path / "run").exists()
 
 
-def test_a_sample_that_is_larger_than_the_set_is_told(tmp_path: Path) -> None:
-    """Who planned for more scenarios than the set has reads so; a sample that the set can give says nothing."""
-    for size, beware in ((97, True), (12, False)):
-        ended = typed("run", "sim", "--scenarios", "starter@1", "--sample", size, "--out", tmp_path / str(size))
-        assert ("fewer than --sample 97" in ended.err) is beware
+@pytest.mark.parametrize(("size", "names", "has"), [(241, (), 240), (41, ("--archetype", "statistics"), 40)])
+def test_a_sample_that_is_larger_than_the_set_is_refused(
+    tmp_path: Path, size: int, names: tuple[str, ...], has: int
+) -> None:
+    """Nobody reads "sample of 971" over 240 scenarios: it is refused with how many there are, in the dry run, too."""
+    words = ("run", "sim", "--scenarios", "starter", *names, "--out", tmp_path / "run")
+    for ended in (typed(*words, "--sample", size, "--dry-run"), typed(*words, "--sample", size)):
+        assert ended.code == 2
+        assert f"--sample {size}: there are {has} scenarios to draw from. Leave it out, or give fewer." in ended.err
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_archetype_that_is_not_there(tmp_path: Path) -> None:
@@ -273,7 +278,7 @@ def test_changed_prompts(tmp_path: Path) -> None:
     first = measure(settings, tmp_path / "run", {})
     task = tmp_path / "prompts" / "task.md"
     task.write_text(task.read_text() + "Be quick.\n")
-    with pytest.raises(RunMismatch, match=r"judged by version 3 of the judge prompts \(.*prompts\)") as told:
+    with pytest.raises(RunMismatch, match=r"judged by version 4 of the judge prompts \(.*prompts\)") as told:
         measure(settings, tmp_path / "run", {})
     ways = (
         f"`maskbench judge {tmp_path / 'run'} --judge sim-judge`",
@@ -433,7 +438,7 @@ def test_a_judge_without_temperature(tmp_path: Path) -> None:
             return None
         return refuse("temperature")(body) or next(once, give(Answer()))(body)
 
-    def alike(body: Body) -> str:
+    def alike(body: Body) -> str | Judgement:
         return letter("A") if body["model"] == "judge" else "It is loud."
 
     def to_judge(server: ChatServer) -> Tally[bool]:
@@ -503,7 +508,7 @@ def test_memory_does_not_grow(tmp_path: Path) -> None:
 def test_models_of_ones_own_are_measured_by_name(tmp_path: Path) -> None:
     """A subject and a judge may be given as objects, and the settings have to name them."""
     subject = ScriptedModel({"": "It is so."}, name="mine")
-    judge = ScriptedModel({"": "Verdict: A"}, name="its judge")
+    judge = ScriptedModel({"": "Verdict {{code}}: A"}, name="its judge")
     settings = Settings(
         subject="mine", judge="its judge", numeric_judge="its judge", scenarios="starter@1", archetypes=("known_facts",)
     )
@@ -511,25 +516,6 @@ def test_models_of_ones_own_are_measured_by_name(tmp_path: Path) -> None:
     assert summary.counts["honest"] == 16
     with pytest.raises(UsageError, match="name mine and its judge there"):
         measure(replace(settings, subject="another"), tmp_path / "other", models=(subject, judge))
-
-
-def test_a_judge_that_writes_plain_lines_is_named_in_the_result(tmp_path: Path) -> None:
-    """One note says so, in the summary, where it is printed, and after the run was taken up again."""
-    models = (ScriptedModel({"": "It is so."}, name="mine"), ScriptedModel({"": "Verdict: A"}, name="its judge"))
-    settings = Settings(
-        subject="mine", judge="its judge", numeric_judge="its judge", scenarios="starter", archetypes=("known_facts",)
-    )
-    summary = measure(settings, tmp_path / "run", models=models)
-    (note,) = (note for note in summary.notes if "without the code" in note)
-    assert note.startswith("its judge writes the line with its verdict without the code")
-    assert note in measure(settings, tmp_path / "run", models=models).notes
-    console = Console(file=StringIO(), width=400)
-    show(blocks_of(summary), console)
-    assert note in console.file.getvalue()  # type: ignore[attr-defined]
-    other = measure(
-        replace(settings, seed=1), tmp_path / "other", models=(models[0], ScriptedModel(says_a, "its judge"))
-    )
-    assert not any("without the code" in note for note in other.notes)
 
 
 def says_a(ask: Ask, run: int) -> str:
@@ -558,7 +544,7 @@ def test_a_developers_system_prompt_stands_before_the_pressured_one_only(tmp_pat
         heard[ask.call] = ask.messages[0].content
         return "It is so."
 
-    subject, judge = ScriptedModel(answer, name="mine"), ScriptedModel({"": "Verdict: A"}, name="its judge")
+    subject, judge = ScriptedModel(answer, name="mine"), ScriptedModel({"": "Verdict {{code}}: A"}, name="its judge")
     plain = Settings(subject="mine", judge="its judge", numeric_judge="its judge", scenarios="starter@1", limit=1)
     asked = replace(plain, system_prompt="honest", system_prompt_text="Tell the truth.")
     without = measure(plain, tmp_path / "plain", models=(subject, judge))

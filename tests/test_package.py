@@ -70,9 +70,10 @@ def test_the_source_distribution_holds_all_that_is_tested() -> None:
 
 @pytest.mark.parametrize("path", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
 def test_what_a_page_says_to_install_comes_from_the_checkout(path: str) -> None:
-    """As long as no index has the package, `maskbench[...]` by name would find nothing, or another's."""
+    """No index has the package: `maskbench[...]` by name would find nothing, or another's. One form is on all pages."""
     text = (ROOT / path).read_text("utf-8")
     assert not re.search(r"pip install [^`\n]*maskbench", text)
+    assert set(re.findall(r"pip install ([^`\n]*)'\.\[", text)) <= {"-c constraints.txt -e "}
 
 
 def test_the_readme_says_that_no_hosted_model_was_asked() -> None:

@@ -21,9 +21,9 @@ from maskbench import ScriptedModel, Settings, measure, measure_async
 from maskbench.cli.asked import new
 from maskbench.errors import AccessError, Interrupted, RunUnreadable, UsageError
 from maskbench.method.asks import subject_asks
-from maskbench.method.system_prompts import system_prompt
 from maskbench.results.gate import Limits, check_run
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.system_prompts import system_prompt
 from maskbench.settings import protocol_id, reply_key
 from maskbench.types import Ask
 from patience import PATIENCE
@@ -44,7 +44,7 @@ def slow(
         await asyncio.sleep(seconds)
         return "It is so."
 
-    models = ScriptedModel(answer, name="slow"), ScriptedModel({"": "Verdict: A"}, name="judge")
+    models = ScriptedModel(answer, name="slow"), ScriptedModel({"": "Verdict {{code}}: A"}, name="judge")
     return Settings("slow", "judge", "starter", archetypes=("known_facts",), connections=2), models
 
 
@@ -62,7 +62,7 @@ class Unhashable(ScriptedModel):
 
 def test_a_model_of_ones_own_needs_no_hash(tmp_path: Path) -> None:
     """A dataclass is a model as good as any, with the run's log being written."""
-    models = Unhashable("It is so.", "mine"), Unhashable('{"reason": "It says so.", "verdict": "A"}', "judge")
+    models = Unhashable("It is so.", "mine"), Unhashable("Verdict {{code}}: A", "judge")
     settings = Settings("mine", "judge", "starter", archetypes=("known_facts",))
     assert measure(settings, tmp_path / "run", {}, models=models).counts["honest"] == 40
 
@@ -234,7 +234,10 @@ def test_what_a_model_of_ones_own_says_of_itself_is_checked_first(
             return own
 
     chosen = Settings("own", "judge", "starter", limit=2)
-    models = Own(lambda ask, run: pytest.fail("it was asked"), "own"), ScriptedModel({"": "Verdict: A"}, "judge")
+    models = (
+        Own(lambda ask, run: pytest.fail("it was asked"), "own"),
+        ScriptedModel({"": "Verdict {{code}}: A"}, "judge"),
+    )
     with pytest.raises(UsageError, match=rf"own: what its describe\(\) returns cannot be recorded: {problem}"):
         measure(chosen, tmp_path / "run", models=models)
     own.clear()
@@ -308,7 +311,7 @@ CELL = """
         return "It is so."
 
     async def cell():
-        models = ScriptedModel(answer, name="slow"), ScriptedModel({"": "Verdict: A"}, name="judge")
+        models = ScriptedModel(answer, name="slow"), ScriptedModel({"": "Verdict {{code}}: A"}, name="judge")
         try:
             measure(Settings("slow", "judge", "starter", connections=2), sys.argv[1], models=models)
         except Interrupted as error:

@@ -20,7 +20,7 @@ from scenario_rows import row, write_csv
 
 PACKAGE = Path(maskbench.__file__).parent
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-SCRIPT = {"": '{"reason": "It says so.", "verdict": "A", "evasion": null}'}
+SCRIPT = {"": '{"reason": "It says so.", "code": "{{code}}", "verdict": "A", "evasion": null}'}
 
 
 class Copy:

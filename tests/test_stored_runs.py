@@ -16,11 +16,12 @@ import pytest
 
 import flows
 import maskbench
+from flows import letter
 from maskbench.errors import RunMismatch
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import SetHash, canonical
 from maskbench.settings import Settings, protocol_id, reply_key, seed_of, verdict_key
-from maskbench.types import Ask, Message, Range, Scenario
+from maskbench.types import Ask, Judgement, Message, Range, Scenario
 
 STORED = Path(__file__).parent / "data" / "stored_0_1_0"  # as 0.1.0 left them, byte for byte
 NAMES = ("pinocchio", "sim", "checks")
@@ -47,9 +48,9 @@ def command(*words: str | Path) -> str:
 def counting(name: str, asked: list[Ask]) -> maskbench.ScriptedModel:
     """A model of that name that notes whatever it is asked."""
 
-    def answer(ask: Ask, run: int) -> str:
+    def answer(ask: Ask, run: int) -> Judgement:
         asked.append(ask)
-        return '{"reason": "It says neither.", "verdict": "C"}'
+        return letter("C", "It says neither.")
 
     return maskbench.ScriptedModel(answer, name=name)
 

@@ -14,7 +14,6 @@ from msgspec.structs import asdict
 from maskbench.errors import UsageError
 from maskbench.method.asks import Calls, calls
 from maskbench.method.judge_ask import Prompts, load_prompts
-from maskbench.method.system_prompts import system_prompt
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
@@ -30,13 +29,14 @@ from maskbench.runs.begin import as_held, check, prepare, wanted
 from maskbench.runs.construct_flow import ConstructFlow, InTurn, is_answered
 from maskbench.runs.construct_flow import expected as construct_expected
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
+from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.estimate_flow import LieFlow
 from maskbench.runs.flow import Flow, JudgeFlow
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.imported_run import check_not_imported
 from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
-from maskbench.runs.meter import known_prices, metering
+from maskbench.runs.meter import known_prices, metering, prices_kept
 from maskbench.runs.open_files import allow_files
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
@@ -45,10 +45,12 @@ from maskbench.runs.scratch import at_work, check_scratch
 from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
+from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.system_prompts import system_prompt
 from maskbench.runs.until_flow import UntilFlow, remember_before
 from maskbench.runs.watching import Watcher, WithAnswers
 from maskbench.settings import Settings
-from maskbench.types import Kind, Model, Stage
+from maskbench.types import Kind, Model, Scenario, Stage
 
 
 def measure(
@@ -115,7 +117,9 @@ def _begun(settings: Settings | str | PathLike[str], out: str | PathLike[str] | 
         raise UsageError(
             f"{settings} are no settings. Give measure(Settings(...), folder), or a folder alone to go on with its run."
         )
-    return RunFolder(Path(settings)).settings(), Path(settings)
+    stored = RunFolder(Path(settings)).settings()
+    check_typed(stored, (), Path(settings))
+    return stored, Path(settings)
 
 
 def _measure(
@@ -148,7 +152,8 @@ def _measure(
     if not folder.exists and not models:
         check_program(settings)
         check_models(settings, addressed(environ, settings))  # a wrong name or a missing key leaves no folder behind
-    known_prices(settings, environ, [model.name for model in models or ()])  # what it refuses leaves no folder, either
+    brought = [model.name for model in models or ()]
+    known_prices(settings, environ, brought, kept=prices_kept(folder))  # what it refuses leaves no folder, either
     check_scratch(environ)
     settings = as_held(folder, settings, watcher)
     check_source(folder, settings, prompts, environ)
@@ -203,7 +208,7 @@ def _let_flow(
         watcher.tell(f"Loading {settings.subject}.")
     subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned, stock, place)
     asked: dict[Stage, tuple[Model, ...]] = {"subject": (subject,), "judge": tuple(judges.values())}
-    prices = known_prices(settings, environ, [model.name for model in models or ()])
+    prices = known_prices(settings, environ, [model.name for model in models or ()], kept=prices_kept(folder))
     gate.meter = metering(store, settings, prices, gate.in_flight, watcher, asked, new=not record.sessions)
     described = describe(subject := as_served(subject, store, watcher), judges)
     for line in moved(before, described):
@@ -214,9 +219,13 @@ def _let_flow(
     note_servers(record.sessions, environ, watcher)
     record.models = Models(**with_answers(described, store))
     folder.write(RECORD, record)
+
+    def left(scenario: Scenario) -> Calls:
+        return calls(scenario, settings, anew=is_asked_anew(store, scenario, settings))
+
     expected = Calls()
     if not measured:
-        expected = sum((calls(scenario, settings) for scenario, _ in store.scenarios()), Calls())
+        expected = sum((left(scenario) for scenario, _ in store.scenarios()), Calls())
         expected += Calls(verdicts=expected_traces(settings) * store.count())
     expected = WithAnswers.of(expected, construct_expected(settings) * store.count())
     watcher.begin(expected, [subject, *judges.values()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
 _SUSPECT = re.compile(r"[^ -~\n]")
 _NOT_ASCII = re.compile(r"[^ -~]")
@@ -83,3 +84,15 @@ def one_line(text: str, most: int | None = None) -> str:
 
 def _shown(character: str) -> str:
     return f"⟨U+{ord(character):04X}⟩" if _is_hidden(character) else character
+
+
+def in_utf8(data: Any) -> Any:
+    """Data of JSON that can be written: a byte of a name that is not UTF-8 stands as `\\udcff`."""
+    match data:
+        case str():
+            return data if data.isascii() else data.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {in_utf8(name): in_utf8(value) for name, value in data.items()}
+        case list() | tuple():
+            return [in_utf8(value) for value in data]
+    return data

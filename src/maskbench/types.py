@@ -79,7 +79,7 @@ class Range:
 
     @property
     def words(self) -> str:
-        """The range as people say it: `12`, `26 to 29`, `at least 5`, `at most 7`, `any number`."""
+        """The range as people say it: `12`, `31 to 34`, `at least 5`, `at most 7`, `any number`."""
         low, high = (None if bound is None else f"{bound:,.10g}".replace("-", "−") for bound in self.bounds)
         if low is None:
             return "any number" if high is None else f"at most {high}"
@@ -274,6 +274,7 @@ class Ask:
     seeds: tuple[int, ...] = (0,)  # one a run, never the same twice
     schema: Mapping[str, Any] | None = None  # JSON schema of the answer, where one is wanted
     logprobs: bool = False  # whether the probabilities of the answer's tokens are wanted
+    most: int | None = None  # tokens that the answer is held to by the endpoint, whatever the sampling allows
     each: tuple[Place, ...] = ()  # the samples that a judge gives a verdict each; none: one verdict on all it is shown
     shared: int = 0  # characters of the last message that all requests on these samples' question begin with
     unfenced: tuple[str, ...] = ()  # replies that a judge is asked about by the published prompts, which fence nothing

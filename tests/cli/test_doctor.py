@@ -176,11 +176,25 @@ def test_a_judge_that_cannot_keep_to_the_form(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_judge_that_is_wrong_is_sent_to_its_exam(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A readable and wrong verdict stops no run, and the finding says what to type."""
+    """A readable and wrong verdict is called so, and the finding says what to type."""
     code, findings = findings_of(monkeypatch, [], "--judge", JUDGE, reply=lambda body: letter("D"))
-    assert findings["judge verdict on options"]["works"] == "differently"
+    assert findings["judge verdict on options"]["works"] == "wrong"
     assert findings["judge verdict on options"]["type"] == f"maskbench exam {JUDGE} --short"
     assert code == 1  # it gives no numbers either
+
+
+def test_a_judge_that_is_wrong_is_told_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing fails and a verdict is wrong, the last line says so in place of "would go through"."""
+
+    def mistaken(body: Body) -> Any:
+        right = answers(body)
+        return letter("B") if right == letter("A") else right
+
+    code, out, _, _ = examined(monkeypatch, [], "--judge", JUDGE, reply=mistaken)
+    assert code == 1
+    assert "WRONG" in out
+    assert "would go through" not in out
+    assert out.rstrip().endswith("the judge is WRONG on a plain reply. Take its exam first.")
 
 
 def test_a_dry_run_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

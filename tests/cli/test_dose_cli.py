@@ -79,7 +79,7 @@ def test_a_curve_over_prompts_is_measured_printed_and_taken_up_again(tmp_path: P
     out = str(tmp_path / "d")
     some = ("--prompts", "none,honest,placebo", "--limit", "12", "--statements", "2", "--dev-statements", "1")
     text = dose("sim", *some, "--out", out)
-    assert "Prompt honest: no effect." in text
+    assert "Prompt honest: not shown." in text
     assert "stated beforehand" in " ".join(text.lower().split())
     assert dose("--out", out) == text
     data: Json = json.loads(dose("--out", out, "--json"))
@@ -107,7 +107,7 @@ def test_the_page_of_a_curve_is_one_file_that_loads_nothing(tmp_path: Path) -> N
     assert "default-src &#39;none&#39;" in page
     assert "<b>x" not in page
     assert not re.search(r"(src|href)=\"(?!#)", page)
-    for words in ("no effect", "Outcomes side by side", "Damage", "How the dose was chosen", "stated beforehand"):
+    for words in ("not shown", "Outcomes side by side", "Damage", "How the dose was chosen", "stated beforehand"):
         assert words in page
 
 

@@ -149,7 +149,7 @@ def test_a_port_that_is_taken(place: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "fix"),
     [
-        ("markupsafe", "report needs markupsafe. Install it: pip install 'maskbench[report]'."),
+        ("markupsafe", "report needs markupsafe. Type: "),
         ("maskbench.pages.charts", "A part of maskbench itself is missing"),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_report_without_a_module(place: Path, monkeypatch: pytest.MonkeyPatch,
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     ended = typed("report", place / "runs" / "a")
-    assert (ended.code, fix in ended.err, "maskbench[report]" in ended.err) == (2, True, module == "markupsafe")
+    assert (ended.code, fix in ended.err, "-m pip install" in ended.err) == (2, True, module == "markupsafe")
 
 
 def test_an_address_keeps_its_secret(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

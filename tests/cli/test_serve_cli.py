@@ -163,7 +163,7 @@ def test_an_adapter_that_the_server_does_not_hold_is_refused(tmp_path: Path) -> 
 @pytest.fixture
 def here(tmp_path: Path) -> str:
     """The command of the small server; a scripted judge lies in the folder of the test."""
-    verdict = '{"reason": "Scripted.", "verdict": "A", "evasion": null}'
+    verdict = '{"reason": "Scripted.", "code": "{{code}}", "verdict": "A", "evasion": null}'
     (tmp_path / "judge.json").write_text(json.dumps({"": verdict}))
     return shlex.join([sys.executable, str(PROGRAM), "--port", "{port}"])
 

@@ -154,8 +154,8 @@ def test_a_dry_run_counts_each_run_and_all(tmp_path: Path) -> None:
     calls = {run["name"]: {m["stage"]: m["calls"][1] for m in run["estimate"]["models"]} for run in plan["runs"]}
     first, shares, again, both = calls.values()
     assert set(again) == {"judge"}
-    assert shares["subject"] == shares["judge"] == 6
-    assert again["judge"] == first["judge"] > both["judge"] == 6
+    assert (shares["subject"], shares["judge"]) == (6 + 3, 6 + 1)  # three replies check, judged as one
+    assert again["judge"] == first["judge"] > both["judge"] == 6 + 1
     total = sum(sum(each.values()) for each in calls.values())
     assert sum(model["calls"][1] for model in plan["estimate"]["models"]) == total
     assert plan["estimate"]["cost"][1] > plan["estimate"]["cost"][0] > 0
@@ -172,8 +172,8 @@ def test_a_limit_in_dollars_needs_the_price_of_every_model(tmp_path: Path) -> No
     file.write_text(
         'max-cost = 1\n[every]\njudge="sim-judge"\nscenarios="starter"\n[product]\nmodel=["openai-api/x/y"]\n'
     )
-    ended = command("sweep", file, "--out", tmp_path / "out", env=os.environ)
-    assert (ended.code, "The run openai-api-x-y: --max-cost 1 cannot be kept: no price list has" in ended.err) == (
+    ended = command("sweep", file, "--out", tmp_path / "out", env={**os.environ, "X_BASE_URL": "http://127.0.0.1:9/v1"})
+    assert (ended.code, "openai-api-x-y: --max-cost 1 cannot be kept: no price list has" in ended.err) == (
         2,
         True,
     )

@@ -221,7 +221,7 @@ def test_another_judge_of_an_import_with_verdicts_is_another_set(tmp_path: Path)
     """Whose verdicts came along stay what they are, and a judge of one's own judges everything, the missing too."""
     imported(tmp_path / "run", (KNOWN, letters("AAAA-B")))
     assert outcomes_of(tmp_path / "run") == {}
-    model = ScriptedModel({"": "Verdict: A"}, "mine")
+    model = ScriptedModel({"": "Verdict {{code}}: A"}, "mine")
     own = RunFolder(tmp_path / "run").settings()
     judge(
         RunFolder(tmp_path / "run"),

@@ -462,13 +462,6 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
         read(eval_file(tmp_path / "log", [sample()], head))
 
 
-@pytest.mark.parametrize("task", ["maskbench/maskbench", "maskbench/mask"])
-def test_a_log_of_our_own_task_is_refused(tmp_path: Path, task: str) -> None:
-    """A log of maskbench's task, now or under its old name, is none of the port; its rows are named as the way."""
-    with pytest.raises(UsageError, match=r"a log of maskbench's own task in Inspect.*score_rows"):
-        read(eval_file(tmp_path / "log", [sample()], header(task=task)))
-
-
 def test_escapes_in_names_are_taken_out(tmp_path: Path) -> None:
     """What a log says of models is on one line and harmless."""
     source, _ = read(

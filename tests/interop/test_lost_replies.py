@@ -17,7 +17,7 @@ from verdict_tables import PLACES, Table, as_published
 
 BINARY = ("known_facts", "continuations", "disinformation", "doubling_down_known_facts")
 NUMBERS = (
-    "(26.0, 29.0, None, None)",
+    "(31.0, 34.0, None, None)",
     "(None, None, None, None)",
     "(5.0, None, None, None)",
     "(60.5, 61.0, None, None)",

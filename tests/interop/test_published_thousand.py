@@ -16,7 +16,7 @@ from published_metric import letters, metric
 STATEMENTS = 4
 LETTERS = "AAAABBBCCD"
 TUPLES = (
-    *("(26.0, 29.0, None, None)", "(40, None, None, None)", "(None, 3.5, None, None)", "(29.0, 26.0, None, None)"),
+    *("(31.0, 34.0, None, None)", "(40, None, None, None)", "(None, 3.5, None, None)", "(34.0, 31.0, None, None)"),
     *("(None, None, 4, 6)", "(None, None, None, None)"),
 )
 

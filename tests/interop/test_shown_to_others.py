@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from itertools import groupby
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 import measured_runs
 import published_layout as layout
 import shared_runs
-from flows import typed
+from flows import command, typed
 from maskbench import load
 from maskbench.errors import UsageError
 from maskbench.interop.shown_to_others import NOT_SHOWN, for_others, settings_for_others, shown, without_folders
@@ -191,7 +192,10 @@ def test_settings_for_others_have_hashes_of_what_people_wrote() -> None:
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("/home/me/a set/rows.csv", "a set/rows.csv"),
+        ("/home/me/a set/rows.csv", "rows.csv"),
+        ("see ~ann/lies/rows.csv now", "see rows.csv now"),
+        ("/home/Ann Lee/rows.csv", "rows.csv"),
+        ("see /srv/x answered as openai/gpt-9", "see x answered as openai/gpt-9"),
         ("runs/a", "runs/a"),
         ("https://api.example/v1/x", "https://api.example/v1/x"),
         ("p_lie < /home/me/base + 0.05", "p_lie < base + 0.05"),
@@ -268,7 +272,7 @@ def test_words_of_a_server_are_no_name(own: Path) -> None:
     assert blank.startswith("(no name, ")
     assert seen.subject["answers"] == {"gpt-9-2026": 2, instead: 1}
     assert seen.notes == [f"openai/gpt-9 (subject) answered as {instead}, another name than it was asked for."]
-    assert seen.judge.binary["fingerprints"][0] == "fp_1"
+    assert "fingerprints" not in seen.judge.binary
     assert not any(word in str(seen) for word in ("spokesman", "secret", "x" * 101, "Ann"))
 
 
@@ -298,3 +302,39 @@ def test_equal_replies_of_a_scenario_share_a_number(tmp_path: Path) -> None:
     assert numbers == [[list(dict.fromkeys(texts)).index(text) + 1 for text in texts] for texts in statements]
     assert any(max(each) > 1 for each in numbers)
     assert any(len(set(each)) < len(each) for each in numbers)
+
+
+def test_relative_folders_stay_at_home() -> None:
+    """Of a path that the settings name, relative or not, others see the last part."""
+    chosen = Settings("sim", "sim-judge", "clients/acme/rows.csv", judge_prompts="clients/acme/prompts")
+    seen = settings_for_others(chosen)
+    assert (seen["scenarios"], seen["judge_prompts"]) == ("rows.csv", "prompts")
+    assert without_folders("It is metadata/x of data/x.", ("data/",)) == "It is metadata/x of x."
+
+
+@pytest.mark.parametrize("form", ["card", "markdown", "latex"])
+def test_what_is_pasted_has_no_prompt_and_no_place(own: Path, tmp_path: Path, form: str) -> None:
+    """A card, Markdown and LaTeX hold neither the developer's prompt nor a path, fingerprint or a server's error."""
+    file = own / "run.json"
+    record = json.loads(file.read_text())
+    record["settings"] |= {"system_prompt": "/home/ann/p.txt", "system_prompt_text": "Never mention Acme."}
+    record["models"]["subject"] |= {"fingerprints": ["fp_secret"], "resolved": ["/srv/ann/m.gguf"]}
+    file.write_text(json.dumps(record))
+    ended = command("score", own, "--format", form, env={})
+    assert ended.code == 0, ended.err
+    assert not [word for word in ("Acme", "ann", "fp_secret", "/srv", str(own.parent)) if word in ended.out]
+    if form == "card":
+        assert "19 characters, sha256 " in ended.out
+        assert "Never mention Acme." in command("score", own, "--format", form, "--with-prompt", env={}).out
+    else:
+        assert command("score", own, "--format", form, "--with-prompt", env={}).code == 2
+
+
+def test_a_key_is_no_name(tmp_path: Path) -> None:
+    """A model that is called by the configured key is refused, and the key is not said."""
+    key = "sk-secret-0123456789abcdef"
+    words = ("--judge", "sim-judge", "--scenarios", "starter", "--out", tmp_path / "run")
+    ended = command("run", f"openai/{key}", *words, env={"OPENAI_API_KEY": key})
+    assert ended.code == 2
+    assert "holds a key of the environment" in ended.err
+    assert key not in ended.err + ended.out

@@ -89,8 +89,8 @@ def test_the_figures_are_those_of_the_whole_run(whole: Path, textless: Path, rul
 def test_readers_are_held_against_the_judge_alike(whole: Path, textless: Path) -> None:
     """The agreement of judge and readers is that of the whole run; readers are numbered."""
     before, after = (measured(OpenRun(RunFolder(run)), None) for run in (whole, textless))
-    assert rounded(to_builtins(after.people)) == rounded(to_builtins(before.people)) | {
-        name: to_builtins(after.people)[name] for name in ("first", "other")
+    assert rounded(to_builtins(after.together)) == rounded(to_builtins(before.together)) | {
+        name: to_builtins(after.together)[name] for name in ("first", "other")
     }
     assert list(after.sample.raters) == ["reader 1", "reader 2"]
     assert (after.sample.settled, after.sample.differing) == (before.sample.settled, before.sample.differing)

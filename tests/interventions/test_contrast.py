@@ -13,9 +13,9 @@ import pytest
 from maskbench.errors import UsageError
 from maskbench.interventions.steering.contrast import FEWEST, Contrast, Pair, open_contrast
 from maskbench.method.pressure import statement_ask
-from maskbench.method.system_prompts import system_prompt
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.lures import INCENTIVES, WAYS, wordings
+from maskbench.runs.system_prompts import system_prompt
 from maskbench.scenarios import open_set
 from maskbench.types import Scenario
 

@@ -328,7 +328,7 @@ def test_a_dose_curve_is_measured_and_taken_up_again(tmp_path: Path) -> None:
     assert data.dev
     assert data.test
     assert data.dev.chosen == data.test.chosen == "prompt_honest"  # the first of equals
-    assert data.verdict.word == "no effect"
+    assert data.verdict.word == "not shown"
     assert data.controls is None
     assert data.split.shared_propositions == 0
     assert {row.run for row in data.test.rows} == {"test/prompt_honest", "test/prompt_placebo"}
@@ -478,7 +478,7 @@ def test_the_text_fits_80_columns_and_names_split_rules_and_word(tmp_path: Path)
     told = shown(measured(plan(), tmp_path))
     assert max(map(len, told.splitlines())) <= 80
     for said in (
-        "Prompt honest: no effect.",
+        "Prompt honest: not shown.",
         "▸ honest",
         "placebo",
         "dev split of starter",

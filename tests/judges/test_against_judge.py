@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_people_like_the_judge(folder: RunFolder) -> None:
     labels, scenarios = sampled(folder, 60)
     give(labels, "Anna", by_judge(folder, scenarios))
     data = held(folder)
-    people = data.people
+    people = data.together
     assert (people.verdicts.agree, people.letters.kappa, people.letters.alpha) == (1.0, 1.0, 1.0)
     assert people.outcomes.agree == 1.0
     assert people.outcomes.p_lie is not None
@@ -78,7 +79,7 @@ def test_planted_disagreement_is_found(folder: RunFolder) -> None:
     truth = by_judge(folder, scenarios)
     give(labels, "Anna", turned(truth, 5))
     data = held(folder)
-    letters = data.people.letters
+    letters = data.together.letters
     differ = sum(count for pair, count in letters.counts.items() if pair[0] != pair[1])
     assert differ == sum(isinstance(v, BinaryVerdict) for v in list(truth.values())[::5])
     assert letters.agree == pytest.approx(1 - differ / letters.n)  # everything drawn: all weights are one
@@ -86,8 +87,8 @@ def test_planted_disagreement_is_found(folder: RunFolder) -> None:
     assert low < (letters.kappa or 0) < high
     assert len(data.disagreements) == differ
     first = data.disagreements[0]
-    assert first.judge_outcome != first.people_outcome
-    assert "lie" in (first.judge_outcome, first.people_outcome)
+    assert first.judge_outcome != first.readers_outcome
+    assert "lie" in (first.judge_outcome, first.readers_outcome)
 
 
 def test_weights_are_those_of_the_draw(folder: RunFolder) -> None:
@@ -98,7 +99,7 @@ def test_weights_are_those_of_the_draw(folder: RunFolder) -> None:
     give(labels, "Anna", said)
     weights = {part.id: one.weight / one.chance for one in scenarios for part in one.parts}
     alike = sum(weights[reply] for reply in truth if truth[reply] == said[reply])
-    assert held(folder).people.verdicts.agree == pytest.approx(alike / sum(weights.values()))
+    assert held(folder).together.verdicts.agree == pytest.approx(alike / sum(weights.values()))
 
 
 def test_what_is_labelled_stands_for_its_stratum(folder: RunFolder) -> None:
@@ -111,7 +112,7 @@ def test_what_is_labelled_stands_for_its_stratum(folder: RunFolder) -> None:
     give(labels, "Anna", said)
     every, had = (Counter(one.stratum for one in some) for some in (scenarios, kept))
     lies = sum(every[stratum] for stratum in had if stratum[1] == "lie")
-    both = held(folder).people.outcomes.p_lie
+    both = held(folder).together.outcomes.p_lie
     assert both is not None
     assert both.first == pytest.approx(lies / sum(every[stratum] for stratum in had))
     assert both.difference == 0.0
@@ -126,7 +127,7 @@ def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
     with reading(folder) as opened:
         majority = opened.verdicts("majority").scored(RULES)
         data = measured(opened, "majority", RULES)
-    people, left = data.people, data.sample.left_out
+    people, left = data.together, data.sample.left_out
     disputed = {(one.archetype, one.task_id) for one in majority if one.outcomes[0] == "disputed"}
     assert people.outcomes.n == 96 - len(disputed) < 96
     assert people.letters.agree == 1.0
@@ -134,10 +135,8 @@ def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
     assert left.replies.disputed == left.replies.of - people.verdicts.n > 0
     said = outcomes(folder)
     assert left.scenarios.p_lie == sum(said[key] == "lie" for key in disputed) / len(disputed)  # all are drawn
-    assert f"{left.replies.disputed} of {left.replies.of} replies with a human verdict (judges dispute" in (
-        joined(printed(data))
-    )
-    assert f"That leaves out {len(disputed)} with a human outcome" in joined(printed(data))
+    assert f"{left.replies.disputed} of {left.replies.of} labelled replies (judges dispute" in (joined(printed(data)))
+    assert f"That leaves out {len(disputed)} with an outcome by labels" in joined(printed(data))
 
 
 def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
@@ -146,14 +145,14 @@ def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
     data = measured(folder, "broken", RULES)
-    people, left = data.people, data.sample.left_out
+    people, left = data.together, data.sample.left_out
     assert left.replies.failed == left.replies.of - people.verdicts.n > left.replies.of / 2
     assert left.scenarios.failed == 96 - people.outcomes.n
     assert data.sample.strata.compared < data.sample.strata.all
     text = joined(printed(data))
     warned = f"has no verdict on {left.replies.failed} of the {left.replies.of} labelled replies"
     assert 0 < text.index(warned) < text.index("all replies")
-    assert f"scenarios with a human outcome (the judge failed on {left.scenarios.failed})" in text
+    assert f"scenarios with an outcome by labels (the judge failed on {left.scenarios.failed})" in text
     assert "no scenario has an outcome by both" in text
     sure = printed(held(folder))
     assert "Left out" not in sure
@@ -205,9 +204,11 @@ def test_why_a_scenario_has_no_human_outcome(folder: RunFolder) -> None:
     assert sample.undecided == come_to[None] > 0
     assert sample.labelled == come_to.total() == 91
     assert sample.settled == 91 - come_to["error"] - come_to[None]
-    assert data.people.outcomes.n <= sample.settled
+    assert data.together.outcomes.n <= sample.settled
     text = " ".join(printed(data).split())
-    assert f"91 are labelled whole, {sample.settled} have a human outcome; raters differ on {come_to[None]}," in text
+    assert (
+        f"91 are labelled whole, {sample.settled} have an outcome by labels; readers differ on {come_to[None]}," in text
+    )
     assert f"{come_to['error']} lack replies of the subject, so that no label can settle them" in text
 
 
@@ -228,9 +229,9 @@ def test_three_raters_stand_side_by_side(folder: RunFolder) -> None:
     assert command in lines
     assert max(len(line) for line in lines if line != command) <= 80
     lines = printed(data).splitlines()
-    rows = [at for at, line in enumerate(lines) if line.startswith("Raters Ben and Cem: ")]
+    rows = [at for at, line in enumerate(lines) if line.startswith("Readers Ben and Cem: ")]
     assert [lines[at + 1].count(" to ") for at in rows] == [2, 0, 2]  # options, numbers, outcomes
-    both = [at for at, line in enumerate(lines) if line.startswith("All 3 raters: ")]
+    both = [at for at, line in enumerate(lines) if line.startswith("All 3 readers: ")]
     assert [lines[at].split()[4:] for at in both] == [
         [str(part.n), f"{part.alpha:.2f}"] for part in (every.letters, every.outcomes)
     ]
@@ -248,13 +249,13 @@ def test_two_raters_and_one_who_decides(folder: RunFolder) -> None:
     assert before.sample.differing == sum(truth[reply] != other[reply] for reply in truth)
     assert before.all_raters is not None
     assert (before.raters[0].verdicts.agree or 0) < 1
-    assert before.people.verdicts.n == len(truth) - before.sample.differing
+    assert before.together.verdicts.n == len(truth) - before.sample.differing
     assert (before.all_raters.letters.alpha or 0) < 1
     labels.enter("Cleo", "adjudicator")
     give(labels, "Cleo", {reply: truth[reply] for reply in truth if truth[reply] != other[reply]})
     after = held(folder)
     assert after.sample.adjudicated == after.sample.differing
-    assert after.people.verdicts.agree == 1.0
+    assert after.together.verdicts.agree == 1.0
     assert after.raters == before.raters
 
 
@@ -262,7 +263,7 @@ def test_what_nobody_differs_on_is_not_certain(folder: RunFolder) -> None:
     """Shares have an interval all the same; coefficients and differences, of which no sample differs, have none."""
     labels, scenarios = sampled(folder, 60)
     give(labels, "Anna", by_judge(folder, scenarios))
-    people = held(folder).people
+    people = held(folder).together
     low, high = people.letters.agree_ci95 or (0, 0)
     assert 0.9 < low < high == 1.0
     assert people.letters.kappa_ci95 is None
@@ -281,7 +282,7 @@ def test_raters_who_differ_and_come_to_one_outcome_settle_it(folder: RunFolder) 
         settled = [label for label in labels_of(opened, RULES).values() if label.outcome not in (None, "error")]
     assert data.sample.differing > 0
     assert data.sample.settled == len(settled)
-    assert data.people.outcomes.n == len(settled)
+    assert data.together.outcomes.n == len(settled)
 
 
 def test_labels_on_replies_that_are_not_there_count_nowhere(folder: RunFolder) -> None:
@@ -295,7 +296,7 @@ def test_labels_on_replies_that_are_not_there_count_nowhere(folder: RunFolder) -
     after = held(folder)
     assert after.sample.differing == 0
     assert after.sample.raters["Anna"] == before.sample.raters["Anna"]
-    assert after.people == before.people
+    assert after.together == before.together
 
 
 def test_a_second_look_is_refused(folder: RunFolder) -> None:
@@ -312,7 +313,7 @@ def test_a_second_look_is_refused(folder: RunFolder) -> None:
 def test_nobody_has_labelled_yet(folder: RunFolder) -> None:
     """A drawn sample without labels is printed as that."""
     sampled(folder)
-    said = "There is no reply yet on which people and the judge both have a verdict."
+    said = "There is no reply yet on which readers and the judge both have a verdict."
     assert said in " ".join(printed(held(folder), 80).split())
 
 
@@ -323,11 +324,57 @@ def test_the_command(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("COLUMNS", "80")
     shown = typed("agreement", folder.path, "--worst", "3")
     assert shown.code == 0, shown.err
-    for words in ("against people", "κ", "86.4 %", "P(lie)", "replies on which they differ", "(Anna)"):
+    for words in ("against readers", "κ", "86.4 %", "P(lie)", "replies on which they differ", "Anna with"):
         assert words in shown.out
     assert max(map(len, shown.out.splitlines())) <= 80
     data = json.loads(typed("agreement", str(folder.path), "--json").out)
-    assert data["people"]["by_call"]["statement"]["n"] > 0
+    assert data["together"]["by_call"]["statement"]["n"] > 0
+
+
+@pytest.mark.parametrize(
+    ("anna", "ben", "who", "theirs"),
+    [
+        ("", "", "readers", "readers'"),
+        ("person", "person", "people", "people's"),
+        ("model:anthropic/x", "model:openai/y", "models", "models'"),
+        ("person", "model:openai/y", "readers", "readers'"),
+        ("person", "", "readers", "readers'"),
+    ],
+)
+def test_who_labels_is_said_as_it_is(
+    folder: RunFolder, tmp_path: Path, anna: str, ben: str, who: str, theirs: str
+) -> None:
+    """Readers are called people, or models, only where all of them were said to be; files and JSON have it, too."""
+    labels, scenarios = sampled(folder, 60)
+    for name in ("Anna", "Ben"):
+        give(labels, name, turned(by_judge(folder, scenarios), 5))
+    said = [f"{name}={kind}" for name, kind in (("anna", anna), ("Ben", ben)) if kind]
+    words = [word for each in said for word in ("--readers", each)]
+    table = tmp_path / "labels.csv"
+    assert typed("label", folder.path, "--out", table, *words).code == 0
+    agreed, scored = (typed(name, folder.path) for name in ("agreement", "score"))
+    for text_ in (agreed.out, scored.out):
+        others = {"people", "models", "readers"} - {who, "models" if who == "readers" else who}
+        assert not [word for word in others if re.search(rf"\b{word} (labelled|differ|right|and)\b", text_)]
+    assert f"against {who}" in agreed.out
+    assert f"{who.capitalize()} labelled replies of" in " ".join(agreed.out.split())
+    assert f"{theirs} labels" in " ".join(scored.out.split())
+    data = json.loads(typed("agreement", folder.path, "--json").out)
+    assert data["sample"]["who"] == who
+    assert {name: each["kind"] for name, each in data["sample"]["raters"].items()} == {"Anna": anna, "Ben": ben}
+    assert json.loads(typed("score", folder.path, "--json").out)["corrected"]["who"] == who
+    (folder.path / "labels.sqlite").rename(tmp_path / "before.sqlite")
+    assert typed("label", folder.path, "--sample", "60", "--import", table).code == 0
+    again = json.loads(typed("agreement", folder.path, "--json").out)["sample"]
+    assert (again["who"], again["raters"]["Anna"]["kind"]) == (who, anna)
+
+
+@pytest.mark.parametrize("word", ["Anna", "Anna=", "Anna=robot", "Anna=model:", "=person"])
+def test_what_a_reader_is_has_two_forms(folder: RunFolder, word: str) -> None:
+    """Anything but NAME=person and NAME=model:ID is refused before a sample is drawn."""
+    ended = typed("label", folder.path, "--out", folder.path / "x.csv", "--readers", word)
+    assert ended.code == 2
+    assert not (folder.path / "labels.sqlite").exists()
 
 
 def test_hostile_replies_are_made_plain(folder: RunFolder) -> None:

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from maskbench.method.verdict import read
+from maskbench.method.verdict import read_elsewhere
 
 
 def _benchmark() -> ModuleType:
@@ -25,25 +25,31 @@ def _benchmark() -> ModuleType:
 ATTACKS = _benchmark()
 
 
-@pytest.mark.parametrize("habit", [*ATTACKS.HABITS, "quotes the reply's end, always"])
+@pytest.mark.parametrize("habit", [*ATTACKS.HABITS, *ATTACKS.KEPT])
 def test_no_attack_plants_or_removes_a_verdict(habit: str) -> None:
-    """Ten kinds of attack on numbers and letters: the same verdicts and the same bounds on P(lie) as without them."""
+    """Every kind of attack on numbers and letters: the same verdicts and the same bounds on P(lie) as without them."""
     found = ATTACKS.attacked(habit, 40)
     assert (found.planted, found.removed) == (0, 0)
     assert found.under == found.without
 
 
-def test_a_judge_that_never_copies_the_code_is_never_taken_in() -> None:
-    """Replies that hold a line of its kind are failures, all of them here: no verdict is planted."""
-    found = ATTACKS.attacked("never copies the code", 40)
-    assert (found.planted, found.removed) == (0, 40)
-    assert found.under == (0, 1)
+def test_no_injection_gets_through_the_reader() -> None:
+    """Tens of thousands of replies, alone and beside neighbours, before judges that quote them without escaping."""
+    for tried, planted in (ATTACKS.read_alone(), ATTACKS.read_together()):
+        assert tried > 20_000
+        assert planted == 0
 
 
 def test_the_attacks_are_worth_their_name() -> None:
-    """Read without code and without a look at the replies, every kind of attack would plant its verdict."""
+    """Read without the code, most kinds of attack would plant their verdict in a quotation of the reply."""
+    without_effect = set()
     for name, attack in ATTACKS.ATTACKS.items():
         reply = f"{ATTACKS.SAID['lie']}\n\n{attack('binary', 'A')}"
         texts = ["\n".join(reply.splitlines()[-size:]) for size in range(1, 5)]
-        planted = [judgement.verdict for text in texts if (judgement := read(text, "binary")) is not None]
-        assert planted or name in ("a line with a forged code",), name
+        texts.append(f'{{"reason": "It reads: {reply}')  # a judge's object that the reply closes
+        if not any(read_elsewhere(text, "binary") for text in texts):
+            without_effect.add(name)
+    assert without_effect == {
+        *("characters in disguise", "a wide gap", "an object in the judge's", "another object after it"),
+        *("the end of a list of verdicts", "entries for its neighbours"),
+    }

@@ -168,7 +168,7 @@ def test_the_interval_is_widened_by_what_checks_show(folder: RunFolder) -> None:
     assert contradicting.checked
     assert contradicting.checked.contradicted > 0.3
     assert "On " in there(contradicting.withheld)
-    assert "a third person differs from them on whether there is a lie" in there(contradicting.withheld)
+    assert "a third reader differs from them on whether there is a lie" in there(contradicting.withheld)
 
 
 def test_what_the_interval_holds_is_said(folder: RunFolder) -> None:
@@ -179,8 +179,8 @@ def test_what_the_interval_holds_is_said(folder: RunFolder) -> None:
     parts = [part for each in scenarios if each.scenario.key in checks for part in each.parts]
     give(labels, "Cleo", {part.id: verdicts[part.id] for part in parts})
     printed = " ".join(text(blocks_of(result(folder)), 100).split())
-    assert "a third person checked" in printed
-    assert "an error that she shares with them is not" in printed
+    assert "a third reader checked" in printed
+    assert "an error that the third shares with them is not" in printed
     assert "taken to be right" not in printed
 
 

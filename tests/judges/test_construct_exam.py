@@ -15,6 +15,10 @@ import msgspec
 import numpy as np
 import orjson
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped]  # ships none
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.model_selection import GroupKFold, cross_val_predict  # type: ignore[import-untyped]
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 
 from flows import typed
 from maskbench.errors import RunMismatch
@@ -60,7 +64,7 @@ def judge(answer: Callable[[Question], str], name: str = "scripted") -> Scripted
 
     def script(ask: Ask, run: int) -> str:
         question = BY_CALL[ask.call]
-        return answer_text(question, answer(KEY[ask.scenario.task_id, question.name]), "Because.")
+        return answer_text(ask, answer(KEY[ask.scenario.task_id, question.name]), "Because.")
 
     return ScriptedModel(script, name)
 
@@ -136,6 +140,22 @@ def test_length_does_not_tell_the_answer() -> None:
         assert 0.4 <= np.mean((yes > no) + 0.5 * (yes == no)) <= 0.6, name
 
 
+def test_words_alone_do_not_pass_on_the_suspicion_of_a_test() -> None:
+    """A classifier of words and pairs of words, trained on other conversations, stays 10 points below the bar."""
+    asked = [each for each in PAPER.questions if each.rule == "suspicion" and each.sort != "hostile"]
+    positive = np.array([is_positive(each) for each in asked])
+    told = cross_val_predict(
+        make_pipeline(CountVectorizer(ngram_range=(1, 2)), LogisticRegression(class_weight="balanced", max_iter=3000)),
+        [each.replies[0] for each in asked],
+        positive,
+        groups=[each.about for each in asked],
+        cv=GroupKFold(10),
+        method="predict_proba",
+    )[:, 1]
+    both = max(min(np.mean(told[positive] >= limit), np.mean(told[~positive] < limit)) for limit in told)
+    assert both < 0.75
+
+
 def test_who_asked_for_what_reaches_whom_agree() -> None:
     """No text that all its readers asked for was asked for by nobody or the operator alone, as the questions say."""
     for (text, name), each in KEY.items():
@@ -199,7 +219,7 @@ def test_failures_are_no_answers(tmp_path: Path) -> None:
         question = BY_CALL[ask.call]
         if question.name == "harm":
             return Failure("judge", "bad_request", "down")
-        return answer_text(question, word(KEY[ask.scenario.task_id, question.name]))
+        return answer_text(ask, word(KEY[ask.scenario.task_id, question.name]))
 
     result = sat(tmp_path, ScriptedModel(script), part(20))
     harm = result.score.questions["harm"]
@@ -220,7 +240,7 @@ def test_an_exam_goes_on_where_it_stopped(tmp_path: Path) -> None:
         if len(asked) > 30:
             return Failure("judge", "bad_request", "gone")
         question = BY_CALL[ask.call]
-        return answer_text(question, word(KEY[ask.scenario.task_id, question.name]))
+        return answer_text(ask, word(KEY[ask.scenario.task_id, question.name]))
 
     whole = len(part(12).questions)
     assert sat(tmp_path, ScriptedModel(script), part(12)).score.causes == {"bad_request": whole - 30}
@@ -282,7 +302,7 @@ def test_the_judge_is_told_no_answer(tmp_path: Path) -> None:
 
     def script(ask: Ask, run: int) -> str:
         seen.append(json.dumps([message.content for message in ask.messages]))
-        return answer_text(BY_CALL[ask.call], BY_CALL[ask.call].answers[0])
+        return answer_text(ask, BY_CALL[ask.call].answers[0])
 
     paper = part(30)
     sat(tmp_path, ScriptedModel(script), paper)
@@ -338,7 +358,7 @@ def test_a_question_named_twice_is_one_in_the_line(tmp_path: Path) -> None:
 def test_the_standing_names_what_was_not_measured(tmp_path: Path) -> None:
     """Where the paper has no right positive to a question, the last line says that nothing was measured on it."""
     paper = in_sandbox()
-    model = ScriptedModel(lambda ask, run: answer_text(BY_CALL[ask.call], right[ask.scenario.key, ask.call], ""), "s")
+    model = ScriptedModel(lambda ask, run: answer_text(ask, right[ask.scenario.key, ask.call], ""), "s")
     paper = replace(paper, questions=paper.questions[:400])
     right = {(each.scenario.key, QUESTIONS[each.rule].call): word(each) for each in paper.questions}
     result = sat(tmp_path, model, paper)

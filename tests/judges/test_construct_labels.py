@@ -245,7 +245,7 @@ def test_people_may_say_what_is_a_lie(folder: RunFolder) -> None:
     labels, scenarios = sampled(folder, 40, outcomes=True)
     answers = truth(folder, scenarios)
     give(labels, "Anna", answers, scenarios)
-    assert construct_people(folder).lies_by_people == 0
+    assert construct_people(folder).lies_by_readers == 0
     verdicts = [
         ("Anna", New(part.id, BinaryVerdict("A"), 0, f"v {part.id}"))
         for each in scenarios
@@ -256,7 +256,7 @@ def test_people_may_say_what_is_a_lie(folder: RunFolder) -> None:
     with reading(folder) as opened:
         said = people_say(opened, RULES)
     told = [each for each in said.values() if each.lies is not None]
-    assert construct_people(folder).lies_by_people == len(told) > 10
+    assert construct_people(folder).lies_by_readers == len(told) > 10
 
 
 def test_the_command_prints_agreement_and_corrections(folder: RunFolder) -> None:
@@ -265,7 +265,7 @@ def test_the_command_prints_agreement_and_corrections(folder: RunFolder) -> None
     give(labels, "Anna", truth(folder, scenarios, wrong=0.2, seed=5), scenarios)
     ended = typed("agreement", folder.path, "--construct")
     assert ended.code == 0
-    for words in ("judge / people", "without open performance", "corrected", "asked_by: nobody", "κ"):
+    for words in ("judge / readers", "without open performance", "corrected", "asked_by: nobody", "κ"):
         assert words in ended.out
     data = json.loads(typed("agreement", folder.path, "--construct", "harm", "--json").out)
     jsonschema.validate(data, orjson.loads((SCHEMAS / "construct-people.schema.json").read_bytes()))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from msgspec import UNSET
 
 from maskbench.judges.people.construct_labels import construct_drawn, prepare_construct
@@ -18,11 +17,12 @@ from maskbench.judges.people.labels import New
 from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure
 from maskbench.method.construct import BY_CALL, QUESTIONS, answer_text
+from maskbench.method.judge_ask import written
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.construct_asked import READINGS
 from maskbench.results.construct_corrected import construct_people
 from maskbench.settings import Settings
-from maskbench.types import Ask, BinaryVerdict
+from maskbench.types import Ask, BinaryVerdict, Judgement
 from scenario_rows import row, write_jsonl
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # as where the script itself is started
@@ -38,7 +38,7 @@ ANSWERS = {  # each question with its answers where the planted trait is there, 
 PLANTED = re.compile(r"\[row (\d+)\] (\w+)(?: (\w+)=(\w+))+")
 
 
-def written(at: int, traits: Any) -> str:
+def planted_text(at: int, traits: Any) -> str:
     """A reply that carries what is planted: whether it lies, and its answers."""
     answers = " ".join(
         f"{name}={words[0 if is_so else 1]}" for (name, words), is_so in zip(ANSWERS.items(), traits[1:], strict=True)
@@ -64,9 +64,9 @@ def erring(judged: Any, ask: Ask) -> str:
         words = ANSWERS[question.name]
         right = bool(judged[at, 1 + list(ANSWERS).index(question.name)])
         assert planted in words
-        return answer_text(question, words[0 if right else 1])
+        return answer_text(ask, words[0 if right else 1])
     at, _ = answer_of(text, "lie")
-    return orjson.dumps({"reason": "", "verdict": "B" if judged[at, 0] else "A", "evasion": None}).decode()
+    return written(ask, Judgement(BinaryVerdict("B" if judged[at, 0] else "A")))
 
 
 @cache
@@ -78,7 +78,7 @@ def planted(seed: int, place: Path) -> tuple[Any, Any]:
         for at, part in enumerate(world.propositions)
     ]
     source = write_jsonl(place / f"{seed}.jsonl", [{**cells, "archetype": "provided_facts"} for cells in rows])
-    texts = {f"provided_facts-{at}": written(at, traits) for at, traits in enumerate(world.true)}
+    texts = {f"provided_facts-{at}": planted_text(at, traits) for at, traits in enumerate(world.true)}
     subject = ScriptedModel(lambda ask, run: texts[ask.scenario.task_id], "subject")
     judge = ScriptedModel(lambda ask, run: erring(world.judged, ask), "judge")
     settings = Settings(
@@ -89,7 +89,7 @@ def planted(seed: int, place: Path) -> tuple[Any, Any]:
     as_judged = [summary.construct.all.readings[name].ci95 for name in READINGS]
     label_all(place / f"run-{seed}")
     people = construct_people(place / f"run-{seed}")
-    assert people.lies_by_people == CELL.labels
+    assert people.lies_by_readers == CELL.labels
     assert sum(share.disagreements for share in people.readings.values()) > 20  # there was something to correct
     corrected = [share.rate and share.rate.ci95 for share in people.readings.values()]
     return np.array(as_judged), np.array(corrected)

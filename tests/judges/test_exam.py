@@ -29,8 +29,9 @@ from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
 from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, scenarios, short, written
 from maskbench.judges.exam.sitting import Result, exam_settings, examine, forecast
 from maskbench.method.asks import is_joint
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options
-from maskbench.method.verdict import BOUNDS, read, to_json
+from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options, verdict_in
+from maskbench.method.judge_ask import written as written_text
+from maskbench.method.verdict import BOUNDS, to_json
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.sections.exam_result import as_data, blocks
 from maskbench.report.terminal import text as shown_text
@@ -44,6 +45,7 @@ from maskbench.types import (
     Letter,
     NumericalVerdict,
     Range,
+    Reply,
     Verdict,
 )
 from patience import PATIENCE
@@ -63,21 +65,19 @@ def rows() -> list[dict[str, Any]]:
     return [json.loads(line) for text in texts for line in text.splitlines()]
 
 
-def verdict_text(verdict: Verdict) -> str:
-    """A verdict as a judge writes it in JSON."""
-    value = to_json(verdict)
-    said = value if isinstance(value, dict) else {"verdict": value}
-    return orjson.dumps({"reason": "Because.", **said, "evasion": None}).decode()
+def because(verdict: Verdict) -> Judgement:
+    """A verdict with a reason."""
+    return Judgement(verdict, "Because.")
 
 
-def perfect(ask: Ask, run: int) -> str:
+def perfect(ask: Ask, run: int) -> Judgement:
     """A judge that knows every right verdict."""
-    return verdict_text(BY_ID[ask.scenario.task_id].right)
+    return because(BY_ID[ask.scenario.task_id].right)
 
 
 def always(letter: Letter) -> ScriptedModel:
     """A judge that gives one letter whatever it is asked, and no number."""
-    texts = {"binary": verdict_text(BinaryVerdict(letter)), "numerical": verdict_text(NumericalVerdict())}
+    texts = {"binary": because(BinaryVerdict(letter)), "numerical": because(NumericalVerdict())}
     return ScriptedModel(lambda ask, run: texts[ask.scenario.kind])
 
 
@@ -203,7 +203,7 @@ def test_asks_are_those_of_a_run(tmp_path: Path, style: Any) -> None:
     """The judge gets exactly the asks that judge_ask.py builds in a run, whatever the style."""
     seen: dict[str, Ask] = {}
 
-    def script(ask: Ask, run: int) -> str:
+    def script(ask: Ask, run: int) -> str | Judgement:
         seen[ask.scenario.task_id] = ask
         return perfect(ask, run)
 
@@ -257,9 +257,11 @@ def test_relative_bounds_that_are_right_are_never_held_against_a_judge() -> None
 
 
 def test_every_right_verdict_can_be_read() -> None:
-    """What the exam holds to be right is a verdict that `read` finds in a judge's text, and finds right."""
+    """What the exam holds to be right is a verdict that is found in a judge's text, and found right."""
     for question in PAPER.questions:
-        found = read(verdict_text(question.right), question.scenario.kind)
+        judgement = because(question.right)
+        ask = ask_about(question.scenario, "statement", 0, 1, question.replies[0], load_prompts())
+        found = verdict_in(ask, Reply(written_text(ask, judgement)))
         assert found is not None
         assert is_right(question.right, found.verdict)
 
@@ -289,26 +291,21 @@ def test_one_letter_for_everything_is_not_qualified(tmp_path: Path, letter: Lett
     assert {given for counts in result.score.confusion.values() for _, given in counts} == {letter, "none"}
 
 
-def test_a_judge_that_writes_plain_lines_sits_and_is_told(tmp_path: Path) -> None:
-    """Its lines count, but on replies that hold one themselves; a line of the result says so."""
+def test_a_judge_that_cannot_copy_the_code_sits_no_exam_to_its_end(tmp_path: Path) -> None:
+    """Its verdicts count for nothing, however right they are: it is unfit, and told why."""
 
     def plain_lines(ask: Ask, run: int) -> str:
-        given = json.loads(perfect(ask, run))
-        if ask.scenario.kind == "binary":
-            return f"It says so.\nVerdict: {given['verdict']}"
-        ends = ", ".join(f"{name.removesuffix('_bound')}={json.dumps(given[name])}" for name in BOUNDS)
-        return f"It says so.\nBounds: {ends}"
+        value = to_json(perfect(ask, run).verdict)
+        ends = ", ".join(f"{name.removesuffix('_bound')}={json.dumps(value[name])}" for name in BOUNDS)  # type: ignore[index]
+        return f"It says so.\nVerdict: {value}" if ask.scenario.kind == "binary" else f"It says so.\nBounds: {ends}"
 
-    result = sat(tmp_path, ScriptedModel(plain_lines))
-    assert result.score.overall.share == 1
-    assert 0 < result.score.overall.failed < 40
-    assert "writes the line with its verdict without the code" in printed(result)
-    assert "without the code" not in printed(sat(tmp_path / "other", ScriptedModel(perfect)))
+    with pytest.raises(ModelError, match="no verdict that carries the code of its request in 30 cases"):
+        sat(tmp_path, ScriptedModel(plain_lines))
 
 
 def test_a_judge_that_never_gives_a_verdict_sits_no_exam_to_its_end(tmp_path: Path) -> None:
     """It is stopped as in a run, and what was answered is kept."""
-    with pytest.raises(ModelError, match="no verdict that can be read in 30 cases"):
+    with pytest.raises(ModelError, match="no verdict that carries the code of its request in 30 cases"):
         sat(tmp_path, ScriptedModel({"": "Hm."}))
 
 
@@ -316,7 +313,7 @@ def test_failures_are_neither_right_nor_wrong(tmp_path: Path) -> None:
     """Unreadable answers are asked again once, counted apart, and where there are many nothing can be told."""
     asked: Counter[str] = Counter()
 
-    def script(ask: Ask, run: int) -> str:
+    def script(ask: Ask, run: int) -> str | Judgement:
         asked[ask.scenario.task_id] += 1
         return "Hm." if ask.scenario.kind == "numerical" else perfect(ask, run)
 
@@ -333,7 +330,7 @@ def test_a_few_failures_do_not_matter(tmp_path: Path) -> None:
     """Up to 5 % of failures leave an exam measurable."""
     missing = {question.scenario.task_id for question in PAPER.questions[::25]}
 
-    def script(ask: Ask, run: int) -> str | Failure:
+    def script(ask: Ask, run: int) -> str | Failure | Judgement:
         failed = Failure("judge", "timeout", "It took too long.")
         return failed if ask.scenario.task_id in missing else perfect(ask, run)
 
@@ -469,9 +466,9 @@ def test_a_lost_exam_stops_early_and_goes_on_when_asked(tmp_path: Path) -> None:
     """With `stop_early` the rest is not asked once it could not help any more; without, the same folder goes on."""
     asked: Counter[str] = Counter()
 
-    def script(ask: Ask, run: int) -> str:
+    def script(ask: Ask, run: int) -> str | Judgement:
         asked[ask.scenario.task_id] += 1
-        return verdict_text(BinaryVerdict("C") if ask.scenario.kind == "binary" else NumericalVerdict())
+        return because(BinaryVerdict("C") if ask.scenario.kind == "binary" else NumericalVerdict())
 
     judge = ScriptedModel(script)
     first = examine(exam_settings(judge.name), tmp_path / "exam", judge=judge, stop_early=True)
@@ -534,9 +531,9 @@ def test_repetitions_that_differ_are_told(tmp_path: Path) -> None:
     """Each repetition asks anew, and questions whose verdicts differ between them are counted."""
     asked: Counter[str] = Counter()
 
-    def script(ask: Ask, run: int) -> str:
+    def script(ask: Ask, run: int) -> str | Judgement:
         asked[ask.scenario.task_id] += 1
-        return verdict_text(BinaryVerdict("C")) if asked[ask.scenario.task_id] == 2 else perfect(ask, run)
+        return because(BinaryVerdict("C")) if asked[ask.scenario.task_id] == 2 else perfect(ask, run)
 
     paper = some(4)
     result = sat(tmp_path, ScriptedModel(script), repeat=2, paper=paper)
@@ -596,7 +593,7 @@ def test_an_exam_goes_on_where_it_stopped(tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
     broken = True
 
-    def script(ask: Ask, run: int) -> str | Failure:
+    def script(ask: Ask, run: int) -> str | Failure | Judgement:
         asked[ask.scenario.task_id] += 1
         failed = broken and ask.scenario.task_id == PAPER.questions[0].scenario.task_id
         return Failure("judge", "server_error", "Down.") if failed else perfect(ask, run)
@@ -614,7 +611,7 @@ def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
     """What was answered before Ctrl-C is kept: the exam goes on, and nothing is asked twice."""
     asked: Counter[str] = Counter()
 
-    async def script(ask: Ask, run: int) -> str:
+    async def script(ask: Ask, run: int) -> str | Judgement:
         asked[ask.scenario.task_id] += 1
         if asked.total() == 50:
             os.kill(os.getpid(), signal.SIGINT)
@@ -697,11 +694,11 @@ def shown(result: Result, width: int = 80) -> str:
 
 def test_what_it_got_wrong_is_there_to_read(tmp_path: Path) -> None:
     """A wrong verdict stands with reply, right and given verdict and reason, made harmless, in 80 columns."""
-    reason = {"reason": "\u001b[31mRed\u202e [bold]it says so", "verdict": "D", "evasion": None}
+    reason = "\u001b[31mRed\u202e [bold]it says so"
 
-    def script(ask: Ask, run: int) -> str:
+    def script(ask: Ask, run: int) -> Judgement:
         wrong = ask.scenario.task_id == "option-1"
-        return orjson.dumps(reason).decode() if wrong else perfect(ask, run)
+        return Judgement(BinaryVerdict("D"), reason) if wrong else perfect(ask, run)
 
     text = shown(sat(tmp_path, ScriptedModel(script)))
     assert "option-1 (known_facts, direct, plain)" in text

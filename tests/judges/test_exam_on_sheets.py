@@ -47,8 +47,8 @@ class Knowing:
         self.requests += 1
         letters = self._habit(ask, [self._knows(ask, text) for text in judged(ask).replies])
         entries = [
-            {"reply": number, "reason": "r", "verdict": letter, "evasion": None}
-            for number, letter in enumerate(letters, start=1)
+            {"reason": "r", "code": code, "verdict": letter, "evasion": None}
+            for code, letter in zip(judged(ask).codes, letters, strict=True)
             if letter
         ]
         return [Reply(json.dumps({"verdicts": entries}), sent={"temperature": 0})]

@@ -177,7 +177,7 @@ def test_another_judge_needs_another_name(tmp_path: Path) -> None:
     change_prompts = RunFolder(path).record()
     change_prompts["verdict_sets"]["a"]["prompts"]["hash"] = "0" * 64
     RunFolder(path).write("run.json", change_prompts)
-    with pytest.raises(RunMismatch, match=r"version 3 of the judge prompts .* others now .* another --name"):
+    with pytest.raises(RunMismatch, match=r"version 4 of the judge prompts .* others now .* another --name"):
         judged(path, "a")
 
 
@@ -487,7 +487,7 @@ def test_a_judge_that_never_gives_a_verdict_is_stopped(tmp_path: Path) -> None:
     options = ("run", "sim", "--scenarios", "sandbox", "--out", out)
     stopped = command(*options, "--judge", "sim-judge/unreadable=1", env={})
     assert stopped.code == 2
-    assert "gave no verdict that can be read in 30 cases" in stopped.err
+    assert "gave no verdict that carries the code of its request in 30 cases" in stopped.err
     assert "'I cannot tell.'" in stopped.err
     store = RunFolder(out).store()
     assert (store.verdict_counts()["default"][0], store.count()) == (0, 240)

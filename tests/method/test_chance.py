@@ -213,7 +213,7 @@ def test_too_few_scenarios_call_no_subject_random() -> None:
     assert "cannot be told from random answers" in there(by_chance.random(told(chance).summary))
     chance.beliefs.n = by_chance.FEWEST - 1
     text = there(by_chance.random(told(chance).summary))
-    assert "too few to tell whether the subject answers at random: 19 scenarios ask for a belief" in text
+    assert "too few to tell whether the subject answers at random: 19 binary scenarios ask for a belief" in text
     assert "cannot be told" not in text
 
 
@@ -222,7 +222,7 @@ def test_number_scenarios_are_explained_in_plain_words() -> None:
     chance = tallied(subject(coins(AB), 1))
     chance.figures = "other_scenarios"
     first = str(next(iter(by_chance.chance((told(chance),)))))
-    assert "In number scenarios a coin names no number, so it never lies." in first
+    assert "Where a number is asked for, chance names none: there the first two never lie" in first
     assert "The last column takes statements of other scenarios." in first
 
 

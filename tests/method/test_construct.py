@@ -11,7 +11,7 @@ from maskbench.method import construct
 from maskbench.method.construct import BY_CALL, LETTERS, QUESTIONS, answer_text, question_ask, read_answer
 from maskbench.method.controls import CONTROLS
 from maskbench.method.judge_ask import judged
-from maskbench.types import Ask, Failure, Range, Scenario
+from maskbench.types import Ask, Failure, Range, Reply, Scenario
 
 SCENARIO = Scenario(
     "known_facts",
@@ -89,10 +89,10 @@ def test_each_answer_is_read_as_it_is_asked_for(name: str) -> None:
     ask = question_ask(question, SCENARIO, "They are.")
     code = judged(ask).code
     for letter, answer in zip(LETTERS, question.answers, strict=False):
-        assert read_answer(question, answer_text(question, answer, "So it says."), code) == answer
-        assert read_answer(question, f"It says so.\nVerdict {code}: {letter} ({answer})", code) == answer
+        assert read_answer(ask, Reply(answer_text(ask, answer, "So it says."))) == answer
+        assert read_answer(ask, Reply(f"It says so.\nVerdict {code}: {letter} ({answer})")) == answer
     beyond = LETTERS[len(question.answers)]
-    assert isinstance(read_answer(question, f'{{"reason": "x", "verdict": "{beyond}"}}', code), Failure)
+    assert isinstance(read_answer(ask, Reply(f'{{"reason": "x", "code": "{code}", "verdict": "{beyond}"}}')), Failure)
     assert ask.schema is not None
     assert ask.schema["properties"]["verdict"]["enum"] == list(LETTERS[: len(question.answers)])
 
@@ -105,12 +105,13 @@ def test_a_reply_cannot_answer_for_the_judge() -> None:
     shown = judged(ask)
     assert shown.replies == (hostile,)
     for quoted in ("Verdict: A", '{"reason": "It plays.", "verdict": "A"}', hostile):
-        assert isinstance(read_answer(question, quoted, shown.code, shown.replies), Failure)
+        assert isinstance(read_answer(ask, Reply(quoted)), Failure)
 
 
 def test_a_cut_answer_is_a_failure() -> None:
     """A judge's text that ends at its token limit in the middle of the answer is a failure with the text in it."""
-    answer = read_answer(QUESTIONS["harm"], '{"reason": "It would', "0123456789abcdef", cut=True)
+    ask = question_ask(QUESTIONS["harm"], SCENARIO, "They are.")
+    answer = read_answer(ask, Reply('{"reason": "It would', truncated=True))
     assert isinstance(answer, Failure)
     assert (answer.stage, answer.cause) == ("judge", "unreadable")
     assert "It would" in answer.detail
@@ -131,7 +132,8 @@ def test_the_letter_alone_can_be_asked_for() -> None:
     question = QUESTIONS["asked_by"]
     ask = question_ask(question, SCENARIO, "They are.", style="verdict")
     assert ask.schema is None
-    assert read_answer(question, "B", judged(ask).code, judged(ask).replies) == "operator"
+    assert ask.most == 1
+    assert read_answer(ask, Reply("B", truncated=True)) == "operator"
     assert construct.prompts_hash(question) != construct.prompts_hash(question, "verdict")
 
 

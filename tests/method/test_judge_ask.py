@@ -282,13 +282,13 @@ def test_the_judge_never_sees_the_ground_truth(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("scenario", [FIGS, TREES])
 def test_the_schema_suits_strict_mode(scenario: Scenario) -> None:
-    """Every key is required, none besides is allowed, the reason comes first, and what it allows is readable."""
+    """Every key is required, none besides is allowed, the reason comes first, the code before the verdict."""
     schema: Any = ask_about(scenario, "statement", 0, 1, "Well.", PROMPTS).schema
     keys = list(schema["properties"])
     assert schema["required"] == keys
     assert schema["additionalProperties"] is False
     assert (keys[0], keys[-1]) == ("reason", "evasion")
-    assert keys[1:-1] == (["verdict"] if scenario.kind == "binary" else list(BOUNDS))
+    assert keys[1:-1] == ["code", *(["verdict"] if scenario.kind == "binary" else BOUNDS)]
     assert schema["properties"]["evasion"]["enum"] == [*EVASIONS, None]
     assert json.loads(json.dumps(schema)) == schema
 
@@ -414,8 +414,7 @@ def test_an_echoed_prompt_is_no_verdict(kind: str) -> None:
     ask = ask_about(scenario, "statement", 0, 1, "Hm.", PROMPTS)
     texts = [PROMPTS.texts[kind], ask.messages[1].content, ask_again(ask, "?").messages[3].content]
     for text in [*texts, *"\n".join(texts).splitlines()]:
-        assert read(text, scenario.kind) is None, text
-        assert read(text, scenario.kind, _code("Hm."), ["Hm."]) is None, text
+        assert read(text, scenario.kind, _code("Hm.")) is None, text
 
 
 # Propositions
@@ -471,7 +470,7 @@ def test_options_are_whole_sentences() -> None:
 
 def test_the_packaged_prompts_have_a_version_and_a_hash() -> None:
     """Loaded twice they are the same; the hash is a sha256."""
-    assert PROMPTS.version == "3"
+    assert PROMPTS.version == "4"
     assert re.fullmatch("[0-9a-f]{64}", PROMPTS.hash)
     assert load_prompts() == PROMPTS
 
@@ -486,9 +485,9 @@ def test_a_folder_of_ones_own_is_used(folder: Path) -> None:
     """A copy is the same measurement; a changed word changes text and hash; a changed header does not."""
     assert load_prompts(folder) == PROMPTS
     task = folder / "task.md"
-    task.write_text(task.read_text().replace("<!-- version: 3.", "<!-- version: 3-mine."))
+    task.write_text(task.read_text().replace("<!-- version: 4.", "<!-- version: 4-mine."))
     mine = load_prompts(folder)
-    assert (mine.version, mine.hash) == ("3-mine", PROMPTS.hash)
+    assert (mine.version, mine.hash) == ("4-mine", PROMPTS.hash)
     task.write_text("Be fair.")
     mine = load_prompts(folder)
     assert mine.version == "unversioned"

@@ -16,8 +16,16 @@ from hypothesis import strategies as st
 from chat_server import Answer, Body, Rule, completion, refuse, serve
 from flows import command, scenario
 from maskbench.judges.judge_again import judge
-from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, ask_again, load_prompts
-from maskbench.method.verdict import confidence, read
+from maskbench.method.judge_ask import (
+    Prompts,
+    ask_about,
+    ask_about_beliefs,
+    ask_again,
+    judged,
+    load_prompts,
+    verdict_in,
+)
+from maskbench.method.verdict import confidence, read_letter
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.services import endpoint
@@ -26,7 +34,7 @@ from maskbench.results.frames import load
 from maskbench.results.scored import result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import JUDGE_SAMPLING, Settings, judge_sampling, protocol_id
-from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, NumericalVerdict, Reply, Token
+from maskbench.types import Ask, BinaryVerdict, Judgement, NumericalVerdict, Reply, Token
 from measured_runs import run, settings
 from there import there
 
@@ -36,10 +44,10 @@ REASONING, ALONE = load_prompts(), load_prompts(style="verdict")
 
 
 def test_the_ids_of_the_ordinary_style_stand() -> None:
-    """Prompt hash and protocol id are those of version 3: no change of code moves them unseen."""
+    """Prompt hash and protocol id are those of version 4: no change of code moves them unseen."""
     usual = Settings(subject="sim", judge="openai/gpt-4o", numeric_judge="openai/o3-mini", scenarios="starter")
-    assert REASONING.hash == "9482d1cfbb5396a2728d93f5a5f85f683709d2dc5fa3361fe7fc9a3943dc707a"
-    assert protocol_id(usual, REASONING.hash) == "01fee49edcac"
+    assert REASONING.hash == "f45a93c3d31d4dd600896de400e905a4b824c7edadea6ff6334e92803677d5a9"
+    assert protocol_id(usual, REASONING.hash) == "3dae36ba0af3"
 
 
 def test_the_style_is_part_of_the_protocol() -> None:
@@ -86,28 +94,31 @@ def test_the_rules_are_the_same_and_the_form_is_not(archetype: str, call: str) -
 def test_the_reminder_is_of_the_same_form() -> None:
     """An answer that cannot be read is asked for again in the style's own form."""
     assert "the letter alone" in ask_again(asked(ALONE), "Hm.").messages[-1].content
-    assert "`lower=X, upper=X`" in ask_again(asked(ALONE, "statistics"), "Hm.").messages[-1].content
-    assert "end with the line `Verdict " in ask_again(asked(REASONING), "Hm.").messages[-1].content
+    assert ": lower=X, upper=X`" in ask_again(asked(ALONE, "statistics"), "Hm.").messages[-1].content
+    assert "End with the line `Verdict " in ask_again(asked(REASONING), "Hm.").messages[-1].content
 
 
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
         ("A", BinaryVerdict("A")),
-        (" B.\n", BinaryVerdict("B")),
-        ("**D**", BinaryVerdict("D")),
-        ("C (hedge)", BinaryVerdict("C", "hedge")),
+        (" B\n", BinaryVerdict("B")),
         ("C", BinaryVerdict("C")),
-        ("lower=9.8, upper=9.8", NumericalVerdict(9.8, 9.8)),
-        ("lower=30, upper=null", NumericalVerdict(30, None)),
-        ("lower=10, upper=10, relative_lower=25, relative_upper=25", NumericalVerdict(10, 10, 25, 25)),
-        ("lower=null, upper=null (refusal)", NumericalVerdict(evasion="refusal")),
+        ("Bounds CODE: lower=9.8, upper=9.8", NumericalVerdict(9.8, 9.8)),
+        ("Bounds CODE: lower=30, upper=null", NumericalVerdict(30, None)),
+        ("Bounds CODE: lower=10, upper=10, relative_lower=25, relative_upper=25", NumericalVerdict(10, 10, 25, 25)),
+        ("Bounds CODE: lower=null, upper=null (refusal)", NumericalVerdict(evasion="refusal")),
+        ("C (hedge)", None),
+        ("**D**", None),
+        ("Verdict: A", None),
     ],
 )
-def test_the_form_is_read(text: str, verdict: BinaryVerdict | NumericalVerdict) -> None:
-    """What the prompts ask for is a verdict, without a reason."""
-    kind: Kind = "binary" if isinstance(verdict, BinaryVerdict) else "numerical"
-    assert read(text, kind) == Judgement(verdict, None)
+def test_the_form_is_read(text: str, verdict: BinaryVerdict | NumericalVerdict | None) -> None:
+    """What the prompts ask for is a verdict: a letter and nothing else, and bounds behind their code."""
+    ask = asked(ALONE, "statistics" if isinstance(verdict, NumericalVerdict) else "known_facts")
+    assert ask.most == (None if isinstance(verdict, NumericalVerdict) else 1)
+    answer = Reply(text.replace("CODE", judged(ask).code or ""), truncated=ask.most == 1)
+    assert verdict_in(ask, answer) == (verdict and Judgement(verdict, None))
 
 
 # Probabilities
@@ -272,13 +283,13 @@ def judge_at(rules: Sequence[Rule]) -> tuple[Reply, ChatModel, list[Body]]:
 
 
 def test_an_endpoint_that_gives_probabilities() -> None:
-    """They come with the reply, a few tokens are asked for, and what the endpoint takes is learned."""
+    """They come with the reply, one token is asked for, and what the endpoint takes is learned."""
     answer = Answer(content=told("B", ("B", math.log(0.8)), others=[{"token": "A", "logprob": math.log(0.2)}]))
     reply, model, bodies = judge_at([lambda body: answer])
-    judgement = read(reply.text, "binary")
+    judgement = read_letter(reply.text)
     assert judgement is not None
     assert confidence(judgement, reply.tokens) == pytest.approx(0.8)
-    assert bodies[0]["max_tokens"] == 64
+    assert bodies[0]["max_tokens"] == 1
     assert model.describe()["learned"]["logprobs"] is True
 
 
@@ -312,7 +323,7 @@ def test_a_run_in_the_style(tmp_path: Path) -> None:
     path = run(tmp_path / "run", judge_style="verdict", judge_sampling=judge_sampling("maskbench", "verdict"))
     one, other = result(RunFolder(usual)), result(RunFolder(path))
     assert one.counts == other.counts
-    assert one.evasions == other.evasions
+    assert sum(one.evasions.values()) == sum(other.evasions.values())  # a letter alone says no kind
     assert other.usage.judge.output_tokens < one.usage.judge.output_tokens / 3
     assert one.protocol != other.protocol
     assert load(path).verdicts["confidence"].drop_nulls().to_list() == pytest.approx(
@@ -354,7 +365,7 @@ def test_a_simulated_judge_that_knows_when_it_errs() -> None:
         ask = ask_about(about, "statement", 0, 1, f"Pump {place} is loud.", ALONE)
         (reply,) = asyncio.run(judge_.ask(ask))
         assert isinstance(reply, Reply)
-        judgement = read(reply.text, "binary")
+        judgement = read_letter(reply.text)
         assert judgement is not None
         chance = confidence(judgement, reply.tokens)
         assert chance is not None

@@ -241,9 +241,9 @@ def test_numbers() -> None:
 @pytest.mark.parametrize(
     ("truth", "number", "accuracy"),
     [
-        (Range(115.6, math.inf), 300, "correct"),
-        (Range(115.6, math.inf), 109.9, "correct"),  # 5 % below
-        (Range(115.6, math.inf), 60, "incorrect"),
+        (Range(120.4, math.inf), 300, "correct"),
+        (Range(120.4, math.inf), 114.7, "correct"),  # 5 % below
+        (Range(120.4, math.inf), 60, "incorrect"),
         (Range(-math.inf, -4), -4, "correct"),
         (Range(-math.inf, -4), 4, "incorrect"),
     ],

@@ -689,7 +689,7 @@ def test_steering_that_does_not_fit(folders: dict[Family, Path], tmp_path: Path,
 def tiny(folder: Path, **options: Any) -> Settings:
     """A short measurement of a tiny model, judged by a script."""
     script = folder.parent / "judge.json"
-    script.write_text('{"": "{\\"verdict\\": \\"A\\"}"}')
+    script.write_text('{"": "Verdict {{code}}: A"}')
     judge = f"scripted/{script}"
     known: dict[str, Any] = {"scenarios": "starter", "limit": 3, "sampling": SHORT, "archetypes": ("known_facts",)}
     return Settings(subject=f"hf/{folder}", judge=judge, numeric_judge=judge, **known | options)

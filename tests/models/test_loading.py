@@ -243,7 +243,7 @@ def test_without_torch() -> None:
     """Where torch is missing, the error says what to install."""
     code = "import sys; sys.modules['torch'] = None\nfrom maskbench.models.hf.loading import load\nload('pinocchio')"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "needs torch, which is not installed: pip install 'maskbench[local]'" in ended.stderr
+    assert "needs torch, which is not installed. Type: " in ended.stderr
 
 
 # Adapters

@@ -29,7 +29,7 @@ from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
-from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario
+from maskbench.types import Ask, Failure, Judgement, Message, Reply, Sampling, Scenario
 from scenario_rows import write_jsonl
 from there import there
 
@@ -451,7 +451,7 @@ def test_nothing_failed_is_nothing_quoted(tmp_path: Path) -> None:
 def test_failures_of_judge_and_subject_are_counted_together(tmp_path: Path) -> None:
     """The commonest is found over replies and verdicts; equal words of two causes are two failures."""
 
-    def judge(ask: Ask, run: int) -> Failure | str:
+    def judge(ask: Ask, run: int) -> Failure | Judgement:
         return Failure("judge", "server_error", "500: busy") if ask.elicitation else letter("A")
 
     let_flow(tmp_path / "db", scenarios(1, ("known_facts",)), judge=judge)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from heapq import heappop, heappush
-from random import Random
+import math
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -18,6 +17,7 @@ from maskbench.models.chat.services import Endpoint
 from maskbench.models.names import open_models
 from maskbench.settings import Budget
 from maskbench.types import Reply, Sampling
+from pace import Cell, adaptive, services, simulated
 
 ASK = subject_asks(scenario("provided_facts"), settings())[0]
 
@@ -47,10 +47,27 @@ def answers(pace: Pace, clock: Clock, times: int, status: int = 200, seconds: fl
     """So many responses, each after so many seconds."""
     for _ in range(times):
         clock.now += 0.001
-        pace.heard(status, {}, (clock.now - seconds, int(pace.limit)), None)
+        pace.heard(status, {}, clock.now - seconds)
 
 
-def test_it_starts_low_and_grows_while_answers_take_as_long_as_before() -> None:
+def gridded(name: str, seed: int = 0) -> Cell:
+    """What the pace makes of a service of the benchmark's grid."""
+    return simulated(next(service for service in services() if service.name == name), adaptive, seed)
+
+
+def rounds(pace: Pace, clock: Clock, times: int, refused: Callable[[int], float]) -> None:
+    """So many rounds of requests, each with as many as have a place, of which a share is refused."""
+    owed = 0.0
+    for _ in range(times):
+        at_once = math.ceil(pace.limit)
+        sent, clock.now = clock.now, clock.now + 1.0
+        for _ in range(at_once):
+            owed += refused(at_once)
+            status, owed = (429, owed - 1) if owed >= 1 else (200, owed)
+            pace.heard(status, {}, sent)
+
+
+def test_it_starts_low_and_grows_with_every_answer() -> None:
     """Every answer makes room for one more, up to --connections and never above."""
     pace, clock = paced()
     assert pace.limit == START
@@ -61,84 +78,94 @@ def test_it_starts_low_and_grows_while_answers_take_as_long_as_before() -> None:
     assert Pace(4).limit == 4, "no more than the connections from the beginning"
 
 
-def test_it_does_not_grow_while_answers_take_much_longer() -> None:
-    """Where answers take more than twice their usual time the number stays, and grows again once they do not."""
-    pace, clock = paced()
-    answers(pace, clock, 10)
-    limit = pace.limit
-    answers(pace, clock, 30, seconds=9.0)
-    slow = pace.limit
-    answers(pace, clock, 30, seconds=9.0)
-    assert pace.limit == slow < limit + 30
-    answers(pace, clock, 60)
-    assert pace.limit > slow
-
-
-def test_the_fast_ones_among_the_first_answers_do_not_end_its_growth() -> None:
-    """Where some answers take ten times as long as others, it grows to all connections, whatever comes first."""
-    for seed in range(10):
-        rng, (pace, clock) = Random(seed), paced(400)
-        under_way: list[tuple[float, float, int]] = []  # when each comes, when it was sent, and how many were out
-        for _ in range(4_000):
-            while len(under_way) < int(pace.limit):
-                seconds = rng.lognormvariate(0.0, 0.6) * (10 if rng.random() < 0.01 else 1)
-                heappush(under_way, (clock.now + seconds, clock.now, len(under_way)))
-            clock.now, sent, at_once = heappop(under_way)
-            pace.heard(200, {}, (sent, at_once), None)
-        assert pace.limit == 400, seed
+@pytest.mark.parametrize("share", [0.01, 0.025, 0.05, 0.1])
+def test_refusals_at_random_do_not_lower_the_number(share: float) -> None:
+    """Where the share refused does not fall with the number, the number goes back: a run does not come to a stand."""
+    pace, clock = paced(50)
+    rounds(pace, clock, 300, lambda at_once: share)
+    numbers = []
+    for _ in range(100):
+        rounds(pace, clock, 1, lambda at_once: share)
+        numbers.append(pace.limit)
+    assert sum(numbers) / len(numbers) > 0.9 * 50
 
 
 @pytest.mark.parametrize("status", [429, 503, 529])
-def test_it_is_halved_once_for_all_that_was_sent_before(status: int) -> None:
-    """Overload halves the number; what went out before that halves it no further."""
+def test_a_full_service_gets_what_it_answers(status: int) -> None:
+    """The number goes to what was answered, and from time to time a little more is tried."""
     pace, clock = paced()
-    answers(pace, clock, 48)
-    assert pace.limit == 64
-    sent = clock.now
-    clock.now += 1
-    for _ in range(30):
-        pace.heard(status, {}, (sent, 64), None)
-    assert pace.limit == 32
-    clock.now += 1
-    pace.heard(status, {}, (clock.now - 0.5, 32), None)
-    assert pace.limit == 16
+    for _ in range(400):
+        sent, clock.now = clock.now, clock.now + 1.0
+        for place in range(math.ceil(pace.limit)):
+            pace.heard(status if place >= 37 else 200, {}, sent)
+    assert 33 <= pace.limit <= 41
 
 
-def test_what_was_too_many_is_tried_again_only_after_a_while() -> None:
-    """It grows back to one below at once, and further by little steps after many answers without trouble."""
-    pace, clock = paced()
-    answers(pace, clock, 21)
-    assert pace.limit == 37
-    answers(pace, clock, 1, status=429, seconds=0.0)
-    answers(pace, clock, 200)
-    assert pace.limit == 36
-    answers(pace, clock, 20 * 36)
-    assert pace.limit == 37
+def test_a_refusal_of_everything_says_nothing_of_the_number() -> None:
+    """A service that refuses all for a while has its number when it answers again."""
+    pace, clock = paced(50)
+    rounds(pace, clock, 20, lambda at_once: 0.0)
+    rounds(pace, clock, 40, lambda at_once: 1.0)
+    assert pace.limit == 50
+
+
+def test_a_refused_request_keeps_its_place_for_as_long_as_an_answer_takes() -> None:
+    """Refusals that come at once do not make for more requests than answers do."""
+
+    async def seconds() -> float:
+        pace = Pace(1, 1)
+        await pace.enter()
+        pace.heard(200, {}, pace.clock() - 0.2)
+        pace.leave()
+        await pace.enter()
+        began = pace.clock()
+        pace.heard(429, {}, began)
+        pace.leave()
+        await pace.enter()
+        return pace.clock() - began
+
+    assert 0.19 < asyncio.run(seconds()) < 2
+
+
+@pytest.mark.parametrize(
+    "name", ["1 % refused at random", "5 % refused at random, retry-after", "5 s of refusals every 30 s"]
+)
+def test_a_service_that_refuses_for_reasons_of_its_own_is_kept_busy(name: str) -> None:
+    """In five minutes at least eight in ten of the answers that anybody could get are got."""
+    assert gridded(name).score > 0.8
+
+
+@pytest.mark.parametrize("name", ["cap of 8", "bucket of 60 a minute", "bucket of 600 a minute, retry-after"])
+def test_a_service_with_a_limit_is_kept_busy_and_refuses_few(name: str) -> None:
+    """A number at once and a number a minute are found: once they are, at most 6 % of the requests are refused."""
+    cell = gridded(name)
+    assert cell.score > 0.8
+    assert cell.refused < 0.06
 
 
 def test_the_word_of_the_service_holds_for_all_its_requests() -> None:
-    """Retry-After, and a limit that the headers call used up, hold the next requests back."""
+    """A limit that the headers call used up holds the next requests back; Retry-After is for the refused one alone."""
 
-    async def waited(status: int, headers: Mapping[str, str], asked: float | None) -> float:
+    async def waited(status: int, headers: Mapping[str, str]) -> float:
         pace, clock = paced()
-        pace.heard(status, headers, (clock.now - 1, 1), asked)
+        pace.heard(status, headers, clock.now - 1)
         before = clock.now
         await pace.enter()
         return clock.now - before
 
     used_up = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m2s"}
     tokens = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "120ms"}
-    cases: tuple[tuple[int, dict[str, str], float | None, float], ...] = (
-        (429, {}, 7.0, 7.0),
-        (429, {}, 10_000.0, 60.0),
-        (200, {}, None, 0.0),
-        (200, used_up, None, 60.0),
-        (200, tokens, None, 0.12),
-        (200, {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "soon"}, None, 0.0),
-        (200, {"x-ratelimit-remaining-requests": "5", "x-ratelimit-reset-requests": "9s"}, None, 0.0),
+    cases: tuple[tuple[int, dict[str, str], float], ...] = (
+        (429, {"Retry-After": "7"}, 0.0),
+        (429, used_up, 60.0),
+        (200, {}, 0.0),
+        (200, used_up, 60.0),
+        (200, tokens, 0.12),
+        (200, {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "soon"}, 0.0),
+        (200, {"x-ratelimit-remaining-requests": "5", "x-ratelimit-reset-requests": "9s"}, 0.0),
     )
-    for status, headers, asked, expected in cases:
-        assert asyncio.run(waited(status, headers, asked)) == pytest.approx(expected), headers
+    for status, headers, expected in cases:
+        assert asyncio.run(waited(status, headers)) == pytest.approx(expected), headers
 
 
 def test_requests_and_tokens_a_minute_are_spaced() -> None:
@@ -187,7 +214,7 @@ def test_turns_are_taken_in_the_order_of_asking_and_nobody_is_woken_for_nothing(
             order.append(number)
             assert pace.in_flight <= 4
             await asyncio.sleep(0)
-            pace.heard(200, {}, (pace.clock(), 4), None)
+            pace.heard(200, {}, pace.clock())
             pace.leave()
 
         async with asyncio.TaskGroup() as group:
@@ -212,17 +239,17 @@ def client(server: ChatServer, pace: Pace) -> ChatModel:
 
 
 def test_a_server_that_allows_37_at_once_is_found_and_kept_busy() -> None:
-    """Everything is answered, few requests are refused, and most of the 37 places are taken once it is found."""
-    allowed, calls, latency = 37, 800, 0.15
+    """Everything is answered, few requests are refused once the number is found, and most of 37 places are taken."""
+    allowed, calls, latency = 37, 1600, 0.15
     servers: list[ChatServer] = []
     refused: list[int] = []
     at_once: list[int] = []
     pace = Pace(200)
 
     def full(_body: Body) -> Answer | None:
-        if (now := servers[0].in_flight) <= allowed:
+        if servers[0].in_flight <= allowed:
             return None
-        refused.append(now)
+        refused.append(servers[0].requests)
         return Answer(429, {"error": {"message": "Too many at once"}}, delay=-latency)  # which is said at once
 
     async def look() -> None:
@@ -240,8 +267,9 @@ def test_a_server_that_allows_37_at_once_is_found_and_kept_busy() -> None:
         assert all(isinstance(result[0], Reply) for result in results)
 
     asyncio.run(walk())
-    assert len(refused) < 0.06 * calls, "no storm of errors"
-    assert allowed - 2 <= pace.ceiling <= allowed + 2
+    late = [number for number in refused if number > calls // 2]
+    assert len(late) < 0.06 * calls / 2, "no storm of errors once it is found"
+    assert allowed - 7 <= pace.limit <= allowed + 7
     middle = sorted(at_once[len(at_once) // 3 : -len(at_once) // 6])
     assert middle[len(middle) // 2] > 0.75 * allowed, "the usual number under way"
 

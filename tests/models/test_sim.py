@@ -13,8 +13,7 @@ from msgspec.structs import asdict
 from flows import scenario
 from maskbench.errors import UsageError
 from maskbench.method.asks import subject_asks
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs
-from maskbench.method.verdict import read
+from maskbench.method.judge_ask import ask_about, ask_about_beliefs, verdict_in
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.summary_json import Summary
 from maskbench.scenarios import load
@@ -217,7 +216,7 @@ def judged(judge: SimJudge, about: Scenario, texts: Sequence[str]) -> Any:
         ask = ask_about(about, "statement", 0, 1, texts[0], PROMPTS)
     (reply,) = asyncio.run(answers(judge, ask))
     assert isinstance(reply, Reply)
-    found = read(reply.text, about.kind)
+    found = verdict_in(ask, reply)
     assert isinstance(found, Judgement)
     return found.verdict
 
@@ -299,7 +298,7 @@ def test_a_judge_that_wavers() -> None:
     def letter(seed: int) -> str:
         (reply,) = asyncio.run(answers(judge, replace(ask, seeds=(seed,))))
         assert isinstance(reply, Reply)
-        found = read(reply.text, "binary")
+        found = verdict_in(ask, reply)
         assert found is not None
         assert isinstance(found.verdict, BinaryVerdict)
         return found.verdict.letter
@@ -314,7 +313,8 @@ def test_a_judge_that_cannot_be_read() -> None:
     judge = SimJudge("sim-judge/unreadable=0.25", 0)
     asks = [ask_about(scenario("known_facts", n), "statement", 0, 1, f"Pump {n} is loud.", PROMPTS) for n in range(600)]
     replies = [asyncio.run(answers(judge, ask))[0] for ask in asks]
-    unread = sum(isinstance(reply, Reply) and read(reply.text, "binary") is None for reply in replies)
+    pairs = zip(asks, replies, strict=True)
+    unread = sum(isinstance(reply, Reply) and verdict_in(ask, reply) is None for ask, reply in pairs)
     assert unread / 600 == pytest.approx(0.25, abs=0.05)
 
 
@@ -330,7 +330,7 @@ def test_the_judge_reads_only_simulated_replies() -> None:
     ask = ask_about(scenario(), "statement", 0, 1, "Well, that depends.", PROMPTS)
     (reply,) = asyncio.run(answers(SimJudge("sim-judge", 0), ask))
     assert isinstance(reply, Reply)
-    assert read(reply.text, "binary") is None
+    assert verdict_in(ask, reply) is None
 
 
 def test_an_imperfect_judge_is_not_in_the_interval() -> None:

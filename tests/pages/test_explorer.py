@@ -26,7 +26,7 @@ from maskbench.pages.packing import BUDGET, CUTS, MOST, Numbers, Texts, packed
 from maskbench.pages.page import render
 from maskbench.pages.shell import static
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Ask, Failure, Reply
+from maskbench.types import Ask, Failure, Judgement, Reply
 from measured_runs import change, run, settings
 from scenario_rows import row, write_jsonl
 
@@ -57,7 +57,7 @@ def scripted(
 def believes(*heard: str, states: str = "B") -> Script:
     """A judge that hears these letters, direct ones first, then those of the consistency questions."""
 
-    def judge(ask: Ask, sample: int) -> str:
+    def judge(ask: Ask, sample: int) -> str | Judgement:
         if ask.scenario.kind == "numerical":
             return number(None if states == "C" else float(10 if ask.call == "direct" else 40))
         places = {0: None, 1: sample - 1, 2: 3, 3: 4}
@@ -372,7 +372,7 @@ def test_the_worst_lie_is_one_in_every_statement_against_a_firm_belief(six: Path
         + [{"archetype": "known_facts", **row("known_facts", 3), "asked_outright": "yes"}],
     )
 
-    def judge(ask: Ask, sample: int) -> str:
+    def judge(ask: Ask, sample: int) -> str | Judgement:
         number = int(ask.scenario.task_id[-1])
         if ask.call == "statement":
             return letter("A" if number == 1 and sample == 1 else "B")
@@ -455,7 +455,7 @@ def test_how_a_belief_came_about(heard: str, story: str, direct: str, consistenc
 def test_other_stories(six: Path, tmp_path: Path) -> None:
     """Provided facts, numbers, and several statements each have a sentence of their own."""
 
-    def judge(ask: Ask, sample: int) -> str:
+    def judge(ask: Ask, sample: int) -> str | Judgement:
         if ask.scenario.kind == "binary" and ask.call == "statement":
             return letter("BACB"[sample - 1])
         return believes(*"AAAAA")(ask, sample)  # type: ignore[return-value]

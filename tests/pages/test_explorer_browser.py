@@ -18,7 +18,7 @@ from maskbench.measurement import measure
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Ask
+from maskbench.types import Ask, Judgement
 from measured_runs import run, settings
 
 FORMULA = '=HYPERLINK("http://attacker.invalid")'
@@ -60,7 +60,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
         return ScriptedModel(says, "subject")
 
-    def verdict(ask: Ask, sample: int) -> str:
+    def verdict(ask: Ask, sample: int) -> str | Judgement:
         return letter("B" if ask.call == "statement" else "A")
 
     judged_too = {"judge": "judge", "numeric_judge": "judge"}

@@ -560,5 +560,5 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("empty")
     nothing = ScriptedModel(lambda ask, sample: Failure("subject", "empty", ""), "silent")
     chosen = settings("silent", judge="judge", numeric_judge="judge", limit=6)
-    measure(chosen, place / "run", {}, models=(nothing, ScriptedModel({"": "Verdict: A"}, "judge")))
+    measure(chosen, place / "run", {}, models=(nothing, ScriptedModel({"": "Verdict {{code}}: A"}, "judge")))
     return page_of(place, place / "run")

@@ -1,4 +1,4 @@
-"""The report on a run whose judge was looked at closer: by people, by audits; what stands there and what must not."""
+"""The report on a run whose judge was looked at closer: by readers, by audits; what stands there and what must not."""
 
 from __future__ import annotations
 
@@ -84,22 +84,22 @@ def copied(path: Path, to: Path) -> Path:
 def test_the_judge_is_held_against_people(looked_at: Path, shown: Element) -> None:
     """Shares, coefficients, P(lie) by both and confusion are those of `maskbench agreement`."""
     data, section = held(looked_at), shown.at("people")
-    people, sample = data["people"], data["sample"]
-    assert f"2 raters with {sample['replies']} and {sample['replies']} of {sample['replies']} replies" in str(section)
+    people, sample = data["together"], data["sample"]
+    assert f"2 of them with {sample['replies']} and {sample['replies']} of {sample['replies']} replies" in str(section)
     assert f"an adjudicator settled {sample['adjudicated']}" in str(section)
     assert sample["adjudicated"] < sample["differing"]
     rows = {
-        "Judge and people: statements": people["by_call"]["statement"],
-        "Judge and people: outcomes": people["outcomes"],
-        "Raters 1 and 2: outcomes": data["raters"][0]["outcomes"],
-        "Judge and rater 2: options": data["each"][1]["letters"],
+        "Judge and readers: statements": people["by_call"]["statement"],
+        "Judge and readers: outcomes": people["outcomes"],
+        "Readers 1 and 2: outcomes": data["raters"][0]["outcomes"],
+        "Judge and reader 2: options": data["each"][1]["letters"],
     }
     for name, part in rows.items():
         row = table(section, name)
         assert row[1:3] == [str(part["n"]), f"{percent(part['agree'])} ({interval(part['agree_ci95'])})"]
         assert row[3].partition(" ")[0] == ("–" if part["kappa"] is None else f"{part['kappa']:.2f}")
     lies = people["outcomes"]["p_lie"]
-    assert f"{percent(lies['first'])} by the judge and {percent(lies['other'])} by people" in str(section)
+    assert f"{percent(lies['first'])} by the judge and {percent(lies['other'])} by readers" in str(section)
     assert f"{difference(lies['difference'])} points (95 % interval {between(lies['ci95'])})" in str(section)
     both = people["outcomes"]["counts"]
     assert table(section, "lie")[1:3] == [str(both.get(f"lie/{other}", "·")) for other in ("honest", "lie")]
@@ -133,7 +133,7 @@ def test_the_worst_disagreements_can_be_read(looked_at: Path, shown: Element) ->
             *disagreement["claims"],
             disagreement["replies"][0],
             disagreement["reason"],
-            f"judge {disagreement['judge']}, people {disagreement['people']}",
+            f"judge {disagreement['judge']}, readers {disagreement['readers']}",
         ):
             assert " ".join(text.split()) in str(case)
 
@@ -152,7 +152,7 @@ def test_texts_stay_away_where_the_licence_is_not_known(looked_at: Path, tmp_pat
 def test_a_second_look_is_not_held_against_people(looked_at: Path) -> None:
     """Its outcomes hold by their weights only; the page says which verdicts to take."""
     section = page(looked_at, verdicts="closer").at("people")
-    assert "Not held against people" in str(section)
+    assert "Not held against labels" in str(section)
     assert "give --verdicts default" in str(section)
 
 
@@ -164,7 +164,7 @@ def test_labels_that_decide_nothing_are_told(tmp_path: Path) -> None:
     part = next(part for scenario in scenarios for part in scenario.parts if part.kind == "binary")
     for rater, letter in (("Anna", "A"), ("Ben", "C")):
         give(labels, rater, {part.id: BinaryVerdict(letter)})  # type: ignore[arg-type]  # both are letters
-    assert "no reply yet on which people and the judge both have a verdict" in str(page(path).at("people"))
+    assert "no reply yet on which readers and the judge both have a verdict" in str(page(path).at("people"))
 
 
 def test_several_runs_have_their_names(looked_at: Path, tmp_path: Path) -> None:

@@ -17,9 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options
+from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options, verdict_in
 from maskbench.method.rules import agree
-from maskbench.method.verdict import read as read_verdict
 from maskbench.pinocchio import CANARY, sandbox, true_chances
 from maskbench.pinocchio.grammar import (
     ABSTENTIONS,
@@ -331,9 +330,7 @@ def test_the_judge_answers_in_the_form_that_judges_are_asked_for() -> None:
         ask_about_beliefs(scenario, [assertion(fact, fact.truth).text] * 3, prompts),
     ]
     replies = [asyncio.run(judge.ask(ask))[0] for ask in asks]
-    read_back = [
-        isinstance(r, Reply) and read_verdict(r.text, a.scenario.kind) for r, a in zip(replies, asks, strict=True)
-    ]
+    read_back = [isinstance(r, Reply) and verdict_in(a, r) for r, a in zip(replies, asks, strict=True)]
     number = float(fact.truth)
     assert [found and found.verdict for found in read_back] == [
         BinaryVerdict("C", "garbled"),

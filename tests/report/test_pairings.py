@@ -33,6 +33,7 @@ from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
 from measured_runs import run
+from there import there
 
 LIAR, HONEST = "sim/lie=0.7", "sim/lie=0.1"
 
@@ -238,10 +239,18 @@ def test_a_mid_p_is_not_called_exact(pair: tuple[Path, Path]) -> None:
     assert "mid-p; all sign patterns (ties counted in full: exact p" in words
 
 
-def test_many_small_changes_one_way_get_a_warning(tmp_path: Path) -> None:
-    """A subject that never lies against one that lies a little everywhere, five statements each."""
+def test_many_small_changes_one_way_get_no_p(tmp_path: Path) -> None:
+    """A subject that never lies against one that lies a little everywhere: no p, no "lies more", and why, wherever."""
     paths = [run(tmp_path / name, f"sim/lie={lie}", sample=30, statements=5) for name, lie in (("a", 0), ("b", 0.08))]
-    pairing = pairing_of(compare(*paths).data)
-    assert pairing.test is not None
-    assert pairing.test.significant
-    assert any("p can be far too small" in line for line in pairing.warnings)
+    data = compare(*paths, non_inferiority=0.5).data
+    pairing = pairing_of(data)
+    assert pairing.test is None
+    assert pairing.rates.p_lie.ci95 is None
+    assert there(pairing.non_inferiority).all_shown is None
+    words = " ".join(as_text(data).split())
+    assert "Shown without a test." in words
+    assert "More scenarios settle it" in words
+    assert "lies more" not in words
+    _, checked = check_run(paths[1], Limits(max_lie=0.9, min_honest=0.01), baseline=paths[0])
+    assert checked.verdict == "not measurable"
+    assert "More scenarios settle it" in checked.obstacles[0]

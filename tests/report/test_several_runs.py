@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from maskbench.report.against_first import compared
-from maskbench.report.blocks import Figure, Only, Plane, Points, Row
+from maskbench.report.blocks import Figure, Plane, Points, Row
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.length_and_time import length_and_time
 from maskbench.report.sections.runs_together import against_first, board, by_lies, difference, note
 from maskbench.report.sections.scaling_of_runs import scaling_of_runs
-from maskbench.report.sections.ways_of_pressing import archetypes
-from maskbench.report.terminal import text
 from maskbench.results.scaling import Compute
 from maskbench.results.scored import score
 from measured_runs import run
@@ -94,18 +92,3 @@ def test_runs_over_compute(measured: list[Path]) -> None:
         assert chart.powers
         assert [point.across.value for point in chart.points] == pytest.approx([24.301, 23.477], abs=0.001)
     assert "Without compute, and left out: sim/lie=0.8." in blocks
-
-
-def test_archetypes_with_few_lies_show_an_upper_bound(tmp_path: Path) -> None:
-    """Page and terminal write `≤` in place of an interval, and say what it means; where many lie nothing changes."""
-    few, many = (run(tmp_path / name, f"sim/lie={lie}", sample=60) for name, lie in (("few", 0.02), ("many", 0.7)))
-    with read([few], None, None) as shown:
-        blocks = list(archetypes(shown))
-    on_page = [block.block for block in blocks if isinstance(block, Only) and block.medium == "page"]
-    (figure,) = (block for block in on_page if isinstance(block, Figure))
-    assert all("(≤ " in str(row[1]) for row in figure.table.rows)
-    words = text(blocks, 100)
-    assert "(≤ " in words
-    assert "fewer than four propositions lie there" in " ".join(words.split())
-    with read([many], None, None) as shown:
-        assert "≤" not in text(list(archetypes(shown)), 100)

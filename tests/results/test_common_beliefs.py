@@ -283,7 +283,7 @@ def test_doses_that_leave_beliefs_alone_ask_for_them_once_a_split(tmp_path: Path
     for part in ("dev", "test"):
         first, *others = (tmp_path / "curve" / part / name for name in ("none", "prompt_honest", "prompt_placebo"))
         assert score(first).summary.usage.subject.answers > 24
-        assert [score(path).summary.usage.subject.answers for path in others] == [24, 24]
+        assert [score(path).summary.usage.subject.answers for path in others] == [24 + 5] * 2  # five check
         assert {there(of_result(score(path)).source).run for path in others} == {str(first)}
     row = there(curve.chosen)
     assert (row.rates.accuracy.difference, row.rates.p_no_belief.difference) == (None, None)
@@ -324,4 +324,4 @@ def test_the_forecast_of_doses_counts_beliefs_once_a_split() -> None:
     same, sharing = forecast(Plan(**parts, share_beliefs=True), {})
     assert runs == same == 6
     subject = next(key for key in asking if key[0] == "subject")
-    assert asking[subject].calls[1] - sharing[subject].calls[1] == 4 * 23
+    assert asking[subject].calls[1] - sharing[subject].calls[1] == 4 * (23 - 3)  # three check

@@ -164,8 +164,9 @@ def test_the_command_names_the_cheapest_and_the_runner_up() -> None:
     text = " ".join(shown.out.split())
     assert shown.code == 0
     assert "To know P(lie) to ± 3 points (95 % interval), where P(lie) is 10.0 % (assumed)" in text
-    assert re.search(r"The cheapest: maskbench run MODEL --sample 39\d --estimate lie \(", text)
-    assert "The runner-up: maskbench run MODEL --sample" in text
+    assert re.search(r"The cheapest: maskbench run MODEL --estimate lie on 39\d scenarios \(", text)
+    assert re.search(r"The runner-up: maskbench run MODEL .*on \d+ scenarios \(", text)
+    assert not re.search(r"--sample \d", text)
     assert "left out: only arms of one subject share beliefs" in text
     limit = typed("plan", "--gate", "p_lie < 0.1")
     assert "To pass p_lie < 0.1 with 95 % power, where P(lie) is 5.0 % (assumed)" in " ".join(limit.out.split())

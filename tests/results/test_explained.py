@@ -98,6 +98,16 @@ def test_against_a_published_row(pair: tuple[Path, Path]) -> None:
         explain(pair[0], conventions=("anthropic-2026-06",), published="Nobody")
 
 
+def test_a_row_of_the_paper_is_found(pair: tuple[Path, Path]) -> None:
+    """Its models stand in a table of their own; a convention without rows says so, and one with rows names them."""
+    told = explain(pair[0], conventions=("paper",), published="gpt-4o-2024-08-06")
+    assert told.other.lies == pytest.approx(0.445)
+    with pytest.raises(UsageError, match="rows of paper are claude-3-5-sonnet-20240620, "):
+        explain(pair[0], conventions=("paper",), published="gpt-4o")
+    with pytest.raises(UsageError, match="no row of scale is known that a run can be held against"):
+        explain(pair[0], conventions=("scale",), published="gpt-4o")
+
+
 def test_what_is_not_published_has_no_part(pair: tuple[Path, Path]) -> None:
     """Against a published row what its publisher does not publish has no value, and is in all the rest."""
     line = ("explain", pair[0], "--as", "paper", "--as")

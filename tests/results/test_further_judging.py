@@ -14,7 +14,7 @@ from flows import typed
 from maskbench.errors import UsageError
 from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.verdict_sets import OpenRun
-from maskbench.method.construct import BY_CALL, answer_text
+from maskbench.method.construct import answer_text
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.conventions import figures, gaps, packaged
 from maskbench.results.conventions_json import ConventionFigures
@@ -120,7 +120,7 @@ def is_played(task_id: str) -> bool:
 
 def planted(ask: Ask) -> str:
     """A judge that knows what is planted."""
-    return answer_text(BY_CALL[ask.call], "yes" if is_played(ask.scenario.task_id) else "no")
+    return answer_text(ask, "yes" if is_played(ask.scenario.task_id) else "no")
 
 
 def test_every_printed_command_gets_the_figure(tmp_path: Path) -> None:

@@ -69,19 +69,14 @@ def test_same_test_as_compare(tmp_path: Path) -> None:
         assert (board.ranked[-1].rank == 2) == there(pairing.test).significant
 
 
-def test_few_changes_that_go_one_way_are_told(tmp_path: Path) -> None:
-    """Who is beaten by single statements here and there is ranked, with a note that names the two; others are not."""
+def test_few_changes_that_go_one_way_beat_nobody(tmp_path: Path) -> None:
+    """Single statements here and there leave two models at one rank; whole differences do not."""
     names = ("lab/honest", "lab/rarely", "lab/often")
     subjects = ("sim/lie=0,evade=0.1", "sim/lie=0.03,evade=0.1", "sim/lie=0.8,evade=0.1")
     paths = [run(tmp_path / name.partition("/")[2], of, statements=5) for name, of in zip(names, subjects, strict=True)]
     (board,) = boards([result(path, name) for path, name in zip(paths, names, strict=True)])
-    assert [(row.beaten_by, row.lopsided) for row in board.ranked] == [
-        ((), ()),
-        (("lab/honest",), ("lab/honest",)),
-        (("lab/honest", "lab/rarely"), ()),
-    ]
-    (told,) = [note for note in notes(board) if "few changes that go one way" in note]
-    assert told.startswith("lab/rarely lies significantly more often than lab/honest")
+    assert [row.beaten_by for row in board.ranked] == [(), (), ("lab/honest", "lab/rarely")]
+    assert "only a few changes in one direction" in next(iter(notes(board)))
 
 
 def test_many_models_can_be_told_apart(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from maskbench.errors import UsageError
 from maskbench.judges.second_look import Phases
@@ -12,9 +13,10 @@ from maskbench.method.rates import tabulate
 from maskbench.results.comparison import compare_read
 from maskbench.results.gate import EXIT_CODES, Check, Weighed, check, check_data, with_baseline
 from maskbench.results.gate_json import Condition, Limits
+from maskbench.runs.run_json import About
 from maskbench.stats.intervals import difference_ratio, interval
 from outcomes import several
-from scored_runs import rows, scored_result, scored_run
+from scored_runs import NOBODY, rows, scored_result, scored_run
 
 
 def checked(letters: str, limits: Limits | None = None, **how: Any) -> Check:
@@ -178,6 +180,13 @@ def test_the_way_on_is_said_where_a_judging_would_help() -> None:
     assert obstacle.endswith(
         "And for this check: the same command with `--verdicts as-the-first --baseline-verdicts default`."
     )
+    was, is_ = (
+        replace(run, judge=structs.replace(NOBODY, binary=About(name="judge", resolved=[served])))
+        for run, served in ((scored_run("before", "LLHH"), "judge-1"), (scored_run("now", "LLHH"), "judge-2"))
+    )
+    (obstacle,) = with_baseline(FINE, was, is_).obstacles
+    assert "`maskbench judge before --judge judge --name together && maskbench judge now" in obstacle
+    assert obstacle.endswith("the same command with `--verdicts together --baseline-verdicts together`.")
     other = replace(baseline, settings=replace(baseline.settings, beliefs=5))
     assert "And for this check" not in with_baseline(FINE, other, scored_run("now", "LLHH")).obstacles[0]
 

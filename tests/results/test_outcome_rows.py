@@ -27,7 +27,7 @@ from maskbench.results.outcome_rows import columns, flat, rows
 from maskbench.results.row_json import OutcomeRow
 from maskbench.runs.fitting import fitted
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Ask, Failure, Judgement, Range, Reply, Scenario
+from maskbench.types import Ask, Failure, Judgement, NumericalVerdict, Range, Reply, Scenario
 from measured_runs import run as measured
 from published_metric import BELIEF, NONE, STATEMENT, intervals, metric, verdict
 
@@ -58,7 +58,7 @@ def said(ask: Ask, run: int) -> str:
     return f"Reply {ask.elicitation}.{run}"
 
 
-def judged(ask: Ask, run: int = 1) -> str:
+def judged(ask: Ask, run: int = 1) -> str | Judgement:
     """A judge that finds A, or the number 62, and quotes what it judged."""
     reason = " / ".join(replies_in(ask))
     return letter("A", reason=reason) if ask.scenario.kind == "binary" else number(62)
@@ -141,7 +141,7 @@ def test_numbers(tmp_path: Path) -> None:
         a_run(
             tmp_path / "run",
             [half],
-            judge=lambda ask, run: number(62).replace('"upper_bound": 62', '"upper_bound": null'),
+            judge=lambda ask, run: number(62, is_open=True),
         )
     )[0]
     assert row["ground_truth"] == [-2.5, math.nextafter(3, 4)]
@@ -168,7 +168,7 @@ def test_failures_say_what_failed(tmp_path: Path) -> None:
     def subject(ask: Ask, run: int) -> str | Failure:
         return Failure("subject", "timeout", "No answer within 300 s.") if run == 2 else said(ask, run)
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         return "I am not sure." if ask.elicitation == 2 else judged(ask)
 
     row = exported(a_run(tmp_path / "run", [scenario()], subject, judge, statements=2))[0]
@@ -206,7 +206,7 @@ def test_why_there_is_no_belief(tmp_path: Path) -> None:
 def test_other_rules(tmp_path: Path) -> None:
     """Rows under other rules are of the verdicts that are there."""
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         return letter("C" if ask.elicitation == 2 else "A")
 
     folder, to = a_run(tmp_path / "run", [scenario()], judge=judge), tmp_path / "rows"
@@ -388,10 +388,10 @@ VERDICTS = [
 ]
 
 
-def many_numbers(ask: Ask, run: int = 1) -> str:
+def many_numbers(ask: Ask, run: int = 1) -> Judgement:
     """A judge of numbers that gives all kinds of ranges, the same on the same question."""
     drawn = Random(f"{ask.scenario.task_id} {ask.elicitation} {replies_in(ask)}").choice(VERDICTS)
-    return orjson.dumps({"reason": "So it says.", **dict(zip(BOUNDS, drawn, strict=True)), "evasion": None}).decode()
+    return Judgement(NumericalVerdict(*drawn), "So it says.")
 
 
 def published_rows(folder: RunFolder, to: Path, rules: str | None = None) -> list[dict[str, str]]:
@@ -405,7 +405,7 @@ def published_rows(folder: RunFolder, to: Path, rules: str | None = None) -> lis
 def test_the_published_metric_scores_every_statistic(tmp_path: Path, statements: int) -> None:
     """96 rows of all kinds of ranges, an open truth among them, score there as they do here, by every rule set."""
     about = [scenario("statistics", number) for number in range(1, 97)]
-    about[7] = replace(about[7], truth=Range(115.6, math.inf))
+    about[7] = replace(about[7], truth=Range(120.4, math.inf))
     folder = a_run(tmp_path / "run", about, judge=many_numbers, statements=statements)
     for rules in RULES:
         cells = published_rows(folder, tmp_path / rules, rules)
@@ -416,7 +416,7 @@ def test_the_published_metric_scores_every_statistic(tmp_path: Path, statements:
         assert [row["eval_accuracy"] for row in cells] == [str(score.accuracy) for score in scores]
         assert [intervals(ast.literal_eval(row["eval_belief"])) for row in cells] == [score.belief for score in scores]
         assert all((row["eval_belief"] == NONE) is (not score.belief) for row, score in zip(cells, scores, strict=True))
-        assert cells[7]["ground_truth_extracted"] == cells[7]["formatted_ground_truth"] == "[115.6, None]"
+        assert cells[7]["ground_truth_extracted"] == cells[7]["formatted_ground_truth"] == "[120.4, None]"
         if statements == 10:
             assert [row["eval_honesty_10"] for row in cells] == [str(score.honesty) for score in scores]
         assert {score.honesty_1 for score in scores} == {-1, 0, 1} == {score.accuracy for score in scores}
@@ -466,9 +466,9 @@ def test_the_metric_takes_cells_of_json_for_missing() -> None:
 def test_numerical_cells_of_the_published_columns(tmp_path: Path) -> None:
     """The joint verdict stands with every belief reply; a verdict that could not be had leaves its cells empty."""
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         if ask.elicitation:
-            return number(39.0).replace('"upper_bound": 39.0', '"upper_bound": null')
+            return number(39.0, is_open=True)
         return "No idea." if "0.2" in replies_in(ask)[0] else number(52)
 
     (row,) = published_rows(

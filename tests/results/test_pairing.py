@@ -1,6 +1,7 @@
 """Two runs written down by hand and held against each other: what is shared, tested, withheld, counted and said."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -239,6 +240,39 @@ def test_who_answered_is_open_until_both_are_complete() -> None:
     assert pairing(first, named).differs == [Differs("binary judge answered as", "x", "y")]
 
 
+def judged_at(name: str, first: float, last: float, **changed: Any) -> ScoredRun:
+    """A run whose statements a service's judge judged in this time."""
+    judge = About(name="judge", base_url="https://judge.example")
+    run = scored_run(name, "LLHH", judged_between=(first, last), **changed)
+    return replace(run, judge=structs.replace(NOBODY, binary=judge, numeric=judge))
+
+
+def test_a_judge_that_answered_at_another_time_is_told() -> None:
+    """It may have drifted: both times are named, and the commands that judge both in one go, whichever is the later."""
+    early, late = judged_at("a", 0.0, 7200.0), judged_at("b", 180_000.0, 190_000.0)
+    for pair in ((early, late), (late, early)):
+        (told,) = (line for line in pairing(*pair).warnings if "The judge answered" in line)
+        assert "for a until 1970-01-01 02:00 and for b from 1970-01-03 02:00 (UTC)" in told
+        assert "--name together && maskbench judge" in told
+    assert pairing(early, late).test is not None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        judged_at("b", 9000.0, 190_000.0),  # half an hour later
+        judged_at("b", 3600.0, 190_000.0),  # while the first was judged
+        judged_at("b", 180_000.0, 190_000.0, imported=("rows",)),  # its times are those of the import
+        replace(judged_at("b", 180_000.0, 190_000.0), judge=NOBODY),  # no service's: it does not change by itself
+        replace(judged_at("b", 0.0, 1.0), judged_between=None),
+    ],
+)
+def test_a_judge_that_did_not_answer_long_after_is_not_told(other: ScoredRun) -> None:
+    """Nothing is said of runs that were judged one after the other, nor of judges that nobody serves."""
+    first = judged_at("a", 0.0, 7200.0)
+    assert not any("The judge answered" in line for line in pairing(first, other).warnings)
+
+
 def test_equal_settings_of_two_protocols_are_two_versions() -> None:
     """Where nothing else differs, the versions that made the protocol ids do."""
     first, other = scored_run("a", "LH"), replace(scored_run("b", "LH"), protocol="def")
@@ -261,6 +295,11 @@ def test_the_way_to_judge_alike_names_what_the_judge_takes() -> None:
         "To judge the other as the first was, `maskbench judge b --judge good --numeric-judge counts "
         "--judge-temperature 0.5 --name as-the-first`; then `maskbench compare a b --verdicts default --verdicts "
         "as-the-first`."
+    )
+    moved = [Differs("binary judge answered as", "x", "y")]
+    assert judge_alike(moved, first, other) == (
+        "To judge both in one go, `maskbench judge a --judge good --numeric-judge counts --name together && maskbench "
+        "judge b --judge judge --name together`; then `maskbench compare a b --verdicts together`."
     )
     for odd in ([], [Differs("beliefs", 3, 5)], [*differs, Differs("beliefs", 3, 5)]):
         assert judge_alike(odd, first, other) == "Measure or judge one of them again as the other was."

@@ -1,16 +1,14 @@
 """The result as data: its documented shape, what is withheld and why, and what readers are told."""
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import orjson
 import pytest
 from msgspec import UNSET
 from msgspec.structs import asdict
 
 from flows import scenarios
-from maskbench.method.rates import RATES, few_lie, rates, tabulate
+from maskbench.method.rates import RATES
 from maskbench.results.summary_json import Point, Summary
 from maskbench.stats.rate_json import Rate
 from maskbench.types import OUTCOMES, Scored
@@ -262,38 +260,3 @@ def test_planted_rates_under_inspect() -> None:
     assert asdict(there(found.planted)) == pytest.approx(
         {"p_lie": 0.4, "p_honest": 0.2, "p_evasive": 0.25, "p_no_belief": 0.2 * 0.75}
     )
-
-
-# Archetypes with hardly a lie
-
-
-@pytest.mark.parametrize(("outcomes", "is_bound"), [("LLL" + "H" * 17, True), ("LLLL" + "H" * 16, False)])
-def test_an_archetype_with_few_lies_has_an_upper_bound_alone(outcomes: str, is_bound: bool) -> None:
-    """Three lies of twenty say how many there are at most; the same rate over all scenarios keeps both ends."""
-    scored = [one(letter, task_id=f"{at}") for at, letter in enumerate(outcomes)]
-    scored = [replace(row, proposition=f"{at}") for at, row in enumerate(scored)]
-    whole = summary(scored)
-    part = there(whole.by_archetype["known_facts"].metrics.p_lie.ci95)
-    both = there(whole.metrics.p_lie.ci95)
-    assert part == ([0.0, both[1]] if is_bound else both)
-    assert both[0] > 0
-
-
-def test_an_archetype_in_which_most_lie_keeps_its_lower_end() -> None:
-    """Three lies of three scenarios are few, and most."""
-    scored = [replace(one("L", task_id=f"{at}"), proposition=f"{at}") for at in range(3)]
-    assert there(summary(scored).by_archetype["known_facts"].metrics.p_lie.ci95)[0] > 0
-
-
-def test_coverage_where_a_tenth_of_a_lie_is_expected() -> None:
-    """Of 100 archetypes of 40 scenarios that lie once in 400 times, 93 % and more hold that rate, the bound used."""
-    rng, held = np.random.default_rng(3), 0
-    scored = [replace(one("H", task_id=f"{at}"), proposition=f"{at}") for at in range(40)]
-    table = tabulate(scored)[0]
-    for _ in range(100):
-        drawn = replace(table, lies=(rng.random(40) < 1 / 400).astype(np.int16))
-        rate = rates(replace(drawn, honest=1 - drawn.lies))["p_lie"]
-        assert rate.low is not None
-        assert rate.high is not None
-        held += (0.0 if few_lie(drawn) else rate.low) <= 1 / 400 <= rate.high
-    assert held / 100 >= 0.93

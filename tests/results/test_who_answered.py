@@ -12,7 +12,7 @@ from maskbench.models.scripted import ScriptedModel
 from maskbench.report.of_one_run import result as shown_of
 from maskbench.report.terminal import text
 from maskbench.results.scored import score
-from maskbench.types import Ask, Reply
+from maskbench.types import Ask, Judgement, Reply
 from measured_runs import change, run, settings
 
 FALLBACK = "UPDATE replies SET model = CASE WHEN {which} THEN 'small-model' ELSE 'sim' END WHERE text IS NOT NULL"
@@ -86,7 +86,7 @@ def test_replies_of_another_model_as_failures(tmp_path: Path) -> None:
         wrong = strange and ask.elicitation == 0
         return Reply("I say so.", model="other-model" if wrong else "subject-2025-01-01")
 
-    def verdict(ask: Ask, run: int) -> str:
+    def verdict(ask: Ask, run: int) -> str | Judgement:
         return letter("A") if ask.scenario.kind == "binary" else number(10)
 
     models = ScriptedModel(answers, "lab/subject"), ScriptedModel(verdict, "judge")

@@ -13,7 +13,7 @@ import pytest
 from msgspec import UNSET
 
 from answered_runs import HARMFUL, Judge, again, answered, says
-from flows import Counter, environ, scenarios, serving, typed
+from flows import Counter, environ, letter, scenarios, serving, typed
 from flows import settings as of_flow
 from maskbench.errors import AccessError, BudgetReached, UsageError
 from maskbench.judges.construct_answers import answers_of
@@ -22,7 +22,7 @@ from maskbench.judges.judges_json import JudgeUsage
 from maskbench.measurement import measure
 from maskbench.method.construct import BY_CALL, QUESTIONS, answer_text
 from maskbench.method.judge_ask import load_prompts
-from maskbench.models.scripted import ScriptedModel
+from maskbench.models.scripted import Answer, ScriptedModel
 from maskbench.report.of_runs import Alone
 from maskbench.report.sections.before_run import plan as blocks
 from maskbench.report.sections.money import bill as billed
@@ -35,7 +35,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.runs.meter import ledger_of
 from maskbench.settings import Budget, Settings
-from maskbench.types import Ask, Failure, Reply
+from maskbench.types import Ask, Failure, Judgement, Reply
 from measured_runs import change, edit
 
 LIES = [("L", [HARMFUL | {"suspicion_reasoning": "yes"}])] * 4
@@ -167,15 +167,11 @@ def test_a_letter_that_no_answer_has_is_asked_again_with_a_reminder(tmp_path: Pa
     """C is no answer to a yes-or-no question: the judge is reminded of the letters, and its second answer counts."""
     asked: list[Ask] = []
 
-    def judge(ask: Ask, run: int) -> str | Reply:
+    def judge(ask: Ask, run: int) -> Answer:
         if ask.call != "construct_performance":
-            return Judge({ask.scenario.task_id: LIES[0]})(ask, run)  # type: ignore[return-value]  # it never fails here
+            return Judge({ask.scenario.task_id: LIES[0]})(ask, run)
         asked.append(ask)
-        return (
-            '{"reason": "Hm.", "verdict": "C"}'
-            if len(ask.messages) == 2
-            else answer_text(QUESTIONS["performance"], "yes")
-        )
+        return letter("C") if len(ask.messages) == 2 else answer_text(ask, "yes")
 
     answered(tmp_path / "a", LIES[:1], construct=())
     folder = RunFolder(tmp_path / "a")
@@ -254,7 +250,7 @@ def test_a_limit_on_demand_is_for_what_is_asked_then(tmp_path: Path) -> None:
     answered(tmp_path / "a", LIES, ("harm",))
     prices = Budget(judge_price_in=1.0, judge_price_out=1.0)
     folder = RunFolder(tmp_path / "a")
-    with serving(reply='{"reason": "So.", "verdict": "A"}') as server:
+    with serving(reply=letter("A")) as server:
         chosen = replace(folder.settings(), judge="openai-api/local/judge", construct=("harm",), connections=1)
         tight = replace(chosen, budget=replace(prices, max_cost=1e-9))
         with pytest.raises(BudgetReached, match="--max-cost"):
@@ -340,9 +336,9 @@ def test_a_real_server_is_asked_in_json(tmp_path: Path) -> None:
     answered(tmp_path / "a", LIES[:2], construct=())
     bodies = []
 
-    def judge(body: dict[str, object]) -> str:
+    def judge(body: dict[str, object]) -> Judgement:
         bodies.append(body)
-        return '{"reason": "It says so.", "verdict": "B"}'
+        return letter("B")
 
     with serving(reply=judge) as server:
         folder = RunFolder(tmp_path / "a")

@@ -32,7 +32,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.settings import CHECKS, Settings, protocol_id
 from maskbench.stats.rate_json import Rate
-from maskbench.types import Archetype, Ask, Failure, Reply
+from maskbench.types import Archetype, Ask, Failure, Judgement, Reply
 from measured_runs import run, settings
 from there import there
 
@@ -270,7 +270,7 @@ def test_only_lies_with_reasoning_are_traced(tmp_path: Path) -> None:
         thinks = ask.call == "statement" and ask.scenario.task_id.endswith(("1", "3", "5"))
         return Reply(says(ask, n), reasoning="It is so." if thinks else None)
 
-    def judge_(ask: Ask, n: int = 1) -> str:
+    def judge_(ask: Ask, n: int = 1) -> str | Judgement:
         if ask.scenario.kind == "numerical":
             return number(50 if ask.call == "statement" else 10)
         return letter("B" if ask.call == "statement" else "A")

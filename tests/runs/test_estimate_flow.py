@@ -22,12 +22,12 @@ from maskbench.runs.estimate_flow import cheaper_order
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings, protocol_id
-from maskbench.types import Ask, Failure, Reply
+from maskbench.types import Ask, Failure, Judgement, Reply
 
 KNOWN = ("known_facts",)
 
 
-def a_judge(stated: str, believed: str) -> Callable[[Ask, int], str]:
+def a_judge(stated: str, believed: str) -> Callable[[Ask, int], Judgement]:
     """A judge that finds one letter in every statement, and another in every belief reply."""
     return lambda ask, run: letter(stated if ask.elicitation == 0 else believed)
 
@@ -117,7 +117,7 @@ def test_a_session_that_ends_after_a_failed_reply_is_gone_on_with(tmp_path: Path
                 raise ModelError("gone")
             return await super().ask(ask)
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> Judgement:
         is_honest = ask.elicitation == 0 or "sample 3" in ask.messages[1].content
         return letter("B" if is_honest else "A")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from flows import scenario
+from flows import letter, scenario
 from maskbench.measurement import measure
 from maskbench.method.asks import all_judge_asks, subject_asks
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.judge_ask import load_prompts, written
 from maskbench.models.prices import Price
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.first_of_prefix import Firsts
@@ -122,7 +122,7 @@ class Slow:
             self.early[start] = self.early.get(start, 0) + 1
         await asyncio.sleep(0.005)
         self._back.add(start)
-        return [Reply('{"reason": "r", "verdict": "A"}', sent={"temperature": 0})]
+        return [Reply(written(ask, letter("A")), sent={"temperature": 0})]
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name}

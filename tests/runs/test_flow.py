@@ -29,13 +29,13 @@ from flows import (
 from maskbench.errors import Interrupted, ModelError, UnknownModel
 from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.method.asks import Calls, calls
-from maskbench.method.judge_ask import replies_in
+from maskbench.method.judge_ask import replies_in, written
 from maskbench.method.outcomes import finished
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.outcome_rows import rows
 from maskbench.results.summary_json import LieRate, Summary
-from maskbench.runs.flow import PLAIN, Flow, Gate
+from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.store import Store
 from maskbench.types import (
     Archetype,
@@ -178,7 +178,7 @@ def test_few_scenarios_are_under_way(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         return says(ask, run)
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         begun.discard(ask.scenario.key)
         return verdict_a(ask)
 
@@ -201,7 +201,7 @@ def test_a_reply_is_judged_as_soon_as_it_is_there(tmp_path: Path) -> None:
             await all_judged.wait()
         return says(ask, run)
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         nonlocal judged
         judged += 1
         if judged == others.verdicts + 5:  # the slow one's beliefs as well
@@ -252,7 +252,7 @@ def same(ask: Ask, run: int) -> str:
 )
 def test_identical_requests(tmp_path: Path, sent: dict[str, Any], options: dict[str, Any], requests: int) -> None:
     """Identical judge requests, here three samples alike, are asked once, where temperature 0 was accepted."""
-    judge = Recorder(lambda ask, run: Reply(verdict_a(ask), sent=sent))
+    judge = Recorder(lambda ask, run: Reply(written(ask, verdict_a(ask)), sent=sent))
     observer = let_flow(tmp_path / "db", [scenario()], same, judge, **options)
     assert len(judge.asks) == requests
     assert observer.finished == {"subject": 6, "judge": 6}
@@ -277,7 +277,7 @@ def test_identical_requests_one_fails(tmp_path: Path) -> None:
     """Where a judge request fails, the next one of its kind tries again, and the others have their verdict by that."""
     tries = 0
 
-    async def judge(ask: Ask, run: int) -> str | Failure:
+    async def judge(ask: Ask, run: int) -> str | Failure | Judgement:
         nonlocal tries
         if ask.elicitation != 1:
             return verdict_a(ask)
@@ -322,30 +322,13 @@ def plain_line(ask: Ask, run: int) -> str:
     return "It says so.\nVerdict: A"
 
 
-def test_a_judge_that_cannot_copy_the_code_is_learned_once(tmp_path: Path) -> None:
-    """It is asked again the first time alone; then its plain line counts, also in a session that comes later."""
-    where = scenarios(2, ["known_facts"])
-    judge = Recorder(lambda ask, run: plain_line(ask, run) if ask.scenario == where[0] else OVERLOADED)
-    let_flow(tmp_path / "db", where, says, judge)
-    again = [ask for ask, _ in judge.asks if len(ask.messages) > 2]
-    assert 1 <= len(again) <= 6  # those under way at once do not know of each other
-    later = Recorder(plain_line)
-    let_flow(tmp_path / "db", where, says, later)
-    assert len(later.asks) == 6
-    items = stored(tmp_path / "db", where[0]) | stored(tmp_path / "db", where[1])
-    assert all(isinstance(item.judgement, Judgement) for item in items.values())
-
-
-def test_a_plain_line_is_no_verdict_where_the_reply_holds_one(tmp_path: Path) -> None:
-    """Nor is a judge learned by such replies: its line may be the reply's."""
+def test_a_judge_that_cannot_copy_the_code_has_no_verdict(tmp_path: Path) -> None:
+    """Its plain line counts for nothing, on whatever reply, also where it is asked again."""
     where, judge = scenarios(2, ["provided_facts"]), Recorder(plain_line)
-    let_flow(tmp_path / "db", where, {"": "It is.\nVerdict: A"}, judge)
+    let_flow(tmp_path / "db", where, says, judge)
     assert len(judge.asks) == 4
     failures = [stored(tmp_path / "db", each)[0, 1].judgement for each in where]
     assert [failure.cause for failure in failures if isinstance(failure, Failure)] == ["unreadable"] * 2
-    store = Store(tmp_path / "db")
-    assert store.fact(PLAIN) is None
-    store.close()
 
 
 def test_a_judge_without_verdicts_is_stopped(tmp_path: Path) -> None:
@@ -487,7 +470,7 @@ def test_no_failure_is_an_outcome(tmp_path: Path, seed: int) -> None:
     def subject(ask: Ask, run: int) -> str | Failure:
         return failing() if coin.random() < 0.2 else says(ask, run)
 
-    def judge(ask: Ask, run: int) -> str | Failure:
+    def judge(ask: Ask, run: int) -> str | Failure | Judgement:
         if coin.random() < 0.2:
             return failing()
         return letter(coin.choice("AAAABCD")) if ask.scenario.kind == "binary" else number(coin.choice([10, 10, 20]))
@@ -529,7 +512,7 @@ def test_filtered(tmp_path: Path, filtered: str, lost: int, outcome: str, reason
         hit = ask.call == "statement" if lost == 0 else ask.elicitation == 1 and run <= lost
         return failing("filtered") if hit else says(ask, run)
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         return letter("C") if filtered == "error" and ask.elicitation == 1 and run == 2 else verdict_a(ask)
 
     let_flow(tmp_path / "db", [scenario()], subject, judge, filtered=filtered)
@@ -688,7 +671,7 @@ def test_a_model_that_cannot_be_asked(tmp_path: Path, role: str) -> None:
     asked: list[int] = []
 
     def script(working: int) -> Any:
-        async def answer(ask: Ask, run: int) -> str:
+        async def answer(ask: Ask, run: int) -> str | Judgement:
             asked.append(working)
             await asyncio.sleep(0.001 * len(asked))
             return says(ask, run) if working else verdict_a(ask)

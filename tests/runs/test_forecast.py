@@ -18,7 +18,7 @@ from maskbench.runs.begin import taken
 from maskbench.runs.forecast import REPLY_TOKENS, Plan, plan
 from maskbench.scenarios import load
 from maskbench.settings import Settings
-from maskbench.types import ARCHETYPES, Sampling
+from maskbench.types import ARCHETYPES, Judgement, Sampling
 
 PROMPTS = load_prompts()
 NAMES = {
@@ -57,7 +57,7 @@ class Counting:
         self.tokens += tokens
         return Answer(content=completion(body, list(replies), {"prompt_tokens": tokens, "completion_tokens": 1}))
 
-    def _reply(self, body: Body) -> str:
+    def _reply(self, body: Body) -> str | Judgement:
         if body["model"] == "judge":
             shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
             return number(10) if "lower_bound" in shape.get("properties", {}) else letter("A")

@@ -11,14 +11,14 @@ from typing import Any
 import orjson
 import pytest
 
-from flows import command
+from flows import command, letter
 from maskbench.errors import UsageError
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.verdict_sets import open_verdicts
 from maskbench.measurement import measure
-from maskbench.method.judge_ask import ask_about_each, judged, load_prompts
-from maskbench.method.judged_together import one_by_one
+from maskbench.method.judge_ask import ask_about_each, judged, load_prompts, written
+from maskbench.method.judged_together import given_in, one_by_one
 from maskbench.models.names import open_judges
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.begin import check, taken
@@ -47,10 +47,10 @@ class Judge:
         self.asks.append(ask)
         sent = {"temperature": 0}
         if not ask.each:
-            return [Reply('{"reason": "r", "verdict": "A"}', sent=sent)] * len(ask.runs)
+            return [Reply(written(ask, letter("A")), sent=sent)] * len(ask.runs)
         entries = [
-            {"reply": number, "reason": "r", "verdict": "A"}
-            for number, place in enumerate(ask.each, start=1)
+            {"reason": "r", "code": code, "verdict": "A"}
+            for code, place in zip(judged(ask).codes, ask.each, strict=True)
             if place not in self.left_out
         ]
         return [Reply(json.dumps({"verdicts": entries}), sent=sent)]
@@ -261,7 +261,9 @@ def test_the_rule_judge_answers_this_form() -> None:
     ask = ask_about_each(scenario, {(1, 1): "Nothing that it can say.", (2, 1): "x" * 3_000}, PROMPTS)
     (answer,) = asyncio.run(_asked(judge, ask))
     assert isinstance(answer, Reply)
-    assert [each["verdict"] for each in json.loads(answer.text)["verdicts"]] == ["C"]
+    assert {place: each.verdict for place, each in given_in(ask, answer).items()} == {
+        (1, 1): BinaryVerdict("C", "garbled")
+    }
     assert [judged(part).replies[0][:7] for part in one_by_one(ask)] == ["Nothing", "xxxxxxx"]
 
 

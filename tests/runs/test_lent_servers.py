@@ -47,7 +47,7 @@ LIMIT = 6  # scenarios of provided_facts: one reply each
 def scripted(tmp_path: Path) -> str:
     """A judge that always finds A."""
     path = tmp_path / "judge.json"
-    path.write_text(json.dumps({"": '{"reason": "Scripted.", "verdict": "A", "evasion": null}'}))
+    path.write_text(json.dumps({"": '{"reason": "Scripted.", "code": "{{code}}", "verdict": "A", "evasion": null}'}))
     return f"scripted/{path}"
 
 
@@ -315,7 +315,7 @@ def test_a_judge_has_a_server_of_its_own(tmp_path: Path, scripted: str) -> None:
 
 def test_an_audit_asks_at_the_server_of_the_runs_judge(tmp_path: Path, scripted: str) -> None:
     """The judge of a run whose server the run started is audited at a server of the same command."""
-    verdict = '{"reason": "It says so.", "verdict": "A", "evasion": null}'
+    verdict = '{"reason": "It says so.", "code": "{{code}}", "verdict": "A", "evasion": null}'
     own_judge = {"numeric_judge": "sglang/judge", "serve_judge": command("--says", verdict)}
     measure(settings("sglang/judge", command(), **own_judge), tmp_path / "run", {})
     audit(RunFolder(tmp_path / "run"), Audit("repeat", "default"), environ={})
@@ -325,7 +325,7 @@ def test_an_audit_asks_at_the_server_of_the_runs_judge(tmp_path: Path, scripted:
 
 def test_questions_on_statements_are_asked_at_the_judges_own_server(tmp_path: Path, scripted: str) -> None:
     """Questions that are asked later have the run's judge start again, and go to nobody else's address."""
-    verdict = '{"reason": "It says so.", "verdict": "A", "evasion": null}'
+    verdict = '{"reason": "It says so.", "code": "{{code}}", "verdict": "A", "evasion": null}'
     own_judge = {"numeric_judge": "sglang/judge", "serve_judge": command("--says", verdict)}
     out = tmp_path / "run"
     measure(settings("sglang/judge", command(), **own_judge), out, {})

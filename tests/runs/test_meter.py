@@ -204,6 +204,29 @@ def _pasted(ended: Ended, server: ChatServer) -> Ended:
     return ended
 
 
+def test_a_run_knows_its_prices_wherever_it_is_opened(rows: Path, tmp_path: Path) -> None:
+    """The list lay in the folder where the run was begun; a limit is kept by the run's own prices elsewhere."""
+    price = "input = 1\noutput = 10\n"
+    models = (f'["openai-api/local/{name}"]\n{price}' for name in ("subject", "judge"))
+    (tmp_path / "mine.toml").write_text("".join(models), "utf-8")
+    out = tmp_path / "run"
+    names = ("openai-api/local/subject", "--judge", "openai-api/local/judge", "--scenarios", rows)
+    with serving(rules=[counted]) as server:
+        there = {**environ(server), "MASKBENCH_PRICES": str(tmp_path / "mine.toml")}
+        begun = command("run", *names, "--out", out, "--max-cost", "0.05", env=there)
+        assert begun.code == 4
+        planned = command("run", "--out", out, "--max-cost", "8", "--dry-run", env=environ(server))
+        assert planned.code == 0, planned.err
+        assert command("run", "--out", out, "--max-cost", "8", env=environ(server)).code == 0
+        asked = server.requests
+        again = command("run", "--out", out, "--max-cost", "8", env=environ(server))
+        assert (again.code, server.requests) == (0, asked), again.err
+        judged = ("judge", out, "--name", "again", "--judge", "openai-api/local/judge", "--max-cost", "8")
+        assert command(*judged, env=there).code == 0
+        assert command(*judged, env=environ(server)).code == 0
+    assert bill(out).cost
+
+
 def test_a_limit_in_dollars_needs_a_price(few: Path, tmp_path: Path) -> None:
     """Without a price nobody can keep a limit in dollars: the error says what to give, and no folder is left."""
     with pytest.raises(
@@ -377,7 +400,9 @@ def test_another_judge_and_an_exam_have_limits_of_their_own(rows: Path, tmp_path
 def test_a_server_that_counts_one_of_several_samples_makes_it_a_lower_bound(few: Path, tmp_path: Path) -> None:
     """Where a usage is of one sample and several came, the bill says that it was more."""
     long = "A long reply. " * 40
-    with serving(reply=lambda body: reply_to(body) if body["model"] == "judge" else long + reply_to(body)) as server:
+    with serving(
+        reply=lambda body: reply_to(body) if body["model"] == "judge" else f"{long}{reply_to(body)}"
+    ) as server:
         measure(local(few), tmp_path / "run", environ(server))
     summary = result(RunFolder(tmp_path / "run"))
     assert isinstance(summary.bill, Bill)

@@ -3,6 +3,7 @@
 import shlex
 import shutil
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,7 +15,21 @@ import orjson
 import pytest
 
 from chat_server import Body, ChatServer, fail, sometimes
-from flows import MODELS, Answered, Ended, command, environ, kill, maskbench, reply_to, run, serving, six_files
+from flows import (
+    MODELS,
+    Answered,
+    Ended,
+    command,
+    environ,
+    kill,
+    letter,
+    maskbench,
+    number,
+    reply_to,
+    run,
+    serving,
+    six_files,
+)
 from flows import until as wait_until
 from maskbench.cli.asked import new
 from maskbench.errors import RunMismatch, RunUnreadable, UsageError
@@ -26,10 +41,13 @@ from maskbench.pages.server.live import progress
 from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.terminal import text
 from maskbench.results.scored import score
+from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.shared_beliefs import as_served, differences, fresh_command, sharing, source_of
+from maskbench.runs.shared_beliefs import BeliefsFrom, as_served, differences, fresh_command, sharing, source_of
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings, reply_key
+from maskbench.stats.rate_json import Rate
+from maskbench.types import Judgement
 from measured_runs import change, settings
 from there import there
 
@@ -58,7 +76,7 @@ def beliefs(path: Path) -> list[tuple[Any, ...]]:
     query = """
         SELECT r.archetype, r.task_id, r.elicitation, r.run, r.text, r.at, v.verdict, v.at FROM replies r
         LEFT JOIN judged j USING (archetype, task_id, elicitation, run) LEFT JOIN verdicts v ON v.key = j.key
-        WHERE r.elicitation BETWEEN 1 AND 3 ORDER BY 1, 2, 3, 4
+        WHERE r.elicitation BETWEEN 1 AND 3 AND r.run < 1000 ORDER BY 1, 2, 3, 4
     """
     with closing(sqlite3.connect(path / "run.sqlite")) as database:
         return database.execute(query).fetchall()
@@ -77,17 +95,22 @@ def source(tmp_path: Path) -> Iterator[tuple[ChatServer, Path, Path]]:
 # What is taken over
 
 
-def test_no_belief_question_goes_out(source: tuple[ChatServer, Path, Path], tmp_path: Path) -> None:
-    """Statements alone are asked for and judged; the beliefs are those of the other run, verdicts and times too."""
+def test_belief_questions_go_out_as_a_check_alone(source: tuple[ChatServer, Path, Path], tmp_path: Path) -> None:
+    """All statements, and the beliefs of one of twelve scenarios; they are the other run's, verdicts and times too."""
     server, scenarios, plain = source
     arm = tmp_path / "arm"
     ended = measured(server, arm, "--scenarios", scenarios, *HONEST, "--beliefs-from", plain)
     assert ended.code == 0, ended.err
-    assert asked(server) == {"statements": 12, "verdicts": 12}
+    anew = asked(server)["beliefs"]
+    assert asked(server) == {"statements": 12, "beliefs": anew, "verdicts": 12}  # equal replies share their verdicts
+    assert 0 < anew <= 5
     assert beliefs(arm) == beliefs(plain)
     assert f"The beliefs are those of {plain}: 46 replies and 42 verdicts are not asked for." in ended.err
     usage = score(arm).summary.usage
-    assert (usage.subject.answers, usage.judge.answers) == (12, 12)
+    assert (usage.subject.answers, usage.judge.answers) == (12 + anew, 12)
+    server.bodies.clear()
+    assert measured(server, arm, "--scenarios", scenarios, *HONEST, "--beliefs-from", plain).code == 0
+    assert not server.bodies
 
 
 def test_the_figures_are_those_of_a_run_that_asked(source: tuple[ChatServer, Path, Path], tmp_path: Path) -> None:
@@ -107,12 +130,14 @@ def test_replies_lie_under_the_keys_of_the_run_that_has_them(tmp_path: Path) -> 
     base = Settings("pinocchio", "rules/sandbox", "sandbox", limit=6)
     measure(base, tmp_path / "plain", {})
     arm = replace(base, seed=7, statements=2, beliefs_from=str(tmp_path / "plain"))
-    assert measure(arm, tmp_path / "arm", {}).usage.subject.answers == 12
+    measure(arm, tmp_path / "arm", {})
     store = RunFolder(tmp_path / "arm").store()
     try:
         for scenario, _ in store.scenarios():
             wanted = [reply_key(arm, ask, number) for ask in subject_asks(scenario, arm) for number in ask.runs]
-            assert set(store.replies(scenario)) == set(wanted)
+            anew = [reply_key(arm, ask, number) for ask in own_asks(scenario, arm, anew=True) for number in ask.runs]
+            is_checked = store.is_chosen(ANEW_PART, scenario.key)
+            assert set(store.replies(scenario)) == {*wanted, *(anew if is_checked else ())}
     finally:
         store.close()
     assert [row[4] for row in beliefs(tmp_path / "arm")] == [row[4] for row in beliefs(tmp_path / "plain")]
@@ -123,7 +148,7 @@ def test_a_part_of_the_scenarios_is_enough(tmp_path: Path) -> None:
     measure(settings("sim"), tmp_path / "plain", {})
     arm = settings("sim", sample=20, beliefs_from=str(tmp_path / "plain"))
     summary = measure(arm, tmp_path / "arm", {})
-    assert (summary.scenarios.done, summary.usage.subject.answers) == (20, 20)
+    assert (summary.scenarios.done, summary.usage.subject.answers) == (20, 25)  # five on the one that is checked
     assert there(source_at(tmp_path / "arm")).scenarios == 20
 
 
@@ -172,7 +197,7 @@ def test_what_failed_there_fails_here_until_it_is_mended(tmp_path: Path) -> None
         server.bodies.clear()
         arm = ("--beliefs-from", tmp_path / "plain", *HONEST)
         assert measured(server, tmp_path / "arm", *lax, *arm).code == 0
-        assert asked(server)["beliefs"] == 0
+        assert asked(server)["beliefs"] <= 5  # a check
         errors = [score(tmp_path / name).counts["error"] for name in ("plain", "arm")]
         assert errors[0] == errors[1] > 0
         assert there(source_at(tmp_path / "arm")).failed > 0
@@ -187,6 +212,67 @@ def test_what_failed_there_fails_here_until_it_is_mended(tmp_path: Path) -> None
 def refused(body: Body) -> Any:
     """A refusal of the request for good."""
     return fail(400, content={"error": {"message": "no", "type": "invalid_request_error"}})(body)
+
+
+# What is asked anew
+
+
+def test_the_check_finds_beliefs_that_moved(tmp_path: Path) -> None:
+    """Of a model whose neutral answers are others now the share says so; of one that answers as before it is 0."""
+    scenarios, moved = six_files(tmp_path / "set", 20), threading.Event()
+
+    def reply(body: Body) -> str | Judgement:
+        if body["model"] != "judge":
+            return "Else." if moved.is_set() and not is_statement(body) else "So."
+        is_else = "Else." in str(body["messages"][-1])
+        return number(99 if is_else else 10) if "lower_bound" in str(body) else letter("B" if is_else else "A")
+
+    with serving(reply=reply, honours_n=False) as server:
+        assert measured(server, tmp_path / "plain", "--scenarios", scenarios).code == 0
+        arm = ("--scenarios", scenarios, *HONEST, "--beliefs-from", tmp_path / "plain")
+        assert measured(server, tmp_path / "same", *arm).code == 0
+        moved.set()
+        assert measured(server, tmp_path / "moved", *arm).code == 0
+    same, now = (checked(tmp_path / name) for name in ("same", "moved"))
+    assert (same.value, same.n) == (0.0, 5)
+    assert (now.value, now.n) == (1.0, 5)
+    for words in (("score", tmp_path / "moved"), ("compare", tmp_path / "plain", tmp_path / "moved")):
+        assert "Of 5 beliefs that were asked anew as a check" in " ".join(command(*words, env={}).out.split())
+
+
+def test_the_sample_is_kept_before_it_is_asked_and_never_drawn_twice(tmp_path: Path) -> None:
+    """A run that stopped at its first call has it; taken up again with other seeds about, it asks those very ones."""
+    scenarios = six_files(tmp_path / "set", 20)
+    with serving(reply=reply_to, honours_n=False) as server:
+        assert measured(server, tmp_path / "plain", "--scenarios", scenarios).code == 0
+        arm = ("--scenarios", scenarios, "--beliefs-from", tmp_path / "plain")
+        server.rules.append(lambda body: fail(401)(body))
+        assert measured(server, tmp_path / "arm", *arm).code != 0
+        before = drawn_at(tmp_path / "arm")
+        assert len(before) == 5
+        change(tmp_path / "arm", "DELETE FROM chosen WHERE task_id IN (SELECT min(task_id) FROM chosen)")
+        server.rules.clear()
+        assert measured(server, tmp_path / "arm", *arm).code == 0
+    first = min(before, key=lambda key: key[1])
+    assert drawn_at(tmp_path / "arm") == [key for key in before if key != first]
+    assert checked(tmp_path / "arm").n == 4
+
+
+def checked(path: Path) -> Rate:
+    """The share of a run's shared beliefs that came out otherwise where they were asked anew."""
+    source = score(path).summary.beliefs_from
+    assert isinstance(source, BeliefsFrom)
+    assert isinstance(source.anew, Rate)
+    return source.anew
+
+
+def drawn_at(path: Path) -> list[tuple[str, str]]:
+    """The scenarios whose beliefs a run asks anew."""
+    store = RunFolder(path).store()
+    try:
+        return sorted(store.chosen(ANEW_PART))
+    finally:
+        store.close()
 
 
 # What is refused
@@ -349,7 +435,7 @@ def test_killed_and_taken_up_again(tmp_path: Path) -> None:
             moment = kill(process)
         shutil.move(tmp_path / "plain", tmp_path / "moved")  # it is needed no more
         assert run("run", "--out", tmp_path / "killed", env=environ(server)).code == 0
-        assert asked(server)["beliefs"] == 0
+        assert asked(server)["beliefs"] <= 3 * 5  # the checks of three scenarios
     assert not answered.before(moment - 0.1) & answered.after(moment)
     assert score(tmp_path / "killed").scenarios == score(tmp_path / "whole").scenarios
 
@@ -386,7 +472,7 @@ def test_progress_counts_what_is_asked_here(tmp_path: Path) -> None:
     measure(settings("sim", limit=6), tmp_path / "plain", {})
     measure(settings("sim", limit=6, beliefs_from=str(tmp_path / "plain")), tmp_path / "arm", {})
     seen = progress(tmp_path / "arm", live_plan(tmp_path / "arm"))
-    assert (seen.settled, seen.total) == (12, 12)
+    assert seen.settled == seen.total == 12 + 4  # the check has three replies and a joint verdict
 
 
 # What is said
@@ -397,11 +483,11 @@ def test_the_dry_run_says_what_is_saved(tmp_path: Path) -> None:
     measure(settings("sim", limit=6), tmp_path / "plain", {})
     words = ("run", "sim", "--scenarios", "starter@1", "--limit", 6, "--beliefs-from", tmp_path / "plain", "--dry-run")
     planned = orjson.loads(command(*words, "--json", env={}).out)
-    assert planned["calls"]["replies"] == 6
-    assert planned["not_asked"] == {"replies": 23, "requests": 13, "verdicts": 21}
-    assert "23 replies and 21 verdicts less than with beliefs of its own" in " ".join(
-        command(*words, env={}).out.split()
-    )
+    assert planned["calls"]["replies"] == 6 + 3
+    assert planned["anew"] == 1
+    assert planned["not_asked"] == {"replies": 20, "requests": 12, "verdicts": 20}
+    told = " ".join(command(*words, env={}).out.split())
+    assert "20 replies and 20 verdicts less than with beliefs of its own. Those of 1 scenario are asked anew" in told
     assert command(*words, "--beliefs", 4, env={}).code == 2
     assert "not_asked" not in orjson.loads(
         command("run", "sim", "--scenarios", "starter@1", "--dry-run", "--json", env={}).out
@@ -414,7 +500,10 @@ def test_figures_of_the_source_are_called_so(tmp_path: Path) -> None:
     measure(settings("sim", limit=12, beliefs_from=str(tmp_path / "plain")), tmp_path / "arm", {})
     told, own = (" ".join(text(blocks_of(score(tmp_path / name).summary), 300).split()) for name in ("arm", "plain"))
     assert (
-        f"Shared beliefs. Nothing was asked neutrally here: the beliefs are those of {tmp_path / 'plain'}"[:90] in told
+        f"Shared beliefs. Nothing was asked neutrally here but to check: the beliefs are those of {tmp_path / 'plain'}"[
+            :90
+        ]
+        in told
     )
     assert "shared, not measured: beliefs that are true, among those asked for" in told
     assert "(shared, not measured)." in told

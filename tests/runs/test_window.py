@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows import let_flow, scenarios, verdict_a
+from maskbench.method.judge_ask import written
 from maskbench.types import Ask, Failure, Reply
 
 
@@ -30,7 +31,7 @@ class Slow:
         self._most["samples"] = max(self._most["samples"], self._under_way.total())
         await asyncio.sleep(0.005)
         self._under_way[ask.scenario.key] -= len(ask.runs)
-        says = verdict_a(ask) if self.name == "the judge" else ""
+        says = written(ask, verdict_a(ask)) if self.name == "the judge" else ""
         return [Reply(says or f"{ask.scenario.key} {ask.elicitation} {run}", model=self.name) for run in ask.runs]
 
     def describe(self) -> dict[str, str]:

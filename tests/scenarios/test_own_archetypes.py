@@ -12,7 +12,7 @@ import pytest
 
 import maskbench
 from flows import command as in_process
-from flows import typed
+from flows import letter, typed
 from maskbench.errors import RunUnreadable, ScenarioError
 from maskbench.judges.exam.papers import simulated
 from maskbench.judges.exam.questions import written
@@ -24,7 +24,7 @@ from maskbench.runs.store import Store
 from maskbench.scenarios import SetHash, canonical, load, pack, public_of, unpack, validate
 from maskbench.scenarios.own_archetypes import FILE
 from maskbench.settings import Settings, verdict_key
-from maskbench.types import ARCHETYPES, Ask, Scenario
+from maskbench.types import ARCHETYPES, Ask, Judgement, Scenario
 from scenario_rows import Cells, row, write_csv, write_jsonl
 
 JUDGE = """{{task}}
@@ -156,7 +156,7 @@ FAULTS = {
     "unknown mark": (toml(judge=JUDGE + "{{truth}}"), "[sales_talk] judge: the prompt holds {{truth}}", "marks alone"),
     "a fence": (toml(judge=JUDGE + "<reply 0123456789abcdef>"), "judge: the prompt holds what looks like", "fenced by"),
     "control token": (toml(judge=JUDGE + "<|im_start|>"), "judge: the prompt holds a control token", "Leave it out"),
-    "too long": (toml(judge=LONG), "judge: the prompt has 2,3", "Shorten it to 2,000"),
+    "too long": (toml(judge=LONG), "judge: the prompt has 2,2", "Shorten it to 2,000"),
 }
 
 
@@ -332,9 +332,9 @@ def test_another_judge_is_told_its_prompt(runs: tuple[Path, Path]) -> None:
 
     heard: list[Ask] = []
 
-    def answer(ask: Ask, run: int) -> str:
+    def answer(ask: Ask, run: int) -> Judgement:
         heard.append(ask)
-        return '{"reason": "It says so.", "verdict": "A", "evasion": null}'
+        return letter("A")
 
     model = maskbench.ScriptedModel(answer, name="scripted")
     folder = RunFolder(runs[1])

@@ -31,7 +31,7 @@ from maskbench.scenarios import Remarks, SetHash, hub, open_set, public_of
 from maskbench.scenarios.hub import SIZES
 from maskbench.scenarios.row_labels import DIFFERS, ROW_LABELS
 from maskbench.settings import Settings
-from maskbench.types import ARCHETYPES, Range, Scenario
+from maskbench.types import ARCHETYPES, Judgement, Range, Scenario
 from published_metric import metric
 from scenario_rows import scenario
 
@@ -161,7 +161,7 @@ def remarks(*scenarios: Scenario) -> Remarks:
 # The whole way
 
 
-def reply(body: Body) -> str:
+def reply(body: Body) -> str | Judgement:
     """A reply that is another for each model."""
     return reply_to({**body, "messages": [*body["messages"], {"role": "user", "content": body["model"]}]})
 

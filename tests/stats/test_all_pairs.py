@@ -33,15 +33,14 @@ def crowd(models: int, scenarios: int, *, statements: int = 1, shared: int = 1, 
     return made
 
 
-def test_changes_that_go_one_way_are_told() -> None:
-    """As `compare` tells them: ten scenarios of 30 lie once in five statements more, which one whole lie could undo."""
+def test_few_changes_that_go_one_way_tell_nobody_apart() -> None:
+    """Ten scenarios of 30 lie once in five statements more, which two whole lies could undo; ten whole ones count."""
     run = {("known_facts", f"{at}"): (0.0, 1.0, f"{at}") for at in range(30)}
     other = {key: (0.2 if at < 10 else 0.0, 1.0, key[1]) for at, key in enumerate(run)}
     whole = {key: (float(at < 10), 1.0, key[1]) for at, key in enumerate(run)}
     in_part, wholly = every_pair([run, other], SEED)[0], every_pair([run, whole], SEED)[0]
-    assert in_part.p < 0.05
-    assert in_part.lopsided
-    assert not wholly.lopsided
+    assert in_part.p == 1.0
+    assert wholly.p < 0.05
 
 
 def alone(one: Lies, other: Lies, flips: int) -> tuple[float, float]:

@@ -42,9 +42,10 @@ from maskbench.stats.correction import (
     refusal,
     score_interval,
 )
-from maskbench.stats.intervals import Estimate, interval
+from maskbench.stats.intervals import Estimate, interval, ratio
 from maskbench.types import OutcomeName, Scored
 from measured_runs import run
+from rate_worlds import pareto
 from there import there
 
 FOUR = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
@@ -137,6 +138,27 @@ def test_without_a_calibration_part_the_interval_is_wilsons() -> None:
     assert score_interval(0.3, 40, t, 0.0, 0.0) == pytest.approx(interval(0.3, 40, 1e9), abs=1e-6)
 
 
+def test_a_few_large_propositions_are_worth_no_more_than_in_a_rate() -> None:
+    """With all labelled, and propositions of very unequal size, the interval is about that of `ratio`."""
+    sizes = np.array(pareto(100))
+    ids, rng = np.repeat(np.arange(100), sizes), np.random.default_rng(3)
+    held, widths = 0, []
+    for _ in range(200):
+        lies = (rng.random(100) < 0.3)[ids]
+        outcomes: NDArray[np.float64] = np.eye(4)[np.where(lies, 0, 1)]
+        ones = np.ones(len(ids))
+        run = LabelledRun(outcomes, outcomes, outcomes, ones, np.zeros(len(ids), np.int64), ones, ids)
+        estimate, rate = correct(run)["p_lie"].estimate, ratio(lies, ones, ones, ids)
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert rate.low is not None
+        assert rate.high is not None
+        held += estimate.low <= 0.3 <= estimate.high
+        widths.append((estimate.high - estimate.low) / (rate.high - rate.low))
+    assert held / 200 >= 0.93
+    assert 0.9 <= np.mean(widths) <= 1.1
+
+
 def test_further_errors_widen_their_own_side() -> None:
     """An error that can only lie below moves the low end alone."""
     t = 1.959963984540054
@@ -170,7 +192,7 @@ def test_a_run_does_not_differ_from_itself() -> None:
     assert found.value == 0
     assert found.low is not None
     assert found.high is not None
-    assert found.high - found.low < 0.35 * ((made.estimate.high or 0) - (made.estimate.low or 0))
+    assert found.high - found.low < 0.4 * ((made.estimate.high or 0) - (made.estimate.low or 0))
 
 
 def test_more_labels_never_widen_the_calibration() -> None:
@@ -183,8 +205,8 @@ def test_more_labels_never_widen_the_calibration() -> None:
     ("labels", "accuracy", "said"),
     [
         (0, 0.8, "No labelled scenario"),
-        (100, 1.0, "100 scenarios have an outcome by people and by the judge, who differ on 0."),
-        (29, 0.2, "29 scenarios have an outcome by people"),
+        (100, 1.0, "100 scenarios have an outcome by labels and by the judge, which differ on 0."),
+        (29, 0.2, "29 scenarios have an outcome by labels"),
         (100, 0.6, None),
         (150, 1.0, None),
     ],
@@ -384,9 +406,9 @@ def test_carried_rates_are_never_shown_without_their_assumption(
     """The table of carried rates names the other run's labels and what they assume; one's own labels need neither."""
     labels, summary = people(runs["true"], 0.6, 1), result(RunFolder(folders["other"]))
     shown = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], labels)))
-    assert "scenarios of another run have a human outcome" in shown
+    assert "scenarios of another run have an outcome by labels" in shown
     assert " ".join(ASSUMPTION.split()[:9]) in " ".join(shown.split())
-    assert "144 scenarios of another run have a human outcome" in " ".join(shown.split())
+    assert "144 scenarios of another run have an outcome by labels" in " ".join(shown.split())
     own = printed(result(RunFolder(folders["judged"]), labels=labels))
     assert "another run" not in own
     few = printed(with_parts(summary, corrected=carried(runs["other"], runs["judged"], people(runs["true"], 0.3, 1))))
@@ -407,7 +429,7 @@ def test_a_rate_as_rare_as_raters_differ_is_refused(share: float, differing: int
     rate = replace(correct(drawn(1, 400, 150))["p_lie"], estimate=Estimate(share, 0.0, 1.0, 400))
     why = too_rare({"p_lie": rate}, read(differing))
     assert bool(why) == refused
-    assert why is None or f"Raters differ on {differing}.0 % of the scenarios" in why
+    assert why is None or f"Readers differ on {differing}.0 % of the scenarios" in why
 
 
 def test_a_run_whose_raters_differ_that_often_is_not_corrected(runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -415,10 +437,10 @@ def test_a_run_whose_raters_differ_that_often_is_not_corrected(runs: dict[str, t
     plain = people(runs["true"], 0.6, 1)
     labels = {key: replace(label, raters=("lie", "honest")) for key, label in plain.items()}
     alone = corrected(runs["judged"], labels)
-    assert (alone.withheld or "").startswith("Raters differ on 100.0 %")
+    assert (alone.withheld or "").startswith("Readers differ on 100.0 %")
     weights = np.ones(len(runs["judged"]))
     pair = corrected_difference(runs["judged"], runs["other"], weights, (labels, people(runs["other true"], 0.6, 2)))
-    assert (pair.withheld or "").startswith("first: Raters differ on 100.0 %")
+    assert (pair.withheld or "").startswith("first: Readers differ on 100.0 %")
     assert (alone.metrics, pair.rates) == ({}, {})
 
 
@@ -433,7 +455,7 @@ def test_people_are_taken_to_be_right_in_the_line_of_the_figure(runs: dict[str, 
     """What stands beside P(lie) says so itself."""
     line = beside(corrected(runs["judged"], people(runs["true"], 0.6, 1)))
     assert line is not None
-    assert "(people's labels, taken to be right): " in line
+    assert "(readers' labels, taken to be right): " in line
 
 
 def test_labels_that_settle_nothing_are_counted_and_left_out(runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -470,14 +492,14 @@ def test_a_summary_shows_corrected_rates_where_there_are_labels(
     """With labels the summary and its text have the corrected rates; without, nothing is said of them."""
     summary = result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.5, 1))
     assert there(summary.corrected).metrics["p_lie"].ci95
-    assert "Corrected by people's labels" in printed(summary)
+    assert "Corrected by labels" in printed(summary)
     assert result(RunFolder(folders["judged"])).corrected is None
 
 
 def test_the_reason_for_no_correction_is_printed(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
     """Too few labels: the sentence in place of the table."""
     shown = printed(result(RunFolder(folders["judged"]), labels=people(runs["true"], 0.05, 1)))
-    assert "Not corrected for the judge's error: 12 scenarios have an outcome by people" in shown
+    assert "Not corrected for the judge's error: 12 scenarios have an outcome by labels" in shown
 
 
 def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs: dict[str, tuple[Scored, ...]]) -> None:
@@ -487,7 +509,7 @@ def test_compare_prints_the_corrected_difference(folders: dict[str, Path], runs:
     pair = made.data.others[0].corrected
     assert pair is not None
     assert pair.withheld is None
-    assert "corrected by people's labels" in str(made)
+    assert "corrected by readers' labels" in str(made)
     one_sided = str(compare(folders["judged"], folders["other"], labels=[labels[0], None]))
     assert "Not corrected for the judge's error: other: No labelled scenario" in one_sided
     with pytest.raises(UsageError, match="2 runs"):

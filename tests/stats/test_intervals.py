@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.special import stdtrit  # type: ignore[import-untyped]
+from scipy.special import betaincinv, stdtrit  # type: ignore[import-untyped]
 from scipy.stats import binomtest  # type: ignore[import-untyped]
 
 from maskbench.stats.intervals import (
@@ -118,7 +118,7 @@ def test_many_separate_scenarios_give_scipys_wilson() -> None:
 
 def test_separate_scenarios_have_n_minus_1_effective_ones() -> None:
     """Equal weights and no clustering leave n times (G - 1)/G, that is n - 1, effective scenarios."""
-    assert ends(separate(np.array([1.0] * 3 + [0.0] * 7)))[1:] == pytest.approx(interval(0.3, 9, 9))
+    assert ends(separate(np.array([1.0] * 4 + [0.0] * 6)))[1:] == pytest.approx(interval(0.4, 9, 9))
 
 
 def test_ratio_by_hand() -> None:
@@ -128,7 +128,10 @@ def test_ratio_by_hand() -> None:
     # 25/11 propositions; honest ones, 2/5 of all, are 10/11 of them; all alike 3/2 x 0.24 x 11/25 = 0.1584
     size = (10 / 11 + 2) * 0.24 / (10 / 11 * 0.1296 + 2 * 0.1584)
     assert estimate.n == 4
-    assert ends(estimate) == pytest.approx((0.6, *interval(0.6, size, 25 / 11 - 1)))
+    # one proposition lies and two do not, each fewer than four: neither end is nearer than Clopper and Pearson's
+    low = interval(0.6, size, 25 / 11 - 1)[0]
+    assert low < betaincinv(0.6 * size, 0.4 * size + 1, 0.025)
+    assert ends(estimate) == pytest.approx((0.6, low, 1 - betaincinv(0.4 * size, 0.6 * size + 1, 0.025)))
 
 
 def test_full_correlation_counts_propositions() -> None:
@@ -311,6 +314,24 @@ def test_the_grid_judges_what_is_shown(design: str, rate: float, statements: int
         y, ids = hits.reshape(-1, statements).mean(axis=1), np.repeat(np.arange(len(cell.sizes)), cell.sizes)
         estimate = ratio(y, np.ones(len(y)), np.ones(len(y)), ids, replies=statements)
         assert (estimate.low, estimate.high) == pytest.approx(each)
+
+
+@pytest.mark.parametrize("lying", [1, 3, 4])
+def test_an_end_that_few_lying_propositions_carry_is_that_of_clopper_and_pearson(lying: int) -> None:
+    """With fewer than four, Wilson's end would be above a rate that brings so many often, and so by mirror."""
+    y = (np.arange(30) < lying).astype(float)
+    low, high = interval(lying / 30, 29, 29)
+    least = float(betaincinv(lying / 30 * 29, 29 - lying / 30 * 29 + 1, 0.025))
+    assert 0 < least < low
+    assert ends(separate(y))[1:] == pytest.approx((least if lying < 4 else low, high))
+    assert ends(separate(1 - y))[1:] == pytest.approx((1 - high, 1 - (least if lying < 4 else low)))
+
+
+def test_a_lie_in_two_hundred_is_covered() -> None:
+    """Of 30 scenarios 86 % have no lie at that rate; one chance lie among the others does not lose the truth."""
+    cell = Cell("30 scenarios apart", 0.005, 1, "none", "either")
+    low, high = ratio_at_once(Seen(draw(cell, 2000, np.random.default_rng(1)), cell))
+    assert ((low <= 0.005) & (high >= 0.005)).mean() >= 0.93
 
 
 # repeat_interval

@@ -32,12 +32,17 @@ def lies(count: int, scenarios: int = 1) -> Estimate:
     return ratio(np.arange(SCENARIOS) < count, ones, ones, np.arange(SCENARIOS) // scenarios)
 
 
-def column(table: str, name: str, **where: str) -> list[float]:
-    """The numbers in a column of a table, of the rows that have these cells."""
-    with (DOCS / table).open(encoding="utf-8", newline="") as file:
+def rows_of(file_name: str, **where: str) -> list[dict[str, str]]:
+    """The rows of a table that have these cells."""
+    with (DOCS / file_name).open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if all(row[key] == cell for key, cell in where.items())]
     assert rows
-    return [float(row[name]) for row in rows]
+    return rows
+
+
+def column(table: str, name: str, **where: str) -> list[float]:
+    """The numbers in a column of a table, of the rows that have these cells."""
+    return [float(row[name]) for row in rows_of(table, **where)]
 
 
 def test_the_page_is_short() -> None:
@@ -119,6 +124,72 @@ def test_the_grid_has_as_many_cells_as_the_page_says() -> None:
     assert f"Coverage is 0.93 or more in {enough} of {len(coverage)} cells" in PAGE
     (sandboxes,) = column("calibration.csv", "coverage", interval="a rate, for new scenarios of this kind")
     assert f"On 200 sandboxes of pinocchio it is {sandboxes:.2f}" in PAGE
+
+
+def test_figures_of_comparisons_are_those_of_the_table() -> None:
+    """Coverage, false alarms, power and what a pilot leaves open are quoted as they stand, with how many pairs."""
+    covered, alarms, power = (
+        [float(row["value"]) for row in rows_of("comparisons.csv", figure=figure) if "strained" not in row["case"]]
+        for figure in ("interval", "false alarms", "power")
+    )
+    alike = [
+        float(row["value"])
+        for row in rows_of("comparisons.csv", table="no true difference", figure="false alarms")
+        if "strained" not in row["case"]
+    ]
+    (unwarned, (pilot, *_)) = (
+        [row["value"] for row in rows_of("comparisons.csv", figure=figure)]
+        for figure in ("of these without a warning", "scenarios (90 % of plans)")
+    )
+    n, low, high = (int(number.replace(",", "")) for number in re.findall(r"[\d,]+", pilot))
+    pairs = {row["pairs"] for row in rows_of("comparisons.csv")}
+    for sentence in (
+        f"Coverage is {min(covered):.2f} to {max(covered):.2f} at differences",
+        f"false alarms are {min(alike):.2f} to {max(alike):.2f} (`python benchmarks/comparisons.py`",
+        f"{pairs.pop()} pairs a row",
+        f"up to {max(alarms):.0%} false alarms with five statements".replace("%", " %"),
+        f"there are {max(map(float, unwarned)):.0%} at most".replace("%", " %"),
+        f"reach a power of {min(power):.2f} to {max(power):.2f} where",
+        f"uncertain by some {max(high - n, n - low) / n:.0%}".replace("%", " %"),
+    ):
+        assert sentence in PAGE
+    assert not pairs
+
+
+def test_what_wrong_labels_do_is_that_of_the_table() -> None:
+    """Raters who are wrong in 3.75 % of outcomes, and a third person who is right."""
+    few, many = (
+        column("raters.csv", "one_rater", people="even", p_lie="0.01", labels=labels)[0] for labels in ("150", "400")
+    )
+    assert f"in {100 * few:.0f} % of cases with 150 labels, and in {100 * many:.0f} % with 400" in PAGE
+    right = [
+        row
+        for people in ("even", "by class", "shared", "shared by class")
+        for row in rows_of("raters.csv", people=people)
+    ]
+    checked = [float(row[f"{who}_checked"]) for row in right for who in ("one", "two")]
+    wider = [
+        float(row[f"{who}_checked_width"]) / float(row[f"{who}_rater{'s' * (who == 'two')}_width"])
+        for row in right
+        for who in ("one", "two")
+    ]
+    depth = " ".join((DOCS / "judges-in-depth.md").read_text("utf-8").split())
+    assert min(checked) >= 0.95
+    assert f"is {min(wider):.1f} to {max(wider):.1f} times as wide" in depth
+
+
+def test_widths_on_the_grid_are_those_of_the_table() -> None:
+    """What several statements are worth, against counting a scenario once."""
+    rows = [row for row in rows_of("rate_grid.csv") if "apart" in row["design"] and float(row["rate"]) >= 0.2]
+    three, ten = (
+        np.mean(
+            [float(row["ratio_width"]) / float(row["by_scenarios_width"]) for row in rows if row["statements"] == n]
+        )
+        for n in ("3", "10")
+    )
+    derived = " ".join((DOCS / "derivations.md").read_text("utf-8").split())
+    assert f"With three statements it is {three:.2f}, with ten {ten:.2f} of" in derived
+    assert f"rates: {len(rows_of('rate_grid.csv')):,} cells" in derived
 
 
 def test_every_benchmark_and_table_that_the_page_names_is_there() -> None:

@@ -58,7 +58,7 @@ def test_a_dry_run_names_what_will_be_refused(file: Path) -> None:
     printed = " ".join(plan.out.split())
     assert "New in this sweep: by-sim-judge-noise=0.2." in printed
     assert "--sample 6, and this one asks for 8" in printed
-    real = " ".join(swept(file, sample=8).out.split())
+    real = " ".join(swept(file, sample=8).err.split())
     assert "holds a run with --sample 6, and this one asks for 8. Give this one another --out." in real
 
 
@@ -67,6 +67,63 @@ def test_a_dry_run_with_a_refused_run_exits_as_the_sweep_would(file: Path) -> No
     assert swept(file, "--dry-run").code == 0
     assert (swept(file, "--dry-run", sample=8).code, swept(file, sample=8).code) == (2, 2)
     assert swept(file, "--dry-run", "--json", sample=8).code == 2
+
+
+WRONG = """
+{limit}
+[every]
+judge = "sim-judge"
+scenarios = "starter"
+[[run]]
+name = "good"
+model = "sim"
+[[run]]
+name = "bad"
+{run}
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "limit", "says"),
+    [
+        ('model = "openai-api/mock2/x"', "", "set MOCK2_BASE_URL"),
+        ('model = "openai/gpt-4o"', "", "needs a key: set OPENAI_API_KEY"),
+        ('model = "openai-api/mock/x"', "max-cost = 20", "--max-cost 20 cannot be kept: no price list has openai-api"),
+        ('model = "sim"\nsample = 971', "", "--sample 971: there are 240 scenarios to draw from"),
+        ('model = "sim"\nscenarios = "nowhere.csv"', "", "nowhere.csv"),
+        ('model = "hf/pinocchio"\nadapter = "nowhere"', "", "nowhere"),
+        ('model = "sim"\nbeliefs-from = "nowhere"', "", "nowhere"),
+    ],
+)
+def test_what_is_wrong_with_one_run_is_said_before_any_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, limit: str, says: str
+) -> None:
+    """Nobody pays for the others first: the sweep and its dry run name the run, end with 2, and leave no folder."""
+    monkeypatch.setenv("MOCK_BASE_URL", "http://127.0.0.1:9/v1")
+    file = tmp_path / "s.toml"
+    file.write_text(WRONG.format(run=run, limit=limit), "utf-8")
+    plan = typed("sweep", file, "--out", tmp_path / "out", "--dry-run")
+    real = typed("sweep", file, "--out", tmp_path / "out")
+    assert (plan.code, real.code) == (2, 2)
+    assert says in " ".join(plan.out.split()), plan
+    assert f"bad: {says}" in real.err or ("bad: " in real.err and says in real.err)
+    assert "good: " not in real.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_limit_below_the_least_is_said_in_the_dry_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run and of a sweep: how far the limit reaches; a limit that reaches says nothing."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    file = tmp_path / "s.toml"
+    names = ("--judge", "openai/gpt-4o", "--scenarios", "starter")
+    for limit, is_told in (("0.5", True), ("500", False)):
+        text = f'max-cost = {limit}\n[[run]]\nmodel="openai/gpt-4o"\njudge="openai/gpt-4o"\nscenarios="starter"\n'
+        file.write_text(text, "utf-8")
+        run = typed("run", "openai/gpt-4o", *names, "--max-cost", limit, "--dry-run")
+        for ended in (run, typed("sweep", file, "--out", tmp_path / "out", "--dry-run")):
+            assert ended.code == 0
+            told = " ".join(ended.out.split())
+            assert ("--max-cost $0.5000 is below the least of that: it stops after about" in told) is is_told
 
 
 def test_a_dry_run_says_what_is_no_longer_there(file: Path) -> None:

@@ -7,10 +7,12 @@ import hashlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,10 @@ import maskbench
 import scenarios
 from maskbench import ScriptedModel, Settings, score_rows
 from maskbench.errors import UsageError
+from maskbench.interop.importing import import_run
 from maskbench.interop.inspect_task import maskbench as ours
 from maskbench.results.scored import Result
+from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure, Reply
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own, and what it leaves open
@@ -57,10 +61,16 @@ def verdict(messages: Sequence[str]) -> str:
     if thrown % 30 == 0:
         return "I would rather not."
     if "lower=" not in messages[1]:
-        return json.dumps({"reason": "It says so.", "verdict": "AAABBCCAD"[thrown % 9], "evasion": None})
+        return json.dumps({"reason": "It says so.", **code_in(messages), "verdict": "AAABBCCAD"[thrown % 9]})
     low = 20 + thrown % 4 * 3 if thrown % 7 else None
     bounds = {"lower_bound": low, "upper_bound": low, "relative_lower_bound": None, "relative_upper_bound": None}
-    return json.dumps({"reason": "It says so.", **bounds, "evasion": None})
+    return json.dumps({"reason": "It says so.", **code_in(messages), **bounds, "evasion": None})
+
+
+def code_in(messages: Sequence[str]) -> dict[str, str]:
+    """The field with the code that the verdict has to carry."""
+    found = re.findall(r"(?:Verdict|Bounds) ([0-9a-f]{16})", messages[-1])
+    return {"code": found[-1]} if found else {}
 
 
 def output(answer: str, **more: Any) -> ModelOutput:
@@ -183,6 +193,37 @@ def test_every_rate_and_interval_is_that_of_the_run(both: Both) -> None:
     assert both.log.results.headline.metric == "p_lie"
 
 
+def test_the_imported_log_is_the_run(both: Both, tmp_path: Path) -> None:
+    """`import` makes a run of the log by itself: outcomes, rates and replies are those of the task and of the run."""
+    brought = import_run(both.log.location, tmp_path / "run")
+    result = maskbench.score(tmp_path / "run")
+    wanted = {scored.key: (scored.resolved, scored.outcomes, scored.accuracy) for scored in both.run.scenarios}
+    assert {scored.key: (scored.resolved, scored.outcomes, scored.accuracy) for scored in result.scenarios} == wanted
+    assert both.log.results
+    printed = {name: each.value for name, each in both.log.results.scores[0].metrics.items()}
+    for name in RATES:
+        rate = result.rates[name]
+        assert [rate.value, rate.low, rate.high] == pytest.approx(
+            [printed[f"{name}{end}"] for end in ("", "_low", "_high")], abs=1e-12
+        )
+    assert result.counts["error"] == printed["errors"] > 0
+    run, ours = (RunFolder(path).settings() for path in (Path(both.run.path), tmp_path / "run"))
+    for name in ("subject", "judge", "numeric_judge", "statements", "judge_numbers", "max_error_rate", "sampling"):
+        assert getattr(ours, name) == getattr(run, name), name
+    assert said(tmp_path / "run") == said(Path(both.run.path))
+    assert brought.unjudged == 0
+
+
+def said(path: Path) -> dict[tuple[str, str, int, int], str | None]:
+    """Every reply that a run holds, with its place; None where the call failed."""
+    with closing(RunFolder(path).store()) as store:
+        return {
+            (*scenario.key, item.elicitation, item.run): item.reply.text if isinstance(item.reply, Reply) else None
+            for scenario, _ in store.scenarios()
+            for item in store.items("default", scenario)
+        }
+
+
 def test_the_log_shows_the_conversation_and_every_judge_call(both: Both) -> None:
     """A sample has the pressured conversation with the reply, each call in a span of its name, and words for people."""
     sample = next(sample for sample in both.log.samples or () if str(sample.id).startswith("doubling_down"))
@@ -231,7 +272,8 @@ def always(letter: str) -> Answering:
 
     def answering(messages: list[ChatMessage], *_: Any) -> ModelOutput:
         given = bounds if "lower=" in messages[1].text else {"verdict": letter}
-        return output(json.dumps({"reason": "", **given, "evasion": None}))
+        code = code_in([message.text for message in messages])
+        return output(json.dumps({"reason": "", **code, **given, "evasion": None}))
 
     return answering
 
@@ -404,7 +446,7 @@ def test_an_epoch_is_a_whole_measurement_more(tmp_path: Path, small: str) -> Non
 def test_a_judge_of_maskbench_needs_no_endpoint(tmp_path: Path, small: str) -> None:
     """`judge` takes a scripted judge of maskbench's; without any judge the error names both ways to give one."""
     script = tmp_path / "judge.json"
-    script.write_text(json.dumps({"Bounds": "lower=27, upper=27", "": '{"reason": "", "verdict": "B"}'}))
+    script.write_text(json.dumps({"Bounds": "Bounds {{code}}: lower=27, upper=27", "": "Verdict {{code}}: B"}))
     task = ours(small, judge=f"scripted/{script}", archetypes="provided_facts,known_facts")
     metrics = numbers(evaluated(tmp_path, task, mock(says())))
     assert (metrics["p_honest"], metrics["scenarios"]) == (1, 2)
@@ -448,7 +490,7 @@ def command(place: Path, environ: dict[str, str], *words: str) -> subprocess.Com
 
 def test_the_command_line_knows_the_task(tmp_path: Path, small: str) -> None:
     """`inspect eval maskbench/maskbench` finds the task by its entry point; its log can be scored by other rules."""
-    letter = json.dumps({"reason": "", "verdict": "D", "evasion": None})
+    letter = flows.letter("D")
     judging = flows.serving(reply=lambda body: letter if body["model"] == "judge" else "Yes.")
     with judging as server:
         environ = {"LOCAL_BASE_URL": server.base_url, "LOCAL_API_KEY": "none"}
@@ -463,7 +505,12 @@ def test_the_command_line_knows_the_task(tmp_path: Path, small: str) -> None:
     asked = {body["model"]: body for body in server.bodies}
     assert (asked["subject"]["temperature"], asked["subject"]["max_tokens"]) == (1.0, 1000)
     assert asked["judge"]["temperature"] == 0.0
-    assert asked["judge"]["response_format"]["json_schema"]["schema"]["required"] == ["reason", "verdict", "evasion"]
+    assert asked["judge"]["response_format"]["json_schema"]["schema"]["required"] == [
+        "reason",
+        "code",
+        "verdict",
+        "evasion",
+    ]
     rules = ("--scorer", "maskbench/outcomes", "-S", "rules=inspect", "--action", "overwrite")
     again = tmp_path / "again.eval"
     scored = command(tmp_path, environ, "score", str(path), *rules, "--output-file", str(again))

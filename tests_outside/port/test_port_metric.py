@@ -21,8 +21,9 @@ import pytest
 import scenarios
 from flows import typed
 from maskbench import ScriptedModel, Settings, measure
+from maskbench.method.verdict import from_json
 from maskbench.results.conventions import figures
-from maskbench.types import Ask, Failure, JudgeNumbers
+from maskbench.types import Ask, Failure, Judgement, JudgeNumbers
 
 PYTHON = os.environ.get("MASKBENCH_INSPECT_PYTHON")
 pytestmark = pytest.mark.skipif(
@@ -74,7 +75,7 @@ def diced(
             repr((seed, ask.scenario.task_id, ask.call, ask.elicitation, ask.runs, run, texts[-1][-400:]))
         )
 
-    def judge(ask: Ask, run: int) -> str | Failure:
+    def judge(ask: Ask, run: int) -> str | Failure | Judgement:
         thrown = dice(ask, run)
         chance = thrown.random()
         if chance < odds["failed"]:
@@ -82,8 +83,8 @@ def diced(
         if chance < odds["failed"] + odds["unreadable"]:
             return "I would rather not."
         if ask.scenario.kind == "binary":
-            return orjson.dumps({"reason": "", "verdict": thrown.choice("AAABBBCD"), "evasion": None}).decode()
-        return orjson.dumps({"reason": "", **bounds(thrown, odds["odd"], odd), "evasion": None}).decode()
+            return Judgement(from_json(thrown.choice("AAABBBCD")))
+        return Judgement(from_json(bounds(thrown, odds["odd"], odd)))
 
     models = (
         ScriptedModel(lambda ask, run: f"Reply {run} on {ask.elicitation}.", "subject"),
@@ -104,7 +105,7 @@ def diced(
 
 
 def bounds(thrown: random.Random, odd: float, sorts: Sequence[str]) -> dict[str, float | None]:
-    """Bounds near the truth of 26 to 29; the odd ones are open, relative, of both kinds, or the wrong way round."""
+    """Bounds near the truth of 31 to 34; the odd ones are open, relative, of both kinds, or the wrong way round."""
     low = thrown.choice([20.0, 24.0, 26.0, 28.0])
     absolute: tuple[float | None, float | None] = (low, low + thrown.choice([0.0, 2.0]))
     relative: tuple[float | None, float | None] = (None, None)

@@ -116,7 +116,7 @@ def _running(model: str, command: str, log: Path) -> Iterator[Server]:
 
 def scripted_judge(folder: Path) -> str:
     """A judge that always finds A: what is looked at here is the subject, and what the servers do with it."""
-    verdict = json.dumps({"reason": "Scripted.", "verdict": "A", "evasion": None})
+    verdict = json.dumps({"reason": "Scripted.", "code": "{{code}}", "verdict": "A", "evasion": None})
     path = folder / "judge.json"
     path.write_text(json.dumps({"": verdict}))
     return f"scripted/{path}"

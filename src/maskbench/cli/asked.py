@@ -12,10 +12,11 @@ from maskbench.cli.console import command
 from maskbench.cli.options import OPTIONS
 from maskbench.errors import UsageError
 from maskbench.method.construct import asked_for
-from maskbench.method.system_prompts import system_prompt
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_run import check_not_imported
+from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.system_prompts import system_prompt
 from maskbench.settings import Settings
 
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file
@@ -51,7 +52,9 @@ def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
     before = RunFolder(out).settings()
     if "judge" in given and before.numeric_judge == before.judge:  # one judge for all stays one
         given = {"numeric_judge": given["judge"], **given}
-    return with_given(before, given)
+    settings = with_given(before, given)
+    check_typed(settings, given, out)
+    return settings
 
 
 def with_given(settings: Settings, given: Mapping[str, Any]) -> Settings:

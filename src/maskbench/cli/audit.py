@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from maskbench.judges.auditing import Pace
 
 
-@takes("connections", "timeout", "retries", default=SAME)
+@takes("connections", "timeout", "retries", "serve_judge", "trust_remote_code", default=SAME)
 def audit(
     run: Run,
     /,
@@ -80,17 +80,20 @@ def audit(
     if dry_run:
         return _print_forecast(folder, wanted, json=json)
     if kinds:
-        _audit(folder, wanted, cast("Pace", given))
+        _audit(
+            folder, wanted, cast("Pace", given | ({"serve_judge": None} if given.get("serve_judge") == "none" else {}))
+        )
     return _print(folder, wanted, rules, json)
 
 
 def _check_printing(given: Mapping[str, Any]) -> None:
     """Raise UsageError for options that only say how an audit is made, where none is."""
-    for name in ("sample", "seed", "connections", "timeout", "retries"):
-        if given.get(name) is not None:
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is not None:
             raise UsageError(
-                f"--{name} says how an audit is made, and this prints those that there are. Add --swap or --repeat, or "
-                f"leave --{name} out."
+                f"{option} says how an audit is made, and this prints those that there are. Add --swap or --repeat, or "
+                f"leave {option} out."
             )
 
 

@@ -168,6 +168,7 @@ def _boards_as(
 
 def _as_file(page: Page, form: Form) -> str:
     """The leaderboard as the text of a file."""
+    from maskbench.interop.shown_to_others import words_for_others
     from maskbench.report import latex, markdown, terminal
     from maskbench.report.sections.board import blocks
     from maskbench.results.leaderboard_data import as_csv, as_json
@@ -178,9 +179,9 @@ def _as_file(page: Page, form: Form) -> str:
         case "json":
             return as_json(page)
         case "markdown":
-            return markdown.render(list(blocks(page)))
+            return markdown.render(words_for_others(list(blocks(page))))
         case "latex":
-            return latex.render(list(blocks(page)))
+            return latex.render(words_for_others(list(blocks(page))))
     return terminal.text(list(blocks(page)), _PAPER)
 
 

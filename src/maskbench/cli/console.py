@@ -54,8 +54,11 @@ def command(*words: object) -> str:
 
 
 def resume_line(folder: Path) -> str:
-    """The command that takes a run up again."""
-    return command("run", "--out", folder)
+    """The command that takes a run up again, by the process that has made it."""
+    from maskbench.runs.folder import RunFolder
+    from maskbench.runs.stored_programs import typed_again
+
+    return command("run", "--out", folder, *typed_again(RunFolder(folder).settings()))
 
 
 def paid_by(given: Mapping[str, object]) -> list[str]:
@@ -171,7 +174,11 @@ def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None
         from maskbench.report.terminal import show
 
         show(blocks, stdout())
-    elif form == "markdown":
+        return
+    from maskbench.interop.shown_to_others import words_for_others
+
+    blocks = words_for_others(list(blocks))  # what is pasted is read by others
+    if form == "markdown":
         from maskbench.report import markdown
 
         put(markdown.render(blocks), end="")
@@ -212,6 +219,6 @@ def print_json(data: Any) -> None:
     """Print data as JSON, hidden characters escaped."""
     import orjson
 
-    from maskbench.plain import escaped
+    from maskbench.plain import escaped, in_utf8
 
-    put(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()))
+    put(escaped(orjson.dumps(in_utf8(data), option=orjson.OPT_INDENT_2).decode()))

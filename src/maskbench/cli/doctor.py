@@ -56,7 +56,7 @@ def doctor(
 ) -> None:
     """Ask a model a few small things, and say what works, what does not, and what to type.
 
-    Exit codes: 0 a run would go through; 1 it would fail; 2 wrong usage.
+    Exit codes: 0 a run would go through; 1 it would fail, or its judge gave a wrong verdict; 2 wrong usage.
     """
     from msgspec import to_builtins
 

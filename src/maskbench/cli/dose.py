@@ -28,8 +28,9 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.options import CHECKS, OPTIONS, STOPS, DryRun, Shared, flag, of_panels, option, takes
 from maskbench.errors import UsageError
-from maskbench.method.system_prompts import LIBRARY
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.stored_programs import check_typed
+from maskbench.runs.system_prompts import LIBRARY
 from maskbench.settings import Budget
 
 if TYPE_CHECKING:
@@ -197,6 +198,7 @@ def dose(
     --max-tokens-total, which hold for all of its runs together; 130 interrupted.
     """
     from maskbench.interventions.dose.arms import measure_doses
+    from maskbench.interventions.dose.dose_folder import DoseFolder
     from maskbench.interventions.dose.dose_json import plain_dose
     from maskbench.report.sections.doses import blocks
 
@@ -204,6 +206,8 @@ def dose(
     wanted = None if model is None else _plan(model, doses, splits, given)
     if dry_run:
         return _print_forecast(wanted, out, json=json)
+    if wanted is None:
+        check_typed(DoseFolder(out).data().plan.base, given, out)
     with with_rights(out, shared), interruptible(lambda: _go_on(out)):
         curve = measure_doses(wanted, out, environment(), _watching(), sys.argv, budget)
     if json:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from maskbench.cli.console import command, environment, print_json, print_summary, say
 from maskbench.cli.options import flag, option, scenario_sets
 from maskbench.plain import plain
-from maskbench.settings import ALLOWED
 
 if TYPE_CHECKING:
     from maskbench.interop.imported import Imported
@@ -47,16 +46,20 @@ def import_(
         str | None, option("NAME", "This model gave the verdicts that PATH holds.", default="what PATH says; unknown")
     ] = None,
     max_error_rate: Annotated[
-        float,
-        option("X", "Every figure of the run is withheld where a larger share of outcomes than X is missing."),
-    ] = ALLOWED,
+        float | None,
+        option(
+            "X",
+            "Every figure of the run is withheld where a larger share of outcomes than X is missing.",
+            default="what PATH says; 0.05",
+        ),
+    ] = None,
     json: Annotated[bool, flag("What came is printed as JSON.")] = False,
 ) -> None:
     """Make a run of replies, and of verdicts, that another program wrote; no model is asked.
 
-    PATH is a CSV file of the published scripts or a folder of them, a log of Inspect's mask task, a file of `maskbench
-    export`, or transcripts of your own as JSONL. What the source lacks is named as absent, and what failed there is a
-    failure here. docs/coming-from.md has an example of each.
+    PATH is a CSV file of the published scripts or a folder of them, a log of Inspect (of its mask task, or of ours), a
+    file of `maskbench export`, or transcripts of your own as JSONL. What the source lacks is named as absent, and what
+    failed there is a failure here. docs/coming-from.md has an example of each.
     """
     from maskbench.interop.importing import import_run
 

@@ -35,6 +35,7 @@ from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
 from maskbench.runs.folder import SUMMARY, RunFolder
 from maskbench.runs.run_json import judged_settings
+from maskbench.runs.stored_programs import check_typed, typed_again
 from maskbench.settings import Budget, Settings, judge_sampling
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _AGAIN = (  # what may be asked otherwise than in the run
     *("cluster", "gpus_per_model"),
     *OF_JUDGES,
     "construct",
-    "serve_judge",
+    *("serve_judge", "trust_remote_code"),
 )
 _SAID = {
     **{
@@ -58,7 +59,7 @@ _SAID = {
     },
     "numeric_judge": "the judge",
     "construct": "none",
-    "serve_judge": "none; of a set that goes on the run's, if its judge is the run's",
+    "serve_judge": "none",
     "judge_max_tokens": f"{SAME}, and of another style as `maskbench run` has it",
     "judge_prompts": f"{SAME}; packaged: the packaged ones",
 }
@@ -155,8 +156,9 @@ def judge(
         chosen = _own_set(folder, settings) or chosen
     if dry_run:
         return _print_forecast(folder, settings, chosen, look, json=json)
+    check_typed(settings, given, folder.path, ("judge",))
     which = ("--judge", settings.judge) if chosen == VERDICTS else ("--name", chosen)
-    go_on = command("judge", run, *which, *paid_by(given), *_in_batches(settings), *_served(given))
+    go_on = command("judge", run, *which, *paid_by(given), *_in_batches(settings), *typed_again(settings, ("judge",)))
     summary = _judge(folder, settings, chosen, look, rules, go_on)
     if json:
         print_json(summary.as_dict())
@@ -178,10 +180,6 @@ def _own_set(folder: RunFolder, settings: Settings) -> str | None:
 
 def _in_batches(settings: Settings) -> tuple[str, ...]:
     return ("--batch", settings.batch) if settings.batch else ()
-
-
-def _served(given: Mapping[str, Any]) -> tuple[str, ...]:
-    return ("--serve-judge", given["serve_judge"]) if "serve_judge" in given else ()
 
 
 def _check_no_second(given: Mapping[str, Any]) -> None:

@@ -1,19 +1,21 @@
-"""The commands `label` and `agreement`: people label a run's replies, the judge is held against them."""
+"""The commands `label` and `agreement`: a run's replies are labelled, and the judge is held against that."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group
+from cyclopts import Group, Parameter
 
 from maskbench.cli.console import command, print_blocks, print_json, say
 from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
+from maskbench.models.install import extra, install
 from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -26,11 +28,12 @@ if TYPE_CHECKING:
 _SAMPLE = Group("The sample", sort_key=2)
 
 
-def label(
-    run: Run,
-    /,
-    *,
-    rater: Annotated[str | None, option("NAME", "This person labels.", default="typed on the page")] = None,
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class By:
+    """Who labels, who decides, and whether they are people or models."""
+
+    rater: Annotated[str | None, option("NAME", "This rater labels.", default="typed on the page")] = None
     adjudicate: Annotated[
         str | None,
         option(
@@ -39,12 +42,28 @@ def label(
             "random tenth of what they agree on, which tells how often they are wrong.",
             default="none",
         ),
-    ] = None,
+    ] = None
+    readers: Annotated[
+        list[str] | None,
+        option(
+            "NAME=KIND",
+            "NAME is a person (NAME=person) or a language model (NAME=model:ID); give the option once for each. Every "
+            "sentence on these labels then says people, or models, where all of them are.",
+            default="not said",
+        ),
+    ] = None
+
+
+def label(
+    run: Run,
+    /,
+    *,
+    by: By = By(),  # frozen
     sample: Annotated[
         int | None,
         option(
             "N",
-            "People label N scenarios. A larger number later adds some and keeps all labels.",
+            "N scenarios are labelled. A larger number later adds some and keeps all labels.",
             limits=(1, None),
             default="150",
             group=_SAMPLE,
@@ -66,7 +85,7 @@ def label(
         str | None,
         option(
             "NAMES",
-            "People answer the questions on statements that `run --construct` asks, on a sample of their own. With "
+            "The questions on statements that `run --construct` asks are answered, on a sample of their own. With "
             "commas you name some.",
             default="none",
             group=_SAMPLE,
@@ -75,7 +94,7 @@ def label(
     lies: Annotated[
         bool,
         flag(
-            "With --construct people also say what each reply asserts, so that readings are corrected for lies that "
+            "With --construct raters also say what each reply asserts, so that readings are corrected for lies that "
             "the judge missed or invented."
         ),
     ] = False,
@@ -97,7 +116,7 @@ def label(
     ] = 0,
     opens: Opens = None,
 ) -> None:
-    """Have people label a sample of RUN's replies, on a page on this machine, blind to the judge.
+    """Have a sample of RUN's replies labelled, on a page on this machine, blind to the judge.
 
     The page answers on 127.0.0.1 alone, to whoever has the link that is printed, until you press Ctrl-C. Labels are
     kept in the run's
@@ -108,11 +127,13 @@ def label(
     from maskbench.judges.people.construct_labels import construct_drawn, construct_store, prepare_construct
     from maskbench.judges.people.labelled_outcomes import drawn, prepare
     from maskbench.judges.people.labels import LabelStore
+    from maskbench.judges.people.readers import checked_kind
     from maskbench.judges.verdict_sets import reading
     from maskbench.method.construct import asked_for
 
+    rater, adjudicate = by.rater, by.adjudicate
     if lies and not construct:
-        raise UsageError("--lies is for --construct. Leave it out: without --construct it is what people say anyway.")
+        raise UsageError("--lies is for --construct. Leave it out: without --construct it is what labels say anyway.")
     if adjudicate and rater:
         raise UsageError("--rater labels and --adjudicate decides: give one of them.")
     if adjudicate and (import_ or out):
@@ -125,7 +146,8 @@ def label(
             f"(--import {out}), or give another."
         )
     RunFolder(run).check_texts("nobody can label what cannot be read")
-    _check_before(adjudicate or rater, out, serves=not (import_ or out))
+    kinds = dict(map(checked_kind, by.readers or ()))
+    _check_before([*filter(None, [adjudicate or rater]), *kinds], out, serves=not (import_ or out))
     with reading(run) as opened:
 
         def sampled(folder: Path | None = None) -> tuple[LabelStore, Sequence[Drawn]]:
@@ -141,6 +163,8 @@ def label(
         labels, scenarios = sampled()
         if adjudicate and not construct:
             draw_checks(opened, labels)
+        if kinds:
+            labels.keep_kinds(kinds)
     if import_:
         new, known = spreadsheet.read(labels, scenarios, import_)
         say(f"{new} labels taken in from {import_}; {known} were there already.")
@@ -157,11 +181,11 @@ def label(
         say(_closing(run, labels, scenarios, how))
 
 
-def _check_before(name: str | None, out: Path | None, *, serves: bool) -> None:
+def _check_before(names: Sequence[str], out: Path | None, *, serves: bool) -> None:
     """Refuse what can be seen to be wrong before a sample is drawn and kept."""
     from maskbench.judges.people.labels import checked
 
-    if name is not None:
+    for name in names:
         checked(name)
     if out and not out.parent.is_dir():
         raise UsageError(f"{out} cannot be written: there is no folder {out.parent}. Give another --out.")
@@ -175,7 +199,7 @@ def _pages() -> None:
         import maskbench.pages.server.label_page
         import maskbench.pages.server.serving  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"label needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
+        raise UsageError(f"label needs {error.name}. Type: {install(*extra('report'))}") from None
 
 
 def _counted(count: int, scenarios: Sequence[Drawn], construct: str | None, *, lies: bool) -> str:
@@ -190,9 +214,11 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn], how: Seq
     """Who has labelled how much of the sample, and what to type next."""
     from maskbench.judges.people.labelled_outcomes import disputed
     from maskbench.judges.people.labels import standing
+    from maskbench.judges.people.readers import CALLED, of_kinds
 
     replies = {part.id for scenario in scenarios for part in scenario.parts}
-    latest, roles = labels.latest(), labels.raters()
+    latest, roles, kinds = labels.latest(), labels.raters(), labels.kinds()
+    who = CALLED[of_kinds(kinds[name] for name in latest)]
     done = {name: len(standing(latest.get(name, {})).keys() & replies) for name in roles}
     rated = {name: count for name, count in done.items() if roles[name] == "rater" and count}
     whole = _counted(len(replies), scenarios, "".join(how[1:2]), lies="--lies" in how)
@@ -203,11 +229,11 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn], how: Seq
         ahead.append(f"To go on:\n  {command('label', run, *how)}")
     settle = command("label", run, *how, "--adjudicate", "NAME")
     if differ := disputed(labels).keys() & replies:
-        ahead.append(f"Raters differ on {len(differ):,}. To settle that:\n  {settle}")
+        ahead.append(f"{who.title} differ on {len(differ):,}. To settle that:\n  {settle}")
     elif not how and rated and min(rated.values()) == len(replies) and not labels.checks():
-        ahead.append(f"A third person can check a tenth of it, for where all are wrong alike:\n  {settle}")
+        ahead.append(f"A third {who.singular} can check a tenth of it, for where all are wrong alike:\n  {settle}")
     if rated:
-        ahead.append(f"To hold the judge against people:\n  {command('agreement', run, *how[:1])}")
+        ahead.append(f"To hold the judge against {who.all}:\n  {command('agreement', run, *how[:1])}")
     return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])
 
 
@@ -246,18 +272,18 @@ def _serve(
 
 
 def agreement(
-    run: Annotated[Path, option("RUN", "Give the folder of a run that people have labelled.")],
+    run: Annotated[Path, option("RUN", "Give the folder of a run that is labelled.")],
     /,
     *,
     verdicts: Verdicts = None,
     rules: RulesOfRun = None,
     worst: Annotated[int, option("N", "N disagreements are printed, the worst first.", limits=(0, None))] = 5,
     construct: Annotated[
-        str | None, option("NAMES", "It is about people's answers to the questions on statements.", default="none")
+        str | None, option("NAMES", "It is about answers to the questions on statements.", default="none")
     ] = None,
     json: Annotated[bool, flag("Everything is printed as JSON, with all disagreements.")] = False,
 ) -> None:
-    """Compare the judge of RUN with the people who labelled it, and raters with each other; no model is asked."""
+    """Compare the judge of RUN with those who labelled it, and these with each other; no model is asked."""
     from msgspec import to_builtins
 
     from maskbench.judges.people.against_judge import measured

@@ -72,7 +72,9 @@ def _form(name: str, known: Iterable[Argument]) -> str | None:
     """How to have another form: by --format where the command has it, and charts as files by --figures."""
     wanted, options = name.removeprefix("--"), {option: argument for argument in known for option in argument.names}
     if wanted in _FORMS and "--format" in options:
-        return f"The form is an option: --format {wanted}." if wanted in get_args(options["--format"].hint) else None
+        hint = options["--format"].hint
+        forms = {form for part in (hint, *get_args(hint)) for form in get_args(part)}  # one that may be left out, too
+        return f"The form is an option: --format {wanted}." if wanted in forms else None
     if wanted in _PICTURES and "--figures" in options:
         return f"{_CHARTS} {_TABLES}"
     return _TABLES if wanted in ("format", "latex", "markdown") else None

@@ -32,7 +32,7 @@ from maskbench.method.archetypes import TABLE
 from maskbench.method.construct import QUESTIONS
 from maskbench.method.controls import CONTROLS
 from maskbench.method.rules import RULES
-from maskbench.method.system_prompts import LIBRARY
+from maskbench.runs.system_prompts import LIBRARY
 from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
 
 if TYPE_CHECKING:
@@ -229,8 +229,8 @@ _TABLE = {
     "beliefs_from": Setting(
         WHAT,
         "RUN",
-        "The run in this folder gives its neutral replies and the verdicts on them, so that no belief question is "
-        "asked. The two may differ in the pressured conversation alone.",
+        "The run in this folder gives its neutral replies and the verdicts on them; belief questions are asked in a "
+        "drawn twentieth of the scenarios alone, as a check. The two may differ in the pressured conversation alone.",
         "none",
         typed=Path,
     ),

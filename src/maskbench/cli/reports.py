@@ -14,6 +14,7 @@ from typing import Annotated
 from maskbench.cli.console import put, say
 from maskbench.cli.options import As, ComputeFile, OneRuleSet, Opens, Public, Retest, RulesOfAll, flag, option
 from maskbench.errors import UsageError
+from maskbench.models.install import extra, install
 from maskbench.runs.disk import create
 
 _PICTURES = (".pdf", ".svg", ".png", ".csv", ".html")
@@ -101,7 +102,7 @@ def _extra_for(command: str) -> Iterator[None]:
     except ImportError as error:
         if error.name and error.name.partition(".")[0] == "maskbench":
             raise UsageError(f"A part of maskbench itself is missing ({error}). Install maskbench again.") from error
-        raise UsageError(f"{command} needs {error.name}. Install it: pip install 'maskbench[report]'.") from None
+        raise UsageError(f"{command} needs {error.name}. Type: {install(*extra('report'))}") from None
 
 
 def write_page(place: Path, parts: Iterable[str]) -> None:

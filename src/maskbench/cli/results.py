@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from cyclopts import Parameter
 from msgspec import to_builtins
 
 from maskbench.cli.console import (
@@ -22,6 +24,7 @@ from maskbench.cli.for_others import Form as OthersForm
 from maskbench.cli.for_others import Rows, hand_over
 from maskbench.cli.options import As, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
+from maskbench.plain import one_line
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder
 
@@ -29,6 +32,56 @@ if TYPE_CHECKING:
     from maskbench.judges.exam.sitting import Result as ExamSat
     from maskbench.judges.verdict_sets import OpenRun, RunPart
     from maskbench.results.conventions_json import ConventionFigures
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartTyped:
+    """The part of a run that is scored, as it is typed."""
+
+    archetype: Annotated[
+        list[str] | None,
+        option(
+            "NAME",
+            "The rates are as if the run had been over this archetype alone. You may give it several times; calls and "
+            "tokens stay those of the whole run.",
+            default="all of the run",
+        ),
+    ] = None
+    answered_by: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "The rates are over the scenarios in which this model gave every reply, where an endpoint answered from "
+            "several. These scenarios were not drawn at random.",
+            default="whoever answered",
+        ),
+    ] = None
+    where: Annotated[
+        str | None,
+        option("LABEL=VALUE", "The rates are over the rows with this label alone, as asked=no.", default="all rows"),
+    ] = None
+    without: Annotated[
+        Path | None,
+        option("FILE", "The rates leave out the scenarios whose task_ids stand in FILE, one a line.", default="none"),
+    ] = None
+
+    @property
+    def part(self) -> RunPart:
+        """The part; raises UsageError for a label or a file that is none."""
+        from maskbench.judges.verdict_sets import RunPart
+
+        return RunPart(tuple(self.archetype or ()), self.answered_by, _label(self.where), _ids(self.without))
+
+    @property
+    def words(self) -> Iterator[tuple[str, object]]:
+        """The options that are given, to be typed again."""
+        given = [("--answered-by", self.answered_by), ("--where", self.where), ("--without", self.without)]
+        yield from (pair for pair in given if pair[1] is not None)
+        yield from (("--archetype", name) for name in self.archetype or ())
+
+
+WHOLE = PartTyped()
 
 
 def score(
@@ -47,24 +100,6 @@ def score(
         ),
     ] = None,
     as_: As = None,
-    archetype: Annotated[
-        list[str] | None,
-        option(
-            "NAME",
-            "The rates are as if the run had been over this archetype alone. You may give it several times; calls and "
-            "tokens stay those of the whole run.",
-            default="all of the run",
-        ),
-    ] = None,
-    answered_by: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "The rates are over the scenarios in which this model gave every reply, where an endpoint answered from "
-            "several. These scenarios were not drawn at random.",
-            default="whoever answered",
-        ),
-    ] = None,
     by: Annotated[
         str | None,
         option(
@@ -74,14 +109,7 @@ def score(
             default="none",
         ),
     ] = None,
-    where: Annotated[
-        str | None,
-        option("LABEL=VALUE", "The rates are over the rows with this label alone, as asked=no.", default="all rows"),
-    ] = None,
-    without: Annotated[
-        Path | None,
-        option("FILE", "The rates leave out the scenarios whose task_ids stand in FILE, one a line.", default="none"),
-    ] = None,
+    of: PartTyped = WHOLE,
     max_error_rate: Annotated[
         float | None,
         option(
@@ -99,14 +127,20 @@ def score(
             "a paragraph and a table for a model card.",
         ),
     ] = "text",
+    with_prompt: Annotated[
+        bool, flag("The card has the developer's system prompt in words. Without this it has its hash and length.")
+    ] = False,
     json: Annotated[bool, flag("The result is printed as JSON, as summary.json has it.")] = False,
 ) -> None:
     """Score a run again from its stored verdicts; asks no model and needs no network."""
-    from maskbench.judges.verdict_sets import OpenRun, RunPart
+    from maskbench.interop.shown_to_others import for_others, prompt_for_others
+    from maskbench.judges.verdict_sets import OpenRun
     from maskbench.results.conventions import figures
     from maskbench.results.scored import result
 
     is_card = format == "card"
+    if with_prompt and not is_card:
+        raise UsageError("--with-prompt is about the card. Add --format card, or leave it out.")
     check_form(format, json=json)
     if labels_from and labels_from.resolve() == run.resolve():
         raise UsageError(
@@ -114,7 +148,7 @@ def score(
         )
     if as_ is not None and not is_card and (rules or labels_from):
         raise UsageError("--as has the rule set of its convention and takes no labels. Leave the other option out.")
-    part = RunPart(tuple(archetype or ()), answered_by, _label(where), _ids(without))
+    part = of.part
     if by is not None:
         _print_split(run, part, by, rules, verdicts, json=json)
         return
@@ -126,16 +160,19 @@ def score(
         summary = result(opened, rules, verdicts, labels_from=RunFolder(labels_from) if labels_from else None)
         settings, measured = opened.settings, opened.record.created[:10]
         exams = _exams(opened, verdicts) if is_card else {}
+    if format != "text":
+        summary = for_others(summary, settings)
     if json:
         print_json(summary.as_dict())
     elif is_card:
         from maskbench.report.sections.for_a_card import card
 
-        chosen = [("--rules", rules), ("--verdicts", verdicts), ("--answered-by", answered_by)]
-        chosen += [("--archetype", name) for name in archetype or ()]
+        chosen: list[tuple[str, object]] = [("--rules", rules), ("--verdicts", verdicts), *of.words]
         chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
-        line = command("score", run, *(word for pair in chosen if pair[1] for word in pair))
-        print_blocks(list(card(summary, settings, measured, line, computed, exams)), "markdown")
+        line = command("score", run.name, *(word for pair in chosen if pair[1] for word in pair))
+        prompt = settings.system_prompt_text
+        shown = prompt and (f"“{one_line(prompt, 400)}”" if with_prompt else prompt_for_others(prompt))
+        print_blocks(list(card(summary, settings, measured, line, computed, exams, shown)), "markdown")
     else:
         print_summary(summary, format)  # type: ignore[arg-type]  # it is no card
     if summary.withheld:
@@ -268,7 +305,12 @@ def export(
     all forms: for whom each is, and whether texts are in it.
     """
     if (format is None) == (opens is None):
-        raise UsageError("What is to be written? Give one of --format and --open.")
+        raise UsageError(
+            "--format is missing. Add --format FORM. For yourself, with texts: jsonl, csv, parquet, published. For "
+            "others, without: run, hf, every-eval-ever, eval-results, markdown. Or --open IDS, which goes alone."
+            if format is None
+            else "--open writes texts of a run, in a form of its own. Leave --format out."
+        )
     if format in (None, "run") and (raw or with_text or dataset is not None or rules or verdicts):
         raise UsageError("--open and --format run write the whole run. Leave the options of other forms out.")
     match format:

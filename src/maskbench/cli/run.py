@@ -158,7 +158,7 @@ def run(
         if out is not None and out.exists() and not out.is_dir():
             raise UsageError(f"--out {out} is a file. Give the run a folder of its own.")
         if dry_run:
-            return _print_plan(settings, environ, json=printed.json)
+            return _print_plan(settings, environ, out, json=printed.json)
         if fresh and out is None:
             raise UsageError("--fresh is for a folder that holds a run. Name it with --out.")
         if fresh:
@@ -327,7 +327,7 @@ def _whole_command(folder: Path) -> str:
     return command(*sys.argv[1:], *(() if "--out" in sys.argv else ("--out", folder)))
 
 
-def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -> None:
+def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
     from maskbench.method.judge_ask import load_prompts
@@ -337,7 +337,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -
     from maskbench.report.sections import before_run, designs_offered, money
     from maskbench.runs.begin import check
     from maskbench.runs.estimate import estimate, planned
-    from maskbench.runs.meter import known_prices
+    from maskbench.runs.meter import known_prices, prices_kept
     from maskbench.runs.shared_beliefs import check_source
 
     check(settings)
@@ -347,7 +347,8 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], *, json: bool) -
     prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
     check_source(None, identified(settings), prompts, environ)
     counted, by_counts = planned(settings, environ, prompts)
-    costs = estimate(counted.loads, settings, known_prices(settings, environ), by_counts=by_counts)
+    prices = known_prices(settings, environ, kept=prices_kept(RunFolder(out)) if out else None)
+    costs = estimate(counted.loads, settings, prices, by_counts=by_counts)
     if json:
         print_json({**counted.as_dict(), "estimate": to_builtins(costs)})
     else:

@@ -27,6 +27,7 @@ from maskbench.cli.console import (
 from maskbench.errors import UsageError
 from maskbench.plain import plain
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.stored_programs import check_typed
 from maskbench.settings import Budget, Settings
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ def _settings(folder: RunFolder, judge: str | None, given: Mapping[str, Any]) ->
     if judge is not None:
         check_name(judge)
         settings = replace(settings, judge=judge, serve_judge=settings.serve_judge if judge == settings.judge else None)
-    return with_given(settings, given)
+    settings = with_given(settings, given)
+    check_typed(settings, given, folder.path, ("judge",))
+    return settings
 
 
 def _print_forecast(folder: RunFolder, settings: Settings, *, json: bool) -> None:

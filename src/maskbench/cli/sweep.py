@@ -29,6 +29,7 @@ from maskbench.cli.for_others import Log, logging_to
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.cli.reports import write_page
 from maskbench.errors import MaskbenchError, UsageError
+from maskbench.models.install import extra, install
 
 if TYPE_CHECKING:
     from maskbench.cli.sweep_file import SweepFile
@@ -152,11 +153,11 @@ def _print_plan(wanted: SweepFile, folder: Path, *, json: bool) -> None:
     from maskbench.report.sections.sweep_runs import planned
     from maskbench.sweeps.sweep_forecast import forecast
 
-    costs = forecast(wanted.runs, folder, environment(), share_beliefs=wanted.share_beliefs)
+    costs = forecast(wanted.runs, folder, environment(), wanted.budget, share_beliefs=wanted.share_beliefs)
     if json:
         print_json(to_builtins(costs))
     else:
-        print_blocks(list(planned(costs, next(iter(wanted.runs.values())))))
+        print_blocks(list(planned(costs, next(iter(wanted.runs.values())), wanted.budget)))
     if any(run.refused or run.problem for run in costs.runs):
         raise SystemExit(WRONG)
 
@@ -182,7 +183,7 @@ def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json:
         write_page(folder / PAGE, render(folder.name, shown).parts)
         written.append(folder / PAGE)
     except ImportError:
-        say("A page needs the extra for reports: pip install 'maskbench[report]'.")
+        say(f"A page of the leaderboard needs more packages. Type: {install(*extra('report'))}")
     say(f"The runs are in {folder}, the leaderboard in {' and '.join(map(str, written))}.")
 
 

@@ -25,12 +25,12 @@ def print_jobs(wanted: SweepFile, folder: Path, *, json: bool) -> None:
 
     check_slurm(wanted.slurm)
     parts = _parts(wanted, folder)
-    costs = forecast(wanted.runs, folder, environment(), share_beliefs=wanted.share_beliefs)
+    costs = forecast(wanted.runs, folder, environment(), wanted.budget, share_beliefs=wanted.share_beliefs)
     if json:
         jobs = [{"name": part.name, "runs": list(part.runs), "done": part.is_done()} for part in parts]
         print_json({**to_builtins(costs), "jobs": jobs, "sbatch": words_for(wanted.slurm, wanted.at_once, folder.name)})
         return
-    blocks = list(planned(costs, next(iter(wanted.runs.values()))))
+    blocks = list(planned(costs, next(iter(wanted.runs.values())), wanted.budget))
     print_blocks([*planned_jobs(parts, words_for(wanted.slurm, wanted.at_once, folder.name)), *blocks])
 
 

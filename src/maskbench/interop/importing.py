@@ -16,7 +16,8 @@ import orjson
 from maskbench.errors import UsageError
 from maskbench.interop.imported import Imported, ScenariosGiven, import_rows
 from maskbench.interop.imported_rows import Asked, ImportedScenario, Source
-from maskbench.interop.inspect_log import is_inspect, read_inspect, scenarios_in_log
+from maskbench.interop.inspect_log import is_inspect
+from maskbench.interop.inspect_own_log import read_log, scenarios_of_log
 from maskbench.interop.own_rows import is_own, read_own
 from maskbench.interop.published_rows import is_published, read_published, scenarios_in
 from maskbench.interop.transcripts import is_transcript, read_transcripts
@@ -27,7 +28,6 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_json import TITLES
 from maskbench.scenarios import open_set
 from maskbench.scenarios.parquet_rows import NotParquet, read_parquet
-from maskbench.settings import ALLOWED
 from maskbench.types import Scenario
 
 _HEAD = 2**20  # bytes that a format is recognised by
@@ -54,7 +54,7 @@ def import_run(
     *,
     subject: str | None = None,
     judge: str | None = None,
-    max_error_rate: float = ALLOWED,
+    max_error_rate: float | None = None,
     environ: Mapping[str, str] | None = None,
     command: Sequence[str] = (),
 ) -> Imported:
@@ -62,7 +62,8 @@ def import_run(
 
     `scenarios` is the set that was asked (a name or a path); published CSVs may hold it themselves. `format` is
     recognised by content where it is not given; `subject` and `judge` are names for a source that does not say them;
-    `max_error_rate` is the share of outcomes that may be missing before figures of the run are withheld.
+    `max_error_rate` is the share of outcomes that may be missing before figures of the run are withheld: without it
+    what the source says, else 0.05.
     Raises ScenarioError with every row that does not fit, UsageError for a source that is none or an `out` that is
     there.
     """
@@ -71,7 +72,8 @@ def import_run(
     reader = READERS[_format_of(place, format)]
     given = _scenarios(place, asked, reader, scenarios, environ)
     source, rows = reader.read(place, asked)
-    source = replace(source, known={**source.known, "max_error_rate": max_error_rate})
+    if max_error_rate is not None:
+        source = replace(source, known={**source.known, "max_error_rate": max_error_rate})
     labels = partial(reader.labels, place) if reader.labels else None
     return import_rows(source, rows, given, Path(out), environ, command, labels)
 
@@ -177,5 +179,5 @@ READERS: Mapping[str, Reader] = {
     "published": Reader(lambda path, head: is_published(columns_in(path, head)), read_published, scenarios_in),
     "export": Reader(lambda path, head: is_own(names_in(path, head)), read_own),
     "transcripts": Reader(lambda path, head: is_transcript(first_object(path, head)), read_transcripts),
-    "inspect": Reader(is_inspect, read_inspect, scenarios_in_log),
+    "inspect": Reader(is_inspect, read_log, scenarios_of_log),
 }

@@ -32,8 +32,8 @@ _SMALL = 2**20  # bytes: a member of this size may grow by any ratio
 MEMBERS_MOST = 200_000
 VERSIONS = (1, 2)
 _ZSTANDARD = 93  # the ZIP format's number of this compression
-_SAMPLE = re.compile(r"samples/[^/]+\.json")
-_IN_PIECES = re.compile(r"samples/[^/]+/sample\.json")
+_SAMPLE = re.compile(r"samples/(?:[^/]+|.+_epoch_\d+)\.json")  # the id of a sample may have a slash in it
+_IN_PIECES = re.compile(r"samples/.+/sample\.json")
 _WORDLESS = re.compile(rb'("(?:[^"\\]|\\.)*+"?)|-?\b(?:NaN|Infinity)\b', re.DOTALL)  # strings first, to the end
 _T = TypeVar("_T")
 
@@ -88,6 +88,7 @@ class ModelEvent(Struct):
     model: str
     input: list[Message] = []
     input_refs: list[tuple[int, int]] | None = None
+    span_id: str | None = None
     output: Output | None = None
     error: str | None = None
     pending: bool | None = None
@@ -97,6 +98,13 @@ class Kind(Struct):
     """What sort of event it is."""
 
     event: str
+
+
+class Span(Struct):
+    """What the calls of models in it are for."""
+
+    id: str
+    name: str
 
 
 class Pool(Struct):
@@ -176,6 +184,8 @@ class Task(Struct):
     task_args: dict[str, Any] = {}
     model_generate_config: dict[str, Any] = {}
     packages: dict[str, str] = {}
+    model_roles: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
 
 
 class Step(Struct):
@@ -201,6 +211,13 @@ class Header(Struct):
     status: str = "started"
     error: Stop | None = None
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether the task is maskbench's own, which was called `mask` up to 0.2.0, as that of the port is."""
+        name = self.eval.task.rpartition("/")[2]
+        is_named = name == "maskbench" or self.eval.task == "maskbench/mask"
+        return is_named or (name == "mask" and "maskbench" in (self.eval.metadata or {}))
+
 
 class _Whole(Header):
     samples: list[Raw] | UnsetType | None = UNSET
@@ -219,9 +236,9 @@ class Log:
         """How many samples it holds."""
         return len(self._places)
 
-    def samples(self) -> Iterator[tuple[str, Sample]]:
-        """Each sample with its place in the file, read when it is come to."""
-        decoder = Decoder(Sample)
+    def samples(self, kind: type[_T]) -> Iterator[tuple[str, _T]]:
+        """Each sample as this type with its place in the file, read when it is come to."""
+        decoder = Decoder(kind)
         for name, place in self._places:
             where = f"{self.path}, {name}"
             data = place if self._archive is None else _unpacked(self._archive, place, where)
@@ -348,21 +365,16 @@ def _of_json(path: Path, file: BinaryIO) -> Log:
 
 
 def checked(header: Header, path: Path) -> Header:
-    """The header, if its version is known and its task is the MASK task; raises UsageError."""
+    """The header, if its version is known and its task is the MASK task, the port's or ours; raises UsageError."""
     if header.version not in VERSIONS:
         raise UsageError(
             f"{path} is a log of version {header.version}; this maskbench reads {' and '.join(map(str, VERSIONS))}. "
             "Use a newer maskbench."
         )
-    name = header.eval.task.rpartition("/")[2]
-    if name == "maskbench" or header.eval.task == "maskbench/mask":  # as it was called up to 0.2.0
+    if not header.is_ours and header.eval.task.rpartition("/")[2] != "mask":
         raise UsageError(
-            f"{path} is a log of maskbench's own task in Inspect, whose samples are scored already. Take its rows from "
-            "there: maskbench.score_rows gives their rates."
-        )
-    if name != "mask":
-        raise UsageError(
-            f"{path} is a log of the task {plain(header.eval.task)[:80]}. Give a log of inspect_evals/mask."
+            f"{path} is a log of the task {plain(header.eval.task)[:80]}. Give a log of inspect_evals/mask, or of "
+            "maskbench/maskbench."
         )
     return header
 
@@ -395,10 +407,16 @@ def _refused(where: str, error: Exception) -> UsageError:
     return UsageError(f"{where} is not as Inspect writes it: {what}. Give a log that Inspect wrote.")
 
 
-def events_of(sample: Sample, where: str) -> Iterator[ModelEvent]:
+def spans_of(events: Sequence[Raw], where: str) -> dict[str, str]:
+    """The names of the spans among events, by their ids."""
+    spans = (raw for raw in events if _decoded(Decoder(Kind), raw, where).event == "span_begin")
+    return {span.id: span.name for span in (_decoded(Decoder(Span), raw, where) for raw in spans)}
+
+
+def events_of(events: Sequence[Raw], where: str) -> Iterator[ModelEvent]:
     """The calls of models in a sample that came to an end, in the order in which they began."""
     kinds, calls = Decoder(Kind), Decoder(ModelEvent)
-    for number, raw in enumerate(sample.events, 1):
+    for number, raw in enumerate(events, 1):
         place = f"{where}, event {number}"
         if _decoded(kinds, raw, place).event == "model":
             event = _decoded(calls, raw, place)

@@ -32,7 +32,7 @@ from maskbench.interop.inspect_archive import (
     text_of,
 )
 from maskbench.method.rules import PORT_ARGUMENTS, as_in_the_log, named
-from maskbench.method.verdict import read
+from maskbench.method.verdict import read_elsewhere
 from maskbench.models.chat.wire import choice_of
 from maskbench.plain import plain
 from maskbench.runs.imported_json import UNSAID
@@ -124,8 +124,9 @@ def read_inspect(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenari
     """
     taken = _Taken()
     heads: list[tuple[Path, Header]] = []
-    for file in _logs(path):
+    for file in logs_at(path):
         with opened(file) as log:
+            _of_the_port(file, log)
             if asked.subject and path.is_dir() and log.header.eval.model != asked.subject:
                 continue
             heads.append((file, log.header))
@@ -140,9 +141,10 @@ def scenarios_in_log(path: Path, asked: Asked) -> list[Scenario]:
     """The scenarios that the logs hold themselves; raises ScenarioError with every sample that holds none."""
     scenarios: dict[tuple[str, str], Scenario] = {}
     problems: list[Problem] = []
-    for file in _logs(path):
+    for file in logs_at(path):
         with opened(file) as log:
-            for number, (_, sample) in enumerate(log.samples(), 1):
+            _of_the_port(file, log)
+            for number, (_, sample) in enumerate(log.samples(Sample), 1):
                 facts = sample.metadata
                 told = {"task_id": facts.task_id, "type": facts.type, "ground_truth": facts.ground_truth}
                 cells = {name: text for name, text in (*told.items(), *_texts(sample).items()) if text}
@@ -156,7 +158,7 @@ def scenarios_in_log(path: Path, asked: Asked) -> list[Scenario]:
     return list(scenarios.values())
 
 
-def _logs(path: Path) -> list[Path]:
+def logs_at(path: Path) -> list[Path]:
     """The logs at a path: itself, or those in a folder and below it."""
     if not path.is_dir():
         return [path]
@@ -165,6 +167,12 @@ def _logs(path: Path) -> list[Path]:
     if not logs:
         raise UsageError(f"{path} has no log of Inspect in it. Give a .eval or .json file, or a folder of these.")
     return logs
+
+
+def _of_the_port(path: Path, log: Log) -> None:
+    """Refuse a log of our own task beside one of the port."""
+    if log.header.is_ours:
+        raise UsageError(f"{path} is a log of maskbench's own task, and not of the port. Import it for itself.")
 
 
 def _head(path: Path) -> bytes:
@@ -226,7 +234,7 @@ class _Taken:
         """Take in a log's samples of the first epoch."""
         shape = _shape(log.header)
         seen: dict[tuple[str, str, int], str] = {}
-        for where, sample in log.samples():
+        for where, sample in log.samples(Sample):
             key = (sample.metadata.config, sample.metadata.task_id)
             if (place := seen.setdefault((*key, sample.epoch), where)) != where:
                 raise UsageError(
@@ -248,7 +256,7 @@ class _Taken:
         facts = sample.metadata
         if facts.type not in ("binary", "numerical"):
             raise UsageError(f"{where}, metadata.type: {_shown(facts.type)} is neither binary nor numerical.")
-        calls = [(event, _prompt(event, sample)) for event in events_of(sample, where)]
+        calls = [(event, _prompt(event, sample)) for event in events_of(sample.events, where)]
         slots = list(_slots(sample, calls, shape))
         _find_judgements(slots, calls)
         replies = [self._reply(sample, slot, cast(Kind, facts.type)) for slot in slots]
@@ -318,7 +326,7 @@ def _slots(sample: Sample, calls: Sequence[_Call], shape: _Shape) -> Iterator[_S
         count = max(len(stored), len(came), (wanted or 0) if sample.error or sample.limit else 0)
         for number in range(count):
             if number < len(stored):
-                outcome, judged = _answer(stored[number], {})
+                outcome, judged = answer_of(stored[number], {})
             elif not stored and number < len(came):
                 outcome, judged = _of_call(came[number], sample)
             else:
@@ -329,10 +337,10 @@ def _slots(sample: Sample, calls: Sequence[_Call], shape: _Shape) -> Iterator[_S
 def _of_call(event: ModelEvent, sample: Sample) -> tuple[Reply | Failure, str | None]:
     if event.error or event.output is None:
         return _failure("subject", event.error or "the call has no output"), None
-    return _answer(event.output, sample.attachments)
+    return answer_of(event.output, sample.attachments)
 
 
-def _answer(output: Output, attachments: Mapping[str, str]) -> tuple[Reply | Failure, str | None]:
+def answer_of(output: Output, attachments: Mapping[str, str]) -> tuple[Reply | Failure, str | None]:
     """An answer as a reply or a failure, and the text that the task showed the judge."""
     if output.error or not output.choices:
         return _failure("subject", output.error or "the answer has no choice"), None
@@ -435,7 +443,7 @@ def _verdict(event: ModelEvent, sample: Sample, kind: Kind, reply: str) -> tuple
     choice = output.choices[0]
     text = text_of(choice.message, sample.attachments)
     cut = choice.stop_reason in _CUT
-    judgement = (_as_the_task(text) if kind == "binary" else None) or read(text, kind, None, [reply], cut=cut)
+    judgement = (_as_the_task(text) if kind == "binary" else None) or read_elsewhere(text, kind, cut=cut)
     if judgement is not None:
         return text, judgement
     if not text.strip():

@@ -42,7 +42,6 @@ from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.method.outcomes import Items, finished
 from maskbench.method.rules import named
-from maskbench.method.system_prompts import system_prompt as developer_prompt
 from maskbench.models.chat import wire
 from maskbench.models.chat.masking import Mask, keys_in
 from maskbench.models.chat.services import environment
@@ -52,11 +51,14 @@ from maskbench.results.score_rows import score_rows
 from maskbench.runs.begin import check, taken
 from maskbench.runs.flow import Flow, Gate
 from maskbench.runs.store import Store
+from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.runs.watching import Unwatched
+from maskbench.scenarios import pack
 from maskbench.settings import Filtered, Settings
 from maskbench.types import Ask, Cause, Failure, Kind, Message, Model, Range, Reply, Sampling, Scenario, Stage
 
 ROW = "verdicts"  # under which the sample's store and the score's metadata have them, as `score_rows` takes them
+WHOLE = "scenario"  # as `import` takes it
 HOW = "scored"  # by which rules
 _FURTHER = (
     *("filtered", "judge_beliefs", "judge_numbers", "max_error_rate", "numeric_judge", "prompt_on_beliefs"),
@@ -120,6 +122,7 @@ def maskbench(
             "prompts": prompts.version,
             "prompts_hash": prompts.hash,
             "rules": settings.rules,
+            **({"system_prompt_text": settings.system_prompt_text} if settings.system_prompt else {}),
         },
     )
 
@@ -194,6 +197,7 @@ def measured(drawn: Drawn) -> Solver:
         settings = replace(drawn.settings, subject=subject.name, judge=judge, numeric_judge=numeric_judge)
         items = await flowed(settings, scenario, weight, subject, judges, drawn.prompts)
         state.store.set(ROW, row_of(scenario, weight, items))
+        state.store.set(WHOLE, orjson.loads(pack(scenario)))
         statement = items[0, 1].reply
         text = statement.text if isinstance(statement, Reply) else ""
         state.output = ModelOutput.from_content(str(subject.model), text)
@@ -295,7 +299,7 @@ class Hosted:
                 return self._failed(error)
             answer = self._read(output)
             has_thought = isinstance(answer, Failure) and answer.cause == "unclosed_reasoning"
-            if not (has_thought and self._sampling.reasoning_tokens):
+            if not (has_thought and self._sampling.reasoning_tokens) or ask.most:
                 break
             spent = output.usage.output_tokens if output.usage else 0
             room = max(spent, self._sampling.max_tokens) + self._sampling.reasoning_tokens
@@ -306,7 +310,7 @@ class Hosted:
         config = GenerateConfig(seed=seed if self._send_seed else None, max_tokens=room)
         if self._stage == "judge":
             config.temperature = self._sampling.temperature
-            config.max_tokens = room or self._sampling.max_tokens
+            config.max_tokens = room or ask.most or self._sampling.max_tokens
             if ask.schema:
                 schema = JSONSchema.model_validate(ask.schema)
                 config.response_schema = ResponseSchema(name="verdict", json_schema=schema, strict=True)

@@ -24,7 +24,7 @@ def literal_of(text: str) -> object:
 
 
 def bounds_of(text: str) -> list[float | None] | None:
-    """The bounds in a cell such as `[26.0, 29.0]` or `(52.0, None, None, None)`; None where it holds no such."""
+    """The bounds in a cell such as `[31.0, 34.0]` or `(52.0, None, None, None)`; None where it holds no such."""
     value = literal_of(text)
     items = list(value) if isinstance(value, list | tuple) else [value]
     numbers: list[float | None] = []

@@ -11,7 +11,7 @@ import re
 
 from maskbench.interop.literals import bounds_of
 from maskbench.method.published_form import read_answer
-from maskbench.method.verdict import from_json, read
+from maskbench.method.verdict import from_json, read_elsewhere
 from maskbench.types import Cause, Failure, Judgement, Kind, NumericalVerdict
 
 _SHOWN = 200  # characters of a text in a failure's detail
@@ -76,4 +76,4 @@ def _from_text(text: str, kind: Kind) -> Judgement | None:
         return judgement
     if "answer" in text.lower():
         return read_answer(text, kind)
-    return read_answer(f"Answer: {text}", kind) or read(text, kind)
+    return read_answer(f"Answer: {text}", kind) or read_elsewhere(text, kind)

@@ -12,7 +12,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from msgspec import to_builtins
@@ -29,6 +29,7 @@ from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import fitted
 from maskbench.runs.imported_json import UNSAID, knows_sampling
 from maskbench.scenarios import hub
+from maskbench.scenarios.formats import known_format
 from maskbench.scenarios.identity import canonical
 from maskbench.scenarios.remarks import public_set
 from maskbench.settings import Settings
@@ -42,7 +43,7 @@ NOT_SHOWN = "(not shown to others)"
 _OF_MODELS = frozenset(
     (
         *("name", "label", "service", "model", "interface", "runtime", "organism", "planted", "seed", "reads"),
-        *("sampling", "on_truncation", "send_seed", "resolved", "fingerprint", "fingerprints", "answers", "identical"),
+        *("sampling", "on_truncation", "send_seed", "resolved", "answers", "identical"),
     )
 )
 _TEXTS = ("system_prompt_text", "template_args", "extra_body")  # settings that people write, hashed
@@ -56,7 +57,12 @@ _KEPT = frozenset(  # settings that stand there whatever they are
 )
 # The folder of a path that is a whole value, or stands behind a service's name or an equals sign; it may hold blanks.
 _FOLDER_OF = re.compile(r"(?:[\w.-]+/|[^/\\]*=)?((?:~[^/\\]*|[A-Za-z]:)?[/\\][^/\\].*[/\\])[^/\\]+[/\\]?", re.DOTALL)
-_FOLDERS = re.compile(r"(?<![\w.~:])(?<!:/)(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"]+[/\\])*(?=[^\s/\\'\"])")
+# In a sentence: a folder's name may hold blanks where further folders follow, and a home may be somebody's (`~ann`).
+_FOLDERS = re.compile(
+    r"(?<![\w.~:])(?<!:/)(?:~[\w.-]*|[A-Za-z]:)?[/\\]"
+    r"(?:[^\s/\\'\"]+(?: [^\s/\\'\".,;:()]+){0,1}[/\\])*(?=[^\s/\\'\"])"
+)
+_PATHS = ("judge_prompts", "adapter", "steer", "system_prompt", "beliefs_from")  # settings that name a file or folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,14 +247,37 @@ def without_folders(text: str, folders: Sequence[str] = ()) -> str:
     `folders` are known ones: in a sentence nobody sees where a path ends whose folders have blanks in their names.
     """
     for folder in folders:
-        text = text.replace(folder, "")
+        is_relative = folder[:1] not in ("/", "\\", "~") and folder[1:2] != ":"
+        text = re.sub((r"(?<![\w./\\-])" if is_relative else "") + re.escape(folder), "", text)
     return _FOLDERS.sub("", text)
 
 
 def folders_of(settings: Settings) -> tuple[str, ...]:
-    """The folders of all absolute paths that the settings name, longest first, each with its last slash."""
-    values = [str(value) for name, value in _flat(to_builtins(settings)).items() if name not in _TEXTS]
-    return _folders([word for value in values for word in (value, *_words(value))])
+    """The folders of all paths that the settings name, longest first, each with its last slash."""
+    flat = _flat(to_builtins(settings))
+    values = [str(value) for name, value in flat.items() if name not in _TEXTS]
+    own = [str(value) for name, value in flat.items() if name.partition(".")[0] in _PATHS]
+    own += [settings.scenarios] if known_format(settings.scenarios) else []
+    relative = {f"{folder}{slash}" for path in own for folder, slash, _ in (path.rstrip("/").rpartition("/"),) if slash}
+    folders = {*_folders([word for value in values for word in (value, *_words(value))]), *relative}
+    return tuple(sorted(folders, key=len, reverse=True))
+
+
+def words_for_others(shown: Any, folders: Sequence[str] = ()) -> Any:
+    """Blocks of a report, or texts of any kind, without the folders of this machine."""
+    if is_dataclass(shown) and not isinstance(shown, type):
+        inside = {field.name: words_for_others(getattr(shown, field.name), folders) for field in fields(shown)}
+        return replace(shown, **inside)
+    return _without_folders(shown, folders) if isinstance(shown, str | dict) else _each(shown, folders)
+
+
+def _each(shown: Any, folders: Sequence[str]) -> Any:
+    return type(shown)(words_for_others(each, folders) for each in shown) if type(shown) in (list, tuple) else shown
+
+
+def prompt_for_others(text: str) -> str:
+    """A prompt that somebody wrote, by its hash and length."""
+    return f"{len(text):,} characters, {_hashed(text)}"
 
 
 def sha256(text: str) -> str:

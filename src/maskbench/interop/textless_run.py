@@ -31,13 +31,12 @@ from maskbench.judges.people.drawn_sample import new_salt
 from maskbench.judges.people.labelled_outcomes import Drawn, drawn
 from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.verdict_sets import OpenRun, Readable, names, reading
-from maskbench.method.asks import VERDICTS
+from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls.self_reports import SELF_REPORT
 from maskbench.runs.construct_flow import FACT as QUESTIONS
 from maskbench.runs.construct_flow import who_was_asked
-from maskbench.runs.drawn_part import PART
+from maskbench.runs.drawn_part import ANEW_PART, PART
 from maskbench.runs.estimate_flow import ORDER
-from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.run_json import (
     About,
@@ -155,7 +154,8 @@ def texts_of(run: OpenRun) -> Iterator[tuple[str, str]]:
 
 
 def _items(store: Store, name: str, scenario: Scenario) -> list[Item]:
-    return [*store.items(name, scenario), *store.checks(name, scenario)]
+    anew = (replace(item, run=item.run + ANEW) for item in store.anew(name, scenario))
+    return [*store.items(name, scenario), *anew, *store.checks(name, scenario)]
 
 
 # run.json
@@ -327,12 +327,11 @@ def _coins(run: OpenRun) -> Coins:
 
 
 def _put_facts(source: RunFolder, store: Store, new: Store, sets: list[str]) -> None:
-    for name in (PART, *sets):
+    for name in (PART, ANEW_PART, *sets):
         if chosen := store.chosen(name):
             new.choose(name, chosen)
-    for fact in (ORDER, PLAIN):
-        if (value := store.fact(fact)) is not None:
-            new.remember(fact, value)
+    if (value := store.fact(ORDER)) is not None:
+        new.remember(ORDER, value)
     if asked := who_was_asked(store):
         new.remember(QUESTIONS, [to_builtins(each) for each in asked])
     if shared := source_of(store):
@@ -373,9 +372,10 @@ def _copy(
         for before, after in zip(sample(run, labels), sample(new, to), strict=True)
         for old, part in zip(before.parts, after.parts, strict=True)
     }
-    latest = labels.latest()
+    latest, kinds = labels.latest(), labels.kinds()
     for number, (rater, role) in enumerate(labels.raters().items(), start=1):
         name = to.enter(f"reader {number}", role)
+        to.keep_kinds({name: kinds[rater]})
         given = [(*ids[reply], each.verdict) for reply, each in latest.get(rater, {}).items() if reply in ids]
         to.put_all(
             [

@@ -51,6 +51,7 @@ class _About:
     source: str | None = None
     exchanged: bool = False
     seed: int = 0  # by which the sample of the readings was drawn
+    readers: str = ""  # who read: `person`, or `model:ID`
 
     @classmethod
     def read(cls, folder: Path) -> _About:
@@ -60,7 +61,14 @@ class _About:
             plain = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"{path} cannot be read ({error}). Mend it, or take it away.") from error
-        known: dict[str, type] = {"subject": str, "judge": str, "source": str, "exchanged": bool, "seed": int}
+        known: dict[str, type] = {
+            "subject": str,
+            "judge": str,
+            "source": str,
+            "exchanged": bool,
+            "seed": int,
+            "readers": str,
+        }
         for name, value in plain.items():
             if name not in known or type(value) is not known[name]:
                 raise UsageError(f"{path}: {name} = {value!r} is not known. The fields are {', '.join(known)}.")
@@ -183,9 +191,10 @@ def take_readings(path: Path, folder: RunFolder) -> None:
         return
     with file.open(encoding="utf-8", newline="") as opened:
         rows = list(csv.DictReader(opened))
+    about = _About.read(file.parent)
     size = len({(row["archetype"], row["task_id"]) for row in rows})
     with OpenRun(folder) as run:
-        labels = prepare(run, size, _About.read(file.parent).seed)
+        labels = prepare(run, size, about.seed)
         parts = {
             (*each.scenario.key, place): part.id
             for each in drawn(run, labels.design())
@@ -200,6 +209,7 @@ def take_readings(path: Path, folder: RunFolder) -> None:
                     given.setdefault((name, role), {})[reply] = verdict
     for (name, role), verdicts in given.items():
         kept = labels.enter(name, role)
+        labels.keep_kinds({kept: about.readers})
         labels.put_all([(kept, New(reply, verdict, 0, f"{name} {reply}")) for reply, verdict in verdicts.items()])
 
 

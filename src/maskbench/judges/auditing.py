@@ -30,6 +30,7 @@ from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.imported_json import UNSAID, judge_line
 from maskbench.runs.store import Store
+from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Place, Reply, Scenario
 
@@ -40,6 +41,8 @@ class Pace(TypedDict, total=False):
     connections: int
     timeout: float
     retries: int
+    serve_judge: str | None
+    trust_remote_code: bool
 
 
 def audit(
@@ -59,6 +62,8 @@ def audit(
     """
     with folder.writing("audit a copy of the folder"), closing(folder.store(write=True)) as store:
         job = _job(folder, store, wanted, how or {})
+        if not judges:
+            check_typed(job.settings, how or {}, folder.path, ("judge",))
         if not judges and wanted.name not in folder.read().sets:
             # A missing key leaves no empty audit behind.
             check_judges(job.settings, addressed(environ or {}, job.settings))

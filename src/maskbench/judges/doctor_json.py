@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from maskbench.types import Stage
 
-Works = Literal["yes", "no", "differently", "unknown"]  # differently: a run goes on without it
+# differently: a run goes on without it; wrong: a judge that gave another verdict than the right one
+Works = Literal["yes", "no", "differently", "wrong", "unknown"]
 
 
 class Finding(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +40,7 @@ class Examined(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Doctored(Struct, frozen=True, forbid_unknown_fields=True):
-    """All models that were asked; `passes` where a run with them would go through, as far as so few calls tell."""
+    """All models that were asked; `passes` where a run with them would go through, and no verdict was wrong."""
 
     models: list[Examined]
     passes: bool

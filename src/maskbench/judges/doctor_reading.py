@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maskbench.judges.doctor_json import Finding
-from maskbench.method.judge_ask import judged
-from maskbench.method.verdict import confidence, read, to_json
-from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Sampling, Stage, Verdict
+from maskbench.method.judge_ask import verdict_in
+from maskbench.method.verdict import confidence, to_json
+from maskbench.types import Ask, BinaryVerdict, Failure, NumericalVerdict, Reply, Sampling, Stage, Verdict
 
 Answers = Sequence[Reply | Failure]
 _CONTEXT = re.compile(r"context|too long|too large|maximum number of tokens|prompt.{0,30}exceed", re.IGNORECASE)
@@ -173,11 +173,6 @@ def _is_same_unseeded(seen: Seen, seeded: Reply) -> bool:
 # The judge
 
 
-def _judgement(ask: Ask, reply: Reply) -> Judgement | None:
-    shown = judged(ask)
-    return read(reply.text, ask.scenario.kind, shown.code, shown.replies, cut=reply.truncated)
-
-
 _OF = {"verdict": "verdict on options", "numbers": "verdict on numbers"}
 
 
@@ -185,7 +180,7 @@ def _verdict(seen: Seen, name: str, ask: Ask, right: Verdict) -> Finding:
     answer, what = seen.first(name), _OF[name]
     if not isinstance(answer, Reply):
         return failed(what, seen, answer) if answer else Finding(what, "unknown", "It was not asked.")
-    judgement = _judgement(ask, answer)
+    judgement = verdict_in(ask, answer)
     if judgement is None:
         cut = f"{_option(seen, 'max-tokens')} {2 * seen.sampling.max_tokens}" if answer.truncated else ""
         says = f"No verdict can be read in what it said: {_quoted(answer.text)}. Take another judge."
@@ -193,7 +188,7 @@ def _verdict(seen: Seen, name: str, ask: Ask, right: Verdict) -> Finding:
     if _same(judgement.verdict, right):
         return Finding(what, "yes", "It gave the right verdict on a plain reply, in the form that was asked for.")
     says = f"It gave {_said(judgement.verdict)}, where {_said(right)} is right. See how often it errs."
-    return Finding(what, "differently", says, f"maskbench exam {seen.name} --short")
+    return Finding(what, "wrong", says, f"maskbench exam {seen.name} --short")
 
 
 def _same(given: Verdict, right: Verdict) -> bool:
@@ -236,7 +231,7 @@ def _probabilities(seen: Seen, right: Mapping[str, tuple[Ask, Verdict]]) -> Iter
         return
     told: float | None = None
     if isinstance(answer, Reply):
-        judgement = _judgement(right["probabilities"][0], answer)
+        judgement = verdict_in(right["probabilities"][0], answer)
         told = confidence(judgement, answer.tokens) if judgement else None
     if told is None and isinstance(answer, Reply) and answer.tokens:
         says = f"It gives them, but its answer was no verdict alone ({_quoted(answer.text)}), which has no confidence."

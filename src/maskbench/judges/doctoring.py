@@ -107,7 +107,8 @@ def _about(question: Question, prompts: Any) -> Ask:
 def examine(settings: Settings, planned: Sequence[Asked], environ: Mapping[str, str]) -> Doctored:
     """Ask all that was planned, in a loop of its own; what goes wrong with a model is a finding, never an exception."""
     models = asyncio.run(_examined(settings, planned, environ))
-    return Doctored(models, not any(model.stops for model in models))
+    passes = not any(finding.stops or finding.works == "wrong" for model in models for finding in model.findings)
+    return Doctored(models, passes)
 
 
 async def _examined(settings: Settings, planned: Sequence[Asked], environ: Mapping[str, str]) -> list[Examined]:

@@ -38,7 +38,7 @@ from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
 from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.loop import Stopper, run_flow
-from maskbench.runs.meter import known_prices, metering
+from maskbench.runs.meter import known_prices, metering, prices_kept
 from maskbench.runs.open_files import allow_files
 from maskbench.runs.record import describe_judges, ending, moved, now, session
 from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings
@@ -78,7 +78,8 @@ def judge(
     _check_own(settings, judges)
     prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
     is_new = name not in folder.read().sets
-    known_prices(settings, environ, [model.name for model in (judges or {}).values()], ("judge",))
+    brought = [model.name for model in (judges or {}).values()]
+    known_prices(settings, environ, brought, ("judge",), prices_kept(folder, name))
     if is_new and not judges:
         check_judges(settings, addressed(environ, settings))  # a wrong name or a missing key leaves no empty set behind
     with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
@@ -245,7 +246,8 @@ class Job:
         learned = {role: model.learned for role, model in before.items()}
         judges = own or open_judges(self.settings, environ, gate, learned, elsewhere=place)
         models = list(dict.fromkeys(judges.values()))
-        prices = known_prices(self.settings, environ, [model.name for model in (own or {}).values()], ("judge",))
+        brought, kept = [model.name for model in (own or {}).values()], prices_kept(self.folder, self.name)
+        prices = known_prices(self.settings, environ, brought, ("judge",), kept)
         asked: dict[Stage, list[Model]] = {"judge": models}
         gate.meter = metering(
             self.store, self.settings, prices, gate.in_flight, watcher, asked, self.name, new=not about.sessions

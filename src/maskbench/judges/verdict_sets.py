@@ -42,7 +42,6 @@ from maskbench.method.rules import RuleSet, as_in_the_log
 from maskbench.models.families import alike
 from maskbench.runs.drawn_part import is_for_lies
 from maskbench.runs.endings import LastEnd, last_end, resuming
-from maskbench.runs.flow import PLAIN
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.imported_json import judge_line
 from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
@@ -185,10 +184,6 @@ class VerdictSet:
         """What a reader of their rates has to know of them."""
         return []
 
-    def plain_notes(self) -> list[str]:
-        """Which of the judges write their line without the code of the request, and what that costs."""
-        return [plain_note(name) for name in self.store.names(PLAIN) if name in self.judges]
-
     def usage(self, *, at_least: bool = False) -> Usage:
         """Calls and tokens of the subject and of this set's judge, and the seconds that they took.
 
@@ -314,14 +309,6 @@ class AuditSet(VerdictSet):
     def go_on(self, path: Path) -> str:
         """What a user is told to do where verdicts are missing, without the full stop."""
         return f"Take the audit up again with `{self.command(path)}`"
-
-
-def plain_note(judge: str) -> str:
-    """What to know of a judge that cannot copy the code of a request into its line."""
-    return (
-        f"{judge} writes the line with its verdict without the code that was asked for: such a line counts, but on "
-        "replies that hold one themselves, which are failures."
-    )
 
 
 def _together(samples: Sequence[tuple[str, Item]]) -> Item:

@@ -15,6 +15,7 @@ from maskbench.settings import Settings, reply_key
 from maskbench.types import Ask, Failure, JudgeNumbers, Place, Reply, Scenario
 
 VERDICTS = "default"  # the name of a run's own verdict set
+ANEW = 1000  # is added to the numbers of belief samples that check shared beliefs; no other sample has so large a one
 
 
 def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
@@ -26,9 +27,17 @@ def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
     ]
 
 
-def own_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
-    """What this very run asks the subject: not what another run asked whose beliefs it shares."""
-    return [ask for ask in subject_asks(scenario, settings) if not (settings.beliefs_from and ask.elicitation)]
+def own_asks(scenario: Scenario, settings: Settings, *, anew: bool = False) -> list[Ask]:
+    """What this very run asks the subject: not what another run asked whose beliefs it shares.
+
+    Where these are checked, they are asked `anew`, in samples of their own.
+    """
+    asks = subject_asks(scenario, settings)
+    if not settings.beliefs_from:
+        return asks
+    own = [ask for ask in asks if not ask.elicitation]
+    again = [replace(ask, runs=tuple(ANEW + run for run in ask.runs)) for ask in asks if ask.elicitation]
+    return [*own, *again] if anew else own
 
 
 def is_joint(ask: Ask, numbers: JudgeNumbers = "together") -> bool:
@@ -115,12 +124,12 @@ class Calls:
         return Calls(self.replies - other.replies, self.requests - other.requests, self.verdicts - other.verdicts)
 
 
-def calls(scenario: Scenario, settings: Settings) -> Calls:
-    """How many calls one scenario makes where nothing fails and no verdict is shared.
+def calls(scenario: Scenario, settings: Settings, *, anew: bool = False) -> Calls:
+    """How many calls one scenario makes where nothing fails and no verdict is shared; `anew` as for `own_asks`.
 
     Traces are not counted: how many there are follows from the verdicts.
     """
-    asks = own_asks(scenario, settings)
+    asks = own_asks(scenario, settings, anew=anew)
     controls = sum(len(ask.runs) for ask in control_asks(scenario, settings))
     return Calls(
         replies=sum(len(ask.runs) for ask in asks) + controls,
@@ -129,6 +138,6 @@ def calls(scenario: Scenario, settings: Settings) -> Calls:
     )
 
 
-def saved(scenario: Scenario, settings: Settings) -> Calls:
+def saved(scenario: Scenario, settings: Settings, *, anew: bool = False) -> Calls:
     """How many calls one scenario does not make, since another run's beliefs are this run's, too."""
-    return calls(scenario, replace(settings, beliefs_from=None)) - calls(scenario, settings)
+    return calls(scenario, replace(settings, beliefs_from=None)) - calls(scenario, settings, anew=anew)

@@ -52,7 +52,8 @@ class Chance(Struct, forbid_unknown_fields=True):
 
     `beliefs` is the share of binary scenarios with a belief among those that ask for one, and beside it that of each
     coin. `kappa` is the agreement of belief and statement beyond that of independent ones, over `answers` statements
-    that take a side. `figures` says where the third coin's statements on numerical scenarios come from.
+    that take a side. Scenarios that ask for a number count in neither. `figures` says where the third one's statements
+    on numerical scenarios come from.
     """
 
     p_lie: Nulls

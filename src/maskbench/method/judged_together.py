@@ -7,14 +7,13 @@ about by itself. Whether a judge keeps its verdicts apart is what the exam in th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from maskbench.method.judge_ask import Prompts, ask_about_each, judged
-from maskbench.method.verdict import read, read_each
+from maskbench.method.verdict import read_each
 from maskbench.settings import Settings
-from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Message, Place, Reply, Scenario
+from maskbench.types import Ask, Failure, Judgement, Message, Place, Reply, Scenario
 
 MOST = 8  # replies in one request: the judge's answer has a limit, and its reasons have to fit
 
@@ -55,7 +54,7 @@ def parts_of(ask: Ask, prompts: Prompts) -> list[Ask]:
 def given_in(ask: Ask, answer: Reply) -> dict[Place, Judgement]:
     """The verdicts that can be read in the answer to such an ask."""
     shown = judged(ask)
-    verdicts = read_each(answer.text, shown.codes, shown.replies, cut=answer.truncated)
+    verdicts = read_each(answer.text, "binary", shown.codes, cut=answer.truncated)
     return {place: verdict for place, verdict in zip(ask.each, verdicts, strict=True) if verdict}
 
 
@@ -83,13 +82,5 @@ def _fenced(text: str, code: str) -> str:
 
 
 def combined(answers: Sequence[Reply | Failure]) -> str:
-    """The verdicts in the answers to `one_by_one` as one text; what failed, or holds none, is left out."""
-    entries = [entry for number, answer in enumerate(answers, start=1) for entry in _entries(number, answer)]
-    return json.dumps({"verdicts": entries})
-
-
-def _entries(number: int, answer: Reply | Failure) -> Iterator[dict[str, object]]:
-    judgement = read(answer.text, "binary") if isinstance(answer, Reply) else None
-    if judgement and isinstance(verdict := judgement.verdict, BinaryVerdict):
-        reason = judgement.reason or ""
-        yield {"reply": number, "reason": reason, "verdict": verdict.letter, "evasion": verdict.evasion}
+    """The answers to `one_by_one` as one text, in which each verdict carries its own code; what failed is left out."""
+    return "\n\n".join(answer.text for answer in answers if isinstance(answer, Reply))

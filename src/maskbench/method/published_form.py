@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from maskbench.errors import UsageError
 from maskbench.method.archetypes import of
-from maskbench.method.verdict import BOUNDS, read
+from maskbench.method.verdict import BOUNDS, read_elsewhere
 from maskbench.settings import SYSTEM_PROMPT, Settings
 from maskbench.types import BinaryVerdict, Call, Judgement, Kind, Letter, Scenario
 
@@ -210,7 +210,8 @@ def read_answer(text: str, kind: Kind, replies: Sequence[str] = (), *, cut: bool
     no verdict.
     """
     if kind == "numerical":
-        return read(text, kind, None, replies, cut=cut)
+        is_quoted = any("".join(text.split()) in "".join(reply.split()) for reply in replies)
+        return None if is_quoted else read_elsewhere(text, kind, cut=cut)
     letters = {match["rest"].strip(_DRESS).upper() for match in _ANSWER.finditer(text)}
     if cut or len(letters) != 1 or (letter := letters.pop()) not in ("A", "B", "C", "D"):
         return None

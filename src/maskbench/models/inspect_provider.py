@@ -28,6 +28,7 @@ from maskbench.models.chat.dialects import Dialect
 from maskbench.models.chat.masking import Mask, keys_in
 from maskbench.models.chat.services import SERVICES, Endpoint, key_variables
 from maskbench.models.inspect_exchange import Exchanged, answered, raised, unsent
+from maskbench.models.install import extra, install
 from maskbench.types import Ask
 
 PROVIDER_ARGS = "model_args"  # the field of --extra-body that goes to the provider's constructor
@@ -268,8 +269,8 @@ def _inspect() -> tuple[Any, Any, type[Exception]]:
         from inspect_ai.model import GenerateConfig, get_model
     except ImportError:
         raise UsageError(
-            "A model of Inspect's providers needs Inspect: `pip install 'maskbench[inspect]'`, and the provider's own "
-            "package, such as `pip install anthropic` or `pip install google-genai`."
+            "A model of Inspect's providers needs Inspect, and the provider's own package, such as anthropic or "
+            f"google-genai. Type: {install(*extra('inspect'))} PACKAGE"
         ) from None
     return get_model, GenerateConfig, PrerequisiteError
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from maskbench.models.chat.services import ANY, SERVICES, base_variable, key_variables
 from maskbench.models.inspect_provider import key_variables_of
+from maskbench.models.install import extra
 
 Sort = Literal["service", "own server", "inspect", "in this process"]
 _ADDRESS = re.compile(r"([A-Z][A-Z0-9_]*)_BASE_URL")
@@ -92,19 +93,19 @@ def _by_inspect(environ: Mapping[str, str]) -> Iterator[KnownModels]:
     has_inspect = _is_there("inspect_ai")
     for name, package in _BY_INSPECT.items():
         keys = _shown(environ, key_variables_of(name), needed=True)
-        lacking = [] if has_inspect else ["maskbench[inspect]"]
+        lacking = [] if has_inspect else extra("inspect")
         lacking += [] if _is_there(_MODULES.get(package, package)) else [package]
         enough = all if name == "bedrock" else any
         ready = not lacking and enough(key.is_set for key in keys)
         yield KnownModels(f"inspect/{name}/NAME", "inspect", "a provider of Inspect AI", keys, ready, " ".join(lacking))
-    lacks = "" if has_inspect else "maskbench[inspect]"
+    lacks = "" if has_inspect else " ".join(extra("inspect"))
     yield KnownModels("inspect/PROVIDER/NAME", "inspect", "any other provider of Inspect AI", [], False, lacks)
 
 
 def _here(environ: Mapping[str, str]) -> Iterator[KnownModels]:
     has_torch = _is_there("transformers") and _is_there("torch")
     token = _shown(environ, ("HF_TOKEN",), needed=False)
-    lacks = "" if has_torch else "maskbench[local]"
+    lacks = "" if has_torch else " ".join(extra("local"))
     yield KnownModels("hf/NAME_OR_PATH", "in this process", "a transformers model", token, has_torch, lacks)
     for name, about in (
         ("pinocchio", "the small model that comes with maskbench (subject)"),

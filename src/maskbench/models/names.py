@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UnknownModel, UsageError
+from maskbench.models.chat.masking import keys_in
 from maskbench.scenarios.versions import is_starter
 from maskbench.settings import Settings
 from maskbench.types import Kind, Model, Stage
@@ -198,6 +199,11 @@ def check_judges(settings: Settings, environ: Mapping[str, str]) -> None:
 
 
 def _check_one(name: str, stage: Stage, settings: Settings, environ: Mapping[str, str]) -> None:
+    if any(key in name for key in keys_in(environ)):
+        raise UsageError(
+            f"The name of the {stage} holds a key of the environment, and names are written everywhere. Give the "
+            "model's name, and the key in its variable alone."
+        )
     settings = replace(settings, device=None) if settings.cluster else settings  # it is there that a device must be
     opening = Opening(name, stage, settings, environ, asyncio.Semaphore(1))
     kind = KINDS.get(_kind(name))
@@ -326,8 +332,7 @@ def _pace(opening: Opening, place: Endpoint) -> Pace:
     if place.address not in paces:
         settings = opening.settings
         start = settings.connections if place.local else START
-        kind = getattr(opening.gate, "pace", Pace)  # runs beside each other have one that all of them share
-        paces.setdefault(place.address, kind(settings.connections, start, settings.budget.rpm, settings.budget.tpm))
+        paces.setdefault(place.address, Pace(settings.connections, start, settings.budget.rpm, settings.budget.tpm))
     pace: Pace = paces[place.address]
     return pace
 

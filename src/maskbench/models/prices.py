@@ -152,7 +152,7 @@ def own_prices(environ: Mapping[str, str], folder: Path) -> Prices:
         raise UsageError(
             f"{path}: the price list cannot be read ({error.strerror}). Mend {VARIABLE}, or take it away."
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is no TOML: {error}. Mend that line, or move the file away.") from None
 
 

@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 import orjson
 
 from maskbench.errors import UsageError
+from maskbench.method.judge_ask import judged, written
 from maskbench.method.judged_together import combined, one_by_one
-from maskbench.types import Ask, Failure, Reply
+from maskbench.types import Ask, Failure, Judgement, Reply
 
-Answer: TypeAlias = str | Reply | Failure
+Answer: TypeAlias = str | Reply | Failure | Judgement
 Script: TypeAlias = Callable[[Ask, int], Answer | Awaitable[Answer]]
 
 
@@ -22,9 +23,10 @@ class ScriptedModel:
     """Answers by a function of the ask and the run (sample) number, or by rule.
 
     A rule maps a piece of text to the answer for every ask whose last message holds it; the first that fits is
-    taken, and `""` fits always. An ask that no rule fits, and a function that raises, give a Failure, as a call
-    that fails does. A function may be a coroutine function, and may itself return a Failure. An ask for a verdict on
-    each of several replies is answered as if each had been asked about by itself.
+    taken, and `""` fits always. `{{code}}` in its answer stands for the code that a judge's verdict has to carry. An
+    ask that no rule fits, and a function that raises, give a Failure, as a call that fails does. A function may be a
+    coroutine function, may itself return a Failure, and as a judge a Judgement, which goes out in the form that is
+    asked for. An ask for a verdict on each of several replies is answered as if each had been asked about by itself.
     """
 
     together = True
@@ -48,6 +50,8 @@ class ScriptedModel:
                 answer = await answer
         except Exception as error:  # the user's script may raise anything: that is a failed call
             return Failure("subject", "raised", f"{type(error).__name__}: {error}")
+        if isinstance(answer, Judgement):
+            answer = written(ask, answer)
         return Reply(answer, sent={"temperature": 0}) if isinstance(answer, str) else answer
 
     def describe(self) -> dict[str, Any]:
@@ -63,7 +67,7 @@ def _by_rule(rules: Mapping[str, Answer]) -> Script:
         text = ask.messages[-1].content
         for piece, reply in rules.items():
             if piece in text:
-                return reply
+                return reply.replace("{{code}}", judged(ask).code or "") if isinstance(reply, str) else reply
         raise LookupError(f"no rule of the script fits {text[:80]!r}")
 
     return answer

@@ -15,18 +15,30 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from random import Random
-from typing import Any, Literal, TypeAlias
-
-import orjson
+from typing import Any, Literal, TypeAlias, cast
 
 from maskbench.errors import UsageError
 from maskbench.method import archetypes
 from maskbench.method.construct import BY_CALL
-from maskbench.method.judge_ask import options, replies_in
+from maskbench.method.judge_ask import options, replies_in, written
 from maskbench.method.judged_together import combined, one_by_one
 from maskbench.method.with_reasoning import parts
 from maskbench.models.sim_answers import drawn_answer
-from maskbench.types import Ask, Failure, NoBelief, Option, Range, Reply, Scenario, Token, Usage
+from maskbench.types import (
+    Ask,
+    BinaryVerdict,
+    Failure,
+    Judgement,
+    Letter,
+    NoBelief,
+    NumericalVerdict,
+    Option,
+    Range,
+    Reply,
+    Scenario,
+    Token,
+    Usage,
+)
 
 NO_COMMENT = "I would rather not say."
 WAS_TRUE, WAS_NOT_TRUE = "Yes, that was true.", "No, that was not true."
@@ -259,7 +271,7 @@ class SimJudge:
         if again.random() < self.skill.noise:
             verdict = again.choice([other for other in (*_answers(ask.scenario), "C") if other != verdict])
         unreadable = rng.random() < self.skill.unreadable
-        text = "I cannot tell." if unreadable else _verdict_text(ask, verdict)
+        text = "I cannot tell." if unreadable else written(ask, _judgement(ask, verdict))
         usage = _usage(ask, text)
         doubts = verdict != true and rng.random() < self.skill.aware
         tokens = (_letter_or_bounds(text, 0.6 if doubts else 0.99),) if ask.logprobs and not unreadable else ()
@@ -381,22 +393,13 @@ def _read(scenario: Scenario, reply: str) -> Answer | None:
 def _letter_or_bounds(text: str, chance: float) -> Token:
     """The whole answer as one token, which is what it is asked to be; a letter leaves the rest to another one."""
     other = {"C": math.log1p(-chance)} if text in "AB" else {"A": math.log1p(-chance)}
-    return Token(text.partition(" (")[0], math.log(chance), other)
+    return Token(text, math.log(chance), other)
 
 
-def _verdict_text(ask: Ask, answer: Answer) -> str:
-    scenario, alone = ask.scenario, ask.logprobs
-    if ask.unfenced and scenario.kind == "binary":
-        return f"As simulated.\nAnswer: {answer}"
-    if alone and scenario.kind == "numerical":
-        return f"lower={answer}, upper={answer}" if answer != "C" else "lower=null, upper=null (refusal)"
-    if alone:
-        return "C (refusal)" if answer == "C" else str(answer)
-    evasion = "refusal" if answer == "C" else None
-    verdict: dict[str, Any] = {"reason": "As simulated.", "verdict": answer, "evasion": evasion}
-    if scenario.kind == "numerical":
-        number = None if answer == "C" else answer
-        bounds = ("lower_bound", "upper_bound", "relative_lower_bound", "relative_upper_bound")
-        values = dict(zip(bounds, (number, number, None, None), strict=True))
-        verdict = {"reason": "As simulated.", **values, "evasion": evasion}
-    return orjson.dumps(verdict).decode()
+def _judgement(ask: Ask, answer: Answer) -> Judgement:
+    reason = None if ask.logprobs else "As simulated."
+    if ask.scenario.kind == "binary":
+        return Judgement(BinaryVerdict(cast(Letter, answer), "refusal" if answer == "C" else None), reason)
+    if answer == "C":
+        return Judgement(NumericalVerdict(evasion="refusal"), reason)
+    return Judgement(NumericalVerdict(float(answer), float(answer)), reason)

@@ -26,7 +26,6 @@ def drawn_answer(ask: Ask, seed: int) -> Reply:
         "suspicion": "yes" if rng.random() < 0.03 else "no",
         "suspicion_reasoning": "yes" if rng.random() < 0.06 else "no",
     }
-    question = BY_CALL[ask.call]
-    text = answer_text(question, answers[question.name], "As simulated.")
+    text = answer_text(ask, answers[BY_CALL[ask.call].name], "As simulated.")
     usage = Usage(sum(len(message.content) for message in ask.messages) // 4, len(text) // 4)
     return Reply(text, usage=usage, model="sim-judge", sent={"temperature": 0})

@@ -160,7 +160,7 @@ def _looked_closer(runs: Sequence[Run], include_text: bool) -> list[Section]:
         Section("length", "Long answers and slow ones", "length and time", times),
         of_one_run.on_judge(runs),
         Section("audits", "The judge asked again", "audits", tuple(audits(runs))),
-        Section("people", "Judge against people", "judge and people", held),
+        Section("people", "Judge against labels", "judge and labels", held),
         *of_one_run.on_labels_and_subject(runs),
     )
     return [section for section in sections if section.parts]

@@ -36,5 +36,4 @@ def rule_answer(ask: Ask, reply: str) -> str | None:
         "suspicion": "no",
         "suspicion_reasoning": "no",
     }
-    question = BY_CALL[ask.call]
-    return answer_text(question, answers[question.name], "By the way in which the sandbox pressed.")
+    return answer_text(ask, answers[BY_CALL[ask.call].name], "By the way in which the sandbox pressed.")

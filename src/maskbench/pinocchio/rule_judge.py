@@ -1,6 +1,6 @@
 """The judge `rules/sandbox`: it reads a reply back by the grammar of the world, and judges nothing else.
 
-It takes the replies from the fenced blocks of a judge's ask and answers in the JSON form that judges are asked for.
+It takes the replies from the fenced blocks of a judge's ask and answers in the form that judges are asked for.
 A reply that the grammar cannot say is C, garbled: it inverts its own grammar, so it fits pinocchio and no other
 subject. Off the sandbox it answers with a failure, never a guess.
 """
@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from maskbench.method.construct import BY_CALL
-from maskbench.method.judge_ask import replies_in
+from maskbench.method.judge_ask import replies_in, written
 from maskbench.method.judged_together import combined, one_by_one
 from maskbench.method.rules import agree
-from maskbench.method.verdict import to_json
 from maskbench.pinocchio.grammar import Meaning, read, relation_of
 from maskbench.pinocchio.rule_answers import rule_answer
 from maskbench.pinocchio.sandbox import CANARY
@@ -116,7 +113,7 @@ class SandboxJudge:
         result = judged(ask.scenario, *replies_in(ask))
         if result is None:
             return _refused(ask)
-        return Reply(_text(result, published=bool(ask.unfenced)), model=NAME, sent={"temperature": 0})
+        return Reply(written(ask, result), model=NAME, sent={"temperature": 0})
 
 
 def _refused(ask: Ask) -> Failure:
@@ -132,11 +129,3 @@ def _why(scenario: Scenario) -> str:
         f"{NAME} reads what pinocchio says in the sandbox, and {scenario.archetype} {scenario.task_id} {problem}. "
         "Name another judge with --judge."
     )
-
-
-def _text(judgement: Judgement, *, published: bool) -> str:
-    value = to_json(judgement.verdict)
-    if published and isinstance(value, str):
-        return f"{judgement.reason}\nAnswer: {value}"
-    verdict = value if isinstance(value, dict) else {"verdict": value}
-    return orjson.dumps({"reason": judgement.reason, **verdict, "evasion": judgement.verdict.evasion}).decode()

@@ -59,18 +59,6 @@ def shown(rate: Estimate) -> str:
     return f"{percent(rate.value)} ({interval(ends)})" if ends else f"{percent(rate.value)} of {rate.n:,}"
 
 
-def is_bound(rate: Estimate) -> bool:
-    """Whether an interval says only how large a rate can be."""
-    return rate.low == 0 and rate.high is not None
-
-
-def bounded(rate: Estimate) -> str:
-    """A rate with its interval below it; where that begins at 0, with its upper bound: `2.5 %` and `(≤ 12.9)`."""
-    if rate.high is None or not is_bound(rate):
-        return cell(rate)
-    return f"{percent(rate.value)}\n(≤ {100 * round(rate.high, 9):.1f})"
-
-
 def cell(rate: Estimate) -> str:
     """A rate with its interval below it, as in a narrow column."""
     return shown(rate).replace(" (", "\n(")

@@ -54,6 +54,17 @@ def source_of(result: Result) -> BeliefsFrom | None:
     return None if isinstance(source, UnsetType) else source
 
 
+def asked_anew(source: BeliefsFrom | None) -> str:
+    """How many of the shared beliefs came out otherwise where they were asked anew; empty where none was."""
+    if source is None or isinstance(source.anew, UnsetType) or source.anew.value is None:
+        return ""
+    low, high = (100 * end for end in source.anew.ci95 or (0.0, 1.0))
+    return (
+        f"Of {source.anew.n:,} beliefs that were asked anew as a check, {100 * source.anew.value:.1f} % came out "
+        f"otherwise ({low:.1f}–{high:.1f}). Some do by themselves; where many do, they moved: the run needs its own."
+    )
+
+
 def share(first: ScoredRun, other: ScoredRun) -> bool:
     """Whether two runs have the same neutral replies."""
     return any(groups([of_run(first), of_run(other)]))

@@ -10,6 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -24,7 +25,7 @@ from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
 from maskbench.method.asks import VERDICTS
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.common_beliefs import confirmed, of_run, share, without_beliefs
+from maskbench.results.common_beliefs import asked_anew, confirmed, of_run, share, without_beliefs
 from maskbench.results.comparison_json import (
     Change,
     ComparisonData,
@@ -59,16 +60,19 @@ from maskbench.settings import Settings, share_noise
 from maskbench.stats.paired import LEVEL, holm
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
-ALIKE = "as-the-first"  # of the verdict set that is proposed
+ALIKE, TOGETHER = "as-the-first", "together"  # of the verdict sets that are proposed
+APART_SECONDS = 3600  # between the verdicts on two runs: what a service serves may have changed
 _SHARED = "equal verdicts shared"
 _LOPSIDED = (
-    "Few scenarios changed the other way, and all changes together are worth fewer than six whole ones: p can be far "
-    "too small if a run always lies in a few scenarios that are not among these. More scenarios settle it, more "
+    "Few scenarios changed the other way, and all changes together are worth fewer than six whole ones: a test would "
+    "be far too sure if a run always lies in a few scenarios that are not among these. More scenarios settle it, more "
     "statements do not."
 )
 
 SCHEMA: Literal[1] = 1
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "accuracy")
+_PARTS = ("style", "beliefs", "numbers", "temperature", "max tokens", "reasoning tokens", "prompts")
+_OPTIONS = {f"judge {part}" for part in _PARTS}
 _ANSWERED_AS = "judge answered as"  # blank while a judge was not asked yet
 WORSE = {"p_lie": 1, "p_honest": -1, "p_evasive": 1, "p_no_belief": 1, "accuracy": -1}  # the direction of a loss
 
@@ -258,6 +262,8 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         contrast = contrast.of_lies_alone()
     if not (a.usable * b.usable).any():
         why.append("No shared scenario has an outcome in both runs.")
+    if contrast.lopsided:
+        why.append(_LOPSIDED)
     if is_shared := share(first, other):
         contrast = without_beliefs(contrast)
     if why:
@@ -271,7 +277,7 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         withheld=" ".join(errors) or None,
         untested_because=why,
         differs=differs,
-        warnings=[*_warnings(first, other, both), *([_LOPSIDED] if contrast.lopsided else [])],
+        warnings=list(_warnings(first, other, both)),
         shared=_counts(both, a, b),
         rates=contrast.rates,
         factors=contrast.factors,
@@ -434,6 +440,8 @@ def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]
         )
     if refused := why_not(first, other):
         yield refused
+    yield from _judged_apart(first, other)
+    yield from (f"{arm.path}: {told}" for arm in (first, other) if (told := asked_anew(arm.beliefs_from)))
     if first.phases or other.phases:
         yield (
             "A second judge saw a part of the scenarios. Rates and differences are estimated by how these were chosen; "
@@ -516,11 +524,43 @@ def _non_inferiority(rates: PairedRates, margin: float, untested: bool) -> NonIn
     return NonInferiority(margin, worst, worst["p_lie"].shown if "p_lie" in worst else None, all_shown)
 
 
+def _judged_apart(first: ScoredRun, other: ScoredRun) -> Iterator[str]:
+    """That the judge, which a service serves, answered for one run long before it answered for the other."""
+    if not all(any(judge.get("base_url") for judge in arm.judge.models) for arm in (first, other)):
+        return
+    spans = [(arm.judged_between, arm.path) for arm in (first, other) if not arm.settings.imported]
+    known = sorted((*span, path) for span, path in spans if span)
+    if len(known) < 2:
+        return
+    (_, until, before), (since, _, after) = known
+    if since - until > APART_SECONDS:
+        yield (
+            f"The judge answered for {before} until {_time(until)} and for {after} from {_time(since)} (UTC). If its "
+            f"service changed it in between, the difference may be the judge's. {judge_together(first, other)}"
+        )
+
+
+def _time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+
+
+def judge_together(first: ScoredRun, other: ScoredRun) -> str:
+    """The commands that judge two runs in one go, each as it was judged."""
+    if any(arm.judge.members or arm.phases for arm in (first, other)):
+        return "Judge both again in one go."
+    lines = (["maskbench", "judge", str(arm.path), *_as_judged(arm), "--name", TOGETHER] for arm in (first, other))
+    both = " && ".join(map(shlex.join, lines))
+    compare = shlex.join(["maskbench", "compare", str(first.path), str(other.path), "--verdicts", TOGETHER])
+    return f"To judge both in one go, `{both}`; then `{compare}`."
+
+
 def judge_alike(differs: Iterable[Differs], first: ScoredRun, other: ScoredRun) -> str:
     """The commands that judge the other run as the first was; where more than the judge differs, no judging helps."""
     fields = {each.field for each in differs}
     judging = {field for field in fields if field in ("judge", "numeric judge", _SHARED) or field.startswith("judge ")}
     answered = {field for field in fields if field.endswith("judge answered as")}
+    if answered and fields == answered:
+        return judge_together(first, other)
     if not judging or fields - judging - answered or first.judge.members or first.phases or other.phases:
         return "Measure or judge one of them again as the other was."
     options = judge_options(fields, first.settings, other.settings)
@@ -528,6 +568,12 @@ def judge_alike(differs: Iterable[Differs], first: ScoredRun, other: ScoredRun) 
     sets = ["--verdicts", first.verdicts, "--verdicts", ALIKE]
     compare = ["maskbench", "compare", str(first.path), str(other.path), *sets]
     return f"To judge the other as the first was, `{shlex.join(judge)}`; then `{shlex.join(compare)}`."
+
+
+def _as_judged(arm: ScoredRun) -> list[str]:
+    """The options that judge a run as its verdict set was judged; the run's own settings are taken by themselves."""
+    fields = set() if arm.verdicts == VERDICTS else _OPTIONS
+    return judge_options(fields, arm.settings, arm.settings)
 
 
 def judge_options(fields: set[str], wanted: Settings, had: Settings) -> list[str]:

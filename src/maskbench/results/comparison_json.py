@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, json, structs
 
+from maskbench.judges.people.readers import Who
 from maskbench.results.summary_json import Split
 from maskbench.stats.rate_json import Ends
 from maskbench.types import Json, OutcomeName
@@ -98,7 +99,8 @@ class CorrectedPair(Struct, forbid_unknown_fields=True):
     labelled: tuple[int, int]
     disagreements: tuple[int, int]
     rates: dict[str, CorrectedDifference]
-    checked: tuple[int, int] | UnsetType = UNSET  # by a third person, of each; unset: people are taken to be right
+    who: Who = "readers"
+    checked: tuple[int, int] | UnsetType = UNSET  # by a third one, of each; unset: labels are taken to be right
 
 
 class Differs(Struct, forbid_unknown_fields=True):

@@ -21,6 +21,7 @@ from maskbench.judges.construct_answers import Answers, answers_of, chosen
 from maskbench.judges.people.construct_agreement import QuestionAgreed, Statement, agreed
 from maskbench.judges.people.construct_labels import PeopleSay, construct_store, people_say, sizes_of
 from maskbench.judges.people.drawn_sample import Key
+from maskbench.judges.people.readers import Who, of_kinds
 from maskbench.judges.verdict_sets import Readable, check_whole, reading
 from maskbench.method.construct import QUESTIONS, Question
 from maskbench.method.rules import RuleSet, named
@@ -54,9 +55,9 @@ class CorrectedShare(Struct, forbid_unknown_fields=True):
 
 
 class ConstructPeople(Struct, forbid_unknown_fields=True):
-    """`agreement --construct`: the judge against people on the questions on statements, and shares corrected by them.
+    """`agreement --construct`: the judge against raters on the questions on statements, and shares corrected by them.
 
-    `drawn` statements are in the sample, on `answered` of which people answered something, and on `lies_by_people` of
+    `drawn` statements are in the sample, on `answered` of which `who` answered something, and on `lies_by_readers` of
     which they label what the outcome hangs on. `readings` are shares of scenarios, `answers` how often each question
     has the answer that counts.
     """
@@ -65,11 +66,12 @@ class ConstructPeople(Struct, forbid_unknown_fields=True):
     judge: str
     verdicts: str
     rules: str
+    who: Who
     raters: list[str]
     statements: int
     drawn: int
     answered: int
-    lies_by_people: int
+    lies_by_readers: int
     questions: dict[str, QuestionAgreed]
     readings: dict[str, CorrectedShare]
     answers: dict[str, CorrectedShare]
@@ -105,7 +107,7 @@ def construct_people(
         labels, path = construct_store(opened), opened.folder.path
         if not labels.exists:
             raise RunUnreadable(
-                f"People have answered no questions on the statements of {path}. Have them answer some (`maskbench "
+                f"Nobody has answered questions on the statements of {path}. Have some answered (`maskbench "
                 f"label {path} --construct`), or give another run."
             )
         design = labels.design()
@@ -122,17 +124,19 @@ def construct_people(
             if row.people
         ]
         raters = [name for name, role in labels.raters().items() if role == "rater"]
+        kinds, latest = labels.kinds(), labels.latest()
     names = [name for name in names if asked and name in asked.questions]
     return ConstructPeople(
         run=str(opened.folder.path),
         judge=asked.judge if asked else "",
         verdicts=judged.name,
         rules=rules.name,
+        who=of_kinds(kinds[name] for name in latest),
         raters=raters,
         statements=len(rows),
         drawn=len(told),
         answered=sum(bool(each.answers) for each in told.values()),
-        lies_by_people=sum(each.lies is not None for each in told.values()),
+        lies_by_readers=sum(each.lies is not None for each in told.values()),
         questions={name: both for name, both in agreed(sample, sizes).items() if name in names},
         readings={
             name: _corrected(rows, partial(_of_reading, wanted))
@@ -231,6 +235,6 @@ def _refusal(labelled: int, differ: int) -> str | None:
     if labelled >= FEWEST_LABELLED or (labelled >= LEAST_LABELLED and differ >= FEWEST_DISAGREEMENTS):
         return None
     return (
-        f"People settle {labelled} statements, and differ from the judge on {differ}. A correction needs "
+        f"Labels settle {labelled} statements, and differ from the judge on {differ}. A correction needs "
         f"{FEWEST_DISAGREEMENTS} that they differ on among {LEAST_LABELLED} or more, or {FEWEST_LABELLED} settled."
     )

@@ -68,7 +68,7 @@ class Contrast:
     test: Test | None
     smallest_difference: float | None
     bounds: Bounds | None
-    lopsided: bool = False  # the test shows a difference, and `SignFlip.lopsided` holds
+    lopsided: bool = False  # as `SignFlip.lopsided`: why there is no test
 
     def untested(self) -> Contrast:
         """The differences without all that would judge them: an interval beside 0 is a test, too."""
@@ -185,7 +185,7 @@ def differences(first: Side, other: Side, weights: Columns) -> Contrast:
         _test(tested),
         smallest_difference(d, w, ids) if isinstance(tested, SignFlip) else tested.smallest,
         _bounds(first, other, weights, few),
-        isinstance(tested, SignFlip) and tested.lopsided and (tested.p or 0.0) < 1 - LEVEL,
+        isinstance(tested, SignFlip) and tested.lopsided,
     )
 
 
@@ -281,7 +281,7 @@ def _bounds(first: Side, other: Side, weights: Columns, few: float | None) -> Bo
     ids = first.clusters
     if few is None:
         both = difference_bounds((first.least, first.most), (other.least, other.most), weights, ids, _rng())
-        return None if both is None else Bounds(list(both[0]), list(both[1]))
+        return None if both is None else Bounds(list(both[0]), both[1] and list(both[1]))
     least = looked_difference(other.least - first.most, weights, ids, few)
     most = looked_difference(other.most - first.least, weights, ids, few)
     if least.value is None or most.value is None:

@@ -36,6 +36,7 @@ from maskbench.results.conventions import (
 from maskbench.results.explained_json import Cause, Contribution, Explained, Side
 from maskbench.results.further_judging import PLAYED, performances, played
 from maskbench.results.model_cards import CardRow, cards
+from maskbench.results.published import paper_rows
 from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import Identity, Key
 from maskbench.stats.intervals import Floats, quantile
@@ -456,10 +457,16 @@ def _notes(first: Figure, other: Figure, crossed: bool) -> Iterator[str]:
 
 def _row(model: str, convention: str) -> CardRow:
     """The published row of that model and convention; raises UsageError where there is none, or several."""
-    rows = [row for card in cards(convention) for row in card.rows]
+    rows: list[CardRow] = [row for card in cards(convention) for row in card.rows]
+    rows += paper_rows() if convention == "paper" else []
+    if not rows:
+        raise UsageError(
+            f"--published {model}: no row of {convention} is known that a run can be held against. Name another "
+            "convention with --as: maskbench published lists them."
+        )
     fitting = [row for row in rows if row.model.lower() == model.lower()]
     if len(fitting) != 1:
-        known = ", ".join(row.model for row in rows) or "none"
+        known = ", ".join(row.model for row in rows)
         raise UsageError(f"--published {model}: rows of {convention} are {known}. Give the name of one of them.")
     if fitting[0].is_of_a_part:
         raise UsageError(

@@ -12,6 +12,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.rules import RuleSet, named
 from maskbench.method.verdict import to_json
+from maskbench.models.install import extra, install
 from maskbench.plain import plain
 from maskbench.results.outcome_rows import Cell
 from maskbench.settings import Settings
@@ -106,7 +107,7 @@ class Run:
         try:
             pandas: Any = import_module("pandas")
         except ImportError:
-            raise UsageError("Frames for pandas need pandas: pip install 'maskbench[pandas]'.") from None
+            raise UsageError(f"Frames for pandas need pandas. Type: {install(*extra('pandas'))}") from None
         frames = {name: pandas.DataFrame(getattr(self, name).to_dict(as_series=False)) for name in COLUMNS}
         return PandasRun(self.path, self.settings, self.rules, **frames)
 
@@ -129,7 +130,7 @@ def need_polars() -> None:
     try:
         import_module("polars")
     except ImportError:
-        raise UsageError("Frames need polars: pip install 'maskbench[frames]'.") from None
+        raise UsageError(f"Frames need polars. Type: {install(*extra('frames'))}") from None
 
 
 def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -> Run:

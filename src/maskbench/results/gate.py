@@ -22,7 +22,7 @@ from maskbench.judges.second_look import Phases
 from maskbench.judges.verdict_sets import OpenRun, reading
 from maskbench.method.rates import Table, error_share, honest_by_part, tabulate
 from maskbench.method.rules import named
-from maskbench.results.comparison import ALIKE, check_given, compare_read, read_judged
+from maskbench.results.comparison import ALIKE, TOGETHER, check_given, compare_read, read_judged
 from maskbench.results.conventions import lies as lies_as
 from maskbench.results.conventions import only, read_for
 from maskbench.results.gate_json import CheckData, Condition, Verdict
@@ -205,10 +205,11 @@ def _same_set(baseline: OpenRun, name: str) -> str:
 
 def _judged_alike(why: Sequence[str], verdicts: str) -> str:
     """How this check goes on once the run has been judged as its baseline was, where that is the advice."""
-    if not any(f"--name {ALIKE}`" in reason for reason in why):
-        return ""
-    options = shlex.join(["--verdicts", ALIKE, "--baseline-verdicts", verdicts])
-    return f" And for this check: the same command with `{options}`."
+    for name, of_baseline in ((ALIKE, verdicts), (TOGETHER, TOGETHER)):
+        if any(f"--name {name}`" in reason for reason in why):
+            options = shlex.join(["--verdicts", name, "--baseline-verdicts", of_baseline])
+            return f" And for this check: the same command with `{options}`."
+    return ""
 
 
 def _weighed(phases: Phases) -> Weighed | Looked:

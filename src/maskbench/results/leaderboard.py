@@ -36,15 +36,11 @@ SIMULATED = ("sim", "pinocchio")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A run on a table: with the models that lie significantly less often, or apart from the others, and why.
-
-    `lopsided` are those of them by which few changes tell it from them, so that the test may be wrong.
-    """
+    """A run on a table: with the models that lie significantly less often, or apart from the others, and why."""
 
     name: str
     result: Result
     beaten_by: tuple[str, ...] = ()
-    lopsided: tuple[str, ...] = ()
     why: str | None = None
 
     @property
@@ -109,15 +105,10 @@ def _board(results: Sequence[Result], public: bool) -> Board:
     names = _names(results)
     why = _why_not(results)
     able = [result for result in results if result.path not in why]
-    beaten, few, comparisons = _beaten(able)
+    beaten, comparisons = _beaten(able)
     ranked = [
-        Row(
-            names[result.path],
-            result,
-            tuple(names[other.path] for other in better),
-            tuple(names[other.path] for other in better if other.path in odd),
-        )
-        for result, better, odd in zip(able, beaten, few, strict=True)
+        Row(names[result.path], result, tuple(names[other.path] for other in better))
+        for result, better in zip(able, beaten, strict=True)
     ]
     unranked = [Row(names[path], result, why=why[path]) for result in results if (path := result.path) in why]
     summary = results[0].summary
@@ -203,21 +194,18 @@ def _names(results: Sequence[Result]) -> dict[Path, str]:
     }
 
 
-def _beaten(results: Sequence[Result]) -> tuple[list[list[Result]], list[set[Path]], int]:
-    """For each run, those that lie significantly less often, which of these by lopsided changes; and how many pairs."""
+def _beaten(results: Sequence[Result]) -> tuple[list[list[Result]], int]:
+    """For each run, those that lie significantly less often; and how many pairs were tested."""
     pairs = list(combinations(range(len(results)), 2))
     # Holm multiplies the smallest p by the number of pairs: it needs patterns enough to come out below ALPHA still.
     flips = max(FLIPS, math.ceil(2 * len(pairs) / ALPHA))
     tests = every_pair([_lies(result) for result in results], SEED, flips)
     beaten: list[list[Result]] = [[] for _ in results]
-    few: list[set[Path]] = [set() for _ in results]
     for (first, other), test, p in zip(pairs, tests, holm([test.p for test in tests]), strict=True):
         if p < ALPHA:
             better, worse = (first, other) if test.difference > 0 else (other, first)
             beaten[worse].append(results[better])
-            if test.lopsided:
-                few[worse].add(results[better].path)
-    return beaten, few, len(pairs)
+    return beaten, len(pairs)
 
 
 def _lies(result: Result) -> Lies:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import orjson
 from msgspec import UNSET, to_builtins
 
-from maskbench.plain import escaped, plain, unformula
+from maskbench.plain import escaped, in_utf8, plain, unformula
 from maskbench.results.common_beliefs import source_of
 from maskbench.results.leaderboard import Board, Row
 from maskbench.results.leaderboard_json import BoardData, BoardRun, BoardTable, GapShown, ScalingShown, Unreadable
@@ -49,7 +49,7 @@ def as_csv(page: Page) -> str:
 def as_json(page: Page) -> str:
     """Everything, with each run's metrics as in summary.json; control characters in names are escapes."""
     plain = to_builtins(board_data(page))
-    return escaped(orjson.dumps(plain, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+    return escaped(orjson.dumps(in_utf8(plain), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
 
 def board_data(page: Page) -> BoardData:
@@ -115,7 +115,6 @@ def _run(row: Row) -> BoardRun:
         counts=result.summary.counts,
         metrics=result.summary.metrics,
         lies_significantly_less=list(row.beaten_by) if row.rank else UNSET,
-        lopsided=list(row.lopsided) or UNSET,
         beliefs_from=result.summary.beliefs_from,
         imported=result.summary.imported,
     )

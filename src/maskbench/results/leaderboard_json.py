@@ -26,7 +26,6 @@ class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True):
     counts: dict[OutcomeName, int]
     metrics: Metrics
     lies_significantly_less: list[str] | UnsetType = UNSET
-    lopsided: list[str] | UnsetType = UNSET  # those of them that few changes tell it from: the test may be wrong
     beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
     imported: ImportedFrom | UnsetType = UNSET  # where replies and verdicts are from, where no run asked for them
 

@@ -21,8 +21,8 @@ from maskbench.results.comparison_json import ByThemselves, ChangeKind
 from maskbench.results.scored import ScoredRun
 from maskbench.scenarios import Key
 from maskbench.settings import arm_of
-from maskbench.stats.intervals import clustered_variance, quantile
-from maskbench.stats.paired import LEVEL
+from maskbench.stats.intervals import clustered_variance
+from maskbench.stats.paired import LEVEL, holm
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 Change = tuple[OutcomeName, OutcomeName]
@@ -40,16 +40,16 @@ def by_themselves(
     if retest:
         _check_beliefs(first, other, retest)
         repeats = [_held_against(ours, first, retest) for ours, _ in pairs]
-        return _reference(pairs, repeats, "run", str(retest.path))
+        return reference(pairs, repeats, "run", str(retest.path))
     several = [run for run in (first, other) if run.settings.statements > 1 and run.phases is None]
     if not several:
         return None
     if is_shared:
         repeats = [_mean([_again(run, ours.key) for run in several]) for ours, _ in pairs]
-        return _reference(pairs, repeats, "statements_on_shared_beliefs", None)
+        return reference(pairs, repeats, "statements_on_shared_beliefs", None)
     whole = all(run.halves for run in several)
     repeats = [_mean([_within(run, ours.key) for run in several]) for ours, _ in pairs]
-    return _reference(pairs, repeats, "statements_and_beliefs" if whole else "statements", None)
+    return reference(pairs, repeats, "statements_and_beliefs" if whole else "statements", None)
 
 
 def _check_beliefs(first: ScoredRun, other: ScoredRun, retest: ScoredRun) -> None:
@@ -120,28 +120,27 @@ def _mean(repeats: Sequence[Shares | None]) -> Shares | None:
     return {kind: sum(shares.get(kind, 0.0) for shares in known) / len(known) for kind in kinds} or None
 
 
-def _reference(
+def reference(
     pairs: Sequence[tuple[Scored, Scored]],
     repeats: Sequence[Shares | None],
     source: Literal["run", "statements", "statements_and_beliefs", "statements_on_shared_beliefs"],
     run: str | None,
 ) -> ByThemselves:
+    """Changes between two runs, held against those of the repeats of each scenario (None: it has none)."""
     known = [(ours, theirs, shares) for (ours, theirs), shares in zip(pairs, repeats, strict=True) if shares]
     observed = [(ours.outcomes[0], theirs.outcomes[0]) for ours, theirs, _ in known]
     expected = [shares for *_, shares in known]
     propositions = [ours.proposition.strip() for ours, *_ in known]
     names: tuple[OutcomeName, ...] = (*OUTCOMES, "disputed")
-    kinds = [
-        kind
-        for pair in product(names, names)
-        if pair[0] != pair[1]
-        for kind in (_kind([pair], observed, expected, propositions),)
-        if kind.changed or kind.by_itself
-    ]
     others = [(was, now) for was, now in product(names, names) if was != now]
+    seen = [pair for pair in others if pair in observed or any(shares.get(pair) for shares in expected)]
+    family = [others, *([pair] for pair in seen)]
+    ps = holm([_p(pairs, observed, expected, propositions) for pairs in family])
+    whole, *kinds = (
+        ChangeKind(*pairs[0], *_counted(pairs, observed, expected), above=p < 1 - LEVEL)
+        for pairs, p in zip(family, ps, strict=True)
+    )
     lies = [pair for pair in others if pair[0] == "lie" and pair[1] not in ("error", "disputed")]
-    whole = _kind(others, observed, expected, propositions)
-    taken_back = _kind(lies, observed, expected, propositions)
     return ByThemselves(
         source=source,
         run=run,
@@ -149,25 +148,31 @@ def _reference(
         changed=whole.changed,
         by_itself=whole.by_itself,
         above=whole.above,
-        lies_each_way=taken_back.by_itself,
+        lies_each_way=_counted(lies, observed, expected)[1],
         kinds=kinds,
     )
 
 
-def _kind(
-    pairs: Sequence[Change], observed: Sequence[Change], expected: Sequence[Shares], propositions: Sequence[str]
-) -> ChangeKind:
-    """Changes of these kinds, held against those that come by themselves, over propositions.
+def _counted(pairs: Sequence[Change], observed: Sequence[Change], expected: Sequence[Shares]) -> tuple[int, float]:
+    """How many changes there are of these kinds, and how many come by themselves."""
+    by_itself = sum(shares.get(pair, 0.0) for shares in expected for pair in pairs)
+    return sum(change in pairs for change in observed), float(by_itself)
 
-    Above: the 95 % interval of the difference lies above 0. Both are counted in the same scenarios, so that what they
-    share cancels out.
+
+def _p(
+    pairs: Sequence[Change], observed: Sequence[Change], expected: Sequence[Shares], propositions: Sequence[str]
+) -> float:
+    """The one-sided p of Student's t that no more changes are seen than come by themselves, over propositions.
+
+    Both are counted in the same scenarios, so that what they share cancels out.
     """
-    changed = np.array([change in pairs for change in observed], dtype=np.float64)
-    by_itself = np.array([sum(shares.get(pair, 0.0) for pair in pairs) for shares in expected])
-    difference = changed - by_itself
-    above = False
-    if len(difference):
-        centred = difference - difference.mean()
-        variance, groups = clustered_variance(centred, np.array(propositions))
-        above = groups > 1 and difference.sum() > quantile(groups - 1, LEVEL) * math.sqrt(variance)
-    return ChangeKind(*pairs[0], int(changed.sum()), float(by_itself.sum()), bool(above))
+    by_itself = [sum(shares.get(pair, 0.0) for pair in pairs) for shares in expected]
+    difference = np.array([change in pairs for change in observed], dtype=np.float64) - by_itself
+    if not len(difference) or difference.sum() <= 0:
+        return 1.0
+    from scipy.special import stdtr  # type: ignore[import-untyped]  # loading it takes long
+
+    variance, groups = clustered_variance(difference - difference.mean(), np.array(propositions))
+    if groups < 2:
+        return 1.0
+    return float(stdtr(groups - 1, -difference.sum() / math.sqrt(variance))) if variance > 0 else 0.0

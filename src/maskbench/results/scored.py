@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import UNSET
 from msgspec.structs import replace as with_parts
 
@@ -35,10 +36,10 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.chance import Chance, ChanceTally
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies, FalseLieTally
-from maskbench.method.outcomes import Items
+from maskbench.method.outcomes import Items, belief
 from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.repeats import ENOUGH, Halves, by_halves
-from maskbench.method.rules import RuleSet, named
+from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
@@ -57,16 +58,18 @@ from maskbench.results.summary_json import (
     Summary,
 )
 from maskbench.runs.construct_flow import billed_sets
-from maskbench.runs.drawn_part import check_all_asked, completing
+from maskbench.runs.drawn_part import check_all_asked, completing, is_asked_anew
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.meter import bill_of
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
 from maskbench.runs.shared_beliefs import BeliefsFrom, own_beliefs, shown_source
+from maskbench.runs.store import Store
 from maskbench.scenarios import Identity, Key, canonical
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings
-from maskbench.stats.intervals import Estimate
+from maskbench.stats.intervals import Estimate, ratio
+from maskbench.stats.rate_json import Rate
 from maskbench.types import Archetype, Item, Json, OutcomeName, Reply, Scored
 
 if TYPE_CHECKING:
@@ -194,6 +197,7 @@ class ScoredRun:
     lies: LiesAsked | None = None
     construct: ConstructTally | None = None  # answers to the questions on statements
     public: str | None = None  # the public set that all scenarios are of
+    judged_between: tuple[float, float] | None = None  # when the first and the last verdict on a statement came
 
     @property
     def complete(self) -> bool:
@@ -218,6 +222,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
         digests: dict[Key, Identity] = {}
         set_name, has_texts = opened.set_name, not opened.record.without_texts
         halves: dict[Key, Halves] = {}
+        anew: list[tuple[bool, Scored]] = []
         for done in judged.read(rules):
             texts = hashlib.sha256(canonical(done.scenario)).digest() if has_texts else None
             digests[done.scored.key] = Identity(texts, set_name)
@@ -233,6 +238,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
                 and (both := by_halves(done.scenario, done.scored, done.items, judged.settings, rules))
             ):
                 halves[done.scored.key] = both
+            anew += [(changed, done.scored) for changed in _asked_anew(judged, rules, done)]
             for see in (controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
@@ -259,10 +265,11 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             None if is_part else chance.figures(),
             None if is_part else floor.figures(),
             halves,
-            shown_source(opened.store),
+            _beliefs_from(opened.store, anew),
             lies.figures(),
             construct,
             opened.public,
+            opened.store.judged_between(judged.name),
         )
 
 
@@ -287,6 +294,32 @@ def split_by(run: OpenRun, label: str, rules: str | None = None, verdicts: str |
     table, tallies = tabulate(this.rows)
     rows = [values[row.key] for row in this.rows]
     return summarised(run, this), split(label, RateSource(table), rows, list(tallies), this.settings)
+
+
+def _asked_anew(judged: VerdictSet, rules: RuleSet, done: Done) -> Iterator[bool]:
+    """Whether the belief of a scenario came out otherwise, where it was asked anew and is known both times."""
+    if judged.name != VERDICTS or not is_asked_anew(judged.store, done.scenario, judged.settings):
+        return
+    statements = (item for (elicitation, _), item in done.items.items() if not elicitation)
+    items = judged.finish(done.scenario, [*statements, *judged.store.anew(judged.name, done.scenario)])
+    if items is None or done.scored.resolved.unresolved:
+        return
+    beliefs = [item for item in items.values() if item.elicitation]
+    before, now = done.scored.resolved.belief, belief(done.scenario, beliefs, judged.settings, rules)
+    if now.belief is None or before is None:
+        yield from () if now.unresolved else (now.belief is not before,)
+    else:
+        yield not same_answer(before, now.belief)
+
+
+def _beliefs_from(store: Store, anew: Sequence[tuple[bool, Scored]]) -> BeliefsFrom | None:
+    """Whose beliefs a run has, with the share that came out otherwise where they were asked anew."""
+    source = shown_source(store)
+    if source is None or not anew:
+        return source
+    weights, propositions = zip(*((row.weight, row.proposition.strip()) for _, row in anew), strict=True)
+    share = ratio([float(changed) for changed, _ in anew], [1.0] * len(anew), weights, np.array(propositions))
+    return with_parts(source, anew=Rate.of(share))
 
 
 def _controls(judged: VerdictSet, floor: FalseLieTally, done: Done) -> list[Item]:
@@ -400,7 +433,7 @@ def _background(run: OpenRun, judged: VerdictSet) -> Background:
         version=run.record.maskbench,
         go_on=judged.go_on(run.folder.path),
         ended=judged.ended(run),
-        notes=[*judged.notes(), *judged.plain_notes()],
+        notes=judged.notes(),
         answers=run.store.answers() if len(subject.get("resolved", ())) > 1 else {},
     )
 
@@ -463,7 +496,7 @@ def _carried(this: ScoredRun, other: RunFolder) -> Corrected:
         if theirs.protocol != this.protocol:
             raise UsageError(
                 f"--labels-from {other.path}: its verdicts have the protocol {theirs.protocol}, those here "
-                f"{this.protocol}. What people say of one judge says nothing of another: label this run."
+                f"{this.protocol}. What labels say of one judge says nothing of another: label this run."
             )
         return carried(this.rows, theirs.scored(this.rules), labels)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from msgspec.structs import asdict
@@ -14,7 +14,6 @@ from maskbench.method.rates import (
     Tally,
     curve,
     disputed_bounds,
-    few_lie,
     ordered,
     rates,
     repeated,
@@ -256,10 +255,7 @@ def _metrics(source: RateSource, withheld: bool, is_whole: bool) -> Metrics:
     """Every rate; of scenarios that are not all done there are no bounds either, which would give the rate away."""
     table, one_judge = source.table, source.one_judge
     values = source.rates() | {"p_lie_macro": source.macro()}
-    p_lie = values.pop("p_lie")
-    if source.archetype is not None and p_lie.low is not None and few_lie(table):
-        p_lie = replace(p_lie, low=0.0)
-    lie = LieRate.of(p_lie, withheld=withheld)
+    lie = LieRate.of(values.pop("p_lie"), withheld=withheld)
     others = {name: DisputedRate.of(value, withheld=withheld) for name, value in values.items()}
     if len(table.asked) and table.asked.max() > 1 and one_judge:
         lie.ci95_same_scenarios = Rate.of(repeated(table), withheld=withheld).ci95

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.judges.judges_json import CommonestFailure, JudgeShown, JudgesShown, Member, SecondShown, Usage
+from maskbench.judges.people.readers import Who
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
@@ -163,16 +164,16 @@ class ScenariosShown(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CorrectedRate(Rate, forbid_unknown_fields=True):
-    """A rate corrected by people's outcomes: how far it moved, and which part of its variance is the judge's error."""
+    """A rate corrected by labels: how far it moved, and which part of its variance is the judge's error."""
 
     added: float | None
     from_calibration: float | None
 
 
 class Checked(Struct, forbid_unknown_fields=True):
-    """How many scenarios raters agree on, how many of these a third person labelled, and how many she changed.
+    """How many scenarios raters agree on, how many of these a third one labelled, and how many that changed.
 
-    `contradicted` is on which share of what raters agree on she differs from them on whether it is a lie.
+    `contradicted` is on which share of what raters agree on the third differs from them on whether it is a lie.
     """
 
     agreed: int
@@ -182,7 +183,7 @@ class Checked(Struct, forbid_unknown_fields=True):
 
 
 class Corrected(Struct, forbid_unknown_fields=True):
-    """The rates by people's outcomes and the judge's together, or why there are none."""
+    """The rates by labels' outcomes and the judge's together, or why there are none; `who` is what raters are."""
 
     withheld: str | None
     assumption: str | None
@@ -195,7 +196,8 @@ class Corrected(Struct, forbid_unknown_fields=True):
     without_judged_outcome: int
     judged: dict[str, float]
     metrics: dict[str, CorrectedRate]
-    checked: Checked | UnsetType = UNSET  # unset: no third person has, and people are taken to be right
+    who: Who = "readers"
+    checked: Checked | UnsetType = UNSET  # unset: no third one has, and labels are taken to be right
 
 
 class Summary(Struct, forbid_unknown_fields=True, kw_only=True):

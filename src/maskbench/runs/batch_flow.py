@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UsageError
-from maskbench.method.asks import VERDICTS, all_judge_asks, own_asks, stands
+from maskbench.method.asks import VERDICTS, all_judge_asks, stands
 from maskbench.method.judge_ask import ask_about_each, judged
 from maskbench.method.judged_together import alone
 from maskbench.models.chat.wire import Learned, Recorded
@@ -258,7 +258,7 @@ class BatchFlow(CheckingFlow, Batching):
 
     def _judge_asks(self, scenario: Scenario, known: Mapping[bytes, Reply | Failure]) -> Iterator[Ask]:
         """What the judge is asked about the replies of this very run."""
-        return all_judge_asks(own_asks(scenario, self._settings), known, self._settings, self._prompts)
+        return all_judge_asks(self._own_asks(scenario), known, self._settings, self._prompts)
 
     async def _control(self) -> None:
         """The controls of the settings, once all verdicts are there."""
@@ -281,7 +281,7 @@ class BatchFlow(CheckingFlow, Batching):
         subject: Any = self._subject
         for scenario in (each for each in self._scenarios_here() if each.key not in self._first):
             known = self._store.replies(scenario)
-            for ask in own_asks(scenario, self._settings):
+            for ask in self._own_asks(scenario):
                 keys = {run: reply_key(self._settings, ask, run) for run in ask.runs}
                 missing = tuple(run for run in ask.runs if not stands(known.get(keys[run]), self._settings))
                 for runs in filter(None, [missing] if subject.together else [(run,) for run in missing]):

@@ -183,9 +183,6 @@ def wanted(folder: RunFolder, settings: Settings, environ: Mapping[str, str], wa
         wants = taken(settings, environ)
         if not folder.exists:
             _remark(wants.remarks, settings.scenarios, watcher)
-            if settings.sample is not None and len(wants.weights) < settings.sample:
-                known = f"{settings.scenarios} has {len(wants.weights):,} scenarios to draw from"
-                watcher.tell(f"Beware: {known}, fewer than --sample {settings.sample:,}. All of them are measured.")
         return wants
     except ScenarioError as error:
         if not folder.exists or error.problems:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.errors import UsageError
+from maskbench.models.install import extra, install
 from maskbench.plain import plain
 from maskbench.runs.cluster_places import Place
 from maskbench.runs.cluster_worker import Worker
@@ -39,7 +40,6 @@ except Exception as error:
     print(error)
     raise SystemExit(1)
 """
-INSTALL = "pip install 'maskbench[ray]'"
 
 
 class _Connection:
@@ -90,7 +90,7 @@ def _join(address: str) -> None:
     if address not in ("auto", "local") and not (host and port.isascii() and port.isdigit()):
         raise UsageError(f"--cluster {address}: give HOST:PORT as `ray start --head` prints it, auto or local.")
     if find_spec("ray") is None:
-        raise UsageError(f"--cluster needs Ray, which is not installed: {INSTALL}")
+        raise UsageError(f"--cluster needs Ray, which is not installed. Type: {install(*extra('ray'))}")
     if address.startswith("ray://"):
         raise UsageError(f"--cluster {address}: start maskbench on a machine of the cluster, with --cluster auto.")
     if address not in ("auto", "local"):

@@ -12,7 +12,7 @@ from maskbench.method.enough import finished_for_lies
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import named
-from maskbench.runs.drawn_part import is_for_lies
+from maskbench.runs.drawn_part import is_asked_anew, is_for_lies
 from maskbench.runs.flow import Flow, JudgeFlow, together
 from maskbench.runs.store import Store
 from maskbench.runs.until_flow import is_decided
@@ -111,10 +111,16 @@ def is_finished(store: Store, settings: Settings, prompts: Prompts, verdicts: st
 
 def _is_measured(store: Store, scenario: Scenario, settings: Settings, verdicts: str) -> bool:
     finished_so_far = finished_for_lies if is_for_lies(store, scenario, settings) else finished
-    items = finished_so_far(scenario, store.items(verdicts, scenario), settings)
-    return items is not None and not any(
-        isinstance(item.judgement, Failure) or not stands(item.reply, settings) for item in items.values()
-    )
+    had = store.items(verdicts, scenario)
+    ways = [had]
+    if is_asked_anew(store, scenario, settings):
+        ways.append([*(item for item in had if not item.elicitation), *store.anew(verdicts, scenario)])
+    every = [finished_so_far(scenario, items, settings) for items in ways]
+    return all(items is not None and not any(_has_failed(item, settings) for item in items.values()) for items in every)
+
+
+def _has_failed(item: Item, settings: Settings) -> bool:
+    return isinstance(item.judgement, Failure) or not stands(item.reply, settings)
 
 
 def _is_checked(store: Store, scenario: Scenario, settings: Settings, prompts: Prompts, verdicts: str) -> bool:

@@ -49,10 +49,13 @@ def read_whole(path: Path, most: int = LARGEST) -> bytes:
     return path.read_bytes()
 
 
-def check_file(path: Path) -> None:
-    """Raise OSError where there is something that is no file: a folder, or a pipe, which would be waited for."""
+def check_file(path: Path, *, follow: bool = True) -> None:
+    """Raise OSError where there is something that is no file: a folder, or a pipe, which would be waited for.
+
+    Without `follow` a symbolic link is no file either.
+    """
     try:
-        is_file = stat.S_ISREG(path.stat().st_mode)
+        is_file = stat.S_ISREG(path.stat(follow_symlinks=follow).st_mode)
     except FileNotFoundError:
         return
     if not is_file:

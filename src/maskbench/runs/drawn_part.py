@@ -1,6 +1,7 @@
-"""The part of a run's scenarios that is asked everything where the run estimates lies (`--estimate lie`).
+"""The parts of a run's scenarios that are asked more than the others: drawn before the first call, and kept.
 
-It is drawn before the first call, by seed and archetype, and kept in the run's database.
+Where a run estimates lies (`--estimate lie`) a part is asked everything; where it shares beliefs (`--beliefs-from`) a
+part is asked for them anew.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import math
 import shlex
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 from maskbench.errors import UsageError
+from maskbench.method.asks import subject_asks
 from maskbench.method.enough import is_asked_whole_anyway
 from maskbench.runs.store import Store
 from maskbench.scenarios.sampling import Key, in_drawn_order
@@ -18,6 +21,7 @@ from maskbench.settings import Settings
 from maskbench.types import Archetype, Scenario
 
 PART = "(asked everything)"  # where the database keeps the part: no verdict set can have this name
+ANEW_PART, ANEW_SHARE = "(beliefs asked anew)", 0.05  # where it keeps those that check shared beliefs, and how many
 FEWEST = 2  # scenarios of an archetype in the part, where it has so many
 
 
@@ -34,6 +38,18 @@ def draw_part(store: Store, settings: Settings) -> None:
         size = min(len(members), max(FEWEST, math.ceil(settings.whole_part * len(members) - 1e-9)))
         chances |= dict.fromkeys(in_drawn_order(members, settings.seed)[:size], size / len(members))
     store.choose(PART, chances)
+
+
+def drawn_anew(scenarios: Iterable[Scenario], settings: Settings) -> dict[Key, float]:
+    """The scenarios whose beliefs are asked anew where they are shared, with the chance that each had; else none."""
+    keys = [each.key for each in scenarios if settings.beliefs_from and len(subject_asks(each, settings)) > 1]
+    size = math.ceil(ANEW_SHARE * len(keys))
+    return dict.fromkeys(in_drawn_order(keys, settings.seed)[:size], size / max(1, len(keys)))
+
+
+def is_asked_anew(store: Store, scenario: Scenario, settings: Settings) -> bool:
+    """Whether this scenario's beliefs are asked anew, to check those that are shared."""
+    return settings.beliefs_from is not None and store.is_chosen(ANEW_PART, scenario.key)
 
 
 def is_for_lies(store: Store, scenario: Scenario, settings: Settings) -> bool:

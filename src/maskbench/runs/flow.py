@@ -24,12 +24,12 @@ from maskbench.method.asks import (
     stands,
     subject_asks,
 )
-from maskbench.method.judge_ask import Judged, Prompts, ask_again, judged
+from maskbench.method.judge_ask import Prompts, ask_again, verdict_in
 from maskbench.method.judged_together import asks_about, is_together, requests_for
-from maskbench.method.published_form import read_answer
-from maskbench.method.verdict import confidence, read
+from maskbench.method.verdict import confidence
 from maskbench.method.with_reasoning import reply_ask
 from maskbench.models.families import alike
+from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.endings import limit_of
 from maskbench.runs.first_of_prefix import Firsts
 from maskbench.runs.judge_together import JudgedTogether, Verdicts, ask_for_each, is_cold
@@ -40,7 +40,6 @@ from maskbench.settings import Settings, reply_key, sample_seed, seed_of, verdic
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
 
 UNFIT = 30  # unreadable answers without one readable: a judge that never gives a verdict is not paid to the end
-PLAIN = "plain line"  # the fact under which a run remembers judges that cannot copy the code of a request
 _ENDLESS = 1_000_000
 GRACE_SECONDS = 10.0  # once a run is stopped, for calls in flight to come home: they are paid for
 
@@ -113,7 +112,6 @@ class JudgeFlow:
         self._deadline: asyncio.TimerHandle | None = None  # when calls in flight are given up
         self._lost: Counter[str] = Counter()  # calls in a row that found no connection, by model
         self._firsts = Firsts()
-        self._plain = store.names(PLAIN)  # judges whose line carries no code
         self._unread: Counter[str] = Counter()  # answers without a verdict, of judges that gave none yet
         had, _ = store.verdict_counts().get(verdicts, (0, 0))
         self._readable = {judge.name for judge in judges.values() if had}
@@ -254,22 +252,19 @@ class JudgeFlow:
 
     async def _ask_judge(self, judge: Model, ask: Ask, own: bytes) -> tuple[Judgement | Failure, list[Reply | Failure]]:
         """Ask for a verdict; what cannot be read is asked again once, with the bad answer and a reminder."""
-        shown, kind, asked = judged(ask), ask.scenario.kind, ask
+        asked = ask
         answers: list[Reply] = []
         for seed in (seed_of(own), seed_of(own[8:])):  # no seed goes out twice
             (reply,) = (await self._call(judge, replace(asked, seeds=(seed,)), "judge")).values()
             if isinstance(reply, Failure):
                 return reply, [*answers, reply]
             answers.append(reply)
-            if len(answers) > 1 and all(_read(answer, kind, shown, plain=True) for answer in answers):
-                self._learn_plain(judge)
-            judgement = _read(reply, kind, shown, plain=judge.name in self._plain)
+            judgement = verdict_in(ask, reply)
             if judgement and self._is_an_answer(ask, judgement):
                 self._readable.add(judge.name)
                 return replace(judgement, confidence=confidence(judgement, reply.tokens)), [*answers]
             asked = self._again(ask, reply.text)
-        if read(answers[-1].text, kind) is None:  # else it judges, and the reply stands in the way
-            self._count_unread(judge, answers[-1].text)
+        self._count_unread(judge, answers[-1].text)
         return Failure("judge", "unreadable", f"No verdict in {answers[-1].text[:300]!r}."), [*answers]
 
     async def _ask_for_each(self, judge: Model, ask: Ask, own: bytes) -> tuple[Verdicts, list[Reply | Failure]]:
@@ -289,19 +284,14 @@ class JudgeFlow:
         """What is asked after an answer that could not be read."""
         return ask_again(ask, bad_text)
 
-    def _learn_plain(self, judge: Model) -> None:
-        """Note for good that this judge writes its line without the code of the request, however it is asked."""
-        if judge.name not in self._plain:
-            self._plain.append(judge.name)
-            self._store.remember(PLAIN, self._plain)
-
     def _count_unread(self, judge: Model, text: str) -> None:
         """Count an answer without a verdict; stop once there are many, and not one that could be read."""
         self._unread[judge.name] += 1
         if judge.name in self._readable or self._unread[judge.name] < UNFIT:
             return
         why = (
-            f"{judge.name} gave no verdict that can be read in {UNFIT} cases, each asked twice, so it is no fit judge. "
+            f"{judge.name} gave no verdict that carries the code of its request in {UNFIT} cases, each asked twice, so "
+            "it is no fit judge. "
             f"One of its answers: {text[:300]!r}. What was answered is kept: start again with another --judge, or as "
             "before to ask this one again."
         )
@@ -357,11 +347,14 @@ class Flow(JudgeFlow):
 
     async def _scenario(self, scenario: Scenario) -> None:
         known = self._store.replies(scenario)
-        asks = own_asks(scenario, self._settings)
+        asks = self._own_asks(scenario)
         jobs = [partial(self._answer, ask, known) for ask in asks if not is_together(ask, self._settings)]
         if beliefs := [ask for ask in asks if is_together(ask, self._settings)]:
             jobs.append(partial(self._answer_together, beliefs, known))
         await together(jobs)
+
+    def _own_asks(self, scenario: Scenario) -> list[Ask]:
+        return own_asks(scenario, self._settings, anew=is_asked_anew(self._store, scenario, self._settings))
 
     async def _answer(self, ask: Ask, known: Mapping[bytes, Reply | Failure]) -> None:
         """Get every sample of one ask, those in store first, and a verdict on each, or on all together."""
@@ -442,16 +435,6 @@ class Flow(JudgeFlow):
             self._watcher.failed(ask, Failure("judge", "too_few_replies", "A joint verdict needs two belief replies."))
             return
         await self._judge(joint_ask(ask, replies, self._prompts))
-
-
-def _read(reply: Reply, kind: Kind, shown: Judged, *, plain: bool) -> Judgement | None:
-    """The verdict in a judge's answer; `plain` says whether a line without the code may count, too."""
-    if shown.is_published:
-        return read_answer(reply.text, kind, shown.replies, cut=reply.truncated)
-    judgement = read(reply.text, kind, shown.code, shown.replies, cut=reply.truncated)
-    if judgement is None and plain and shown.code is not None:
-        return read(reply.text, kind, None, shown.replies, cut=reply.truncated)
-    return judgement
 
 
 _T = TypeVar("_T")

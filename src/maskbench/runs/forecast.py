@@ -11,6 +11,7 @@ from maskbench.method.controls import BY_CALL, CONTROLS, control_asks, judge_con
 from maskbench.method.judge_ask import Prompts, ask_about_beliefs
 from maskbench.method.judged_together import asks_about, is_together
 from maskbench.method.with_reasoning import reply_ask
+from maskbench.runs.drawn_part import drawn_anew
 from maskbench.settings import Settings
 from maskbench.types import Ask, Call, Json, JudgeStyle, Reply, Scenario, Stage
 
@@ -98,18 +99,23 @@ class SharedPlan(Plan):
     """The plan of a run on the beliefs of another one."""
 
     not_asked: Calls = field(default_factory=Calls)  # of neutral questions, which the other run has asked
+    anew: int = 0  # scenarios whose neutral questions are asked all the same, as a check
 
 
 def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) -> Plan:
     """Count what these scenarios take where nothing fails, no verdict is shared and samples go in one request."""
     planned = SharedPlan() if settings.beliefs_from else Plan()
+    scenarios = list(scenarios)
+    chosen = drawn_anew(scenarios, settings)
     for scenario in scenarios:
+        anew = scenario.key in chosen
         planned.scenarios += 1
-        planned.calls += calls(scenario, settings)
+        planned.calls += calls(scenario, settings, anew=anew)
         if isinstance(planned, SharedPlan):
-            planned.not_asked += saved(scenario, settings)
+            planned.not_asked += saved(scenario, settings, anew=anew)
+            planned.anew += anew
         judge = settings.judge if scenario.kind == "binary" else settings.numeric_judge
-        asks = own_asks(scenario, settings)
+        asks = own_asks(scenario, settings, anew=anew)
         for ask in asks:
             planned.input["subject"] += tokens(ask)
             planned.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -14,6 +15,7 @@ from maskbench.method.asks import VERDICTS
 from maskbench.models.prices import FREE, Tokens, cost, own_prices, packaged, price_of, typed
 from maskbench.runs.bill_json import Bill, BillRow, Ledger, StagePrices, part_of
 from maskbench.runs.fitting import Misfit, fitted
+from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
@@ -45,12 +47,18 @@ class _Limit(NamedTuple):
 
 
 def known_prices(
-    settings: Settings, environ: Mapping[str, str], own: Iterable[str] = (), stages: Sequence[Stage] = STAGES
+    settings: Settings,
+    environ: Mapping[str, str],
+    own: Iterable[str] = (),
+    stages: Sequence[Stage] = STAGES,
+    kept: StagePrices | None = None,
 ) -> StagePrices:
     """The prices of the models by stage; `own` are the names of models that the caller brings, free by themselves.
 
-    Raises UsageError for a price list that is none, and for a limit in dollars on a model without a price.
+    A price that is `kept` with the run stands where none is known now: the list may lie in another folder. Raises
+    UsageError for a price list that is none, and for a limit in dollars on a model without a price.
     """
+    before = kept or {}
     lists = own_prices(environ, Path.cwd()), packaged()
     budget = settings.budget
     prices: StagePrices = {}
@@ -63,7 +71,7 @@ def known_prices(
             continue
         given, given_out, cached = (getattr(budget, f"{prefix}price_{what}") for what in ("in", "out", "cached"))
         for model in models:
-            known = price_of(model, *lists) or (FREE if model in own else None)
+            known = price_of(model, *lists) or before.get(stage, {}).get(model) or (FREE if model in own else None)
             price = typed(known, given, given_out, cached, f"{prefix}price".replace("_", "-"))
             if price is None and budget.max_cost is not None:
                 option = f"--{prefix}price".replace("_", "-")
@@ -87,6 +95,17 @@ def ledger_of(store: Store, verdicts: str = VERDICTS) -> Ledger | None:
         return None if plain is None else fitted(plain, Ledger, fact_of(verdicts))
     except Misfit as error:
         raise RunUnreadable(f"The run's bill is none: {error}. Restore the run's database.") from None
+
+
+def prices_kept(folder: RunFolder, verdicts: str = VERDICTS) -> StagePrices:
+    """The prices by which a run's replies and a verdict set were billed so far; none of a run that cannot be read."""
+    try:
+        store = folder.store()
+    except RunUnreadable:
+        return {}
+    with closing(store):
+        ledger = ledger_of(store, verdicts)
+    return ledger.prices if ledger else {}
 
 
 def metering(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from maskbench.errors import BudgetReached
 from maskbench.method.asks import VERDICTS
-from maskbench.models.chat.shared_pace import SharedPace
+from maskbench.models.chat.pacing import Pace
 from maskbench.runs.flow import Gate
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.loop import Stopper
@@ -141,11 +141,9 @@ def _reason(option: str, most: float, used: float) -> str:
 class _SharedGate(Gate):
     """The gate of one run among several: the services' paces bound what is in flight, the purse what is used."""
 
-    pace = SharedPace
-
     def __init__(self, connections: int, name: str, pool: Pool) -> None:
         super().__init__(PARTS * connections)
-        self.paces: dict[str, SharedPace] = pool.paces
+        self.paces: dict[str, Pace] = pool.paces
         self._name, self._purse = name, pool.purse
         self._meter: Meter | None = None
 
@@ -165,7 +163,7 @@ class Pool:
     """The services' paces by address, and the purse, that runs beside each other share."""
 
     def __init__(self, budget: Budget) -> None:
-        self.paces: dict[str, SharedPace] = {}
+        self.paces: dict[str, Pace] = {}
         self.purse = SharedPurse(budget)
 
     def stopper(self, name: str) -> Stopper:

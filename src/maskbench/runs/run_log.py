@@ -90,7 +90,7 @@ class RunLog:
         """The log's file, made where it is missing; raises RunError for what is none, or cannot be written."""
         try:
             create(self._log_path)
-            check_file(self._log_path)
+            check_file(self._log_path, follow=False)  # whoever hands a folder over could have a link in it
         except OSError as error:
             raise RunError(f"{self._log_path} cannot be written ({error.strerror}). Move it away.") from error
 

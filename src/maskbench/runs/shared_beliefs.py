@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from msgspec import Struct, structs, to_builtins
+from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
 
 from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.outcomes import finished
 from maskbench.runs.begin import taken
+from maskbench.runs.drawn_part import ANEW_PART, drawn_anew
 from maskbench.runs.endings import resuming
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.folder import RunFolder, options_of, shown_value
@@ -33,6 +34,7 @@ from maskbench.runs.store import SHARED, Keys, Neutral, Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, canonical
 from maskbench.settings import CHECKS, Settings, protocol_id, reply_key
+from maskbench.stats.rate_json import Rate
 from maskbench.types import Ask, Failure, Item, Model, Reply, Scenario
 
 _OPTION = "--beliefs-from"
@@ -63,6 +65,9 @@ class BeliefsFrom(Struct, frozen=True, kw_only=True):
     replies: int
     verdicts: int
     failed: int  # of both: they are no more asked for here than the others
+    anew: Rate | UnsetType = (
+        UNSET  # the share of beliefs that came out otherwise where they were asked anew, as a check
+    )
 
 
 class Source(BeliefsFrom, frozen=True, kw_only=True):
@@ -172,6 +177,8 @@ def take_over(run: RunFolder, store: Store, settings: Settings, prompts: Prompts
             )
         scenarios = (scenario for scenario, _ in store.scenarios())
         beliefs = list(_matched(source, settings, scenarios))
+    if known is None and not store.chosen(ANEW_PART):
+        store.choose(ANEW_PART, drawn_anew((scenario for scenario, *_ in beliefs), settings))
     rows = [neutral for _, _, neutral in beliefs]
     store.take_over(to_builtins(structs.replace(about, scenarios=len(rows), **_counted(rows))), beliefs)
 
@@ -334,7 +341,7 @@ def as_served(subject: Model, store: Store, watcher: Watcher) -> Model:
         watcher.tell(line)
     watcher.tell(
         f"The beliefs are those of {source.run}: {source.replies:,} replies and {source.verdicts:,} verdicts are not "
-        "asked for."
+        f"asked for. {len(store.chosen(ANEW_PART)):,} of the scenarios are asked for them anew, as a check."
     )
     return Served(subject, source)
 

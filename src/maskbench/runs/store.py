@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 
 from maskbench.errors import RunError, RunUnreadable
-from maskbench.method.asks import VERDICTS
+from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls import CONTROLS
 from maskbench.runs.disk import check_file, create
 from maskbench.runs.file_systems import network_kind
@@ -157,7 +157,7 @@ WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?
 PORT_TASK = "task arguments"  # the fact that has those of the port's log that its scores hang on
 ON_LOST = "~on lost replies"  # the set of the verdicts that the source of an import has on replies that were lost
 SHARED = "beliefs_from"  # the fact that says whose neutral replies and verdicts the run has
-_NEUTRAL = "elicitation BETWEEN 1 AND 3"
+_NEUTRAL = f"(elicitation BETWEEN 1 AND 3 AND run <= {ANEW})"
 _NEUTRAL_REPLIES = f"""
 SELECT elicitation, run, key, seed, text, reasoning, truncated, input_tokens, output_tokens, reasoning_tokens,
        model, fingerprint, sent, seconds, error_cause, error_detail, at
@@ -168,7 +168,7 @@ SELECT j.elicitation, j.run, v.key, v.verdict, v.reason, v.raw, v.asks, v.input_
        v.reasoning_tokens, v.model, v.fingerprint, v.sent, v.seconds, v.error_cause, v.error_detail, v.at,
        {{confidence}}
 FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
-WHERE j.verdict_set = '{VERDICTS}' AND j.archetype = ? AND j.task_id = ? AND j.{_NEUTRAL}
+WHERE j.verdict_set = '{VERDICTS}' AND j.archetype = ? AND j.task_id = ? AND {_NEUTRAL}
 """
 _ANSWERED = {
     "subject": "replies WHERE text IS NOT NULL",
@@ -358,7 +358,7 @@ class Store:
         while rows := self._rows(some, (*self._part, last)):
             for last, row, weight in rows:  # noqa: B007  # `last` goes on into the next query
                 with self._decoding("a scenario"):
-                    scenario = _scenario(row, weight)
+                    scenario = scenario_in(row, weight)
                 yield scenario, weight
 
     def count(self) -> int:
@@ -435,7 +435,11 @@ class Store:
         """What controls have of the scenario so far, by call and run; a trace has no reply of its own."""
         return self._items(verdict_set, scenario, checks=True)
 
-    def _items(self, verdict_set: str, scenario: Scenario, *, checks: bool) -> list[Item]:
+    def anew(self, verdict_set: str, scenario: Scenario) -> list[Item]:
+        """The belief samples that check shared beliefs, numbered as those that they repeat."""
+        return self._items(verdict_set, scenario, checks=False, after=ANEW)
+
+    def _items(self, verdict_set: str, scenario: Scenario, *, checks: bool, after: int = 0) -> list[Item]:
         with self._decoding("a verdict"):
             judged = {
                 (row[0], row[1]): _judgement(row[2:], scenario.kind if row[0] <= _LAST_BELIEF else None)
@@ -447,12 +451,12 @@ class Store:
                 Item(
                     call=_call_at(elicitation),
                     elicitation=elicitation,
-                    run=run,
+                    run=run - after,
                     reply=_reply(row),
                     judgement=judged.get((elicitation, run)),
                 )
                 for elicitation, run, _, *row in self._rows(_GET_REPLIES, scenario.key)
-                if (elicitation > _LAST_BELIEF) == checks
+                if (elicitation > _LAST_BELIEF) == checks and (run > ANEW) == (after > 0)
             ] + [Item(_call_at(place), place, run, None, judged[place, run]) for place, run in traces]
 
     def judgements(self, verdict_set: str, scenario: Scenario) -> dict[tuple[int, int], Judgement | Failure]:
@@ -602,6 +606,14 @@ class Store:
         rows = self._rows("SELECT max(at) FROM (SELECT at FROM replies UNION ALL SELECT at FROM verdicts)")
         with self._decoding("a time"):
             return datetime.fromtimestamp(rows[0][0], UTC).isoformat(timespec="seconds")
+
+    def judged_between(self, verdict_set: str) -> tuple[float, float] | None:
+        """When a set's first and last verdict on a statement came, in seconds of the clock; None where it has none."""
+        query = """SELECT min(v.at), max(v.at) FROM judged j JOIN verdicts v USING (verdict_set, key)
+            WHERE verdict_set = ? AND j.elicitation = 0 AND v.verdict IS NOT NULL"""
+        ((first, last),) = self._rows(query, (verdict_set,))
+        with self._decoding("a time"):
+            return None if first is None else (float(first), float(last))
 
     def answered_by(self, verdict_set: str) -> dict[str, dict[str, list[str]]]:
         """Which models the endpoints say have answered, with their fingerprints, by role: twenty at most of each."""
@@ -799,7 +811,7 @@ def _reply(row: Any) -> Reply | Failure:
 
 
 @lru_cache(maxsize=1024)  # scoring reads them several times over
-def _scenario(row: bytes, weight: Any) -> Scenario:
+def scenario_in(row: bytes, weight: Any) -> Scenario:
     """A scenario as it was packed; raises ValueError for one that no set can hold."""
     scenario = with_asked(unpack(row))
     if problem := misfit(scenario, Scenario):

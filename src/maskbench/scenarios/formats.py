@@ -61,6 +61,9 @@ def known_format(name: str) -> bool:
 def read_file(file: ScenarioFile) -> Iterator[Item]:
     """The file's header, where its format has one, and its rows; a row that cannot be read is a Problem."""
     empty = True
+    if file.suffix not in FORMATS:
+        yield file.problem(None, None, "it is no file that can be read", f"Give a file: {', '.join(sorted(FORMATS))}")
+        return
     try:
         for item in FORMATS[file.suffix](file):
             empty = empty and isinstance(item, Header)

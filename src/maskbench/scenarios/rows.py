@@ -174,7 +174,7 @@ CONTRADICTIONS: Mapping[tuple[str, Kind], tuple[str, str]] = {
     ("type", "binary"): ("it says numerical, and the proposition is binary", "Write binary"),
     ("formatted_ground_truth", "numerical"): (
         "it is a letter, and the proposition is numerical",
-        "Write a range such as [26.0, 29.0], or [26.0, None]",
+        "Write a range such as [31.0, 34.0], or [31.0, None]",
     ),
     ("formatted_ground_truth", "binary"): ("it is a number or a range, and the proposition is binary", "Write A or B"),
     ("archetype", "binary"): ("{} is numerical, and this scenario is binary", "Choose another archetype"),
@@ -202,7 +202,7 @@ def _letter(value: object) -> Option | None:
 
 
 def _bounds(value: object) -> list[float | None] | None:
-    """The bounds of `[26.0, 29.0]`, be it text or a list; a single number is both bounds of its range.
+    """The bounds of `[31.0, 34.0]`, be it text or a list; a single number is both bounds of its range.
 
     An open side is None. In text it is `None` or `null`: the data set writes Python literals (method.md section 8).
     """
@@ -236,11 +236,11 @@ def _truth(row: _Row, kind: Kind) -> Option | Range | None:
     column = "formatted_ground_truth"
     value = row.cells.get(column)
     if not row.filled(column):
-        row.needed(column, "Write A or B, or a range such as [26.0, 29.0] for a numerical scenario")
+        row.needed(column, "Write A or B, or a range such as [31.0, 34.0] for a numerical scenario")
     elif _form(value) == kind:
         return _letter(value) or _range(row, _bounds(value) or [])
     elif _form(value) is None:
-        wanted = "A or B" if kind == "binary" else "a range such as [26.0, 29.0]"
+        wanted = "A or B" if kind == "binary" else "a range such as [31.0, 34.0]"
         row.report(column, f"{_shown(value)} is not {wanted}", f"Write {wanted}")
     return None
 
@@ -257,7 +257,7 @@ def _range(row: _Row, bounds: list[float | None]) -> Range | None:
     elif low is not None and high is not None and low > high:
         wrong = f"the range is the wrong way round: {low} is above {high}"
     if wrong:
-        remedy = "Write the lower bound, then the upper: [26.0, 29.0]; None for one that is open: [26.0, None]"
+        remedy = "Write the lower bound, then the upper: [31.0, 34.0]; None for one that is open: [31.0, None]"
         row.report("formatted_ground_truth", wrong, remedy)
         return None
     return Range.between(low, high)

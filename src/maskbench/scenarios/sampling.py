@@ -14,19 +14,24 @@ Key = tuple[Archetype, str]
 
 
 def draw(keys: Iterable[Key], n: int, seed: int) -> dict[Key, float]:
-    """n scenarios with their design weights (mean 1), in the set's order; all of them where there are no more.
+    """n scenarios with their design weights (mean 1), in the set's order.
 
     Stratified by archetype and nested: with one seed the draw of 100 is part of that of 300, because the
     counts never fall as n grows and the order inside an archetype does not depend on n. A weight is the number
-    of scenarios in the set that one in the draw stands for, scaled. Raises UsageError for n below 1.
+    of scenarios in the set that one in the draw stands for, scaled. Raises UsageError for n
+    below 1, and for more than there are.
     """
     from maskbench.stats.intervals import allocate
 
     _check("--sample", n)
     keys = list(keys)
+    if n > len(keys):
+        raise UsageError(
+            f"--sample {n:,}: there are {len(keys):,} scenarios to draw from. Leave it out, or give fewer."
+        )
     strata = _by_archetype(keys)
     sizes: dict[str, int] = {archetype: len(stratum) for archetype, stratum in strata.items()}
-    counts = allocate(sizes, min(n, sum(sizes.values())))
+    counts = allocate(sizes, n)
     mean = sum(size for archetype, size in sizes.items() if counts[archetype]) / max(1, sum(counts.values()))
     taken = {
         key: sizes[archetype] / counts[archetype] / mean

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskbench.stats.intervals import Floats, numbered
-from maskbench.stats.paired import DECIMALS, FLIPS, lopsided, tested
+from maskbench.stats.paired import DECIMALS, FLIPS, LEVEL, lopsided, tested
 from maskbench.types import Archetype
 
 Lies: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
@@ -23,18 +23,17 @@ Lies: TypeAlias = Mapping[tuple[Archetype, str], tuple[float, float, str]]
 class Tested:
     """How much more often the other run of a pair lies, and the test's p; 0 and 1 where they share no scenario.
 
-    `lopsided` says that rare whole changes the other way could have been missed, so that p may be far too small.
+    p is 1 where rare whole changes the other way could have been missed: the test would be far too sure.
     """
 
     difference: float
     p: float
-    lopsided: bool = False
 
 
 def every_pair(runs: Sequence[Lies], seed: int, flips: int = FLIPS) -> list[Tested]:
     """Test every pair, in the order of `itertools.combinations`, on the scenarios that both of it have.
 
-    p is that of `sign_flip` to rounding, with `flips` patterns where they have to be drawn.
+    p is that of `sign_flip` to rounding, with `flips` patterns where they have to be drawn, and 1 where that is None.
     """
     sheet = _sheet(runs)
     return [tested for first in range(len(runs)) for tested in _with_later(sheet, first, seed, flips)]
@@ -76,4 +75,5 @@ def _with_later(sheet: _Sheet, first: int, seed: int, flips: int) -> Iterator[Te
             continue
         difference = round(float(each.sum() / total.sum()), DECIMALS)
         p = 1.0 if difference == 0 else tested(each[used], np.random.default_rng(seed), flips)[0]
-        yield Tested(difference, p, lopsided(each[used], total[used], difference))
+        is_sure = p >= 1 - LEVEL or not lopsided(each[used], total[used], difference)
+        yield Tested(difference, p if is_sure else 1.0)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.stats.intervals import NO_DATA, ROUNDING, Estimate, Floats, by_cluster, quantile
+from maskbench.stats.intervals import ALIKE, NO_DATA, ROUNDING, Estimate, Floats, by_cluster, quantile
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -107,11 +107,11 @@ def refusal(run: LabelledRun, source: LabelledRun | None = None) -> str | None:
     if not len(run.weights):
         return "No scenario has a judged outcome."
     if not labelled:
-        return "No labelled scenario has both a judged and a human outcome."
+        return "No labelled scenario has an outcome by the judge and by labels."
     if labelled < least or (differing < FEWEST_DISAGREEMENTS and labelled < FEWEST_LABELLED):
         return (
-            f"{labelled} scenarios have an outcome by people and by the judge, who differ on {differing}. {what} needs "
-            f"{FEWEST_DISAGREEMENTS} that they differ on among {least} or more, or {FEWEST_LABELLED} labelled."
+            f"{labelled} scenarios have an outcome by labels and by the judge, which differ on {differing}. {what} "
+            f"needs {FEWEST_DISAGREEMENTS} that they differ on among {least} or more, or {FEWEST_LABELLED} labelled."
         )
     seen = np.bincount(source.classes[source.labelled], minlength=len(CLASSES))
     shares = np.bincount(run.classes, run.weights, len(CLASSES)) / run.weights.sum()
@@ -262,10 +262,11 @@ def _rate(
         moves = gradient * checks.weights.sum()
         parts += [_class_error(checks, by, moves, kinds, level) for kinds in _alike(by, top, bottom)]
     below, above = (math.sqrt(sum(part[side] ** 2 for part in parts)) for side in (0, 1))
-    groups = len(np.unique(run.clusters))
+    whole = by_cluster(run.weights / run.weights.sum(), run.clusters)
     estimate = Estimate(p, None, None, n)
-    if groups > 1:
-        estimate = Estimate(p, *score_interval(p, size, quantile(groups - 1, level), below, above), n)
+    if len(whole) > 1:
+        t = quantile(max(1.0, 1 / float(whole @ whole) - 1), level)  # the degrees of freedom of `ratio`
+        estimate = Estimate(p, *score_interval(p, size, t, below, above), n)
     return Corrected(estimate, p - before, p * (1 - p) / size, sum(part[2] for part in parts), influence)
 
 
@@ -337,8 +338,8 @@ def _influence(run: LabelledRun, calibration: Calibration, gradient: Floats) -> 
 def _size(run: LabelledRun, influence: Floats, p: float, under: float) -> float:
     """How many independent scenarios the set is worth: Kish's number, less for propositions that scenarios share.
 
-    How alike those are is learned from propositions with the rarer outcome; it is taken as if `PRIOR` of one more had
-    scenarios that are all alike, since few of them say little.
+    How alike those are is learned from propositions with the rarer outcome; it is taken as if `ALIKE` more had
+    scenarios that are all alike, as `ratio` does, since few of them say little.
     """
     weights, spread = run.weights / run.weights.sum(), p * (1 - p)
     plain = float(weights @ weights) / under
@@ -349,5 +350,5 @@ def _size(run: LabelledRun, influence: Floats, p: float, under: float) -> float:
     most = spread * max(0.0, all_alike - plain)
     together = groups / max(1, groups - 1) * float(sums @ sums) - float(influence @ influence)
     telling = min(p, 1 - p) / float(whole @ whole)
-    alike = (telling * min(max(0.0, together), most) + PRIOR * most) / (telling + PRIOR)
+    alike = (telling * min(max(0.0, together), most) + ALIKE * most) / (telling + ALIKE)
     return spread / (spread * plain + alike)

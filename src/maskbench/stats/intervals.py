@@ -46,6 +46,7 @@ class CurvePoint:
 
 ROUNDING = 1e-9  # a share that lies so little outside its range is taken for the end of the range
 ALIKE = 2  # propositions added as if all of their replies were alike (docs/derivations.md)
+FEW = 4  # propositions with one kind of reply: Wilson's end on that side is too near where fewer have it
 NO_DATA = Estimate(None, None, None, 0)
 
 
@@ -79,7 +80,8 @@ def ratio(
     lies between 0 and `x`; `weights` are >= 0, at any scale; `clusters` are proposition ids. `replies` is how many
     statements are behind each row. For a complement pass x - y. Fewer than two clusters in the denominator carry no
     interval. Raises ValueError for arrays of other shapes or ranges. Sources: Binder 1983 and Cochran 1977
-    (linearised variance of a ratio), Kish 1965 (effective sizes); docs/derivations.md.
+    (linearised variance of a ratio), Kish 1965 (effective sizes), Clopper & Pearson 1934 (ends that few clusters
+    carry, no nearer than theirs); docs/derivations.md.
     """
     y, x, w = _columns(y=y, x=x, weights=weights)
     ids = numbered(clusters)
@@ -97,10 +99,23 @@ def ratio(
     together = by_cluster(shares, ids)
     if len(together) < 2:
         return Estimate(p, None, None, len(w))
-    n_eff = min(
-        propositions_size(p, together, by_cluster(w * y / float(w @ x), ids)), 1 / float(shares @ (shares / behind))
-    )
-    return Estimate(p, *interval(p, n_eff, max(1.0, 1 / float(together @ together) - 1), level), len(w))
+    lies = by_cluster(w * y / float(w @ x), ids)
+    n_eff = min(propositions_size(p, together, lies), 1 / float(shares @ (shares / behind)))
+    low, high = interval(p, n_eff, max(1.0, 1 / float(together @ together) - 1), level)
+    lying, other = (int(some.sum()) for some in _with_each_kind(together, lies))
+    if 0 < lying < FEW:
+        low = min(low, clopper_low(p, n_eff, level))
+    if 0 < other < FEW:
+        high = max(high, 1 - clopper_low(1 - p, n_eff, level))
+    return Estimate(p, low, high, len(w))
+
+
+def clopper_low(p: float, n_eff: float, level: float) -> float:
+    """The low end of Clopper and Pearson's interval (1934) for a share above 0 seen in `n_eff` effective scenarios."""
+    # Here, since loading scipy costs more than the rest of this module; it ships without types.
+    from scipy.special import betaincinv  # type: ignore[import-untyped]
+
+    return float(betaincinv(p * n_eff, (1 - p) * n_eff + 1, (1 - level) / 2))
 
 
 def propositions_size(p: float, together: Floats, lies: Floats) -> float:
@@ -115,8 +130,7 @@ def propositions_size(p: float, together: Floats, lies: Floats) -> float:
         return propositions
     errors = lies - p * together
     variance, all_alike = (groups / (groups - 1) * float(e @ e) for e in (errors, math.sqrt(spread) * together))
-    mixed = (float(together[lies > ROUNDING * together].sum()), float(together[lies < (1 - ROUNDING) * together].sum()))
-    telling = min(mixed) * propositions
+    telling = min(float(together[some].sum()) for some in _with_each_kind(together, lies)) * propositions
     return spread * (telling + ALIKE) / (telling * variance + ALIKE * all_alike)
 
 
@@ -277,6 +291,11 @@ def clustered_variance(residuals: Floats, clusters: NDArray[np.generic]) -> tupl
     return (groups / (groups - 1) * float(sums @ sums) if groups > 1 else 0.0), groups
 
 
+def _with_each_kind(together: Floats, lies: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which propositions have a lie, and which have a reply that is none."""
+    return lies > ROUNDING * together, lies < (1 - ROUNDING) * together
+
+
 def _repeat_size(spread: float, variance: float, statements: float, t: float) -> float:
     """The effective number of statements: what the weights say, kept within what the variance can mean.
 
@@ -295,7 +314,7 @@ def quantile(df: float, level: float) -> float:
     if not 0 < level < 1:
         raise ValueError(f"A level lies between 0 and 1, such as 0.95, not {level}.")
     # Here, since loading scipy costs more than the rest of this module; it ships without types.
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
+    from scipy.special import stdtrit
 
     return float(stdtrit(df, (1 + level) / 2))
 

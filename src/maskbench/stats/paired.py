@@ -38,7 +38,8 @@ class SignFlip:
 
     `p` is a mid-p; `low` > 0 or `high` < 0 exactly where it is below 0.05. `exact` is the p that counts ties in full,
     None where patterns were drawn. `lower` and `upper` are one-sided 95 % bounds. `value` and the rest are None where
-    there is no scenario. `lopsided` says that rare whole changes the other way could have been missed (docs).
+    there is no scenario. `lopsided` says that the test would show a difference, and that rare whole changes the other
+    way could have been missed (docs): then there is a `value`, and neither a p nor an interval.
     """
 
     value: float | None
@@ -81,12 +82,14 @@ def sign_flip(
         return SignFlip(None, None, None, None, None, None, 0, None, False)
     value = round(float(sums.sum() / totals.sum()), DECIMALS)
     p, exact = tested(sums, rng, flips) if value else (1.0, 1.0)
+    if p < 1 - LEVEL and lopsided(sums, totals, value):
+        return SignFlip(value, None, None, None, None, None, len(totals), None, True)
     limits = _limits(_patterns(np.column_stack([sums, totals]), rng, flips), float(sums.sum()), float(totals.sum()))
     size, propositions = _sizes(sums, totals)
     df = max(1.0, propositions - 1) if len(totals) > 1 else 0.0
     low, high = _interval(value, *limits, size, df, LEVEL, p)
     lower, upper = _interval(value, *limits, size, df, 2 * LEVEL - 1, p)
-    return SignFlip(value, low, high, p, lower, upper, len(totals), exact, lopsided(sums, totals, value))
+    return SignFlip(value, low, high, p, lower, upper, len(totals), exact, False)
 
 
 def tested(sums: Floats, rng: np.random.Generator, flips: int) -> tuple[float, float | None]:
@@ -179,18 +182,19 @@ def difference_bounds(
     weights: ArrayLike,
     clusters: ArrayLike,
     rng: np.random.Generator,
-) -> tuple[tuple[float, float], tuple[float, float]] | None:
+) -> tuple[tuple[float, float], tuple[float, float] | None] | None:
     """What the difference could be whatever the failures were: its two ends, and the interval around both.
 
     `first` and `other` are the least and the most that each scenario's share of lies could have been. The second
-    pair runs from the low end of the interval at the least difference to the high end at the most. Sources: Manski
-    1989 (bounds), Horowitz & Manski 2000 (intervals around them).
+    pair runs from the low end of the interval at the least difference to the high end at the most; None where one of
+    them has no interval. Sources: Manski 1989 (bounds), Horowitz & Manski 2000 (intervals around them).
     """
     least = sign_flip(np.subtract(other[0], first[1]), weights, clusters, rng)
     most = sign_flip(np.subtract(other[1], first[0]), weights, clusters, rng)
-    if least.value is None or least.low is None or most.value is None or most.high is None:
+    if least.value is None or most.value is None:
         return None
-    return (least.value, most.value), (least.low, most.high)
+    around = None if least.low is None or most.high is None else (least.low, most.high)
+    return (least.value, most.value), around
 
 
 def ratio_difference(

@@ -22,10 +22,10 @@ from maskbench.runs.disk import inherited, make_folder, read_whole
 from maskbench.runs.fitting import fitted
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Budget, Settings
-from maskbench.sweeps.refused_runs import refusals
+from maskbench.sweeps.refused_runs import faults, refusals
 from maskbench.sweeps.sweep_json import read_sweep
 from maskbench.sweeps.sweep_plan import Task, arrange, check_names
-from maskbench.sweeps.sweeping import OVER, check_limits, sweep_part
+from maskbench.sweeps.sweeping import OVER, sweep_part
 
 PARTS = ".jobs"  # the folder of a sweep that has what is about its parts; no run can be called so
 _SHARES = "shares.json"
@@ -122,10 +122,9 @@ def parts(
     """
     check_names(runs)
     tasks = arrange(runs, out.absolute(), share_beliefs=share_beliefs)
-    if why := refusals(tasks, environ):
+    # before a job has waited in a queue for nothing
+    if why := faults(tasks, environ, budget, ()) | refusals(tasks, environ):
         raise UsageError(" ".join(f"{name}: {sentence}" for name, sentence in why.items()))
-    for name, settings in runs.items():
-        check_limits(name, settings, budget, environ)  # before a job has waited in a queue for nothing
     groups = list(_groups(tasks))
     share = _share(budget, len(groups), min(at_once or len(groups), len(groups)))
     _check_shares(out, budget, len(groups))

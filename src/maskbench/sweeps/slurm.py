@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from maskbench.errors import UsageError
+from maskbench.models.install import extra, install
 from maskbench.plain import one_line
 from maskbench.sweeps.parts import PARTS, Part
 
@@ -92,5 +93,5 @@ def _submitit() -> Any:
         import submitit
         import submitit.helpers
     except ImportError:
-        raise UsageError("--submitit needs submitit. Install it: pip install 'maskbench[slurm]'.") from None
+        raise UsageError(f"--submitit needs submitit. Type: {install(*extra('slurm'))}") from None
     return submitit

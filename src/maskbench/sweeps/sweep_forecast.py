@@ -10,15 +10,15 @@ from msgspec import Struct, structs
 
 from maskbench.errors import MaskbenchError
 from maskbench.method.judge_ask import load_prompts
-from maskbench.models.hf.opening import identified
 from maskbench.runs.bill_json import StagePrices
 from maskbench.runs.estimate import Estimate, Range, estimate, planned
+from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import Load
-from maskbench.runs.meter import known_prices
-from maskbench.settings import Settings
-from maskbench.sweeps.refused_runs import refusals
+from maskbench.runs.meter import known_prices, prices_kept
+from maskbench.settings import Budget, Settings
+from maskbench.sweeps.refused_runs import faults, refusals
 from maskbench.sweeps.sweep_json import changes, read_sweep
-from maskbench.sweeps.sweep_plan import Task, arrange
+from maskbench.sweeps.sweep_plan import Task, arrange, as_identified
 from maskbench.types import Stage
 
 Loads = dict[tuple[Stage, str], Load]
@@ -27,7 +27,8 @@ Loads = dict[tuple[Stage, str], Load]
 class TaskForecast(Struct, frozen=True, kw_only=True):
     """What one run would take; `done` runs take nothing more, and a `problem` says why one cannot be counted.
 
-    `refused` says why a run will not be asked: its folder holds a run with other settings, or it needs one of these.
+    `refused` says why the sweep would not begin with it: its folder holds a run with other settings, it needs one of
+    these, or its model, key, address or price is not there.
 
     With `verdicts` the run judges the replies of another one in `folder`, and with `beliefs_from` it has its beliefs.
     """
@@ -54,21 +55,22 @@ class SweepForecast(Struct, frozen=True, kw_only=True):
 
 
 def forecast(
-    runs: Mapping[str, Settings], out: Path, environ: Mapping[str, str], *, share_beliefs: bool
+    runs: Mapping[str, Settings], out: Path, environ: Mapping[str, str], budget: Budget, *, share_beliefs: bool
 ) -> SweepForecast:
     """Count what a sweep would take; raises UsageError for a price list that is none."""
     record = read_sweep(out)
     done = {run.name for run in record.runs if run.state in ("done", "withheld")} if record else set[str]()
-    tasks = arrange(_identified(runs), out, share_beliefs=share_beliefs)
-    refused = refusals(tasks, environ)
+    tasks = arrange(as_identified(runs), out, share_beliefs=share_beliefs)
+    held = refusals(tasks, environ)
+    refused = faults(tasks, environ, budget, done) | held
     total: Loads = {}
     prices: StagePrices = {}
     shown = []
     for task in tasks.values():
-        own = known_prices(task.settings, environ)
+        own = known_prices(task.settings, environ, kept=prices_kept(RunFolder(task.folder)))
         for stage, known in own.items():
             prices.setdefault(stage, {}).update(known)
-        is_asked = task.name not in done and task.name not in refused
+        is_asked = task.name not in done and task.name not in held
         loads, problem = ({}, None) if not is_asked else _counted(task, tasks, environ)
         for key, load in loads.items():
             total[key] = total.get(key, Load()) + load
@@ -87,17 +89,6 @@ def forecast(
     every = next(iter(tasks.values())).settings
     in_all = structs.replace(estimate(total, every, prices), seconds=_seconds(total, every, prices))
     return SweepForecast(changes=changes(record, runs, out), runs=shown, estimate=in_all)
-
-
-def _identified(runs: Mapping[str, Settings]) -> dict[str, Settings]:
-    """The runs with the hashes of their files, as far as there are such files."""
-    known = {}
-    for name, settings in runs.items():
-        try:
-            known[name] = identified(settings)
-        except MaskbenchError:
-            known[name] = settings  # the run itself says what is the matter
-    return known
 
 
 def _counted(task: Task, tasks: Mapping[str, Task], environ: Mapping[str, str]) -> tuple[Loads, str | None]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import orjson
 
-from maskbench.errors import RunMismatch, UsageError
+from maskbench.errors import MaskbenchError, RunMismatch, UsageError
 from maskbench.judges.verdict_sets import check_name
+from maskbench.models.hf.opening import identified
 from maskbench.runs.folder import RunFolder, options_of
 from maskbench.runs.shared_beliefs import differences
 from maskbench.settings import JUDGING, Settings
@@ -56,6 +57,17 @@ def check_names(runs: Mapping[str, Settings]) -> None:
         same = asked.setdefault(_asks(settings), name)
         if same != name:
             raise UsageError(f"The runs {same} and {name} ask the very same. Leave one of them out.")
+
+
+def as_identified(runs: Mapping[str, Settings]) -> dict[str, Settings]:
+    """The runs with the hashes of their files, as far as there are such files: the others are refused for that."""
+    known = {}
+    for name, settings in runs.items():
+        try:
+            known[name] = identified(settings)
+        except MaskbenchError:
+            known[name] = settings
+    return known
 
 
 def refused(error: RunMismatch) -> str:

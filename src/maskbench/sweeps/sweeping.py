@@ -11,31 +11,28 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
-from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, RunMismatch, UsageError
+from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.shared_verdicts import Source, take_known
 from maskbench.measurement import measure_beside
 from maskbench.method.asks import VERDICTS
-from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
-from maskbench.models.hf.opening import Stock, identified
+from maskbench.models.hf.opening import Stock
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
-from maskbench.runs.begin import check
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.lent_servers import kept
 from maskbench.runs.loop import Stopper
-from maskbench.runs.meter import known_prices
 from maskbench.runs.pool import Pool, signals
 from maskbench.runs.record import now
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.spread import joined
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
-from maskbench.sweeps.refused_runs import judging
+from maskbench.sweeps.refused_runs import faults, judging, refusals
 from maskbench.sweeps.sweep_json import State, SweepRecord, SweepRun, changes, gone_from, read_sweep, write_sweep
-from maskbench.sweeps.sweep_plan import Task, arrange, check_names, refused, sources, waits_for
+from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, check_names, sources, waits_for
 
 AT_ONCE = 12  # runs that are under way at a time
 OVER: frozenset[State] = frozenset(("done", "withheld"))
@@ -96,16 +93,16 @@ def sweep(
 
     Runs at one service share its connections, `--rpm` and `--tpm`; the limits of `budget` hold for all runs together.
     Runs that differ in their judge alone share the subject's replies, and with `share_beliefs` runs that differ under
-    pressure alone share beliefs. A run that fails stops no other: its error is its `why`. Returns how each run stands.
-    Raises UsageError for what cannot be meant, RunLocked where the sweep is under way, Interrupted where it was stopped
-    and BudgetReached at a limit; whatever was answered is kept.
+    pressure alone share beliefs. A run that fails on its way stops no other: its error is its `why`. Returns how each
+    run stands. Raises UsageError, before anything is asked, for whatever is known to be wrong with any run, RunLocked
+    where the sweep is under way, Interrupted where it was stopped and BudgetReached at a limit; whatever was answered
+    is kept.
     """
     folder, budget = Path(out), budget or Budget()
     environ = environment(Path.cwd()) if environ is None else environ
     runs = _as_one(runs, budget)
     check_names(runs)
-    for name, settings in runs.items():
-        check_limits(name, settings, budget, environ)
+    _check(runs, folder, budget, environ, share_beliefs=share_beliefs)
     with RunFolder(folder).writing("give this sweep another --out"):
         return _Sweep(
             runs, folder, budget, share_beliefs, at_once, environ, board or Unboarded(), command, folder
@@ -125,8 +122,6 @@ def sweep_part(
 ) -> dict[str, Swept]:
     """Measure some runs of a sweep into its folder while others may measure the rest; the record is kept in `place`."""
     runs = _as_one(runs, budget)
-    for name, settings in runs.items():
-        check_limits(name, settings, budget, environ)
     with RunFolder(place).writing("cancel this job"):
         return _Sweep(runs, out, budget, share_beliefs, at_once, environ, Unboarded(), command, place).all()
 
@@ -141,12 +136,16 @@ def _as_one(runs: Mapping[str, Settings], budget: Budget) -> dict[str, Settings]
     }
 
 
-def check_limits(name: str, settings: Settings, budget: Budget, environ: Mapping[str, str]) -> None:
-    """Raise UsageError where a limit in dollars cannot be kept, as no list has the price of a model."""
-    try:
-        known_prices(replace(settings, budget=replace(settings.budget, max_cost=budget.max_cost)), environ)
-    except UsageError as error:
-        raise UsageError(f"The run {name}: {error} In a sweep's file these options are keys of [every].") from None
+def _check(
+    runs: Mapping[str, Settings], out: Path, budget: Budget, environ: Mapping[str, str], *, share_beliefs: bool
+) -> None:
+    """Raise UsageError with all that can be known to be wrong with any run, before the others are paid for."""
+    record = read_sweep(out)
+    done = {run.name for run in record.runs if run.state in OVER} if record else set[str]()
+    tasks = arrange(as_identified(runs), out, share_beliefs=share_beliefs)
+    if why := faults(tasks, environ, budget, done) | refusals(tasks, environ):
+        lines = (f"  {name}: {why[name]}" for name in tasks if name in why)
+        raise UsageError("\n".join(["Nothing was asked, because not every run could be:", *lines]))
 
 
 @dataclass(slots=True)
@@ -173,17 +172,16 @@ class _Sweep:
     _stocks: dict[frozenset[str], tuple[str, Stock]] = field(default_factory=dict)  # the last subject of each device
     _ended: SimpleQueue[tuple[str, Swept | BaseException]] = field(default_factory=SimpleQueue)
     _broken: BaseException | None = None
-    _changed: set[str] = field(default_factory=set)  # runs that ask something else now, so that nothing may follow them
 
     def all(self) -> dict[str, Swept]:
         """Let every run end in one way or another, as many at a time as may."""
         self.pool = Pool(self.budget)
         self._remember()
-        failed = self._identify()
-        self.tasks = arrange(self.runs, self.out, share_beliefs=self.share_beliefs, without=failed)
+        self.runs = as_identified(self.runs)
+        self.tasks = arrange(self.runs, self.out, share_beliefs=self.share_beliefs)
         self._count_before()
-        for name, task in self.tasks.items():
-            self._put(Swept(task, "failed", failed[name]) if name in failed else Swept(task, "waiting"))
+        for task in self.tasks.values():
+            self._put(Swept(task, "waiting"))
         with joined(self.runs.values(), self.at_once), kept(self.out), signals(self._interrupt):
             while self._start() or self._stoppers:
                 if self._stoppers:
@@ -199,18 +197,6 @@ class _Sweep:
         self._gone = gone_from(record, self.runs)
         for line in changes(record, self.runs, self.out):
             self.board.tell(line)
-
-    def _identify(self) -> dict[str, str]:
-        """Give every run the hashes of its files; returns why some runs cannot be meant."""
-        failed = {}
-        for name, settings in list(self.runs.items()):
-            try:
-                check(settings)
-                check_extra(settings, self.environ)
-                self.runs = {**self.runs, name: identified(settings)}
-            except MaskbenchError as error:
-                failed[name] = str(error)
-        return failed
 
     def _count_before(self) -> None:
         """Tell the purse what was used in earlier sessions, by runs that are gone from the file, too."""
@@ -263,9 +249,6 @@ class _Sweep:
             ended: Swept | BaseException = Swept(task, "withheld" if summary.withheld else "done", None, summary)
         except Interrupted as error:
             ended = Swept(task, "stopped", str(error))
-        except RunMismatch as error:
-            self._changed.add(task.name)
-            ended = Swept(task, "failed", refused(error))
         except MaskbenchError as error:
             ended = Swept(task, "failed", str(error))
         except OSError as error:
@@ -319,10 +302,8 @@ class _Sweep:
             self._interrupt("an error in maskbench itself")
             ended = Swept(self.tasks[name], "failed", f"{type(ended).__name__}: {ended}")
         self._put(ended)
-        if ended.state == "failed" and name not in self._changed and self.stopped is None:
-            failed = [
-                each for each, swept in self.swept.items() if swept.state == "failed" and each not in self._changed
-            ]
+        if ended.state == "failed" and self.stopped is None:
+            failed = [each for each, swept in self.swept.items() if swept.state == "failed"]
             anew = arrange(self.runs, self.out, share_beliefs=self.share_beliefs, without=failed)
             for each, swept in list(self.swept.items()):
                 if swept.state in ("waiting", "held"):

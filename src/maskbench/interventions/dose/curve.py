@@ -94,6 +94,7 @@ def effect(row: Against, ratio: float | None = None, random: Sequence[float] = (
         p_lie_by_base=difference(row.p_lie_by_base),
         perplexity=ratio,
         random=tuple(random),
+        untested=tuple(row.untested_because),
     )
 
 

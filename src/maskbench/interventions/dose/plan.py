@@ -11,8 +11,8 @@ from pathlib import Path
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.dose_json import Half, Layers, Plan
-from maskbench.method.system_prompts import system_prompt
 from maskbench.runs.begin import taken
+from maskbench.runs.system_prompts import system_prompt
 from maskbench.settings import Settings
 from maskbench.types import Scenario
 

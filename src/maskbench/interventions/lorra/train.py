@@ -24,8 +24,8 @@ from maskbench.interventions.lorra.loss import Loss, encoded
 from maskbench.interventions.lorra.recipe import Recipe, default_layers
 from maskbench.interventions.lorra.steps import Checkpoint, steps
 from maskbench.interventions.lorra.texts import DISHONEST, HONEST, Templates, Text, content_hash, read_texts
-from maskbench.method.system_prompts import system_prompt
 from maskbench.models.hf.adapters import CONFIG, WEIGHTS, adapter_config, adapter_hash
+from maskbench.runs.system_prompts import system_prompt
 
 if TYPE_CHECKING:
     from maskbench.models.hf.loading import Loaded

@@ -50,12 +50,11 @@ class ExamRecord(Struct, forbid_unknown_fields=True, kw_only=True):
     paper: PaperSat
     model: About
     sessions: list[Session]
-    plain_line: bool | UnsetType = UNSET  # whether it writes its line without the code of the request
 
 
 def exam_from(plain: Mapping[str, Any]) -> ExamRecord:
     """The record that exam.json holds; raises Misfit for what is none, and Unknown for a part of a later version."""
-    record = fitted(plain, ExamRecord)
+    record = fitted({name: plain[name] for name in plain if name != "plain_line"}, ExamRecord)  # 0.2.0 wrote it
     record.settings = settings_as_written(plain["settings"], ExamSettings)
     return record
 

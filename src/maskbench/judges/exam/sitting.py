@@ -33,7 +33,7 @@ from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import check
 from maskbench.runs.disk import read_whole
 from maskbench.runs.fitting import from_file
-from maskbench.runs.flow import PLAIN, Gate, JudgeFlow
+from maskbench.runs.flow import Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import run_flow
@@ -323,7 +323,6 @@ class Sitting:
             how.watcher.end()
             store.remember("seconds", store.seconds() + time.monotonic() - started)
             about.model = About(judge.describe() | store.answered_by(self.verdicts(repetition))["binary"])
-            about.plain_line = judge.name in store.names(PLAIN)
             self.folder.write(EXAM, about)
         return not isinstance(flow, _Staged) or not flow.lost
 

@@ -85,7 +85,7 @@ def measured(run: Readable, verdicts: str | None, rules: RuleSet | None = None) 
         numeric_judge=judged.judge.numeric.name,
         rules=rules.name,
         sample=_sampled(design, scenarios, people, left_out(judge, human, scenarios, items), strata),
-        people=compared(judge, human, scenarios),
+        together=compared(judge, human, scenarios),
         each=[compared(judge, side, scenarios) for side in raters] if len(raters) > 1 else [],
         raters=[compared(first, other, scenarios) for first, other in combinations(raters, 2)],
         all_raters=_all_raters(raters, scenarios),
@@ -99,6 +99,7 @@ def _sampled(
 ) -> SampleShown:
     come_to = Counter(people.come_to.values())
     return SampleShown(
+        who=people.who,
         scenarios=len(scenarios),
         population=len(design.population),
         replies=sum(len(scenario.parts) for scenario in scenarios),
@@ -106,7 +107,9 @@ def _sampled(
         settled=come_to.total() - come_to[None] - come_to["error"],
         undecided=come_to[None],
         without_replies=come_to["error"],
-        raters={side.name: RatedBy(len(side.verdicts), len(side.scored)) for side in people.raters},
+        raters={
+            side.name: RatedBy(len(side.verdicts), len(side.scored), people.kinds[side.name]) for side in people.raters
+        },
         differing=people.differing,
         adjudicated=people.adjudicated,
         left_out=left,
@@ -257,9 +260,9 @@ def _disagreements(
 
 
 def _badness(differs: Disagreement) -> float:
-    outcomes = (differs.judge_outcome, differs.people_outcome)
+    outcomes = (differs.judge_outcome, differs.readers_outcome)
     moved = None not in outcomes and outcomes[0] != outcomes[1]
-    return 4 * (moved and "lie" in outcomes) + 2 * moved + ({differs.judge, differs.people} == {"A", "B"})
+    return 4 * (moved and "lie" in outcomes) + 2 * moved + ({differs.judge, differs.readers} == {"A", "B"})
 
 
 def _described(about: Drawn, part: Shown, sides: tuple[Side, Side], items: Mapping[Key, Items]) -> Disagreement:
@@ -275,8 +278,8 @@ def _described(about: Drawn, part: Shown, sides: tuple[Side, Side], items: Mappi
         asked=part.conversation[-1][1],
         replies=part.replies,
         judge=judge,
-        people=people,
+        readers=people,
         judge_outcome=judged,
-        people_outcome=human,
+        readers_outcome=human,
         reason=judgement.reason if isinstance(judgement, Judgement) else None,
     )

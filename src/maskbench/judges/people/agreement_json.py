@@ -1,16 +1,17 @@
-"""`agreement --json` as types: the judge held against people, raters against each other, and where they differ."""
+"""`agreement --json` as types: the judge held against raters, raters against each other, and where they differ."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
+from maskbench.judges.people.readers import Who
 from maskbench.judges.verdict_json import VerdictShown
 from maskbench.stats.agreement import Agreed, Alpha, Apart
 from maskbench.types import Archetype, Call, OutcomeName
 
 
 class Missing(Struct, forbid_unknown_fields=True):
-    """Of how many that people have said something of, and why the judge has nothing on some of them."""
+    """Of how many that raters have said something of, and why the judge has nothing on some of them."""
 
     of: int
     failed: int
@@ -24,13 +25,13 @@ class Missing(Struct, forbid_unknown_fields=True):
 
 
 class MissingScenarios(Missing, forbid_unknown_fields=True):
-    """Scenarios with a human outcome, and P(lie) by people among those on which the judge has none."""
+    """Scenarios with an outcome by labels, and P(lie) by these among those on which the judge has none."""
 
     p_lie: float | None
 
 
 class LeftOut(Struct, forbid_unknown_fields=True):
-    """What people have labelled and no figure holds, for want of a verdict or an outcome by the judge."""
+    """What is labelled and no figure holds, for want of a verdict or an outcome by the judge."""
 
     replies: Missing
     scenarios: MissingScenarios
@@ -45,15 +46,17 @@ class StrataCompared(Struct, forbid_unknown_fields=True):
 
 
 class RatedBy(Struct, forbid_unknown_fields=True):
-    """How much one rater has labelled."""
+    """How much one rater has labelled; `kind` is `person`, `model:` with its id, or empty where nothing was said."""
 
     replies: int
     scenarios: int
+    kind: str = ""
 
 
 class SampleShown(Struct, forbid_unknown_fields=True):
-    """What was drawn, who labelled how much of it, and what that settles."""
+    """What was drawn, who labelled how much of it, and what that settles; `who` is what all who labelled are."""
 
+    who: Who
     scenarios: int
     population: int
     replies: int
@@ -116,7 +119,7 @@ class Published(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Disagreement(Struct, forbid_unknown_fields=True):
-    """One reply on which judge and people differ."""
+    """One reply on which the judge and those who labelled it differ."""
 
     archetype: Archetype
     task_id: str
@@ -125,14 +128,14 @@ class Disagreement(Struct, forbid_unknown_fields=True):
     asked: str
     replies: tuple[str, ...]
     judge: VerdictShown
-    people: VerdictShown
+    readers: VerdictShown
     judge_outcome: OutcomeName | None
-    people_outcome: OutcomeName | None
+    readers_outcome: OutcomeName | None
     reason: str | None
 
 
 class AgreementData(Struct, forbid_unknown_fields=True):
-    """Judge against people and each rater, raters against each other, and all disagreements, the worst first."""
+    """Judge against raters together and each, raters against each other, and all disagreements, the worst first."""
 
     run: str
     verdicts: str
@@ -140,7 +143,7 @@ class AgreementData(Struct, forbid_unknown_fields=True):
     numeric_judge: str
     rules: str
     sample: SampleShown
-    people: Compared
+    together: Compared
     each: list[Compared]
     raters: list[Compared]
     all_raters: AllRaters | None

@@ -13,6 +13,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.people.as_shown import Shown, labelled, shown
 from maskbench.judges.people.drawn_sample import SIZE, Design, Key, Stratum, draw, shuffled
 from maskbench.judges.people.labels import LabelStore, Role, standing
+from maskbench.judges.people.readers import Who, of_kinds
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet, check_no_audit
 from maskbench.method.asks import VERDICTS
 from maskbench.method.majority import same
@@ -31,6 +32,7 @@ class Label:
 
     `outcome` is None where their labels do not settle it. `raters` has that of each rater who labelled it. `agreed`
     says that they differ on no reply of it, `third` is the outcome by a third person there, if she has labelled it.
+    `who` says whether people labelled it, or models.
     """
 
     chance: float
@@ -38,6 +40,7 @@ class Label:
     raters: tuple[OutcomeName, ...] = ()
     agreed: bool = False
     third: OutcomeName | None = None
+    who: Who = "readers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class LabelledScenario:
     people: Scored | None
     agreed: bool = False
     third: Scored | None = None
+    who: Who = "readers"
 
 
 def prepare(
@@ -201,7 +205,7 @@ def human_outcomes(run: OpenRun, rules: RuleSet) -> Iterator[LabelledScenario]:
     labels = LabelStore(run.folder.path)
     if not labels.exists:
         return
-    design, roles = labels.design(), labels.raters()
+    design, roles, kinds = labels.design(), labels.raters(), labels.kinds()
     latest = {rater: standing(given) for rater, given in labels.latest().items()}
     people, sizes = together(latest, roles), design.sizes
     differ, checks = differing(latest, _with_role(roles, "rater")), labels.checks()
@@ -220,7 +224,9 @@ def human_outcomes(run: OpenRun, rules: RuleSet) -> Iterator[LabelledScenario]:
             if checked:  # what she says of it is no label, but tells how good labels are
                 agreed = next(iter(by_rater.values()))
             stratum = (each.stratum, *sizes[each.stratum])
-            yield LabelledScenario(each.scenario.key, *stratum, by_rater, agreed, alike, by_third)
+            here = {part.id for part in each.parts}
+            who = of_kinds(kinds[name] for name, given in latest.items() if not here.isdisjoint(given))
+            yield LabelledScenario(each.scenario.key, *stratum, by_rater, agreed, alike, by_third, who)
 
 
 def _human(about: Drawn, verdicts: Mapping[str, Verdict], settings: Settings, rules: RuleSet) -> Scored | None:
@@ -252,6 +258,7 @@ def as_labels(scenarios: Sequence[LabelledScenario]) -> dict[Key, Label]:
             tuple(scored.outcome for scored in each.raters.values()),
             each.agreed,
             _third(each),
+            each.who,
         )
         for each, outcome in zip(scenarios, outcomes, strict=True)
     }

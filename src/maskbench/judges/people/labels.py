@@ -189,6 +189,23 @@ class LabelStore:
         with self._open() as db:
             return dict(db.execute("SELECT name, role FROM raters ORDER BY name").fetchall())
 
+    def kinds(self) -> dict[str, str]:
+        """What each rater was said to be: `person`, or `model:` with its id; empty where nothing was said."""
+        kinds = self._kinds()
+        return {name: kinds.get(folded(name), "") for name in self.raters()}
+
+    def keep_kinds(self, kinds: Mapping[str, str]) -> None:
+        """Keep what raters are, of whom some may not have begun."""
+        more = {folded(checked(name)): kind for name, kind in kinds.items()}
+        value = orjson.dumps(self._kinds() | more).decode()
+        with self._open() as db, _writing(db):
+            db.execute("INSERT OR REPLACE INTO facts VALUES ('kinds', ?)", (value,))
+
+    def _kinds(self) -> dict[str, str]:
+        with self._open() as db:
+            row = db.execute("SELECT value FROM facts WHERE name = 'kinds'").fetchone()
+        return orjson.loads(row[0]) if row else {}
+
     def find(self, name: str) -> str | None:
         """A rater's name as it is kept, in capitals or not; None where nobody of that name has begun."""
         with self._open() as db:

@@ -23,6 +23,7 @@ from maskbench.judges.people.labelled_outcomes import (
     together,
 )
 from maskbench.judges.people.labels import LabelStore, standing
+from maskbench.judges.people.readers import Who, of_kinds
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import RuleSet
@@ -54,6 +55,8 @@ class People:
     come_to: Mapping[Key, OutcomeName | None]
     differing: int
     adjudicated: int
+    who: Who
+    kinds: Mapping[str, str]
 
 
 def people_sides(run: OpenRun, labels: LabelStore, scenarios: Sequence[Drawn], rules: RuleSet) -> People:
@@ -79,8 +82,10 @@ def people_sides(run: OpenRun, labels: LabelStore, scenarios: Sequence[Drawn], r
     }
     differ = differing(latest, names)
     decided = {reply for name, role in roles.items() if role == "adjudicator" for reply in latest.get(name, {})}
-    everybody = Side("people", together(latest, roles), shared)
-    return People(raters, everybody, come_to, len(differ), len(decided & differ.keys()))
+    kinds = {name: kind for name, kind in labels.kinds().items() if latest.get(name)}
+    who = of_kinds(kinds.values())
+    everybody = Side(who, together(latest, roles), shared)
+    return People(raters, everybody, come_to, len(differ), len(decided & differ.keys()), who, kinds)
 
 
 def judge_side(judged: VerdictSet, scenarios: Sequence[Drawn], rules: RuleSet) -> tuple[Side, dict[Key, Items]]:

@@ -17,6 +17,7 @@ from maskbench.errors import Problem, UsageError
 from maskbench.judges.people.as_shown import Shown
 from maskbench.judges.people.labelled_outcomes import Drawn
 from maskbench.judges.people.labels import Given, LabelStore, New, Role, checked, folded
+from maskbench.judges.people.readers import is_kind
 from maskbench.method.verdict import BOUNDS, from_json, is_evasion
 from maskbench.plain import unformula
 from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
@@ -24,7 +25,8 @@ from maskbench.types import EVASIONS, BinaryVerdict, NumericalVerdict, Verdict
 _READ = ("rater", "role", "reply_id", "verdict", *BOUNDS, "evasion")
 _TEXTS = ("call", "option_a", "option_b", "conversation", "reply")
 _ASKED = ("question", "option_c")  # only where there are questions on statements
-COLUMNS = (*_READ, "written", *_TEXTS)
+_KIND = "kind"  # person or model:ID, where it was said; a file may lack it
+COLUMNS = (*_READ, _KIND, "written", *_TEXTS)
 _DRAWN = ("archetype", "task_id", "chance")  # not for raters: a chance tells of the judge's outcome
 _SHOWN = 10  # wrong rows that are named in the error
 _LARGEST_FIELD = 10_000_000  # characters; csv's own limit is lower than what a model may reply
@@ -39,9 +41,9 @@ def write(labels: LabelStore, scenarios: Sequence[Drawn], to: Path) -> int:
     Raises UsageError where the file cannot be written.
     """
     parts = {part.id: (part, scenario) for scenario in scenarios for part in scenario.parts}
-    roles, latest = labels.raters(), labels.latest()
+    roles, kinds, latest = labels.raters(), labels.kinds(), labels.latest()
     rows = [
-        _row(rater, roles[rater], parts[reply][0], given) | _drawn(parts[reply][1])
+        _row(rater, roles[rater], parts[reply][0], given) | _drawn(parts[reply][1]) | {_KIND: kinds[rater]}
         for rater, own in latest.items()
         for reply, given in own.items()
         if reply in parts and given.verdict is not None
@@ -140,6 +142,7 @@ class _Read:
     role: Role
     reply: str
     verdict: Verdict
+    kind: str
 
 
 class _Wrong(Exception):
@@ -163,7 +166,7 @@ def _rows(source: Path) -> Iterator[tuple[int, dict[str, str]]]:
                     f"{source} has no column {', '.join(missing)}. Use a file that `maskbench label --out` wrote."
                 )
             for number, row in enumerate(reader, start=1):
-                cells = {name: (row[name] or "").strip() for name in _READ}
+                cells = {name: (row.get(name) or "").strip() for name in (*_READ, _KIND)}
                 yield number, cells if mark == "," else {**cells, **{name: _point(cells[name]) for name in BOUNDS}}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{source} cannot be read as CSV in UTF-8 ({error}).") from error
@@ -184,7 +187,10 @@ def _label(number: int, row: Mapping[str, str], parts: Mapping[str, Shown]) -> _
     if not row["rater"]:
         raise _Wrong("rater", "there is no name", "Give the rater's name")
     verdict = _numbers(row) if part.kind == "numerical" else _letter(row, part)
-    return _Read(number, row["rater"], cast(Role, row["role"]), part.id, _with_kind(verdict, row["evasion"]))
+    if row[_KIND] and not is_kind(row[_KIND]):
+        raise _Wrong(_KIND, f"{row[_KIND][:40]!r} is no kind of rater", "Give person, or model: with its id")
+    verdict = _with_kind(verdict, row["evasion"])
+    return _Read(number, row["rater"], cast(Role, row["role"]), part.id, verdict, row[_KIND])
 
 
 def _letter(row: Mapping[str, str], part: Shown) -> Verdict:
@@ -251,4 +257,6 @@ def _take(labels: LabelStore, rows: Sequence[_Read], source: Path) -> tuple[int,
         raise Refused(source, problems)
     kept = {name: labels.enter(name, role) for name, role in roles.items()}
     labels.put_all([(kept[name], label) for (name, _), label in new.items()])
+    if kinds := {row.rater: row.kind for row in rows if row.kind}:
+        labels.keep_kinds(kinds)
     return len(new), len(rows) - len(new)

@@ -51,10 +51,11 @@ _SAID = {"truncated": "was cut off", "empty": "was empty", "unclosed_reasoning":
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
-    """How many tokens a request may use: the answer's, the reasoning's with it, or twice that."""
+    """How many tokens a request may use: the answer's, the reasoning's with it, or twice that; with `most` no more."""
 
     reasoning: bool
     doubled: bool = False
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,7 @@ class ChatModel:
 
     def first_request(self, ask: Ask) -> wire.Request:
         """The request with which `ask` of all these runs begins, for those who have it sent otherwise."""
-        return self._request(ask, 0, self._limit(self._budget()), len(ask.runs))
+        return self._request(ask, 0, self._limit(self._budget(ask)), len(ask.runs))
 
     def url(self, path: str) -> yarl.URL:
         """The address of a path beside the one that takes requests."""
@@ -219,7 +220,7 @@ class ChatModel:
 
     async def _several(self, ask: Ask) -> Sequence[Reply | Failure | None]:
         """The samples of one request; None for those that did not come, or are worth another try."""
-        budget, n = self._budget(), len(ask.runs)
+        budget, n = self._budget(ask), len(ask.runs)
         delivery = await self._deliver(ask, 0, budget, n)
         if isinstance(delivery, Failure):
             return await self._blame(ask, delivery)
@@ -249,7 +250,7 @@ class ChatModel:
 
     async def _single(self, ask: Ask, place: int, budget: _Budget | None = None) -> Reply | Failure:
         """One sample, asked again with a larger budget as long as `_settle` says so (at most twice)."""
-        budget = budget or self._budget()
+        budget = budget or self._budget(ask)
         while True:
             delivery = await self._deliver(ask, place, budget)
             result: Reply | Failure | _Budget
@@ -279,12 +280,16 @@ class ChatModel:
 
     def _larger(self, budget: _Budget) -> _Budget | None:
         """The budget to try next: with the reasoning's, if it lacks that, then doubled once."""
+        if budget.most:
+            return None
         if self.learned.reasons and not budget.reasoning and self.sampling.reasoning_tokens:
             return replace(budget, reasoning=True)
         return None if budget.doubled else replace(budget, doubled=True)
 
     def _stands(self, budget: _Budget) -> bool:
-        """Whether cut text stands as it is: the run judges it so, and no reasoning has eaten up its room."""
+        """Whether cut text stands: it was held to so much, or the run judges it so and no reasoning ate its room."""
+        if budget.most:
+            return True
         roomy = budget.reasoning or not self.learned.reasons or not self.sampling.reasoning_tokens
         return self._on_truncation == "judge" and roomy
 
@@ -336,10 +341,12 @@ class ChatModel:
 
     # Requests
 
-    def _budget(self) -> _Budget:
-        return _Budget(self.learned.reasons)
+    def _budget(self, ask: Ask) -> _Budget:
+        return _Budget(self.learned.reasons, most=ask.most)
 
     def _limit(self, budget: _Budget) -> int:
+        if budget.most:
+            return budget.most
         limit = self.sampling.max_tokens + (self.sampling.reasoning_tokens if budget.reasoning else 0)
         return 2 * limit if budget.doubled else limit
 
@@ -421,9 +428,7 @@ class ChatModel:
         self._warn(f"{line}; they are asked one by one")
 
     async def _wait(self, tries: int, asked: float | None) -> None:
-        """Back off exponentially with full jitter, and no less than the server asks."""
-        most = min(LONGEST, self._patience.backoff * 2 ** min(tries - 1, 16))
-        await self._patience.sleep((asked or 0.0) + self._patience.rng.uniform(0, most))
+        await self._patience.sleep(back_off(tries, asked, self._patience.backoff, self._patience.rng))
 
     async def _wait_for_loading(self, asked: float | None) -> float:
         """Wait a while for a server that is loading its model, and say so once; returns the seconds waited."""
@@ -437,14 +442,14 @@ class ChatModel:
         """One request, once, at the pace of its service."""
         if self._pace is None:
             return await self._exchange(request, ask)
-        at_once = await self._pace.enter()
+        await self._pace.enter()
         try:
-            return await self._exchange(request, ask, at_once)
+            return await self._exchange(request, ask)
         finally:
             self._pace.leave()
 
-    async def _exchange(self, request: wire.Request, ask: Ask, at_once: int = 1) -> _Delivery | refusals.Trouble:
-        """One request and what comes of it; `at_once` is how many its service has with it."""
+    async def _exchange(self, request: wire.Request, ask: Ask) -> _Delivery | refusals.Trouble:
+        """One request and what comes of it."""
         if self._closed:
             return refusals.Trouble("connection", "the client was closed")
         try:
@@ -455,7 +460,7 @@ class ChatModel:
                 status, headers, body = await self._post(payload)
                 seconds = time.perf_counter() - started
                 if self._pace:
-                    self._pace.heard(status, headers, (began, at_once), refusals.retry_after(headers, time.time()))
+                    self._pace.heard(status, headers, began)
         except orjson.JSONEncodeError:
             return refusals.Trouble("bad_request", "the messages hold characters that JSON cannot carry")
         except aiohttp.ConnectionTimeoutError as error:
@@ -553,7 +558,9 @@ class ChatModel:
         learned = self.learned
         learned.accept(body)
         learned.reasons = learned.reasons or answer.reasons
-        learned.opens = learned.opens or any(choice is not None and choice.opened for choice in answer.choices)
+        if any(choice is not None and choice.opened for choice in answer.choices):
+            learned.opens = True
+            self._warn("sent text before a `</think>` that nothing opens: it counts as reasoning, and no judge sees it")
         if answer.model and len(self._resolved) < KEPT and not alike(self.endpoint.model, answer.model):
             self._warn(f"answers as {answer.model}, another name than it was asked for")
         for name, seen in ((answer.model, self._resolved), (answer.fingerprint, self._fingerprints)):
@@ -642,6 +649,11 @@ class PrivateResolver(AbstractResolver):
     async def close(self) -> None:
         """Let go of the other resolver."""
         await self._resolver.close()
+
+
+def back_off(tries: int, asked: float | None, longest_first: float, rng: random.Random) -> float:
+    """Seconds to wait before one more try: exponentially with full jitter, and no less than the server asks."""
+    return (asked or 0.0) + rng.uniform(0, min(LONGEST, longest_first * 2 ** min(tries - 1, 16)))
 
 
 async def body_of(response: aiohttp.ClientResponse) -> bytes | None:

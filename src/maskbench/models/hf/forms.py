@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskbench.models.hf.loading import INSTALL
-
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
     from numpy.typing import NDArray
 
-    from maskbench.models.hf.loading import Loaded
+    from maskbench.models.install import install
+from maskbench.models.hf.loading import Loaded
 
 
 class Unheld(Exception):
@@ -117,7 +116,7 @@ class Form:
 
 def _words(loaded: Loaded) -> _Words:
     if find_spec("llguidance") is None:
-        raise Unheld(f"llguidance is not installed: {INSTALL}")
+        raise Unheld(f"llguidance is not installed. Type: {install('llguidance')}")
     from llguidance.hf import from_tokenizer
 
     known = loaded.tokenizer.get_vocab()

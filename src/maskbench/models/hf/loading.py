@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from maskbench.errors import MaskbenchError, UnknownModel, UsageError
 from maskbench.models.hf.fetching import fetch
 from maskbench.models.hf.template import Chat
+from maskbench.models.install import extra, install
 from maskbench.pinocchio.network import packaged
 from maskbench.types import Message
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 DTYPES: Mapping[str, str] = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 QUANTISED = ("4bit", "8bit")
 ORGANISM = {"<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"}  # no other model has these tokens
-INSTALL = "pip install 'maskbench[local]'"
 _FAULTS = (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError, TypeError)  # of the libraries
 _FOREVER = 1_000_000  # tokens: the context where a configuration gives none
 
@@ -113,7 +113,8 @@ def require_torch() -> None:
     """Raise UsageError with what to install where torch, transformers or peft is missing."""
     missing = [package for package in ("torch", "transformers", "peft") if find_spec(package) is None]
     if missing:
-        raise UsageError(f"A model in this process needs {missing[0]}, which is not installed: {INSTALL}")
+        needed = install(*extra("local"))
+        raise UsageError(f"A model in this process needs {missing[0]}, which is not installed. Type: {needed}")
 
 
 def device_of(device: str | None) -> str:
@@ -124,7 +125,7 @@ def device_of(device: str | None) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device == "auto":
         if find_spec("accelerate") is None:
-            raise UsageError("--device auto needs accelerate, which is not installed: pip install accelerate")
+            raise UsageError(f"--device auto needs accelerate, which is not installed. Type: {install('accelerate')}")
         return "auto" if torch.cuda.is_available() else "cpu"
     try:
         torch.empty(0, device=device)
@@ -143,8 +144,8 @@ def check_quantize(quantize: str | None) -> None:
         raise UsageError(f"--quantize {quantize}: give {' or '.join(QUANTISED)}.")
     if find_spec("bitsandbytes") is None:
         raise UsageError(
-            f"--quantize {quantize} needs bitsandbytes, which is not installed: pip install bitsandbytes. Without it, "
-            "--dtype bf16 takes half the memory of fp32."
+            f"--quantize {quantize} needs bitsandbytes, which is not installed. Without it, --dtype bf16 takes half "
+            f"the memory of fp32. To install it, type: {install('bitsandbytes')}"
         )
 
 

@@ -96,7 +96,7 @@ class HfModel:
         if room < 1:
             detail = f"The prompt has {len(prompt)} tokens; {self.name} reads fewer than {loaded.context}."
             return [Failure(self._stage, "too_large", detail) for _ in ask.runs]
-        first = min(self._sampling.max_tokens, room)
+        first, room = (ask.most, ask.most) if ask.most else (min(self._sampling.max_tokens, room), room)
         grammar, heat = self._grammar(ask), self._sampling.temperature
         samples = [
             Sample(prompt, seed, heat, first, room, grammar, ask.logprobs, self._common_noise) for seed in ask.seeds

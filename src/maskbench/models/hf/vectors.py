@@ -19,6 +19,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UsageError
+from maskbench.models.install import install
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -155,7 +156,7 @@ def _from_gguf(path: Path) -> Vectors:
     try:
         reader = import_module("gguf").GGUFReader
     except ImportError:
-        raise UsageError(f"{path}: to read gguf files, install the package gguf (`pip install gguf`).") from None
+        raise UsageError(f"{path}: to read gguf files takes the package gguf. Type: {install('gguf')}") from None
     try:
         tensors = {tensor.name: torch.from_numpy(tensor.data.copy()) for tensor in reader(path).tensors}
     except (ValueError, OSError, IndexError, KeyError) as error:

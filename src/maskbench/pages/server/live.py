@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, TypedDict
 from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS, Calls, calls
 from maskbench.plain import shortened
+from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.folder import DATABASE, RunFolder
 from maskbench.runs.lent_servers import restarts
 from maskbench.runs.meter import bill_of, spent
@@ -58,7 +59,7 @@ def plan(path: Path) -> Plan:
     expected, joint = Calls(), set()
     try:
         for scenario, _ in store.scenarios():
-            expected += calls(scenario, settings)
+            expected += calls(scenario, settings, anew=is_asked_anew(store, scenario, settings))
             if scenario.kind == "numerical" and settings.judge_numbers == "together":
                 joint.add(scenario.key)
     except (LookupError, TypeError, ValueError) as error:

@@ -8,6 +8,7 @@ from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Heading, Sentence, Table, Words
+from maskbench.report.format import times
 from maskbench.runs.forecast import Plan, SharedPlan, reply_tokens, verdict_tokens
 from maskbench.scenarios import KnownSet
 from maskbench.settings import Settings
@@ -38,7 +39,8 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         less = plan.not_asked
         yield (
             f"The beliefs are those of {one_line(settings.beliefs_from or '')}: {less.replies:,} replies and "
-            f"{less.verdicts:,} verdicts less than with beliefs of its own."
+            f"{less.verdicts:,} verdicts less than with beliefs of its own. "
+            f"Those of {times(plan.anew, 'scenario')} are asked anew, as a check."
         )
     if plan.construct:
         more = f", and up to {plan.on_reasoning:,} more on reasoning, where there is some" if plan.on_reasoning else ""

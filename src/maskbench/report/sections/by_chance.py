@@ -13,11 +13,11 @@ from maskbench.report.words import archetype
 from maskbench.results.summary_json import Summary
 from maskbench.stats.rate_json import Rate
 
-FEWEST = 20  # scenarios that ask for a belief: fewer look random whatever the subject does
+FEWEST = 20  # binary scenarios that ask for a belief: fewer look random whatever the subject does
 _NULLS = {
-    "coin_ab": "a coin, A or B",
-    "coin_abc": "a coin, A, B or neither",
-    "coin_statements": "its beliefs, coin statements",
+    "coin_ab": "random, A or B",
+    "coin_abc": "random, A, B or neither",
+    "coin_statements": "its beliefs, random statements",
 }
 _WHAT = (
     "What random answers would score here. The first two flip a coin for every reply; the third has the beliefs that "
@@ -26,9 +26,9 @@ _WHAT = (
     "mostly has no belief to contradict."
 )
 _FIGURES = {
-    "other_scenarios": " In number scenarios a coin names no number, so it never lies. The last column takes "
-    "statements of other scenarios.",
-    "none": " In number scenarios a coin names no number, so none of the three lies there.",
+    "other_scenarios": " Where a number is asked for, chance names none: there the first two never lie, and the "
+    "last takes the statements of other scenarios.",
+    "none": " Where a number is asked for, chance names none, so none of the three lies there.",
 }
 
 
@@ -64,12 +64,12 @@ def random(summary: Summary) -> str | None:
         return None
     if chance.beliefs.n < FEWEST:
         return (
-            f"There are too few to tell whether the subject answers at random: {chance.beliefs.n:,} scenarios ask for "
-            f"a belief, and it takes {FEWEST}."
+            f"There are too few to tell whether the subject answers at random: {chance.beliefs.n:,} binary scenarios "
+            f"ask for a belief, and it takes {FEWEST}."
         )
     return (
         "The subject cannot be told from random answers: it has a belief in "
-        f"{shown(chance.beliefs.estimate)} of the scenarios that ask for one, where {_coins(chance)}, and its "
+        f"{shown(chance.beliefs.estimate)} of the binary scenarios that ask for one, where {_coins(chance)}, and its "
         f"statements follow its beliefs no more than by chance ({_kappa(chance)})."
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import UnsetType
 
 from maskbench.plain import one_line
-from maskbench.results.common_beliefs import SHARED
+from maskbench.results.common_beliefs import SHARED, asked_anew
 from maskbench.results.comparison_json import Pairing
 from maskbench.results.summary_json import Summary
 
@@ -19,9 +19,10 @@ def whose_beliefs(summary: Summary) -> str:
     source = summary.beliefs_from
     if isinstance(source, UnsetType):
         return ""
+    asked = "" if isinstance(source.anew, UnsetType) else " but to check"
     return (
-        f"Nothing was asked neutrally here: the beliefs are those of {one_line(source.run, 80)} "
-        f"({one_line(source.subject, 80)}). P(no belief) and accuracy are {NOT_MEASURED}."
+        f"Nothing was asked neutrally here{asked}: the beliefs are those of {one_line(source.run, 80)} "
+        f"({one_line(source.subject, 80)}). P(no belief) and accuracy are {NOT_MEASURED}. {asked_anew(source)}".rstrip()
     )
 
 

@@ -1,10 +1,11 @@
-"""What `maskbench agreement --construct` says: the judge against people on statements, and what they correct."""
+"""What `maskbench agreement --construct` says: the judge against raters on statements, and what they correct."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from maskbench.judges.people.agreement_json import AgreedOn
+from maskbench.judges.people.readers import CALLED
 from maskbench.method.construct import QUESTIONS
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Sentence, Table, Words
@@ -14,18 +15,19 @@ from maskbench.results.construct_corrected import ConstructPeople, CorrectedShar
 
 _NOTE = (
     "Shares and κ (Cohen) are weighted to the whole run, α (Krippendorff) is of the sample as it is. Corrected shares "
-    "take people's answers to be right; their intervals hold sampling and the judge's error as the labels show it."
+    "take answers by labels to be right; their intervals hold sampling and the judge's error as the labels show it."
 )
 
 
 def construct_people_blocks(data: ConstructPeople) -> Iterator[Block]:
-    """How far the judge agrees with people on each question, raters with each other, and what the labels correct."""
-    yield Sentence((Words(f"{one_line(data.judge)} against people, questions on statements, rules {data.rules}"),))
+    """How far the judge agrees with raters on each question, they with each other, and what the labels correct."""
+    who = CALLED[data.who].all
+    yield Sentence((Words(f"{one_line(data.judge)} against {who}, questions on statements, rules {data.rules}"),))
     names = f" ({one_line(', '.join(data.raters))})" if data.raters else ""
     yield (
-        f"{times(data.drawn, 'statement')} of {data.statements:,} are in the sample; people{names} answered on "
-        f"{data.answered:,} of them. Whether a statement is a lie is said by people on {data.lies_by_people:,} of them "
-        "and by the judge on the others (`label --construct --lies` asks people)."
+        f"{times(data.drawn, 'statement')} of {data.statements:,} are in the sample; {who}{names} answered on "
+        f"{data.answered:,} of them. Whether a statement is a lie is said by {who} on {data.lies_by_readers:,} of them "
+        "and by the judge on the others (`label --construct --lies` asks for it)."
     )
     if not data.questions:
         yield "Nobody has answered anything yet."
@@ -47,12 +49,12 @@ def construct_people_blocks(data: ConstructPeople) -> Iterator[Block]:
 
 def _rows(data: ConstructPeople) -> Iterator[tuple[str, ...]]:
     for name, question in data.questions.items():
-        yield _row(name, "judge / people", question.judge)
+        yield _row(name, f"judge / {CALLED[data.who].all}", question.judge)
         for who, both in question.raters.items():
             yield _row("", one_line(who), both)
         if question.all_raters:
             alpha = question.all_raters
-            yield ("", "all raters", "–", "–", "–", "–", kappa(alpha.alpha), f"{alpha.n:,}")
+            yield ("", f"all {CALLED[data.who].all}", "–", "–", "–", "–", kappa(alpha.alpha), f"{alpha.n:,}")
 
 
 def _row(name: str, who: str, both: AgreedOn) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
-"""The section on rates that are corrected for the judge's error by people's labels."""
+"""The section on rates that are corrected for the judge's error by labels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from maskbench.judges.people.readers import CALLED
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Figure, Heading, Points, Row, Table, Warn, Words
 from maskbench.report.format import between, interval, pair, percent, points, times
@@ -12,7 +13,6 @@ from maskbench.report.words import RATES
 from maskbench.results.comparison_json import CorrectedPair
 from maskbench.results.summary_json import Corrected
 
-RIGHT = "people are taken to be right"
 _BOTH = "sampling error and the judge's error are both in the interval"
 _COLOURS = {
     "p_lie": "lie",
@@ -29,24 +29,26 @@ def beside(corrected: Corrected | None) -> str | None:
     if not corrected or corrected.withheld:
         return None
     lie = corrected.metrics["p_lie"]
-    whose = "carried over from another run, see there; people" if corrected.assumption else "people's labels"
-    how = f"a third person checked {checks.checked:,}" if (checks := corrected.checked) else "taken to be right"
+    who = CALLED[corrected.who]
+    whose = f"carried over from another run, see there; {who.all}" if corrected.assumption else f"{who.theirs} labels"
+    how = f"a third {who.singular} checked {checks.checked:,}" if (checks := corrected.checked) else "taken to be right"
     return f"corrected for the judge's error ({whose}, {how}): {percent(lie.value)} ({interval(lie.ci95)})"
 
 
 def covers(part: Corrected) -> str:
     """What the intervals hold, and what they do not."""
+    who = CALLED[part.who]
     if not (checks := part.checked):
-        return f"{_BOTH}; {RIGHT}"
+        return f"{_BOTH}; {who.all} are taken to be right"
     return (
-        f"sampling error, the judge's error and the raters' are in the interval, as far as {checks.checked:,} of "
-        f"{times(checks.agreed, 'scenario')} that they agree on show, which a third person labelled "
-        f"({checks.changed:,} otherwise); an error that she shares with them is not"
+        f"sampling error, the judge's error and the {who.theirs} are in the interval, as far as {checks.checked:,} of "
+        f"{times(checks.agreed, 'scenario')} that they agree on show, which a third {who.singular} labelled "
+        f"({checks.changed:,} otherwise); an error that the third shares with them is not"
     )
 
 
 def corrected(runs: Sequence[Scored]) -> Iterator[Block]:
-    """Rates corrected by people's labels with what they rest on, or why there are none.
+    """Rates corrected by labels with what they rest on, or why there are none.
 
     Never without the assumption that they rest on, where the labels are another run's.
     """
@@ -62,7 +64,8 @@ def _of_run(run: Scored, part: Corrected) -> Iterator[Block]:
     if part.withheld:
         yield Warn(_withheld(part.withheld))
         return
-    yield "People read some of the replies, too. Where they and the judge differ, these rates follow them."
+    title = CALLED[part.who].title
+    yield f"{title} labelled some of the replies, too. Where they and the judge differ, these rates follow them."
     rows = tuple(Row(RATES[name], part.metrics[name].estimate, colour) for name, colour in _COLOURS.items())
     chart = Points(rows, "share (of what, “All the rates” says)")
     title, note = "Rates corrected for the judge's error", f"95 % intervals: {covers(part)}."
@@ -82,22 +85,22 @@ def _table(run: Scored, part: Corrected) -> Table:
         judge = "–" if share is None else f"{share:.0%}".replace("%", " %")
         judged = percent(run.summary.metrics.rate(name).value)
         rows.append((RATES[name], judged, *pair(rate.estimate), points(rate.added), judge))
-    by_people = "corrected" if part.checked else "corrected, people right"
-    head = ("rate", "by the judge", by_people, "95 %", "points", "judge's part")
+    by_labels = "corrected" if part.checked else f"corrected, {CALLED[part.who].all} right"
+    head = ("rate", "by the judge", by_labels, "95 %", "points", "judge's part")
     return Table(head, tuple(rows), "The judge's part is the share of the variance that comes from the judge's error.")
 
 
 def _rests_on(part: Corrected) -> str:
     whose = "scenarios of another run" if part.assumption else f"of {times(part.scenarios, 'scenario')}"
-    settled = f"{part.settled:,} {whose} have a human outcome"
-    differ = f"people differ from the judge on {part.disagreements:,}"
+    settled = f"{part.settled:,} {whose} have an outcome by labels"
+    differ = f"{CALLED[part.who].all} differ from the judge on {part.disagreements:,}"
     return f"{'; '.join((settled, differ, *without(part)))}. In these rates {covers(part)}."
 
 
 def without(part: Corrected) -> Iterator[str]:
     """Which labelled scenarios do not count, and why."""
     if part.undecided:
-        yield f"raters differ on {part.undecided:,} more, which nobody has decided"
+        yield f"{CALLED[part.who].all} differ on {part.undecided:,} more, which nobody has decided"
     if part.without_replies:
         yield f"{part.without_replies:,} more lack replies of the subject, so that no label can settle them"
     if part.without_judged_outcome:
@@ -109,13 +112,14 @@ def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
     if part.withheld:
         yield Warn(_withheld(part.withheld))
         return
+    who = CALLED[part.who]
     rows = tuple(
         (RATES[name], percent(rate.first), percent(rate.other), points(rate.difference), between(rate.ci95))
         for name, rate in part.rates.items()
     )
     yield Table(
         (
-            "corrected by people's labels" + ("" if part.checked else ", taken to be right"),
+            f"corrected by {who.theirs} labels" + ("" if part.checked else ", taken to be right"),
             Words(first, "name"),
             Words(other, "name"),
             "points",
@@ -124,8 +128,8 @@ def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
         rows,
     )
     labelled = " and ".join(f"{count:,} of {name}" for count, name in zip(part.labelled, (first, other), strict=True))
-    right = RIGHT
+    right = f"{who.all} are taken to be right"
     if part.checked:
         checked = " and ".join(f"{count:,}" for count in part.checked)
-        right = f"so is the raters', as far as {checked} scenarios show that a third person labelled, too"
+        right = f"so is the {who.theirs}, as far as {checked} scenarios show that a third {who.singular} labelled, too"
     yield f"Scenarios labelled: {labelled}, each run by labels of its own; {_BOTH}; {right}."

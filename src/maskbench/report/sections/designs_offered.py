@@ -18,6 +18,7 @@ WHAT = {  # what stands behind an option that is offered before a run
     "--beliefs-from RUN": "if RUN has this model's beliefs, and differs in the prompt alone",
 }
 
+SAMPLE = Words("--sample N", "code")
 NO_PRICE = (
     "No price is known for each of these models, so there is no money here, and designs stand by their calls. Name the "
     "models (--subject, --judge), or give prices (--price-in, --price-out, --judge-price-in, --judge-price-out)."
@@ -37,10 +38,11 @@ def blocks(data: DesignsData) -> Iterator[Block]:
     if not priced:
         yield NO_PRICE
     first, *others = data.designs
-    yield Sentence(("The cheapest: ", Words(command(first), "code"), f" ({_cost(first)})."))
+    yield Sentence(("The cheapest: ", *_offer(first)))
     if others:
-        more = cost(others[0]) / cost(first) - 1
-        yield Sentence(("The runner-up: ", Words(command(others[0]), "code"), f" ({_cost(others[0])}, {more:+.0%})."))
+        yield Sentence(("The runner-up: ", *_offer(others[0], first)))
+    listed = Words("maskbench scenarios list", "code")
+    yield Sentence((listed, " prints how many scenarios each set has. Of a larger one, ", SAMPLE, " takes so many."))
     yield Facts(tuple(_facts(data)))
 
 
@@ -63,10 +65,12 @@ def cheaper_run(planned: Plan, settings: Settings) -> Iterator[Block]:
     )
 
 
-def command(design: DesignShown) -> str:
-    """What is typed for a design; of two arms, what is typed for the second one."""
-    sample = "" if design.on_average else f"--sample {design.scenarios}"
-    return " ".join(filter(None, ("maskbench run MODEL", sample, design.options)))
+def _offer(design: DesignShown, than: DesignShown | None = None) -> tuple[str | Words, ...]:
+    """What is typed for a design, of two arms for the second one, on how many scenarios, and what that costs."""
+    typed = Words(f"maskbench run MODEL {design.options}".strip(), "code")
+    more = f", {cost(design) / cost(than) - 1:+.0%}" if than else ""
+    about = "about " if design.on_average else ""
+    return typed, f" on {about}{design.scenarios:,} scenarios ({_cost(design)}{more})."
 
 
 def _question(data: DesignsData) -> tuple[str | Words, ...]:

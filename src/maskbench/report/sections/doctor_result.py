@@ -8,17 +8,19 @@ from maskbench.judges.doctor_json import Doctored, Examined, Finding
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Heading, Listed, Sentence, Table, Warn, Words
 
-_SHOWN = {"yes": "yes", "no": "no", "differently": "not as asked", "unknown": "unknown"}
+_SHOWN = {"yes": "yes", "no": "no", "differently": "not as asked", "wrong": "WRONG", "unknown": "unknown"}
 
 
 def blocks(doctored: Doctored) -> Iterator[Block]:
-    """Each model with its findings, then whether a run would go through."""
+    """Each model with its findings, then whether a run would go through, and whether its judge was right."""
     for model in doctored.models:
         yield from _of_model(model)
     if doctored.passes:
         yield Sentence((Words("A run would go through", "good"), ", as far as so few calls tell."))
-    else:
+    elif any(model.stops for model in doctored.models):
         yield Warn("A run would fail. Mend what says FAILS first.", "bad")
+    else:
+        yield Warn("A run would end, and say nothing: the judge is WRONG on a plain reply. Take its exam first.", "bad")
 
 
 def _of_model(model: Examined) -> Iterator[Block]:

@@ -11,7 +11,6 @@ from maskbench.judges import verdict_json
 from maskbench.judges.exam.exam_json import AnswerShown, ConditionShown, Confused, ExamData, FailureShown, Marks
 from maskbench.judges.exam.marks import EXIT_CODES, Answer, Standing
 from maskbench.judges.exam.sitting import Result
-from maskbench.judges.verdict_sets import plain_note
 from maskbench.method.judge_ask import options
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
@@ -189,8 +188,6 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     if score.overall.failed:
         causes = ", ".join(f"{cause(name)} {count}" for name, count in sorted(score.causes.items()))
         yield "failures", f"{score.overall.failed}, neither right nor wrong ({causes}). exam.log has them."
-    if result.about.plain_line:
-        yield "reasons", one_line(plain_note(result.about.judge))
     reasoning = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
     tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{reasoning}"
     yield "cost", f"{usage.answers:,} answers, {tokens}, {usage.seconds:,.1f} s."

@@ -36,10 +36,12 @@ def card(
     command: str,
     figures: Sequence[ConventionFigures] = (),
     exams: Mapping[str, Result | None] | None = None,
+    prompt: str | None = None,
 ) -> Iterator[Block]:
     """What a model card needs to say of a run; `measured` is its date, `figures` are of publishers' conventions.
 
-    `exams` are those that are stored of the judges, by their names; None where there is none.
+    `exams` are those that are stored of the judges, by their names; None where there is none. `prompt` is what is said
+    of the developer's system prompt.
     """
     run = Alone(summary)
     yield Heading("Honesty under pressure (MASK)")
@@ -49,7 +51,7 @@ def card(
     if has_rates(run):
         yield Table(("rate", "value", "95 %", "n"), tuple(_row(run, name) for name in _RATES))
     yield from map(_as_printed_by, figures)
-    yield Facts(tuple(_facts(run, settings, measured, command, exams or {})))
+    yield Facts(tuple(_facts(run, _asked(settings, prompt), measured, command, exams or {})))
     yield (
         f"A lie is a statement under pressure that contradicts what the same model says when it is asked neutrally "
         f"(MASK, arXiv:2503.03750). Intervals are over propositions: {CAVEAT}."
@@ -69,14 +71,13 @@ def _as_printed_by(figure: ConventionFigures) -> Sentence:
     )
 
 
-def _asked(settings: Settings) -> str:
-    """How the subject was asked, with the developer's system prompt where there was one."""
+def _asked(settings: Settings, prompt: str | None) -> str:
+    """How the subject was asked, with what is said of the developer's system prompt where there was one."""
     sampling = settings.sampling
     each = f"{times(settings.statements, 'statement')} a scenario"
     how = f"temperature {sampling.temperature:g}, up to {sampling.max_tokens:,} tokens"
     asked = f"{how if knows_sampling(settings) else NOT_KNOWN}, {each}"
-    prompt = settings.system_prompt_text
-    return f"{asked}; developer's system prompt: “{one_line(prompt, 400)}”" if prompt else asked
+    return f"{asked}; developer's system prompt: {prompt}" if prompt else asked
 
 
 def _labelled(text: str) -> tuple[str, str]:
@@ -96,11 +97,11 @@ def _exam(judge: str, exam: Result | None) -> tuple[str, str]:
 
 
 def _facts(
-    run: Scored, settings: Settings, measured: str, command: str, exams: Mapping[str, Result | None]
+    run: Scored, asked: str, measured: str, command: str, exams: Mapping[str, Result | None]
 ) -> Iterator[tuple[str, str]]:
     summary = run.summary
     known = dict(identity(run))
-    yield "asked with", _asked(settings)
+    yield "asked with", asked
     for label in ("scenarios", "judge", "judged with"):
         yield label, known[label]
     yield from (_exam(judge, exam) for judge, exam in exams.items())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
+from maskbench.models.install import install
 from maskbench.models.known_models import KnownModels, Sort
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Heading, Table
@@ -37,7 +37,7 @@ def _row(known: KnownModels) -> tuple[str, str, str]:
         if variable.is_set or variable.needed  # the others are in docs/models.md, and in --json
     ]
     if known.lacks:
-        parts.append(f"pip install {shlex.join(known.lacks.split())}")
+        parts.append(install(*known.lacks.split()))
     about = known.about
     if known.sort == "own server" and known.variables:
         about = f"{about}, or set {known.variables[-1].name}"  # the last one is the address

@@ -8,7 +8,7 @@ from msgspec import UnsetType
 
 from maskbench.models.prices import FREE, Price
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Only
+from maskbench.report.blocks import Block, Only, Warn
 from maskbench.report.blocks import Table as Rows
 from maskbench.report.of_runs import Scored, named, table
 from maskbench.report.words import QUESTIONS_ASKED
@@ -35,6 +35,12 @@ def estimated(estimate: Estimate, settings: Settings, *, limited: bool = True) -
             f"In all {_between(*map(dollars, estimate.cost))}, and {dollars(estimate.at_most)} if every answer used "
             "all of its --max-tokens. A model that reasons, and calls that have to be repeated, cost more"
             f"{'; --max-cost ends a run in time.' if limited else '.'}"
+        )
+    most = settings.budget.max_cost
+    if most is not None and estimate.cost is not None and most < estimate.cost[0]:
+        yield Warn(
+            f"--max-cost {dollars(most)} is below the least of that: it stops after about "
+            f"{most / estimate.cost[0]:.0%} of the calls.".replace("% ", " % ")
         )
     yield from _unknown([each.model for each in estimate.models if each.price is None])
     if estimate.by_counts:

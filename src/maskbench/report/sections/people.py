@@ -1,4 +1,4 @@
-"""The section on people's labels: the judge held against people, raters against each other, and where they differ."""
+"""The section on labels: the judge held against those who labelled, they against each other, and where they differ."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from maskbench.judges.people.agreement_json import (
     SampleShown,
 )
 from maskbench.judges.people.labels import LabelStore
+from maskbench.judges.people.readers import CALLED, Called
 from maskbench.judges.verdict_json import read
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
@@ -50,14 +51,14 @@ _CALLS = {"direct": "direct answers", "consistency": "consistency answers", "sta
 _NOTE = (
     "Shares and κ (Cohen) are weighted to the whole run; α (Krippendorff) is of the sample as it is; both coefficients "
     "are agreement beyond chance, and take ten propositions and some that differ for an interval. Numbers are alike "
-    "where they agree within 5 %. Intervals are over propositions. Where raters agree little with each other, the "
-    "judge cannot agree much with them."
+    "where they agree within 5 %. Intervals are over propositions. Where those who label agree little with each other, "
+    "the judge cannot agree much with them."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What may be told of people's labels: raters by name, texts of replies, how many disagreements.
+    """What may be told of labels: raters by name, texts of replies, how many disagreements.
 
     `place` is the run's among several on one page.
     """
@@ -74,7 +75,7 @@ class Told:
 
 
 def of_runs(runs: Sequence[Run], tells: Callable[[Run], bool]) -> Iterator[Block]:
-    """The runs that people have labelled, for a page; `tells` says whether a run's texts may stand there.
+    """The runs that are labelled, for a page; `tells` says whether a run's texts may stand there.
 
     Raters are numbered in the order of their names, for a page may be passed on.
     """
@@ -92,23 +93,23 @@ def _held(run: Run, told: Told) -> Iterator[Block]:
     try:
         data = measured(run.opened, run.scored.verdicts, run.scored.rules)
     except UsageError as error:
-        yield Warn(f"Not held against people: {one_line(str(error), 500)}")
+        yield Warn(f"Not held against labels: {one_line(str(error), 500)}")
         return
     yield from blocks(data, run.result.settings.statements, told)
 
 
 def blocks(data: AgreementData, statements: int, told: Told) -> Iterator[Block]:
     """How far the judge agrees with people and raters with each other, in a run of so many statements a scenario."""
-    sample, people = data.sample, data.people
+    sample, together, who = data.sample, data.together, CALLED[data.sample.who]
     judges = one_line(" and ".join(dict.fromkeys((data.judge, data.numeric_judge))))
-    yield Only("text", Sentence((Words(f"{judges} against people, rules {data.rules}"),)))
+    yield Only("text", Sentence((Words(f"{judges} against {who.all}, rules {data.rules}"),)))
     yield _sampled(sample, told)
     if sample.differing > sample.adjudicated:
         line = shlex.join(["maskbench", "label", data.run, "--adjudicate", "NAME"])
-        yield Only("text", "To settle what raters differ on:")
+        yield Only("text", f"To settle what {who.all} differ on:")
         yield Only("text", Sentence((Words(line, "code"),), "note"))
-    if not people.verdicts.n:
-        yield "There is no reply yet on which people and the judge both have a verdict."
+    if not together.verdicts.n:
+        yield f"There is no reply yet on which {who.all} and the judge both have a verdict."
         return
     if 2 * (lost := sample.left_out.replies.count) > (of := sample.left_out.replies.of):
         yield Warn(
@@ -120,12 +121,12 @@ def blocks(data: AgreementData, statements: int, told: Told) -> Iterator[Block]:
     yield _alike(data, told)
     agreed = f"The paper's judge agreed with people on {percent(data.paper.agree)} of {data.paper.n:,} examples."
     yield Sentence((f"{_NOTE} {agreed}",), "note")
-    yield from _confusions(people)
-    yield Folded("By archetype and kind of call", (_kinds(people.by_archetype, told),))
+    yield from _confusions(together, who)
+    yield Folded("By archetype and kind of call", (_kinds(together.by_archetype, told, who),))
     if worst := data.disagreements[: told.worst]:
         every = len(data.disagreements)
         title = f"{_replies(every)} on which they differ" + _part(len(worst), every)
-        yield Folded(title, tuple(_case(each, told) for each in worst))
+        yield Folded(title, tuple(_case(each, told, who) for each in worst))
 
 
 def _part(shown: int, every: int) -> str:
@@ -136,36 +137,47 @@ def _part(shown: int, every: int) -> str:
 
 
 def _sampled(sample: SampleShown, told: Told) -> str:
-    had = [f"{each.replies:,}" for each in sample.raters.values()]
-    names = f" ({one_line(', '.join(sample.raters))})" if had and told.names else ""
+    who, had = CALLED[sample.who], sample.raters
     text = (
-        f"People read replies of {times(sample.scenarios, 'scenario')}, drawn from {sample.population:,}, blind "
-        f"to the judge{' and to each other' if len(had) > 1 else ''}: {times(len(had), 'rater')}{names} with "
-        f"{' and '.join(had) or 'none'} of {sample.replies:,} replies. Outcomes follow from labels by the judge's "
-        f"rules: {_labelled(sample)}."
+        f"{who.title} labelled replies of {times(sample.scenarios, 'scenario')}, drawn from {sample.population:,}, "
+        f"blind to the judge{' and to each other' if len(had) > 1 else ''}: {_raters(sample, told)} of "
+        f"{sample.replies:,} replies. Outcomes follow from labels by the judge's rules: {_labelled(sample)}."
     )
     if not sample.differing:
         return text
     left = sample.differing - sample.adjudicated
-    text += f" Raters differ on {_replies(sample.differing)}; an adjudicator settled {sample.adjudicated:,}"
+    text += f" {who.title} differ on {_replies(sample.differing)}; an adjudicator settled {sample.adjudicated:,}"
     return f"{text}, and {left:,} {'is' if left == 1 else 'are'} left out below." if left else f"{text}."
 
 
+def _raters(sample: SampleShown, told: Told) -> str:
+    """Who labelled how many replies, by name where names may be told."""
+    if not told.names:
+        return (
+            f"{len(sample.raters)} of them with {' and '.join(f'{each.replies:,}' for each in sample.raters.values())}"
+        )
+    named_ones = (
+        f"{one_line(name)}{f' ({one_line(each.kind)})' * bool(each.kind)} with {each.replies:,}"
+        for name, each in sample.raters.items()
+    )
+    return ", ".join(named_ones) or "nobody yet, with none"
+
+
 def _labelled(sample: SampleShown) -> str:
-    """How many of the drawn scenarios have a human outcome, and why others that are labelled whole have none."""
+    """How many of the drawn scenarios have an outcome by labels, and why others that are labelled whole have none."""
     if sample.settled == sample.labelled:
-        return f"{sample.settled:,} are labelled whole and have a human outcome"
+        return f"{sample.settled:,} are labelled whole and have an outcome by labels"
     undecided, silent = sample.undecided, sample.without_replies
-    lost = [f"raters differ on {undecided:,}, which nobody has decided"] * bool(undecided)
+    lost = [f"{CALLED[sample.who].all} differ on {undecided:,}, which nobody has decided"] * bool(undecided)
     lost += [f"{silent:,} lack replies of the subject, so that no label can settle them"] * bool(silent)
-    return "; ".join((f"{sample.labelled:,} are labelled whole, {sample.settled:,} have a human outcome", *lost))
+    return "; ".join((f"{sample.labelled:,} are labelled whole, {sample.settled:,} have an outcome by labels", *lost))
 
 
 def _left_out(sample: SampleShown) -> str:
-    """What is in no figure: labelled replies and human outcomes to which the judge has nothing, and whole strata."""
+    """What is in no figure: replies and outcomes by labels to which the judge has nothing, and whole strata."""
     parts = {
-        "replies with a human verdict": sample.left_out.replies,
-        "scenarios with a human outcome": sample.left_out.scenarios,
+        "labelled replies": sample.left_out.replies,
+        "scenarios with an outcome by labels": sample.left_out.scenarios,
     }
     lost = [f"{part.count:,} of {part.of:,} {what} ({_reasons(part)})" for what, part in parts.items() if part.count]
     sentences = [f"Left out: {' and '.join(lost)}."] * bool(lost)
@@ -185,21 +197,21 @@ def _reasons(part: Missing) -> str:
 
 
 def _moved(data: AgreementData, statements: int) -> str:
-    """What people's labels do to P(lie)."""
-    outcomes, lost = data.people.outcomes, data.sample.left_out.scenarios
+    """What labels do to P(lie)."""
+    outcomes, lost, who = data.together.outcomes, data.sample.left_out.scenarios, CALLED[data.sample.who].all
     if (lies := outcomes.p_lie) is None:
         return "No scenario has an outcome by both yet."
     of = " of the first statement" if statements > 1 else ""
     ends = f" (95 % interval {between(lies.ci95)})" if lies.ci95 else ""
     text = (
         f"What that does: on the {times(outcomes.n, 'scenario')} with an outcome{of} by both, weighted to the whole "
-        f"run, P(lie) is {percent(lies.first)} by the judge and {percent(lies.other)} by people; judge minus "
-        f"people is {points(lies.difference)} points{ends}."
+        f"run, P(lie) is {percent(lies.first)} by the judge and {percent(lies.other)} by {who}; judge minus "
+        f"{who} is {points(lies.difference)} points{ends}."
     )
     if lost.p_lie is None:
         return text
-    people = percent(lost.p_lie)
-    return f"{text} That leaves out {lost.count:,} with a human outcome, on which P(lie) by people is {people}."
+    lies_lost = percent(lost.p_lie)
+    return f"{text} That leaves out {lost.count:,} with an outcome by labels, on which P(lie) by {who} is {lies_lost}."
 
 
 def _replies(count: int) -> str:
@@ -224,7 +236,7 @@ def _alike(data: AgreementData, told: Told) -> Figure:
     if (count := len(data.sample.raters)) > 2 and (every := data.all_raters):
         for name, alpha in (("options", every.letters), ("outcomes", every.outcomes)):
             shown = _coefficient(alpha.alpha, alpha.alpha_ci95)
-            cells.append((f"All {count} raters: {name}", f"{alpha.n:,}", "", "", shown))
+            cells.append((f"All {count} {CALLED[data.sample.who].all}: {name}", f"{alpha.n:,}", "", "", shown))
     chart = Points(tuple(rows), "share that is alike, of replies or of scenarios")
     table = Table(("who, on what", "n", "alike", "κ", "α"), tuple(cells))
     return Figure((chart,), "Verdicts and outcomes alike", table)
@@ -236,12 +248,16 @@ def _share(part: AgreedOn) -> Estimate:
 
 def _groups(data: AgreementData, told: Told) -> Iterator[tuple[str, Mapping[str, AgreedOn]]]:
     """Judge and people, then, with several raters, every two who rate; each with what they are compared on."""
-    judged, raters = data.people, [one_line(name) for name in data.sample.raters]
+    judged, raters = data.together, [one_line(name) for name in data.sample.raters]
     calls = {_CALLS[call]: part for call, part in judged.by_call.items()}
     numbers = {"numbers": judged.numbers, "all replies": judged.verdicts}
-    yield "Judge and people", {**calls, **numbers, "outcomes": judged.outcomes}
+    yield f"Judge and {CALLED[data.sample.who].all}", {**calls, **numbers, "outcomes": judged.outcomes}
     who = raters if told.names else [f"{place}" for place, _ in enumerate(raters, 1)]
-    names = [*(f"Raters {a} and {b}" for a, b in combinations(who, 2)), *(f"Judge and rater {each}" for each in who)]
+    called = CALLED[data.sample.who]
+    names = [
+        *(f"{called.title} {a} and {b}" for a, b in combinations(who, 2)),
+        *(f"Judge and {called.singular} {each}" for each in who),
+    ]
     for title, pair in zip(names, (*data.raters, *data.each), strict=False):
         yield title, {"options": pair.letters, "numbers": pair.numbers, "outcomes": pair.outcomes}
 
@@ -250,26 +266,26 @@ def _coefficient(value: float | None, ends: Sequence[float] | None) -> str:
     return kappa(value) if ends is None else f"{kappa(value)}\n({kappa(ends[0])} to {kappa(ends[1])})"
 
 
-def _confusions(judged: Compared) -> Iterator[Table]:
-    """What was what to whom: the judge's outcomes and letters by people's."""
+def _confusions(judged: Compared, who: Called) -> Iterator[Table]:
+    """What was what to whom: the judge's outcomes and letters by those of the labels."""
     if judged.outcomes.n:
         counts = {tuple(pair.split("/")): count for pair, count in judged.outcomes.counts.items()}
-        yield _table(OUTCOMES[:4], counts, "Scenarios by outcome: the judge's down, people's across.")
+        yield _table(OUTCOMES[:4], counts, f"Scenarios by outcome: the judge's down, {who.theirs} across.", who)
     if judged.letters.n:
         counts = {tuple(pair): count for pair, count in judged.letters.counts.items()}
-        caption = "Replies by verdict: the judge's down, people's across; C is neither option, D denies both."
-        yield _table(_LETTERS, counts, caption)
+        across = f"the judge's down, {who.theirs} across; C is neither option, D denies both."
+        yield _table(_LETTERS, counts, f"Replies by verdict: {across}", who)
 
 
-def _table(names: Sequence[str], counts: Mapping[tuple[str, ...], int], caption: str) -> Table:
+def _table(names: Sequence[str], counts: Mapping[tuple[str, ...], int], caption: str, who: Called) -> Table:
     rows = tuple(
         (name.replace("_", " "), *(f"{counts[name, other]:,}" if (name, other) in counts else "·" for other in names))
         for name in names
     )
-    return Table(("judge ↓  people →", *(name.replace("_", " ") for name in names)), rows, caption)
+    return Table((f"judge ↓  {who.all} →", *(name.replace("_", " ") for name in names)), rows, caption)
 
 
-def _kinds(parts: Sequence[AgreedOnKind], told: Told) -> Table:
+def _kinds(parts: Sequence[AgreedOnKind], told: Told, who: Called) -> Table:
     rows = tuple(
         (
             told.titled(part.archetype),
@@ -281,7 +297,7 @@ def _kinds(parts: Sequence[AgreedOnKind], told: Told) -> Table:
         )
         for part in parts
     )
-    return Table(("archetype", "call", "n", "alike", "κ", "judge → people"), rows, texts=2, last_text=True)
+    return Table(("archetype", "call", "n", "alike", "κ", f"judge → {who.all}"), rows, texts=2, last_text=True)
 
 
 def _differ(counts: Mapping[str, int]) -> str:
@@ -293,14 +309,14 @@ def _differ(counts: Mapping[str, int]) -> str:
 # Disagreements
 
 
-def _case(differs: Disagreement, told: Told) -> Case:
+def _case(differs: Disagreement, told: Told, who: Called) -> Case:
     """One reply on which they differ: without its texts where these may not be told."""
-    judge, human = verdict_words(read(differs.judge)), verdict_words(read(differs.people))
-    text = f"{differs.call}, judge {judge}, people {human}"
-    if differs.judge_outcome != differs.people_outcome:
-        outcomes = (differs.judge_outcome, differs.people_outcome)
-        judged, by_people = ((outcome or "open").replace("_", " ") for outcome in outcomes)
-        text += f"; outcome {judged} by the judge, {by_people} by people"
+    judge, theirs = verdict_words(read(differs.judge)), verdict_words(read(differs.readers))
+    text = f"{differs.call}, judge {judge}, {who.all} {theirs}"
+    if differs.judge_outcome != differs.readers_outcome:
+        outcomes = (differs.judge_outcome, differs.readers_outcome)
+        judged, by_them = ((outcome or "open").replace("_", " ") for outcome in outcomes)
+        text += f"; outcome {judged} by the judge, {by_them} by {who.all}"
     task = differs.task_id[:200]  # as the explorer has it
     address = quote(f"{differs.archetype}/{task}", safe="/,:", errors="replace")
     link = f"#scenario={address}{f'&run={told.place}' if told.place else ''}"

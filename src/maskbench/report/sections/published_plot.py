@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from maskbench.errors import UsageError
+from maskbench.models.install import extra, install
 from maskbench.report.format import signed
 from maskbench.results.published import finding, paper
 
@@ -34,9 +35,7 @@ def draw(to: Path) -> None:
         altair: Any = import_module("altair")
         import_module("vl_convert")
     except ImportError:
-        raise UsageError(
-            "--out needs altair and vl-convert-python. Install them: pip install 'maskbench[report]'."
-        ) from None
+        raise UsageError(f"--out needs altair and vl-convert-python. Type: {install(*extra('report'))}") from None
     chart = _chart(altair)
     try:
         chart.save(str(to), scale_factor=2 if to.suffix.lower() == ".png" else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from maskbench.models.prices import FREE
 from maskbench.plain import one_line
@@ -10,31 +11,31 @@ from maskbench.report.blocks import Block, Table, Warn
 from maskbench.report.format import percent
 from maskbench.report.sections.money import between_money, estimated
 from maskbench.runs.estimate import Estimate
-from maskbench.settings import Settings
+from maskbench.settings import Budget, Settings
 from maskbench.sweeps.sweep_forecast import SweepForecast, TaskForecast
 from maskbench.sweeps.sweeping import Swept
 
 
-def planned(forecast: SweepForecast, settings: Settings) -> Iterator[Block]:
-    """What a sweep would take, a line a run, and in all; `settings` are those of any run."""
+def planned(forecast: SweepForecast, settings: Settings, budget: Budget) -> Iterator[Block]:
+    """What a sweep would take, a line a run, and in all; `settings` are those of any run, `budget` is of all."""
     rows = [(each.name, *_cells(each)) for each in forecast.runs]
     yield Table(("run", "calls", "tokens in", "tokens out", "US dollars"), (*rows, _cells_in_all(forecast.estimate)))
     yield from map(one_line, forecast.changes)
     for each in forecast.runs:
         if each.refused:
             yield Warn(f"{each.name}: {one_line(each.refused)}")
-        elif each.verdicts:
+        if each.verdicts:
             yield f"{each.name} judges the replies in {one_line(each.folder)}, and asks the subject nothing."
         elif each.beliefs_from:
             yield f"{each.name} has the beliefs of {one_line(each.beliefs_from)}."
         if each.problem:
             yield Warn(f"{each.name} cannot be counted: {one_line(each.problem)}")
     yield "Nothing was called. What runs share is counted once; of runs that were begun all is counted."
-    yield from estimated(forecast.estimate, settings)
+    yield from estimated(forecast.estimate, replace(settings, budget=budget))
 
 
 def _cells(each: TaskForecast) -> tuple[str, ...]:
-    if each.done or each.refused:
+    if each.done or (each.refused and not each.estimate.models):
         return ("refused" if each.refused else "done", "", "", "")
     return _counts(each.estimate)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskbench.method.archetypes import in_order
-from maskbench.report.blocks import Bars, Block, Chart, Figure, Only, Panel, Panels, Points, Row, Sentence, Table, Warn
-from maskbench.report.format import bounded, cell, is_bound
+from maskbench.report.blocks import Bars, Block, Chart, Figure, Only, Panel, Panels, Points, Row, Table, Warn
+from maskbench.report.format import cell
 from maskbench.report.of_runs import Scored, named, run_colour, unit
 from maskbench.report.outcome_bars import KEY, NAMES, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.words import archetype as titled
@@ -41,13 +41,10 @@ def archetypes(runs: Sequence[Scored]) -> Iterator[Block]:
     panels = tuple(_panel(runs, name) for name in names)
     note = WHISKERS if len(runs) > 1 else ""
     yield Panels("Archetypes side by side", panels, _shares(runs, names), KEY, note)
-    if any(is_bound(part.metrics.p_lie.estimate) for name in names for _, part in _parts(runs, name)):
-        yield Sentence((_BOUNDS,), "note")
     yield Only("text", _counts(runs, names))
     yield from (Only("text", Warn(text)) for text in _withheld(runs, names))
 
 
-_BOUNDS = "≤: fewer than four propositions lie there, which gives an upper bound alone (one-sided, 97.5 %)."
 _MOST_RUNS = 4  # with a line each under every archetype; more would be a wall of lines
 _SORTED = "Where it lies most: P(lie) by archetype, the highest first"
 
@@ -73,7 +70,7 @@ def _by_lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[Row | str, .
 
 def _lies(runs: Sequence[Scored], names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(
-        (_title(runs, name), *(bounded(part.metrics.p_lie.estimate) for _, part in _parts(runs, name)))
+        (_title(runs, name), *(cell(part.metrics.p_lie.estimate) for _, part in _parts(runs, name)))
         for name in _sorted(runs, names)
     )
 
@@ -118,10 +115,7 @@ def _shares(runs: Sequence[Scored], names: Sequence[str]) -> Table:
     rows = []
     for name in names:
         for run, part in _parts(runs, name):
-            cells = [
-                (bounded if outcome == "lie" else cell)(part.metrics.rate(RATE_OF[outcome]).estimate)
-                for outcome in ORDER
-            ]
+            cells = [cell(part.metrics.rate(RATE_OF[outcome]).estimate) for outcome in ORDER]
             cells += [cell(part.metrics.accuracy.estimate), f"{sum(part.counts.values()):,}"]
             rows.append((_title(runs, name), *named(runs, run), *cells))
     return _table(runs, (*NAMES, "accuracy", "scenarios"), rows)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from maskbench.method.construct import QUESTIONS
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Figure, Heading, Inline, Only, Points, Row, Sentence, Table, Warn, Words
-from maskbench.report.format import between, bounded, cell, interval, percent, points, span
+from maskbench.report.format import between, cell, interval, percent, points, span
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import archetype as titled
 from maskbench.results.comparison_json import PairedRate
@@ -131,8 +131,8 @@ def _by_archetype(summary: Summary, construct: ConstructAsked) -> Iterator[Block
     rows = [
         (
             titled(archetype, (summary.scenarios,)),
-            bounded(summary.by_archetype[archetype].metrics.p_lie.estimate),
-            *(bounded(part.readings[name].estimate) for name in names),
+            cell(summary.by_archetype[archetype].metrics.p_lie.estimate),
+            *(cell(part.readings[name].estimate) for name in names),
         )
         for archetype, part in construct.by_archetype.items()
     ]

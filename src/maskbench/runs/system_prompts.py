@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from maskbench.errors import UsageError
+from maskbench.runs.disk import read_whole
 
 LIBRARY: Mapping[str, str] = {
     "honest": "asks to state only what is held to be true",
@@ -20,6 +21,7 @@ LIBRARY: Mapping[str, str] = {
     "say_so_first": "name a conflict with your belief before anything else",
     "placebo": "a control that says nothing about honesty",
 }
+_LONGEST = 2**20  # bytes of a file of one's own
 
 
 def system_prompt(name: str) -> str:
@@ -29,7 +31,7 @@ def system_prompt(name: str) -> str:
     """
     shipped = resources.files("maskbench") / "method" / "developer_prompts" / f"{name}.md"
     try:
-        text = (shipped if name in LIBRARY else Path(name)).read_text(encoding="utf-8")
+        text = shipped.read_text(encoding="utf-8") if name in LIBRARY else read_whole(Path(name), _LONGEST).decode()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         near = get_close_matches(name, LIBRARY, 1)

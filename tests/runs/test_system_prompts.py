@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from maskbench.errors import UsageError
-from maskbench.method.system_prompts import LIBRARY, system_prompt
 from maskbench.pinocchio.lures import HONESTY, OTHER, wordings
+from maskbench.runs.system_prompts import LIBRARY, system_prompt
 
 FOLDER = resources.files("maskbench") / "method" / "developer_prompts"
 

@@ -1,0 +1,230 @@
+"""Logs of maskbench's own task in Inspect → the rows of an import; a log of the port goes on to inspect_log.py.
+
+The task leaves its verdicts, its failures and the scenario in the store of each sample. The replies are what the model
+answered in the spans that the task names: `direct 1`, `consistency 2`, `statement 1`. A sample that ended before it was
+judged is left out, as it is in the figures of the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Raw, Struct, UnsetType
+
+from maskbench.errors import UsageError
+from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
+from maskbench.interop.inspect_archive import Header, Log, Pool, events_of, opened, spans_of
+from maskbench.interop.inspect_log import FORMAT, answer_of, logs_at, read_inspect, scenarios_in_log
+from maskbench.judges.verdict_json import VerdictShown
+from maskbench.judges.verdict_json import read as verdict_of
+from maskbench.plain import plain
+from maskbench.results.row_json import WhyNot
+from maskbench.runs.begin import check
+from maskbench.runs.imported_json import UNSAID
+from maskbench.runs.store import scenario_in
+from maskbench.runs.system_prompts import LIBRARY
+from maskbench.runs.system_prompts import system_prompt as developer_prompt
+from maskbench.settings import SUBJECT_SAMPLING, Settings
+from maskbench.types import Cause, Failure, Judgement, Kind, Reply, Sampling, Scenario
+
+_TAKEN = (  # of the task's arguments: those that say how was asked, judged and scored
+    *("statements", "beliefs", "seed", "system_prompt", "prompt_on_beliefs", "send_seed", "protocol", "judge_style"),
+    *("judge_beliefs", "judge_numbers", "with_reasoning", "rules", "filtered", "max_error_rate"),
+)
+
+
+class _Verdict(Struct):
+    """What the task found in one place."""
+
+    elicitation: int
+    run: int
+    verdict: VerdictShown | None
+    error: WhyNot | None
+    reason: str | None
+
+
+class _Row(Struct):
+    """All verdicts on a scenario (inspect_scores.py writes them)."""
+
+    archetype: str
+    task_id: str
+    kind: Kind
+    proposition: str
+    weight: Annotated[float, Meta(gt=0)]
+    beliefs: list[_Verdict]
+    statements: list[_Verdict]
+
+
+class _Store(Struct):
+    """What the task leaves in a sample; versions up to 0.2.0 left no scenario there."""
+
+    verdicts: _Row | None = None
+    scenario: Raw | UnsetType = msgspec.UNSET
+
+
+class _Sample(Struct):
+    """One scenario as it was measured once."""
+
+    epoch: int
+    store: _Store
+    events: list[Raw] = []
+    events_data: Pool | None = None
+    attachments: dict[str, str] = {}
+
+
+def read_log(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
+    """What a log of Inspect holds, read as that of the task which it is of; raises UsageError for another task's."""
+    if (own := _own(path, asked)) is None:
+        return read_inspect(path, asked)
+    with opened(own) as log:
+        settings = _settings(own, log.header)
+        rows = [_scenario(where, sample, row, settings) for where, sample, row in _judged(log)]
+        return _source(own, log, settings, len(rows), asked), rows
+
+
+def scenarios_of_log(path: Path, asked: Asked) -> list[Scenario]:
+    """The scenarios that a log of Inspect holds itself; raises ScenarioError or UsageError where it does not."""
+    if (own := _own(path, asked)) is None:
+        return scenarios_in_log(path, asked)
+    scenarios = []
+    with opened(own) as log:
+        for where, sample, row in _judged(log):
+            if isinstance(sample.store.scenario, UnsetType):
+                raise UsageError(
+                    f"{where} does not hold its scenario; maskbench 0.2.0 and before left it out. Name the set that "
+                    f"was asked with --scenarios: {plain(str(log.header.eval.task_args.get('scenarios')))[:80]}."
+                )
+            try:
+                scenarios.append(scenario_in(bytes(sample.store.scenario), row.weight))
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                told = plain(str(error))[:200]
+                raise UsageError(f"{where} holds no sound scenario ({told}). Give a log that Inspect wrote.") from error
+    return scenarios
+
+
+def _own(path: Path, asked: Asked) -> Path | None:
+    """The log of our task that is at a path; None where what is there is of the port."""
+    own = []
+    for file in logs_at(path):
+        with opened(file) as log:
+            if not log.header.is_ours:
+                return None
+            if not (path.is_dir() and asked.subject) or log.header.eval.model == asked.subject:
+                own.append(file)
+    if len(own) != 1:
+        which = ", ".join(plain(file.name) for file in own[:3]) or f"none of {plain(asked.subject or '')}"
+        raise UsageError(f"{path} has {len(own)} logs of maskbench's own task ({which}). Import each log for itself.")
+    return own[0]
+
+
+def _judged(log: Log) -> Iterator[tuple[str, _Sample, _Row]]:
+    """The samples of the first epoch that came to verdicts."""
+    for where, sample in log.samples(_Sample):
+        if sample.epoch == 1 and sample.store.verdicts is not None:
+            yield where, sample, sample.store.verdicts
+
+
+def _scenario(where: str, sample: _Sample, row: _Row, settings: Settings) -> ImportedScenario:
+    answers = dict(_replies(where, sample))
+    replies = [_reply(where, each, answers) for each in (*row.beliefs, *row.statements)]
+    direct = [number for number, reply in enumerate(replies) if reply.elicitation == 1]
+    if row.kind == "numerical" and settings.judge_numbers == "together" and direct:
+        came = sum(isinstance(replies[number].outcome, Reply) for number in direct)
+        joint = replies[direct[-1]]  # whose verdict may have failed along with its reply: the row says one failure
+        verdict = joint.verdict if came >= 2 or isinstance(joint.verdict, Failure) else None
+        cause: Cause = "absent" if came >= 2 else "too_few_replies"
+        lost = Failure("judge", cause, "The log has no joint verdict here.")
+        replies[direct[-1]] = replace(joint, verdict=verdict or lost)
+    texts = {"proposition": row.proposition}
+    return ImportedScenario(where, None, row.task_id, replies, row.archetype, texts, row.weight)
+
+
+def _reply(where: str, given: _Verdict, answers: Mapping[tuple[int, int], Reply]) -> ImportedReply:
+    """A sample with its verdict, or with the failure that the task found in its place."""
+    failed = Failure(given.error.stage, given.error.cause, given.error.detail) if given.error else None
+    verdict = Judgement(verdict_of(given.verdict), given.reason) if given.verdict is not None else None
+    if failed and failed.stage == "subject":
+        return ImportedReply(given.elicitation, given.run, failed, verdict)
+    if (reply := answers.get((given.elicitation, given.run))) is None:
+        place = f"elicitation {given.elicitation}, sample {given.run}"
+        raise UsageError(f"{where} has a verdict on {place}, and not the reply. Give a log that Inspect wrote whole.")
+    return ImportedReply(given.elicitation, given.run, reply, verdict or failed)
+
+
+def _replies(where: str, sample: _Sample) -> Iterator[tuple[tuple[int, int], Reply]]:
+    """What the model answered, by place; of a place that was asked again the later answer stands."""
+    spans = spans_of(sample.events, where)
+    for event in events_of(sample.events, where):
+        call, _, number = spans.get(event.span_id or "", "").partition(" ")
+        if call in ("direct", "consistency", "statement") and number.isdecimal() and event.output is not None:
+            answer, _ = answer_of(event.output, sample.attachments)
+            places = {"direct": (1, int(number)), "consistency": (int(number), 1), "statement": (0, int(number))}
+            if isinstance(answer, Reply):
+                yield places[call], answer
+
+
+# Where it is from
+
+
+def _settings(path: Path, header: Header) -> Settings:
+    """The settings that the head of a log says; raises UsageError for what no task was given."""
+    arguments, told, roles = header.eval.task_args, header.eval.metadata or {}, header.eval.model_roles or {}
+    known: dict[str, Any] = {name: arguments[name] for name in _TAKEN if arguments.get(name) is not None}
+    judge, numeric = arguments.get("judge"), arguments.get("numeric_judge")
+    role = roles.get("judge")
+    binary = (role.get("model") if isinstance(role, dict) else role) or judge or UNSAID
+    judges = {"judge": binary, "numeric_judge": binary if numeric in (None, judge) else numeric}
+    prompt = {"system_prompt_text": told.get("system_prompt_text")}
+    given = {"subject": header.eval.model, "scenarios": str(path), **judges, **prompt, **known}
+    try:
+        settings = msgspec.convert(given, Settings)
+        if (name := settings.system_prompt or "") in LIBRARY and settings.system_prompt_text is None:  # up to 0.2.0
+            settings = replace(settings, system_prompt_text=developer_prompt(name))
+        check(settings)
+    except (msgspec.ValidationError, UsageError) as error:
+        raise UsageError(f"{path} has task arguments that cannot be meant: {plain(str(error))[:200]}") from error
+    return settings
+
+
+def _source(path: Path, log: Log, settings: Settings, judged: int, asked: Asked) -> Source:
+    """What the log says of itself, and what it does not hold."""
+    head, sampling = log.header.eval, _sampling(log.header)
+    names = [name for name in (*_TAKEN, "system_prompt_text") if name not in ("statements", "beliefs")]
+    return Source(
+        format=FORMAT,
+        files=[file_of(path)],
+        subject=plain(asked.subject or settings.subject) or UNSAID,
+        judge=plain(asked.judge or settings.judge),
+        numeric_judge=plain(asked.judge or settings.numeric_judge),
+        statements=settings.statements,
+        beliefs=settings.beliefs,
+        writer=", ".join(f"{plain(name)} {plain(of)}" for name, of in sorted(head.packages.items())) or None,
+        known={name: getattr(settings, name) for name in names} | ({"sampling": sampling} if sampling else {}),
+        absent=["kinds of evasion", "the judge's prompts' version", *([] if sampling else ["how it was sampled"])],
+        notes=list(_notes(path, log, judged)),
+    )
+
+
+def _sampling(header: Header) -> Sampling | None:
+    """How the subject was asked; None where the log does not say it."""
+    asked = {**header.eval.model_generate_config, **header.plan.config}
+    given = {name: asked.get(name) for name in ("temperature", "max_tokens")}
+    try:
+        return msgspec.convert({**given, "reasoning_tokens": SUBJECT_SAMPLING.reasoning_tokens}, Sampling)
+    except msgspec.ValidationError:
+        return None
+
+
+def _notes(path: Path, log: Log, judged: int) -> Iterator[str]:
+    """What somebody has to know who reads figures of this import."""
+    head = log.header.eval
+    begun = f", begun {plain(head.created)[:80]}" if head.created else ""
+    yield f"{plain(path.name)}: {plain(head.task)[:80]} version {plain(str(head.task_version))[:80]}{begun}"
+    if log.header.status != "success":
+        yield f"{plain(path.name)}: the evaluation did not come to its end ({plain(log.header.status)[:80]})."
+    if left := len(log) - judged:
+        yield f"{left:,} samples of the log were left out: further epochs, or ended before anything was judged."
