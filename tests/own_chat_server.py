@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -100,7 +101,9 @@ class Handler(BaseHTTPRequestHandler):
         if hangs:
             self.server.lock.acquire()  # for ever: nobody is answered any more
             time.sleep(600)
-        message = {"role": "assistant", "content": self.server.given.says.replace("{}", body["model"])}
+        codes = re.findall(r"(?:Verdict|Bounds) ([0-9a-f]{16})", json.dumps(body["messages"]))
+        says = self.server.given.says.replace("{{code}}", codes[-1] if codes else "").replace("{}", body["model"])
+        message = {"role": "assistant", "content": says}
         choices = [{"index": n, "message": message, "finish_reason": "stop"} for n in range(body.get("n", 1))]
         usage = {"prompt_tokens": 7, "completion_tokens": 5}
         return self._send(200, {"model": body["model"], "choices": choices, "usage": usage})

@@ -891,6 +891,18 @@ def test_reasoning_is_kept_beside_the_answer(message: dict[str, Any]) -> None:
     against(step, reply=message)
 
 
+def test_a_closing_tag_that_nothing_opens_is_told() -> None:
+    """What stands before it is shown to no judge, so that a subject could hide words there: it is said, once."""
+
+    async def step(model: ChatModel, server: ChatServer) -> None:
+        for _ in range(2):
+            assert (await reply_of(model)).text == "Yes."
+        (warning,) = model.warnings
+        assert "that nothing opens: it counts as reasoning, and no judge sees it" in warning
+
+    against(step, reply={"content": "Hm</think>\n\nYes."})
+
+
 def test_reasoning_tokens_are_counted() -> None:
     """Reasoning that is not shown is known by its tokens."""
     usage = {"prompt_tokens": 5, "completion_tokens": 60, "completion_tokens_details": {"reasoning_tokens": 50}}

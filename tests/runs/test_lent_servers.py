@@ -203,11 +203,13 @@ def test_a_server_that_dies_twice_ends_the_run(tmp_path: Path, scripted: str) ->
 
 
 def test_a_run_goes_on_with_its_server_whatever_the_port(tmp_path: Path, scripted: str) -> None:
-    """A folder alone starts the recorded command again, and no reply is asked twice; a finished one starts nothing."""
+    """With its command a run goes on, and no reply is asked twice; a finished one starts nothing, a folder never."""
     chosen = settings(scripted, command("--child", tmp_path / "pids"))
     measure(replace(chosen, limit=LIMIT), tmp_path / "run", {})
     (tmp_path / "pids").unlink()
-    measure(tmp_path / "run", environ={})
+    with pytest.raises(UsageError, match="runs code on this machine"):
+        measure(tmp_path / "run", environ={})
+    measure(replace(chosen, limit=LIMIT), tmp_path / "run", {})
     assert not (tmp_path / "pids").exists()
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert len(record["sessions"]) == 1
@@ -318,7 +320,9 @@ def test_an_audit_asks_at_the_server_of_the_runs_judge(tmp_path: Path, scripted:
     verdict = '{"reason": "It says so.", "code": "{{code}}", "verdict": "A", "evasion": null}'
     own_judge = {"numeric_judge": "sglang/judge", "serve_judge": command("--says", verdict)}
     measure(settings("sglang/judge", command(), **own_judge), tmp_path / "run", {})
-    audit(RunFolder(tmp_path / "run"), Audit("repeat", "default"), environ={})
+    audit(
+        RunFolder(tmp_path / "run"), Audit("repeat", "default"), {"serve_judge": own_judge["serve_judge"]}, environ={}
+    )
     entry = RunFolder(tmp_path / "run").read().sets["default~repeat"]
     assert [about.stage for about in entry.sessions[0].servers or ()] == ["judge"]
 
@@ -332,7 +336,10 @@ def test_questions_on_statements_are_asked_at_the_judges_own_server(tmp_path: Pa
     (out / "serve-judge.log").unlink()
     ask_construct(RunFolder(out), replace(RunFolder(out).settings(), construct=("performance",)), {})
     assert (out / "serve-judge.log").exists()
-    assert of_questions(RunFolder(out), "sglang/judge", {}).serve_judge == own_judge["serve_judge"]
+    typed = {"serve_judge": own_judge["serve_judge"]}
+    assert of_questions(RunFolder(out), "sglang/judge", typed).serve_judge == own_judge["serve_judge"]
+    with pytest.raises(UsageError, match="may come from somebody else"):
+        of_questions(RunFolder(out), "sglang/judge", {})
     assert of_questions(RunFolder(out), "sim-judge", {}).serve_judge is None
 
 
