@@ -79,7 +79,8 @@ def effective(seen: Seen) -> Floats:
     size = np.divide(
         (seen.telling + ALIKE) * seen.spread, mixed, where=seen.spread > 0, out=np.full_like(mixed, 1 / seen.alike)
     )
-    return np.minimum(size, seen.replies)
+    capped: Floats = np.minimum(size, seen.replies)
+    return capped
 
 
 def wilson_ends(seen: Seen, level: float = 0.95) -> Ends:

@@ -314,7 +314,7 @@ def quantile(df: float, level: float) -> float:
     if not 0 < level < 1:
         raise ValueError(f"A level lies between 0 and 1, such as 0.95, not {level}.")
     # Here, since loading scipy costs more than the rest of this module; it ships without types.
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
+    from scipy.special import stdtrit
 
     return float(stdtrit(df, (1 + level) / 2))
 
