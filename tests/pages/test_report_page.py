@@ -31,7 +31,7 @@ from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
 from maskbench.pages.shell import document
 from maskbench.plain import shortened, visible
-from maskbench.report.format import between, interval, percent, shown
+from maskbench.report.format import between, cell, interval, percent
 from maskbench.report.format import points as difference
 from maskbench.report.pairings import finding
 from maskbench.report.runs_shown import Run
@@ -294,7 +294,7 @@ def test_archetypes_are_the_summarys(folders: dict[str, Path], pages: dict[str, 
     for name, part in parts.items():
         rate = part.metrics.p_lie
         by_lies, row = (table(figure, TABLE[name].title) for figure in section.all("figure"))
-        assert by_lies[1] == row[1] == " ".join(shown(rate.estimate).split())
+        assert by_lies[1] == row[1] == " ".join(cell(rate.estimate).split())
         assert row[-1] == str(sum(part.counts.values()))
 
 

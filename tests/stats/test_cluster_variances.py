@@ -48,8 +48,8 @@ def test_a_single_cluster_has_no_variance() -> None:
 
 
 def test_replies_of_a_proposition_that_are_all_alike() -> None:
-    """Ten propositions of three replies, two of them all lies: thirty replies are worth ten, less one."""
-    assert astuple(replies([3, 3, *[0] * 8], 3)) == of_size(0.2, 9, 9, 30)
+    """Ten propositions of three replies, four of them all lies: thirty replies are worth ten, less one."""
+    assert astuple(replies([*[3] * 4, *[0] * 6], 3)) == of_size(0.4, 9, 9, 30)
 
 
 def test_replies_of_a_proposition_that_differ() -> None:

@@ -156,6 +156,18 @@ def test_figures_of_comparisons_are_those_of_the_table() -> None:
     assert not pairs
 
 
+def test_coverage_of_corrected_rates_is_that_of_the_table() -> None:
+    """P(lie) over all worlds, and with 150 labels."""
+    rows = [row for row in rows_of("corrections.csv", what="rates") if row["coverage"]]
+    every, of_150 = (
+        [float(row["coverage"]) for row in rows if row["labels"] in labels]
+        for labels in (("50", "150", "400"), ("150",))
+    )
+    assert f"coverage is {min(every):.2f} to {max(every):.2f} with {rows[0]['replicates']} replicates" in PAGE
+    judges = " ".join((DOCS / "judges.md").read_text("utf-8").split())
+    assert f"holds P(lie) in {100 * min(of_150):.0f}–{100 * max(of_150):.0f} % of cases" in judges
+
+
 def test_what_wrong_labels_do_is_that_of_the_table() -> None:
     """Raters who are wrong in 3.75 % of outcomes, and a third person who is right."""
     few, many = (
