@@ -8,6 +8,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from msgspec import to_builtins
 import measured_runs
 import scenario_rows
 import shared_runs
+from flows import command
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.interop.commitments import SALTS, check_opened, opened
 from maskbench.interop.textless_run import texts_of, write_without_texts
@@ -240,3 +242,18 @@ def test_no_answer_key_of_the_public_set_goes_out(tmp_path: Path) -> None:
     with OpenRun(RunFolder(run)) as whole, OpenRun(RunFolder(tmp_path / "out")) as plain:
         truths = [[s.truth for s, _ in at.store.scenarios() if s.kind == "binary"] for at in (whole, plain)]
     assert truths[0] != truths[1]
+
+
+def test_a_page_for_others_has_no_text_and_no_place(tmp_path: Path) -> None:
+    """`report --public` shows the rates of the run, and neither its texts nor where it lies; salts are not written."""
+    run = shared_runs.own(tmp_path)
+    before = sorted(path.name for path in run.iterdir())
+    ended = command("report", run, "--public", "--out", tmp_path / "page.html", env={})
+    assert ended.code == 0, ended.err
+    page = (tmp_path / "page.html").read_text("utf-8")
+    value = result(RunFolder(run)).metrics.p_lie.value
+    assert value is not None
+    assert f"{value:.1%}".replace("%", " %") in page
+    assert not [word for word in (shared_runs.TEXT, "secret-place", str(tmp_path), gettempdir()) if word in page]
+    assert sorted(path.name for path in run.iterdir()) == before
+    assert command("report", run, "--public", "--include-text", env={}).code == 2

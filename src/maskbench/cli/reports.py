@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from maskbench.cli.console import put, say
@@ -16,6 +18,7 @@ from maskbench.cli.options import As, ComputeFile, OneRuleSet, Opens, Public, Re
 from maskbench.errors import UsageError
 from maskbench.models.install import extra, install
 from maskbench.runs.disk import create
+from maskbench.runs.folder import RunFolder
 
 _PICTURES = (".pdf", ".svg", ".png", ".csv", ".html")
 
@@ -38,6 +41,13 @@ def report(
             "The page shows scenarios and replies of any set, not only of starter and sandbox. Think before you use "
             "it: a page that is passed on can end in training data, and then the set measures nothing any more. A "
             "canary in its rows warns of that. Its licence may forbid it, too."
+        ),
+    ] = False,
+    public: Annotated[
+        bool,
+        flag(
+            "The page is for others: it is made from the run as `export --format run` writes it, without a text, a "
+            "path, or words of a server."
         ),
     ] = False,
     figures: Annotated[
@@ -66,31 +76,54 @@ def report(
         raise UsageError(f"--out {place}: give a file that ends in .html.")
     if figures is not None and figures.suffix.lower() in _PICTURES:
         raise UsageError(f"--figures {figures}: give a folder, as in --figures charts. Every chart goes into it.")
+    if public and (include_text or retest or any((run / "dose.json").is_file() for run in runs)):
+        raise UsageError("--public makes a page of runs without their texts. Leave --include-text and --retest out.")
     with _extra_for("report"):
         from maskbench.pages import dose_page
         from maskbench.pages.page import render
     if len(runs) == 1 and (runs[0] / "dose.json").is_file():
-        page = dose_page.render(runs[0], figures)
+        parts = dose_page.render(runs[0], figures).parts
     else:
         from maskbench.results.compute_file import read_compute
 
         spent = None if compute is None else read_compute(compute)
-        page = render(
-            list(runs),
-            rules=rules,
-            verdicts=verdicts,
-            include_text=include_text,
-            figures=figures,
-            compute=spent,
-            convention=as_,
-            retest=retest,
-        )
+        place, figures = place.absolute(), figures and figures.absolute()
+        with _shown(runs) if public else nullcontext(list(runs)) as shown:
+            page = render(
+                shown,
+                rules=rules,
+                verdicts=verdicts,
+                include_text=include_text,
+                figures=figures,
+                compute=spent,
+                convention=as_,
+                retest=retest,
+            )
+            parts = tuple(page.parts)
     replaced = ", in place of the one that was there" if place.exists() else ""
-    write_page(place, page.parts)
+    write_page(place, parts)
     by = "".join(f", by {name} {value}" for name, value in (("rules", rules), ("verdicts", verdicts)) if value)
     say(f"The report is in {place}{by}{replaced}. To look at it, open this in a browser:\n  {place.resolve().as_uri()}")
     if figures is not None:
         say(f"Every chart is in {figures}, as SVG, PDF and PNG in two widths, with its values as CSV.")
+
+
+@contextmanager
+def _shown(runs: Sequence[Path]) -> Iterator[list[Path]]:
+    """The runs as others may see them, in a folder for as long as this context lasts, under names of their own."""
+    from maskbench.interop.textless_run import write_without_texts
+
+    whole, seen, shown = [run.absolute() for run in runs], Counter[str](), []
+    with TemporaryDirectory() as scratch, chdir(scratch):
+        for run in whole:
+            seen[run.name] += 1
+            name = Path(run.name if seen[run.name] == 1 else f"{run.name}-{seen[run.name]}")
+            if RunFolder(run).read().without_texts:
+                name.symlink_to(run)
+            else:
+                write_without_texts(RunFolder(run), name, commits=False)
+            shown.append(name)
+        yield shown
 
 
 @contextmanager

@@ -97,10 +97,11 @@ class Exported:
     exchanged: bool
 
 
-def write_without_texts(run: Readable, out: Path) -> Exported:
+def write_without_texts(run: Readable, out: Path, *, commits: bool = True) -> Exported:
     """Write the folder, whole or not at all, and keep the salts in the run's own folder.
 
-    Raises UsageError where something is at `out`, or the run has no texts itself.
+    Where it `commits` to nothing, none of its texts can be opened, and the run's own folder stays as it is. Raises
+    UsageError where something is at `out`, or the run has no texts itself.
     """
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"{out} is there already. Give another --out.")
@@ -108,7 +109,7 @@ def write_without_texts(run: Readable, out: Path) -> Exported:
         check_whole_run(opened)
         coins = _coins(opened)
         beside = {place_of(*key, _COIN): "yes" if exchanged else "no" for key, exchanged in coins.items()}
-        commitments = Commitments.to(texts_of(opened), beside)
+        commitments = Commitments.to(texts_of(opened), beside) if commits else Commitments({}, {})
         day = opened.folder.complete_since()[:10]
         record = _record(opened, commitments, exchanged=bool(coins))
         with new_folder(out) as making:
@@ -117,8 +118,10 @@ def write_without_texts(run: Readable, out: Path) -> Exported:
             making.write(RECORD, record)
             with OpenRun(making) as new:
                 _copy_labels(opened, new, coins)
-            commitments.publish(making.path)
-            commitments.keep(opened.folder.path)
+            if commits:
+                commitments.publish(making.path)
+            if commits:
+                commitments.keep(opened.folder.path)
         return Exported(out, opened.store.count(), len(commitments.digests), commitments.root, bool(coins))
 
 
@@ -188,7 +191,7 @@ def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Recor
         imported=UNSET if record.imported is UNSET else structs.replace(record.imported, files=[], notes=[]),
         without_texts=WithoutTexts(
             texts=len(commitments.digests),
-            root=commitments.root,
+            root=commitments.root if commitments.digests else None,
             beliefs=_again(own_beliefs(record)),
             exchanged=exchanged,
         ),

@@ -409,7 +409,7 @@ def _absent_texts(record: Record) -> list[str]:
     if not (about := record.without_texts):
         return []
     if about.root is None:
-        return ["This folder holds the verdicts of a run and none of its texts; it never had any."]
+        return ["This folder holds the verdicts of a run and none of its texts, and commits to none."]
     return [
         f"This folder holds the verdicts of a run and none of its texts. It commits to {about.texts:,} texts, whose "
         f"root is {about.root}: who has the run can open those that you name (`maskbench export RUN --open IDS`), and "
