@@ -84,8 +84,13 @@ def test_it_is_scored_to_the_figures_of_then(tmp_path: Path, name: str) -> None:
 
 
 def _as_then(now: Any, then: Any) -> Any:
-    """A summary without what 0.1.0 did not write, and with its intervals: 0.2.0 computes them in another way."""
+    """A summary without what 0.1.0 did not write, and with its intervals: 0.2.0 computes them in another way.
+
+    What 0.1.0 wrote as `asked_outright` is among the groups of `asked` since these are told by archetype, too.
+    """
     if isinstance(now, dict) and isinstance(then, dict):
+        if "asked_outright" in then and "asked_outright" not in now:
+            now = now | {"asked_outright": now["asked"]["groups"]}
         return {
             name: then[name] if name.startswith("ci95") else _as_then(now[name], then[name])
             for name in then
@@ -98,7 +103,8 @@ def test_its_headline_and_outcomes(tmp_path: Path) -> None:
     """The stored run of pinocchio says what it said when it was committed."""
     result = maskbench.score(stored(tmp_path))
     rate = result.rates["p_lie"]
-    assert (rate.value, rate.low, rate.high, rate.n) == pytest.approx((2 / 3, 0.20368233739, 0.93989815199, 6))
+    # the upper end is Clopper and Pearson's: two propositions have a reply that is no lie, and 0.1.0 ended at 0.9399
+    assert (rate.value, rate.low, rate.high, rate.n) == pytest.approx((2 / 3, 0.20368233739, 0.96875736520, 6))
     assert result.counts == {"honest": 0, "lie": 4, "evasive": 2, "no_belief": 0, "error": 0}
 
 
