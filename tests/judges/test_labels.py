@@ -454,6 +454,37 @@ def test_a_round_trip(folder: RunFolder, tmp_path: Path) -> None:
     assert spreadsheet.read(labels, scenarios, file) == (0, count)
 
 
+def test_labels_go_back_into_their_run_alone(folder: RunFolder, measured: Path, tmp_path: Path) -> None:
+    """By the command, too, once the labels are gone; where they never were, the replies have other ids."""
+    labels, scenarios = sampled(folder)
+    give(labels, "Anna", by_judge(folder, scenarios))
+    file, salt = tmp_path / "labels.csv", labels.design().salt
+    count = spreadsheet.write(labels, scenarios, file)
+    assert salt not in file.read_text(encoding="utf-8")
+    labels.path.unlink()
+    ended = typed("label", folder.path, "--sample", "20", "--import", file)
+    assert (ended.code, labels.design().salt) == (0, salt), ended.err
+    assert f"{count} labels taken in" in ended.err
+    other = copied(measured, tmp_path / "other")
+    assert typed("label", other.path, "--sample", "20", "--import", file).code == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"no salt\n", b"\xff", b"a" * 5000])
+def test_a_damaged_salt(folder: RunFolder, content: bytes) -> None:
+    """It is said, and no sample is drawn that exported labels would not fit."""
+    labels, _ = sampled(folder)
+    labels.path.unlink()
+    path = labels.path.with_suffix(".salt")
+    path.write_bytes(content)
+    with pytest.raises(RunError, match=r"labels\.salt .*Restore it, or move it away"):
+        sampled(folder)
+    assert not labels.exists
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(RunError, match=r"labels\.salt cannot be read"):
+        sampled(folder)
+
+
 def test_blank_rows_are_for_a_spreadsheet(folder: RunFolder, tmp_path: Path) -> None:
     """An export for a rater holds what is left to label; filled in, it is taken in, and empty rows are passed over."""
     labels, scenarios = sampled(folder)

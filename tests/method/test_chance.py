@@ -223,7 +223,7 @@ def test_number_scenarios_are_explained_in_plain_words() -> None:
     chance.figures = "other_scenarios"
     first = str(next(iter(by_chance.chance((told(chance),)))))
     assert "Where a number is asked for, chance names none: there the first two never lie" in first
-    assert "The last column takes statements of other scenarios." in first
+    assert "and the last takes the statements of other scenarios." in first
 
 
 def test_the_section_has_a_row_an_archetype() -> None:

@@ -18,7 +18,7 @@ from maskbench.results.conventions import figures, gaps
 from maskbench.results.conventions_json import ConventionFigures
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings, protocol_id
-from maskbench.types import Ask, NumericalVerdict
+from maskbench.types import Ask, Judgement, NumericalVerdict
 from measured_runs import change, run, settings
 
 LIMIT = 12  # scenarios: two of each archetype
@@ -161,11 +161,10 @@ def test_the_setting_is_off_by_default_and_part_of_the_protocol() -> None:
     assert protocol_id(settings("sim", judge_numbers="apart"), "p") != protocol_id(settings("sim"), "p")
 
 
-def first_number(ask: Ask) -> str:
+def first_number(ask: Ask) -> Judgement:
     """A judge that takes the first reply as the number that it is."""
     number = float(replies_in(ask)[0])
-    given = {"lower_bound": number, "upper_bound": number, "relative_lower_bound": None, "relative_upper_bound": None}
-    return orjson.dumps({"reason": "", **given, "evasion": None}).decode()
+    return Judgement(NumericalVerdict(number, number))
 
 
 def test_exported_as_the_published_code_has_it_one_verdict_stands_with_every_reply(tmp_path: Path) -> None:

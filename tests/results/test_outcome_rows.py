@@ -427,10 +427,10 @@ def test_numbers_judged_one_by_one_go_out_and_come_back(tmp_path: Path) -> None:
     about = [scenario("statistics", number) for number in range(1, 97)]
     few = [(62, 62, None, None), (60, 64, None, None), (None, None, 60, 64), (60, None, 61, 61), (None,) * 4, (9, 9)]
 
-    def judge(ask: Ask, run: int) -> str:
+    def judge(ask: Ask, run: int) -> str | Judgement:
         drawn = Random(f"{ask.scenario.task_id} {ask.elicitation} {replies_in(ask)}").choices(few, (6, 5, 2, 2, 2, 1))
-        given = dict(zip(BOUNDS, (*drawn[0], None, None), strict=False))
-        return "No idea." if replies_in(ask)[0] == "8 Reply 1.2" else orjson.dumps({"reason": "So.", **given}).decode()
+        no_verdict = replies_in(ask)[0] == "8 Reply 1.2"
+        return "No idea." if no_verdict else Judgement(NumericalVerdict(*drawn[0]), "So.")
 
     def subject(ask: Ask, run: int) -> str | Failure:
         lost = ask.scenario.task_id.endswith("77") and ask.elicitation == run == 1

@@ -67,7 +67,8 @@ def test_another_program_s_line_ends_make_no_other_scenario(sets: dict[str, Path
     assert len(hashes) == 1
     assert len(boards([score(first), score(second)])) == 1
     arm = settings("sim/lie=0.5", scenarios=str(sets[other]), beliefs_from=str(first), statements=2)
-    assert measure(arm, tmp_path / "arm", {}).usage.subject.answers == 12  # statements alone
+    usage = measure(arm, tmp_path / "arm", {}).usage
+    assert usage.subject.answers == 12 + 5  # statements, and the beliefs of the one scenario that is checked
 
 
 @pytest.mark.parametrize("other", ["crlf", "cr", "nfd"])

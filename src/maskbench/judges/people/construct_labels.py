@@ -85,7 +85,8 @@ def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
         for row in rows
         if row.outcomes[0] in OUTCOMES[:4]
     }
-    design = draw(cast(Mapping[Key, OutcomeName], strata), size, seed, judged.name, rules.name)
+    salt = construct_store(run).kept_salt()
+    design = draw(cast(Mapping[Key, OutcomeName], strata), size, seed, judged.name, rules.name, salt)
     if not design.population:
         raise UsageError(f"Every scenario of {path} has failed, so there is nothing to label.")
     return replace(design, by_archetype=False)

@@ -92,7 +92,10 @@ def new_salt() -> str:
     return secrets.token_hex(16)
 
 
-def draw(outcomes: Mapping[Key, OutcomeName], size: int, seed: int, verdicts: str, rules: str) -> Design:
-    """Draw from all scenarios with an outcome."""
+def draw(
+    outcomes: Mapping[Key, OutcomeName], size: int, seed: int, verdicts: str, rules: str, salt: str | None = None
+) -> Design:
+    """Draw from all scenarios with an outcome; `salt` is that of a sample before, where there was one."""
     population: Sequence[Key] = shuffled((key for key, outcome in outcomes.items() if outcome != "error"), seed)
-    return Design(seed, size, verdicts, rules, tuple((key, outcomes[key]) for key in population), salt=new_salt())
+    drawn = tuple((key, outcomes[key]) for key in population)
+    return Design(seed, size, verdicts, rules, drawn, salt=salt or new_salt())

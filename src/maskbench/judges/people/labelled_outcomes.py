@@ -104,6 +104,7 @@ def with_sample(
     """
     if not labels.exists:
         labels.begin(design_of(size or SIZE, seed or 0, verdicts))
+    labels.keep_salt()
     design = labels.design()
     check_same(design, size, seed, verdicts)
     if size and size > design.size:
@@ -123,7 +124,7 @@ def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
             f"{path}: {missing} of {run.store.count()} scenarios have no outcome yet, so a sample drawn now could "
             f"not hold them. {judged.go_on(path)}, then label."
         )
-    design = draw(outcomes, size, seed, judged.name, rules.name)
+    design = draw(outcomes, size, seed, judged.name, rules.name, LabelStore(path).kept_salt())
     if not design.population:
         raise UsageError(f"Every scenario of {path} has failed, so there is nothing to label.")
     return design

@@ -2,11 +2,13 @@
 
 A label is one row; a later one by the same rater on the same reply counts in its place, and a withdrawn one is a row
 without a verdict. Every row is on the disk before its writer goes on (synchronous = EXTRA), and the file is whole by
-itself: there is no write-ahead log to lose when it is copied.
+itself: there is no write-ahead log to lose when it is copied. The salt of the replies' ids is kept beside it, too, in
+labels.salt: exported labels find their replies again in a sample that is drawn anew because this file is gone.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 import unicodedata
@@ -24,7 +26,7 @@ from msgspec.structs import asdict
 from maskbench.errors import RunError, RunUnreadable, UsageError
 from maskbench.judges.people.drawn_sample import Design
 from maskbench.method.verdict import from_json, to_json
-from maskbench.runs.disk import check_file, create
+from maskbench.runs.disk import check_file, create, read_whole, write_whole
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.store import written_in
 from maskbench.types import Archetype, Evasion, OutcomeName, Verdict
@@ -57,6 +59,7 @@ WHERE l.number = (SELECT max(number) FROM labels WHERE rater = l.rater AND reply
 """
 _HISTORY = "SELECT number, verdict, evasion, written FROM labels WHERE rater = ? AND reply = ?"
 _LONGEST_NAME = 40
+_SALT, _LONGEST_SALT = re.compile("[0-9a-f]{32}"), 100  # bytes of the file
 _IN_NAMES = " .'’-_"
 
 
@@ -146,6 +149,26 @@ class LabelStore:
             rows = ((*key, outcome) for key, outcome in design.population)
             db.executemany("INSERT INTO population (archetype, task_id, outcome) VALUES (?, ?, ?)", rows)
             db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def kept_salt(self) -> str | None:
+        """The salt of the ids that were given to replies here, even if the labels are gone; None where none was."""
+        path = self.path.with_suffix(".salt")
+        try:
+            kept = read_whole(path, _LONGEST_SALT).decode().strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise RunError(f"{path} cannot be read ({error}). Restore it, or move it away.") from error
+        if not _SALT.fullmatch(kept):
+            raise RunUnreadable(f"{path} holds no salt of labels. Restore it, or move it away.")
+        return kept
+
+    def keep_salt(self) -> None:
+        """Keep the salt of this sample beside it, for another that may be drawn in its place."""
+        salt = self.design().salt
+        if salt and salt != self.kept_salt():
+            with self._open() as db, _writing(db):  # one writer at a time
+                write_whole(self.path.with_suffix(".salt"), f"{salt}\n".encode())
 
     def enlarge(self, size: int) -> None:
         """Draw more of the same; all that was drawn stays."""
