@@ -430,7 +430,8 @@ def test_numbers_judged_one_by_one_go_out_and_come_back(tmp_path: Path) -> None:
     def judge(ask: Ask, run: int) -> str | Judgement:
         drawn = Random(f"{ask.scenario.task_id} {ask.elicitation} {replies_in(ask)}").choices(few, (6, 5, 2, 2, 2, 1))
         no_verdict = replies_in(ask)[0] == "8 Reply 1.2"
-        return "No idea." if no_verdict else Judgement(NumericalVerdict(*drawn[0]), "So.")
+        given = NumericalVerdict(**dict(zip(BOUNDS, drawn[0], strict=False)))  # type: ignore[arg-type]
+        return "No idea." if no_verdict else Judgement(given, "So.")
 
     def subject(ask: Ask, run: int) -> str | Failure:
         lost = ask.scenario.task_id.endswith("77") and ask.elicitation == run == 1
