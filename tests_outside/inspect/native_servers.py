@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from chat_server import plain
+from chat_server import code_in, plain
 
 Body = dict[str, Any]
 Given = tuple[int, Any, Mapping[str, str]]
@@ -48,7 +48,7 @@ class NativeServer:
 def message(body: Body, *blocks: Body, stop: str = "end_turn", **usage: int) -> Body:
     """A response of the Messages API."""
     schema = (body.get("output_format") or body.get("output_config", {}).get("format") or {}).get("schema")
-    content = list(blocks) or [{"type": "text", "text": _text(schema)}]
+    content = list(blocks) or [{"type": "text", "text": _text(schema, body)}]
     return {
         "id": "msg_1",
         "type": "message",
@@ -64,7 +64,7 @@ def message(body: Body, *blocks: Body, stop: str = "end_turn", **usage: int) -> 
 def candidate(body: Body, *parts: Body, finish: str = "STOP", **usage: int) -> Body:
     """A response of generateContent."""
     schema = body.get("generationConfig", {}).get("responseJsonSchema")
-    content = {"parts": list(parts) or [{"text": _text(schema)}], "role": "model"}
+    content = {"parts": list(parts) or [{"text": _text(schema, body)}], "role": "model"}
     counted = {"promptTokenCount": 20, "candidatesTokenCount": 5, "totalTokenCount": 25, **usage}
     return {
         "candidates": [{"content": content, "finishReason": finish, "index": 0}],
@@ -81,13 +81,15 @@ def conversed(body: Body, stop: str = "end_turn") -> Body:
     return {"output": {"message": answer}, "stopReason": stop, "usage": usage, "metrics": {"latencyMs": 1}}
 
 
-def _text(schema: Any) -> str:
+def _text(schema: Any, body: Body) -> str:
+    """What fits the schema, with the code that the body asks for."""
     if schema is None:
         return "It is so."
     shape = {"response_format": {"json_schema": {"schema": schema}}, "messages": [{"content": "?"}]}
     text = plain(shape)
     assert isinstance(text, str)
-    return text
+    fields = json.loads(text)
+    return json.dumps(fields | {"code": code_in({"messages": body})} if "code" in fields else fields)
 
 
 def error(kind: str, words: str) -> Body:
