@@ -180,11 +180,6 @@ BESIDE: dict[str, tuple[Tamper, tuple[str, ...], str]] = {
         ("score",),
         "run.sqlite",
     ),
-    "judges that are no names": (
-        database("INSERT OR REPLACE INTO facts VALUES ('plain line', '5')"),
-        ("score",),
-        "run.sqlite",
-    ),
     "a folder for labels": (instead("labels.sqlite", Path.mkdir), ("score",), "labels.sqlite"),
     "other labels": (content("labels.sqlite", b"Not a database.\n" * 500), ("score",), "labels.sqlite"),
     "a pipe for a log": (instead("run.log", os.mkfifo), ("run", "--out"), "run.log"),
