@@ -172,7 +172,7 @@ class RunFolder:
         `clock` tells when an answer came. Raises RunLocked where it is to be written, and is elsewhere, RunUnreadable
         where there is none here yet, and UsageError where a run without its texts is to be written.
         """
-        if write and self.exists:
+        if write and self.exists and not self._is_torn():  # what is torn is restored from its copy
             self.check_texts("nothing can be asked or judged here")
         file = self._file or self.path / DATABASE
         if self._file is None and (left := elsewhere(self.path)):

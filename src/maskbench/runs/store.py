@@ -138,7 +138,7 @@ WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 _PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
 _PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
-_UNJUDGE = "DELETE FROM judged WHERE archetype = ? AND task_id = ? AND elicitation = ?"
+_UNJUDGE = "DELETE FROM judged WHERE archetype = ? AND task_id = ? AND elicitation = ? AND (run > ?) = ?"
 _IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR NOT EXISTS (
     SELECT 1 FROM replies AS given
     WHERE given.archetype = scenarios.archetype AND given.task_id = scenarios.task_id
@@ -389,7 +389,7 @@ class Store:
 
     def unjudge(self, ask: Ask) -> None:
         """Let no judge's verdict stand on the samples of the subject's `ask`: it was on fewer than are there now."""
-        self._put(_UNJUDGE, (*ask.scenario.key, ask.elicitation))
+        self._put(_UNJUDGE, (*ask.scenario.key, ask.elicitation, ANEW, ask.runs[0] > ANEW))
 
     def has_verdict(self, verdict_set: str, key: bytes) -> bool:
         """Whether there is a verdict (not a failure) under this key."""
