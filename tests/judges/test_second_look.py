@@ -249,8 +249,8 @@ def test_the_estimate_by_hand() -> None:
 
 
 def test_where_the_second_judge_saw_all_it_is_its_own_estimate() -> None:
-    """With a share of 1 nothing is left of the first judge."""
-    second = of("LLLLLLLLLNNN")
+    """With a share of 1 nothing is left of the first judge; its ends are a rate's where four carry each of them."""
+    second = of("LLLLLLLLNNNN")
     made = phases(of("LHLHLHLHLHLH"), second, dict.fromkeys(keys(12), 1.0))
     table, _ = tabulate(made.weighted())
     alone, _ = tabulate(scored(key, outcome) for key, outcome in zip(keys(12), second, strict=True))
