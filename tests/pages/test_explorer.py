@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import json
 import random
 import re
 import tracemalloc
@@ -274,8 +273,8 @@ def test_a_thousand_scenarios_fit(tmp_path: Path) -> None:
     def subject(ask: Ask, sample: int) -> Reply:
         return Reply(piece(800, 3_500), reasoning=piece(1_000, 6_000), sent={"temperature": 1})
 
-    def judge(ask: Ask, sample: int) -> str:
-        return json.dumps({"reason": piece(150, 400), "verdict": rng.choice("AAABC"), "evasion": None})
+    def judge(ask: Ask, sample: int) -> Judgement:
+        return letter(rng.choice("AAABC"), piece(150, 400))
 
     folder = scripted(tmp_path / "run", subject, judge, path)
     index, texts = contents([folder], include_text=True)
