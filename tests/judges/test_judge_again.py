@@ -495,7 +495,7 @@ def test_a_judge_that_never_gives_a_verdict_is_stopped(tmp_path: Path) -> None:
     store.close()
     assert command(*options, "--judge", "sim-judge", env={}).code == 0
     again = command("judge", out, "--judge", "sim-judge/unreadable=1", env={})
-    assert (again.code, "gave no verdict that can be read" in again.err) == (2, True)
+    assert (again.code, "gave no verdict that carries the code of its request" in again.err) == (2, True)
     assert command("judge", out, "--name", "sim-judge-unreadable=1", env={}).code == 2
 
 
