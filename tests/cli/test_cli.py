@@ -18,7 +18,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from chat_server import fail
-from flows import KEY, MODELS, Ended, environ, serving
+from flows import KEY, MODELS, Ended, environ, reply_to, serving
 from flows import run as process
 from maskbench.cli import app, main
 from maskbench.cli.commands import ALL
@@ -162,7 +162,7 @@ def test_a_run_from_beginning_to_end(maskbench: Run, tmp_path: Path) -> None:
 def test_a_finished_run_prints_its_result(maskbench: Run, tmp_path: Path) -> None:
     """Started again it asks nothing, and prints the same."""
     names = ("openai-api/local/subject", "--judge", "openai-api/local/judge")
-    with serving() as server:
+    with serving(reply=reply_to) as server:
         for name, value in environ(server).items():
             maskbench.monkeypatch.setenv(name, value)  # type: ignore[attr-defined]
         first = maskbench("run", *names, "--scenarios", "starter", "--limit", 6, "--out", "run")
