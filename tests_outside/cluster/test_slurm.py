@@ -231,8 +231,8 @@ def test_a_job_that_fails_says_why(cluster: Cluster) -> None:
     text = (
         SWEEP.replace("seed = [1, 2]", "").replace("share-beliefs = true", "").replace('["none", "honest"]', '["none"]')
     )
-    wrong = f'{text}\n[[run]]\nname = "wrong"\nmodel = "openai/none"\nscenarios = "starter"\nlimit = 6\n'
-    cluster.sweep(wrong, 'cluster = "local"', more={"OPENAI_API_KEY": ""})
+    wrong = f'{text}\n[[run]]\nname = "wrong"\nmodel = "openai-api/nobody/none"\nscenarios = "starter"\nlimit = 6\n'
+    cluster.sweep(f"{wrong}retries = 0\n", 'cluster = "local"', more={"NOBODY_BASE_URL": "http://127.0.0.1:9/v1"})
     until(lambda: cluster.states().get("wrong") == "failed" and cluster.states().get("plain") == "done", cluster)
     until(lambda: "wrong is failed" in cluster.logs(), cluster)
-    assert "OPENAI_API_KEY" in cluster.logs()
+    assert "nobody" in cluster.logs()
