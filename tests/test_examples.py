@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -111,6 +112,16 @@ def test_nothing_more_can_be_asked_of_them(runs: Mapping[str, Path]) -> None:
     about = RunFolder(runs["opus-4.8"]).read().without_texts
     assert about
     assert (about.root, about.exchanged) == (None, True)
+
+
+def test_readings_of_another_sample_are_refused(tmp_path: Path) -> None:
+    """Where the seed draws other scenarios than were read, nothing is imported, and the error names row and remedy."""
+    table = shutil.copytree(EXAMPLES / "opus-4.8", tmp_path / "table")
+    about = table / "run.toml"
+    about.write_text(about.read_text("utf-8").replace("seed = 0", "seed = 1"), "utf-8")
+    with pytest.raises(UsageError, match=r"readings\.csv, row \d+: .* is not in the sample that seed 1 draws"):
+        import_run(table, tmp_path / "run", environ={})
+    assert not (tmp_path / "run").exists()
 
 
 PLACES = ("statement", *(f"belief_1_{run}" for run in (1, 2, 3)), "belief_2", "belief_3")

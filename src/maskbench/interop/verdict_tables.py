@@ -205,8 +205,11 @@ def take_readings(path: Path, folder: RunFolder) -> None:
     for number, row in enumerate(rows, start=1):
         for name, role, verdict in _readings(row, file, number):
             for place in filter(None, map(place_of, row["replies"].split())):
-                if reply := parts.get((row["archetype"], row["task_id"], place)):
+                if (reply := parts.get((row["archetype"], row["task_id"], place))) is not None:
                     given.setdefault((name, role), {})[reply] = verdict
+                elif place[0] == 0 or row["archetype"] != "statistics":  # a number's direct replies are one
+                    problem = f"{row['task_id']} is not in the sample that seed {about.seed} draws"
+                    raise UsageError(f"{file}, row {number}: {problem}. Give the seed of the readings in {ABOUT}.")
     for (name, role), verdicts in given.items():
         kept = labels.enter(name, role)
         labels.keep_kinds({kept: about.readers})
