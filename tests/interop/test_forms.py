@@ -16,7 +16,7 @@ def test_help_and_table_name_every_form() -> None:
     """Who reads either knows all of them, and which hold texts: those for oneself do, no other does by itself."""
     told = typed("export", "--help").out
     rows = re.findall(r"^\| .* \| (.*?) \| `export RUN --format ([\w-]+)", TABLE, re.MULTILINE)
-    assert {form for _, form in rows} == {*get_args(Rows), *get_args(Form)}
+    assert {form for _, form in rows} == {*get_args(Rows), *get_args(Form), "run"}
     for text, form in rows:
         assert form in told
         assert (text == "yes") == (form in get_args(Rows))
