@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App, CycloptsError, Group, Parameter
 
 from maskbench.cli.console import WRONG, say
+from maskbench.cli.gone import check_gone
 from maskbench.cli.mistakes import sentence
 from maskbench.cli.options import ARGUMENTS, PLAIN, Command
 from maskbench.errors import UsageError
@@ -158,6 +159,7 @@ def flowing(text: str) -> str:
 
 def call(app: App, typed: Sequence[str]) -> None:
     """Do what was typed; raises UsageError for what is no command line."""
+    check_gone(typed)
     try:
         command, bound, _ = app.parse_args(renamed(typed), exit_on_error=False, print_error=False)
     except CycloptsError as error:

@@ -1,0 +1,33 @@
+"""Commands and options that are gone, and where each went: one line for whoever types one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from maskbench.errors import UsageError
+
+# By name; where it went is the end of a sentence, as in "see `maskbench plan`".
+COMMANDS: dict[str, str] = {}
+# By name, of all commands or, behind a command's name ("run --until"), of that one.
+OPTIONS: dict[str, str] = {}
+
+
+def check_gone(
+    typed: Sequence[str], commands: Mapping[str, str] = COMMANDS, options: Mapping[str, str] = OPTIONS
+) -> None:
+    """Raise UsageError, with where it went, for the first word that names what is gone."""
+    if typed and typed[0] in commands:
+        raise UsageError(f"`maskbench {typed[0]}` is gone: {commands[typed[0]]}.")
+    for command, option in _options(typed):
+        if where := options.get(f"{command} {option}") or options.get(option):
+            raise UsageError(f"{option} is gone: {where}.")
+
+
+def _options(typed: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each option that is typed, with the command or the two words of one that it stands behind."""
+    words = list(typed[: typed.index("--")] if "--" in typed else typed)
+    for word in words:
+        if word.startswith("--"):
+            option = word.partition("=")[0]
+            yield words[0], option
+            yield " ".join(words[:2]), option
