@@ -1,176 +1,179 @@
-"""The state of the source, counted: the table and the arrows of the picture in docs/architecture.md.
+"""What a maintainer of maskbench has to carry, counted in one revision or side by side in several.
 
-    python benchmarks/house.py            prints the table
-    python benchmarks/house.py --write    writes both into docs/architecture.md, between their marks
+    python benchmarks/house.py                    counts the working tree
+    python benchmarks/house.py REVISION ...       counts these revisions of git, then the working tree
+    python benchmarks/house.py --arrows           prints the arrows of the picture in docs/architecture.md
 
-Which room may import which is said once, in tests/test_layers.py, and read from there.
+Lines, modules and records are read from the source; commands and options are asked of the program itself. A refusal of
+one option beside another is an `if` on two or more values at once whose body raises a UsageError. Modules that a
+change touched are counted over the last twenty commits with source before the revision.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import os
 import re
 import statistics
+import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "tests"))
-
-from test_layers import FACE, ORDER, RANKS, TREES, ours, room  # noqa: E402 # found only once its folder is known
-from test_layers import ROOT as SOURCE  # noqa: E402
-
-PAGE = ROOT / "docs" / "architecture.md"
-LOOSE = r"dict\[str, Any\]|\bJson\b"  # a dictionary that says nothing of what is in it
+RECORDS = {"Struct", "NamedTuple", "TypedDict"}
+INDEX = "README.md"  # an index is no page
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the table: what is counted, how much is allowed, what it is now, and whether a test holds it."""
-
-    what: str
-    allowed: str
-    now: str
-    held: bool = False
-
-
-def table() -> list[Line]:
-    """Every line of the table, counted in the source as it stands."""
-    functions = list(_functions())
-    lengths = [function.end_lineno - function.lineno + 1 for function in functions if function.end_lineno]
-    dictionaries = sum(bool(re.search(LOOSE, _signature(function))) for function in functions)
-    most = max(functions, key=lambda function: len(_parameters(function)))
-    lines = sum(len(path.read_text("utf-8").splitlines()) for path in SOURCE.rglob("*.py"))
-    return [
-        Line("rooms", "", f"{len(rooms())}", held=True),
-        Line("modules that stand loose at the top", "8", f"{len(list(SOURCE.glob('*.py')))}", held=True),
-        Line("modules in circles of imports", "0", f"{len(in_circles())}", held=True),
-        Line("imports against the rule", "0", f"{len(list(against_the_rule()))} of {len(TREES)} modules"),
-        Line("file names that occur twice, but for `__init__.py`", "0", f"{_twice()}", held=True),
-        Line("lines of a function, median", "", f"{statistics.median(lengths):.0f}"),
-        Line("lines of a function, nine in ten have at most", "", f"{statistics.quantiles(lengths, n=10)[-1]:.0f}"),
-        Line("parameters of a function, most", "12", f"{len(_parameters(most))} (`{most.name}`)"),
-        Line("signatures with a `dict[str, Any]`", "under 2 %", f"{100 * dictionaries / len(functions):.1f} %"),
-        Line("lines of source", "", f"{lines:,}"),
-    ]
-
-
-def as_markdown(lines: list[Line]) -> str:
-    """The table as the page has it."""
-    rows = [f"| {line.what} | {line.allowed} | {line.now} |" for line in lines]
-    return "\n".join(["| counted | at most | now |", "|---|---|---|", *rows])
-
-
-def rooms() -> list[str]:
-    """The rooms from left to right: the folders of the package."""
-    return [name for name in sorted(RANKS, key=_place) if (SOURCE / name).is_dir()]
-
-
-def in_circles() -> set[str]:
-    """The modules that stand in a circle of imports, or between two: what is left once all others are taken away."""
-    left = {name: ours(tree) - {name} for name, tree in TREES.items() if name not in FACE}
-    while free := left.keys() - {name for name, imported in left.items() if imported & left.keys()}:
-        left = {name: imported for name, imported in left.items() if name not in free}
-    while free := left.keys() - set[str]().union(*left.values()):
-        left = {name: imported for name, imported in left.items() if name not in free}
-    return set(left)
-
-
-def against_the_rule() -> Iterator[tuple[str, str]]:
-    """Every import of a module that does not stand to the left, as (who imports, what)."""
-    for name, tree in TREES.items():
-        if name not in FACE:
-            for other in ours(tree):
-                if room(other) != room(name) and RANKS[room(other)] > RANKS[room(name)]:
-                    yield name, other
+def counted(tree: Path, revision: str) -> dict[str, str]:
+    """Every figure of the tree that lies at this path, by what is counted."""
+    source = tree / "src" / "maskbench"
+    modules = {path: ast.parse(path.read_text("utf-8")) for path in sorted(source.rglob("*.py"))}
+    functions = [node for module in modules.values() for node in ast.walk(module) if isinstance(node, Function)]
+    lengths = [node.end_lineno - node.lineno + 1 for node in functions if node.end_lineno]
+    records = list(_records(modules.values()))
+    touched = _touched(revision)
+    tests = [path.read_text("utf-8") for folder in ("tests", "tests_outside") for path in (tree / folder).rglob("*.py")]
+    pages = [page for page in (tree / "docs").glob("*.md") if page.name != INDEX]
+    panel = _told(tree, "run", "--help-all")
+    return {
+        "lines of source": f"{sum(_lines(path) for path in modules):,}",
+        "modules": f"{len(modules)}",
+        "own imports of a module, mean": f"{statistics.mean(map(_own_imports, modules.values())):.1f}",
+        "lines of a function, median; nine in ten at most": _median_and_tenth(lengths),
+        "record types": f"{len(records)}",
+        "fields on records": f"{sum(_fields(record) for record in records):,}",
+        "settings": f"{sum(_fields(record) for record in records if record.name == 'Settings')}",
+        "refusals of one option beside another": f"{sum(_refusals(module) for module in modules.values())}",
+        "modules that a change touched, median; nine in ten at most": _median_and_tenth(touched),
+        "commands": f"{len(re.findall(r'^│ [a-z]+ {2,}', _told(tree, '--help'), re.MULTILINE))}",
+        "options of `run`": f"{len(set(re.findall(r'^│ (--[a-z-]+)', panel, re.MULTILINE)))}",
+        "pages of docs for users": f"{len(pages)}",
+        "kB of them": f"{sum(page.stat().st_size for page in pages) / 1000:.0f}",
+        "test functions": f"{sum(len(re.findall(r'^ *(?:async )?def test_', text, re.MULTILINE)) for text in tests):,}",
+        "lines of tests": f"{sum(text.count(chr(10)) for text in tests):,}",
+        "lines of benchmarks": f"{sum(_lines(path) for path in (tree / 'benchmarks').rglob('*.py')):,}",
+    }
 
 
 def arrows() -> list[tuple[str, str]]:
-    """Which place imports which, (from, to), without those that follow from the others, for the picture."""
+    """Which room imports which, (from, to), without those that follow from the others, for the picture."""
+    sys.path.append(str(ROOT / "tests"))
+    from test_layers import FACE, RANKS, TREES, ours, room
+
     beside = {name: set[str]() for name in RANKS}
-    for name, tree in TREES.items():
+    for name, module in TREES.items():
         if name not in FACE:
-            beside[room(name)] |= {room(other) for other in ours(tree)} - {room(name)}
+            beside[room(name)] |= {room(other) for other in ours(module)} - {room(name)}
+    order = sorted(RANKS, key=lambda name: (RANKS[name], name))
     reached: dict[str, set[str]] = {}
-    for name in sorted(RANKS, key=_place):
+    for name in order:
         reached[name] = beside[name].union(*(reached.get(other, set()) for other in beside[name]))
     return [
         (name, other)
         for name in reached
-        for other in sorted(beside[name], key=_place)
-        if not any(other in reached[between] for between in beside[name] - {other})
+        for other in order
+        if other in beside[name] and not any(other in reached[between] for between in beside[name] - {other})
     ]
 
 
-def as_mermaid() -> str:
-    """The arrows as Mermaid has them."""
-    return "\n".join(f"  {name} --> {other}" for name, other in arrows())
+def _lines(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
 
 
-def written(page: str) -> str:
-    """The page with the table and the arrows of now between their marks."""
-    parts = {
-        r"(<!-- house\.py: passes -->\n).*?(\n<!-- end of passes -->)": passed(),
-        r"(<!-- house\.py: table -->\n).*?(\n<!-- end -->)": as_markdown(table()),
-        r"(%% house\.py: arrows\n).*?(\n  %% end)": as_mermaid(),
-    }
-    for marks, text in parts.items():
-        pieces = re.split(marks, page, flags=re.DOTALL)
-        if len(pieces) != 4:
-            raise SystemExit(f"{PAGE.name} needs the marks {marks} once.")
-        page = "".join([*pieces[:2], text, *pieces[2:]])
-    return page
+def _median_and_tenth(counts: list[int]) -> str:
+    return f"{statistics.median(counts):.0f}; {statistics.quantiles(counts, n=10)[-1]:.0f}"
 
 
-def passed() -> str:
-    """How often each command reads a run, counted on small runs that are measured for it."""
-    from passes import passes
-    from passes import table as of_passes
-
-    with TemporaryDirectory() as scratch:
-        return of_passes(passes(Path(scratch)))
+def _own_imports(module: ast.Module) -> int:
+    """The number of other modules of maskbench that this one imports, wherever in it."""
+    froms = {node.module for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and node.module}
+    plain = {name.name for node in ast.walk(module) if isinstance(node, ast.Import) for name in node.names}
+    return sum(name.split(".")[0] == "maskbench" for name in froms | plain)
 
 
-def _place(name: str) -> tuple[int, str]:
-    """Where a room stands in the rule, from left to right."""
-    return RANKS[name], name
+def _records(modules: Iterable[ast.Module]) -> Iterator[ast.ClassDef]:
+    """Every class that only holds fields: dataclasses, structs, named tuples, typed dictionaries, and their heirs."""
+    classes = [node for module in modules for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
+    names = set(RECORDS)
+    known: set[int] = set()
+    while True:
+        new = [node for node in classes if id(node) not in known and _is_record(node, names)]
+        if not new:
+            return
+        for node in new:
+            known.add(id(node))
+            names.add(node.name)
+            yield node
 
 
-def _functions() -> Iterator[Function]:
-    for tree in TREES.values():
-        yield from (node for node in ast.walk(tree) if isinstance(node, Function))
+def _is_record(node: ast.ClassDef, records: set[str]) -> bool:
+    bases = {ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases}
+    return bool(bases & records) or any("dataclass" in ast.unparse(each) for each in node.decorator_list)
 
 
-def _parameters(function: Function) -> list[str]:
-    """The names of a function's parameters, `self` and `cls` left out."""
-    given = function.args
-    all_of_them = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg)
-    return [each.arg for each in all_of_them if each and each.arg not in ("self", "cls")]
+def _fields(record: ast.ClassDef) -> int:
+    fields = [node for node in record.body if isinstance(node, ast.AnnAssign)]
+    return sum("ClassVar" not in ast.unparse(field.annotation) for field in fields)
 
 
-def _signature(function: Function) -> str:
-    returns = ast.unparse(function.returns) if function.returns else ""
-    return f"{ast.unparse(function.args)} -> {returns}"
+def _refusals(module: ast.Module) -> int:
+    """The number of conditions on several values at once that end in a UsageError."""
+    return sum(
+        isinstance(node, ast.If) and isinstance(node.test, ast.BoolOp) and any(map(_is_usage_error, node.body))
+        for node in ast.walk(module)
+    )
 
 
-def _twice() -> int:
-    names = Counter(path.name for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
-    return sum(count > 1 for count in names.values())
+def _is_usage_error(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc).startswith("UsageError")
+
+
+def _touched(revision: str) -> list[int]:
+    """How many modules of the source each of the last twenty commits with source touched."""
+    log = _git("log", "-20", "--no-merges", "--name-only", "--format=%x00", revision, "--", "src/maskbench/**.py")
+    return [len(commit.split()) for commit in log.split("\0")[1:]]
+
+
+def _told(tree: Path, *words: str) -> str:
+    """What the program of that tree prints after these words, in 80 columns."""
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "COLUMNS": "80"}
+    command = [sys.executable, "-m", "maskbench", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout
+
+
+def _in_revision(revision: str) -> dict[str, str]:
+    """The figures of a revision of git, whose files lie in a temporary folder meanwhile."""
+    with TemporaryDirectory() as folder:
+        archive = subprocess.Popen(["git", "-C", str(ROOT), "archive", revision], stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", folder], stdin=archive.stdout, check=True)
+        if archive.wait():
+            raise SystemExit(f"{revision} is no revision of this repository.")
+        return counted(Path(folder), revision)
 
 
 def main() -> None:
-    """Print the table, or write it."""
-    parser = argparse.ArgumentParser(description="Count the state of the source.")
-    parser.add_argument("--write", action="store_true", help=f"write table and arrows into {PAGE.name}")
-    if parser.parse_args().write:
-        PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")
-    print(as_markdown(table()), f"\nThe rule: {ORDER}", sep="\n")
+    """Print a table in Markdown with a column for each revision, or the arrows as Mermaid has them."""
+    parser = argparse.ArgumentParser(description="Count what a maintainer has to carry.")
+    parser.add_argument(
+        "revisions", nargs="*", metavar="REVISION", help="revisions of git, counted beside the working tree"
+    )
+    parser.add_argument("--arrows", action="store_true", help="print which room imports which, for the picture")
+    given = parser.parse_args()
+    if given.arrows:
+        print(*(f"  {name} --> {other}" for name, other in arrows()), sep="\n")
+        return
+    columns = {revision: _in_revision(revision) for revision in given.revisions} | {"now": counted(ROOT, "HEAD")}
+    print(f"| counted | {' | '.join(columns)} |", f"|---|{'--:|' * len(columns)}", sep="\n")
+    for what in columns["now"]:
+        print(f"| {what} | {' | '.join(figures[what] for figures in columns.values())} |")
 
 
 if __name__ == "__main__":

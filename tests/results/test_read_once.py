@@ -12,7 +12,7 @@ from maskbench.results.comparison import compare, compare_read, read_judged
 from maskbench.results.scored import read, score
 from maskbench.runs.folder import RunFolder
 from measured_runs import change, run, settings
-from passes import Passes, counting, passes, table
+from passes import Passes, counting, passes
 
 RULES = named("reference")
 
@@ -46,13 +46,6 @@ def test_samples_are_read_once_and_for_the_explorer_again(counted: dict[str, Pas
     twice = {name for name, row in counted.items() if row.samples != 1}
     assert twice == {"report A", "report A B", "page of `view`"}
     assert all(counted[name].samples == 2 for name in twice)
-
-
-def test_the_counts_are_a_table(counted: dict[str, Passes]) -> None:
-    """Every command is a row of the table in Markdown, with its counts."""
-    lines = table([*counted.values()]).splitlines()
-    assert len(lines) == 2 + len(counted)
-    assert "| report A B | 2 | 1 | 1 | 2 |" in lines
 
 
 @pytest.mark.parametrize("shows", ["score", "page"])

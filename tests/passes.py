@@ -1,9 +1,4 @@
-"""How often each command reads a run: scorings of a scenario, openings of its store, and readings of its samples.
-
-`python benchmarks/passes.py` measures two simulated runs and prints a table in Markdown; `passes()` is that table as
-values. A run is to be opened once by a command, and each of its scenarios scored once under each rule set and verdict
-set that is shown.
-"""
+"""How often each command reads a run: scorings of a scenario, openings of its store, and readings of its samples."""
 
 from __future__ import annotations
 
@@ -14,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from maskbench.cli import main
@@ -167,18 +161,3 @@ def _quiet() -> Iterator[io.StringIO]:
     """What a command prints is not shown; what it says on stderr is there to be read."""
     with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.redirect_stderr(io.StringIO()) as told:
         yield told
-
-
-def table(rows: list[Passes]) -> str:
-    """The counts in Markdown."""
-    lines = [
-        "| command | runs | scorings of a scenario | openings of a run | readings of its samples |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    lines += [f"| {row.command} | {row.runs} | {row.scorings} | {row.openings} | {row.samples} |" for row in rows]
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    with TemporaryDirectory() as scratch:
-        print(table(passes(Path(scratch))))
