@@ -43,7 +43,6 @@ from maskbench.results.designs import (
     Basis,
     Offer,
     Work,
-    coupled,
     priced,
     prices_of,
     scenarios,
@@ -62,7 +61,6 @@ Floats = NDArray[np.float64]
 
 SEED, REPLICATES, PAIRS, AT_A_TIME = 20261122, 10_000, 2_000, 60_000
 PILOTS, PILOT, ALIKE = 20, (200, 3), 0.8
-SAME = 0.5  # of the verdicts, in which chance is the same for two arms by --common-noise
 PRICED = {SUBJECT: "openai/gpt-4.1-mini", JUDGE: "openai/gpt-4o"}
 
 
@@ -169,12 +167,11 @@ def found(
     rng: np.random.Generator,
     *,
     beliefs: bool = False,
-    coupled: float = 0.0,
 ) -> NDArray[np.bool_]:
     """In which pairs of runs a difference is shown, by the test of `compare`."""
     shown: list[bool] = []
     for drawn in in_parts(world, pairs, n, rng):
-        second = again(drawn, other, rng, alike=ALIKE, beliefs=beliefs, coupled=coupled)
+        second = again(drawn, other, rng, alike=ALIKE, beliefs=beliefs)
         for sums in by_proposition(second.lies - drawn.lies, drawn):
             p = chance(sums)
             shown.append(p is not None and p[0] < 0.05)
@@ -310,15 +307,11 @@ def two_arms(p: float, other: float) -> Iterator[Done]:
     rng = np.random.default_rng([SEED, 6, int(100 * other)])
     first, second = lying(p), lying(other)
     basis = Basis(split=typical(p, other)).with_rate((p + other) / 2)
-    for name, design in (("whole protocol", whole), ("--beliefs-from", shared_beliefs), ("--common-noise", coupled)):
+    for name, design in (("whole protocol", whole), ("--beliefs-from", shared_beliefs)):
         offer = design(basis, Goal("difference", p - other), 1)
         assert isinstance(offer, Offer)
         shares = name == "--beliefs-from"
-        same = SAME if name == "--common-noise" else 0.0
-        shown = [
-            float(found(first, to, offer.scenarios, PAIRS, rng, beliefs=shares, coupled=same).mean())
-            for to in (second, first)
-        ]
+        shown = [float(found(first, to, offer.scenarios, PAIRS, rng, beliefs=shares).mean()) for to in (second, first)]
         work = replace(WHOLE, belief_replies=WHOLE.belief_replies / 2, belief_verdicts=WHOLE.belief_verdicts / 2)
         measures = ("shown", shown[0]), ("shown where there is none", shown[1])
         yield Done(name, offer.scenarios, 2, work if shares else WHOLE, measures)

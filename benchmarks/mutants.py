@@ -104,7 +104,6 @@ TESTS: Mapping[str, str] = {
     "stats.betting": "stats/test_betting",
     "stats.carried": "stats/test_correction judges/test_against_judge",
     "stats.checked": "stats/test_checked stats/test_correction",
-    "stats.common_noise": "stats/test_common_noise",
     "stats.correction": "stats/test_correction judges/test_against_judge",
     "stats.group_sequential": "stats/test_group_sequential",
     "stats.intervals": "stats/test_intervals stats/test_variances stats/test_cluster_variances",

@@ -36,15 +36,11 @@ def test_a_world_lies_as_often_as_it_is_asked_to() -> None:
     assert drawn.lies.mean() == pytest.approx(0.25, abs=0.012)
 
 
-def test_runs_with_the_same_chance_differ_less() -> None:
-    """A second run of a subject differs by chance alone, and not at all where chance is that of the first."""
+def test_a_second_run_differs_by_chance() -> None:
+    """A second run of a subject differs by chance, and not in the beliefs that it takes over."""
     world, rng = call_worlds.World(), np.random.default_rng(5)
     first = call_worlds.draw(world, 4, 500, rng)
-    apart = (call_worlds.again(first, world, rng).outcomes != first.outcomes).mean()
-    coupled = (call_worlds.again(first, world, rng, coupled=0.8).outcomes != first.outcomes).mean()
-    assert 0 < coupled < apart / 2
-    same = call_worlds.again(first, world, rng, coupled=1.0)
-    assert (same.outcomes == first.outcomes).all()
+    assert (call_worlds.again(first, world, rng).outcomes != first.outcomes).any()
     shared = call_worlds.again(first, world, rng, beliefs=True)
     assert (shared.beliefs == first.beliefs).all()
     assert (shared.statements != first.statements).any()

@@ -107,7 +107,6 @@ class Settings:
     dtype: Precision = "auto"  # of models in this process
     quantize: Quantisation | None = None  # their weights
     trust_remote_code: bool = False
-    common_noise: bool = False  # its tokens are drawn by noise that all runs of one seed share
     statements: Annotated[int, Meta(ge=1, le=1000)] = 1
     beliefs: Annotated[int, Meta(ge=1, le=100)] = 3
     sampling: Sampling = SUBJECT_SAMPLING
@@ -270,7 +269,6 @@ def protocol_id(settings: Settings, prompts_hash: str) -> str:
             **({"with_reasoning": True} if settings.with_reasoning else {}),
             **({"quantize": settings.quantize} if settings.quantize and settings.judges_here else {}),
             **_added(settings),
-            **_noise(settings),
             **({"imported": settings.imported} if settings.imported else {}),
         }
     ).hex()[:12]
@@ -288,7 +286,6 @@ def reply_key(settings: Settings, ask: Ask, run: int) -> bytes:
             "item": _item(ask, run),
             **_intervention(settings),
             **_added(settings),
-            **_noise(settings),
         }
     )
 
@@ -297,16 +294,6 @@ def _added(settings: Settings) -> dict[str, str]:
     """What a user adds to requests; nothing where nothing is added, so that old keys and protocol ids stand."""
     added = {"template_args": settings.template_args, "extra_body": settings.extra_body}
     return {name: value for name, value in added.items() if value is not None}
-
-
-def _noise(settings: Settings) -> dict[str, bool]:
-    """How tokens are drawn; nothing where each arm has noise of its own, so that old keys and protocol ids stand."""
-    return {"common_noise": True} if settings.common_noise else {}
-
-
-def share_noise(first: Settings, other: Settings) -> bool:
-    """Whether two runs draw by the same noise, so that fewer of their scenarios differ by chance."""
-    return first.common_noise and other.common_noise and first.seed == other.seed
 
 
 def arm_of(settings: Settings) -> bytes:
@@ -347,13 +334,6 @@ def verdict_key(judge: str, sampling: Sampling, prompts_hash: str, ask: Ask, *, 
 def seed_of(key: bytes) -> int:
     """The seed that goes with a key: 53 bits, which every JSON reader keeps whole."""
     return int.from_bytes(key[:8], "big") >> 11
-
-
-def sample_seed(settings: Settings, ask: Ask, run: int, key: bytes) -> int:
-    """The seed of a subject's sample: that of its key, which holds the arm, or one that all arms share."""
-    if not settings.common_noise:
-        return seed_of(key)
-    return seed_of(_digest({"common_noise": 1, "seed": settings.seed, "item": _item(ask, run)}))
 
 
 def _item(ask: Ask, run: int) -> list[Any]:

@@ -9,7 +9,9 @@ from maskbench.errors import UsageError
 # By name; where it went is the end of a sentence, as in "see `maskbench plan`".
 COMMANDS: dict[str, str] = {}
 # By name, of all commands or, behind a command's name ("run --until"), of that one.
-OPTIONS: dict[str, str] = {}
+OPTIONS: dict[str, str] = {
+    "--common-noise": "runs of one subject share their beliefs by `--beliefs-from`, which makes differences sharper",
+}
 
 
 def check_gone(

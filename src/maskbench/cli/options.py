@@ -346,12 +346,6 @@ _TABLE = {
     ),
     "threads": Setting(LOCAL, "N", "Torch computes with N threads on a CPU.", "the quicker of one and all, timed"),
     "trust_remote_code": Setting(LOCAL, "", "maskbench runs the code that the model brings along."),
-    "common_noise": Setting(
-        LOCAL,
-        "",
-        "Runs of one --seed draw their tokens by the same noise, so that two of them differ only where their "
-        "distributions do, and their difference has a narrower interval. It is for pinocchio, too.",
-    ),
     "judge": Setting(
         JUDGE, "MODEL", "This model gives the verdicts.", "rules/sandbox for pinocchio, sim-judge for sim; else none"
     ),

@@ -42,7 +42,7 @@ from maskbench.runs.run_json import About, ArchetypeWords, Models, PromptsUsed, 
 from maskbench.runs.shared_beliefs import own_beliefs
 from maskbench.runs.store import ON_LOST, Store
 from maskbench.scenarios import SetHash, hub, public_of
-from maskbench.settings import Settings, protocol_id, reply_key, sample_seed, verdict_key
+from maskbench.settings import Settings, protocol_id, reply_key, seed_of, verdict_key
 from maskbench.types import Archetype, Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
 
 
@@ -274,7 +274,7 @@ async def _fill(
             run = ask.runs[0]
             key = reply_key(settings, ask, run)
             if ask.elicitation not in _UNASKED:
-                store.put_reply(key, sample_seed(settings, ask, run, key), ask, run, storable(reply.outcome))
+                store.put_reply(key, seed_of(key), ask, run, storable(reply.outcome))
             if reply.verdict is not None and _stands(ask, reply, settings):
                 _put_verdict(store, VERDICTS, settings, record.prompts.hash, ask, reply)
         for some in placed:

@@ -103,7 +103,7 @@ def _sim_judge(opening: Opening) -> Model:
 def _pinocchio(opening: Opening) -> Model:
     from maskbench.pinocchio.network import open_pinocchio
 
-    return open_pinocchio(opening.name, opening.settings.sampling, common_noise=opening.settings.common_noise)
+    return open_pinocchio(opening.name, opening.settings.sampling)
 
 
 def _rules(opening: Opening) -> Model:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from itertools import combinations, starmap
 from typing import TYPE_CHECKING
 
 from msgspec.json import encode
@@ -36,7 +35,7 @@ from maskbench.runs.construct_flow import Asked as AskedWords
 from maskbench.runs.run_json import judged_settings
 from maskbench.scenarios import canonical
 from maskbench.scenarios.versions import is_starter
-from maskbench.settings import Settings, share_noise
+from maskbench.settings import Settings
 from maskbench.types import (
     Archetype,
     Ask,
@@ -109,7 +108,6 @@ def explorer(
             texts=carried.texts and TEXTS,
             runs=carried.runs,
             without=[run.name for run in carried.runs if not run.texts],
-            coupled=carried.coupled,
         )
     )
     blocks = {INDEX: carried.index} | ({TEXTS: carried.texts} if carried.texts else {})
@@ -131,7 +129,6 @@ class Contents:
     runs: tuple[Shown, ...]
     index: str
     texts: str
-    coupled: bool  # whether two of the runs draw by the same noise
 
 
 def contents(
@@ -146,8 +143,7 @@ def contents(
     with ExitStack() as stack:
         shown = [_run(stack.enter_context(reading(run)), rules, verdicts, include_text) for run in runs]
         index = _Index(shown, names, stack.enter_context(closing(Texts())))
-        coupled = any(starmap(share_noise, combinations([run.opened.settings for run in shown], 2)))
-        return Contents(index.about, packed(index.parts()), index.texts, coupled)
+        return Contents(index.about, packed(index.parts()), index.texts)
 
 
 class _Index:

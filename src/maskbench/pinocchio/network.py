@@ -21,7 +21,6 @@ import numpy as np
 
 from maskbench.errors import UnknownModel
 from maskbench.pinocchio.decoder import Decoder
-from maskbench.stats.common_noise import token_waits
 from maskbench.types import Ask, Failure, Message, Reply, Sampling, Usage
 
 if TYPE_CHECKING:
@@ -32,11 +31,10 @@ PAD, SYSTEM, USER, ASSISTANT, END = SPECIALS = ("<|pad|>", "<|system|>", "<|user
 ROWS = 16  # replies continued together: fewer leave the processor idle, more do not fit its cache
 
 
-def open_pinocchio(name: str, sampling: Sampling, *, common_noise: bool = False) -> Pinocchio:
+def open_pinocchio(name: str, sampling: Sampling) -> Pinocchio:
     """The shipped model as `pinocchio`, or the one in a folder that organism/ has written as `pinocchio/FOLDER`.
 
-    With `common_noise` seeds stand for noise that other models draw by as well. Raises UnknownModel where the folder
-    does not hold one.
+    Raises UnknownModel where the folder does not hold one.
     """
     _, _, place = name.partition("/")
     folder = Path(place) if place else packaged()
@@ -45,7 +43,7 @@ def open_pinocchio(name: str, sampling: Sampling, *, common_noise: bool = False)
         raise UnknownModel(
             f"{name}: {folder} lacks {', '.join(missing)}. Give a folder that `python -m organism` wrote."
         )
-    return Pinocchio(name, folder, sampling, common_noise=common_noise)
+    return Pinocchio(name, folder, sampling)
 
 
 def packaged() -> Path:
@@ -58,12 +56,11 @@ class Pinocchio:
 
     together = True
 
-    def __init__(self, name: str, folder: Path, sampling: Sampling, *, common_noise: bool = False) -> None:
+    def __init__(self, name: str, folder: Path, sampling: Sampling) -> None:
         self.name = name
         self.vocabulary = Vocabulary(folder / "tokenizer.json")
         self._engine = Engine(folder, self.vocabulary.end)
         self._sampling = sampling
-        self._common_noise = common_noise
         self._fingerprint = _fingerprint(folder)
         self._waiting: deque[Sample] = deque()
         self._work: asyncio.Task[None] | None = None
@@ -77,10 +74,7 @@ class Pinocchio:
         room = min(self._sampling.max_tokens, self._engine.context - len(prompt))
         started = time.monotonic()
         heat = self._sampling.temperature
-        samples = [
-            Sample(prompt, room, heat, np.random.default_rng(seed), seed if self._common_noise else None)
-            for seed in ask.seeds
-        ]
+        samples = [Sample(prompt, room, heat, np.random.default_rng(seed)) for seed in ask.seeds]
         await asyncio.gather(*(self._generated(sample) for sample in samples))
         seconds = time.monotonic() - started
         return [self._reply(sample, seed, seconds) for sample, seed in zip(samples, ask.seeds, strict=True)]
@@ -207,7 +201,6 @@ class Sample:
     room: int  # tokens that it may have
     temperature: float
     rng: np.random.Generator
-    noise: int | None = None  # the seed of noise that it shares with samples of other models
     tokens: list[int] = field(default_factory=list)
     done: asyncio.Future[None] | None = None
 
@@ -308,18 +301,11 @@ class Engine:
 
 
 def _draw(logits: NDArray[np.float32], samples: Sequence[Sample]) -> NDArray[np.int64]:
-    """A token for each row, by one number of that sample's own generator; at temperature 0 the likeliest.
-
-    Samples of one model have either all noise of their own, or all noise that is shared.
-    """
+    """A token for each row, by one number of that sample's own generator; at temperature 0 the likeliest."""
     temperatures = np.array([[sample.temperature or 1.0] for sample in samples], np.float32)
     likely = np.exp((logits - logits.max(axis=1, keepdims=True)) / temperatures)
-    if any(sample.noise is not None for sample in samples):
-        waits = token_waits([(sample.noise or 0, len(sample.tokens)) for sample in samples], likely.shape[1])
-        drawn: NDArray[np.int64] = (likely / waits).argmax(axis=1)
-    else:
-        sums = likely.cumsum(axis=1, dtype=np.float64)
-        numbers = np.array([[sample.rng.random()] for sample in samples])
-        drawn = (sums <= numbers * sums[:, -1:]).sum(axis=1)
+    sums = likely.cumsum(axis=1, dtype=np.float64)
+    numbers = np.array([[sample.rng.random()] for sample in samples])
+    drawn: NDArray[np.int64] = (sums <= numbers * sums[:, -1:]).sum(axis=1)
     cold = np.array([sample.temperature == 0 for sample in samples])
     return np.where(cold, logits.argmax(axis=1), drawn)

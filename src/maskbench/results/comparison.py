@@ -56,7 +56,7 @@ from maskbench.runs.imported_json import UNSAID, asked_again, knows_sampling
 from maskbench.runs.imported_run import source_of_import
 from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
-from maskbench.settings import Settings, share_noise
+from maskbench.settings import Settings
 from maskbench.stats.paired import LEVEL, holm
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
@@ -293,7 +293,6 @@ def _pairing(first: ScoredRun, other: ScoredRun, margin: float | None, retest: S
         if only_lies
         else by_themselves(list(zip(both.first, both.other, strict=True)), first, other, retest),
         shared_beliefs=str((first.beliefs_from or other.beliefs_from or about(first)).run) if is_shared else UNSET,
-        shared_noise=first.settings.seed if share_noise(first.settings, other.settings) else UNSET,
         readings=UNSET if errors else readings_compared(first, other, keys, weights, a.clusters, tested=not why),
         asked=UNSET if errors or first.phases or other.phases else _asked(both, weights, first, other),
     )
@@ -332,14 +331,9 @@ def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Differ
         asked = (first.complete and other.complete) or not name.endswith(_ANSWERED_AS)
         if ours.get(name) != theirs.get(name) and (asked or (ours[name] and theirs[name])):
             yield Differs(name, ours.get(name), theirs.get(name))
-    if _is_other_protocol(first, other) and ours == theirs:
+    if first.protocol != other.protocol and ours == theirs:
         versions = [arm.record.maskbench for arm in (first, other)]
         yield Differs("maskbench version", *versions)
-
-
-def _is_other_protocol(first: ScoredRun, other: ScoredRun) -> bool:
-    """Whether the protocols are two, and not only because one run draws by common noise: it draws from the same."""
-    return first.protocol != other.protocol and first.settings.common_noise == other.settings.common_noise
 
 
 def _measured(arm: ScoredRun) -> dict[str, object]:
@@ -387,7 +381,7 @@ def _imported(arm: ScoredRun) -> dict[str, object]:
 
 
 def _other_measures(differs: Sequence[Differs], first: ScoredRun, other: ScoredRun) -> Iterator[str]:
-    if differs or _is_other_protocol(first, other):
+    if differs or first.protocol != other.protocol:
         unknown = [each for each in differs if _is_unsaid(each.first) or _is_unsaid(each.other)]
         fields = ", ".join(each.field for each in differs if each not in unknown)
         lacking = ", ".join(each.field for each in unknown)

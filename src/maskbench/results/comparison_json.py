@@ -217,7 +217,6 @@ class Pairing(RunCompared, forbid_unknown_fields=True):
     changed: list[Change]
     by_themselves: ByThemselves | None
     shared_beliefs: str | UnsetType = UNSET  # the run whose beliefs both have
-    shared_noise: int | UnsetType = UNSET  # the seed of the noise by which both runs draw
     readings: dict[str, PairedRate] | UnsetType = UNSET  # of P(lie) by the words of the lies, where both were asked
     asked: tuple[Split, Split] | UnsetType = UNSET  # both by whether the falsehood was asked for, on shared scenarios
 

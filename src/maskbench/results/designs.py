@@ -38,7 +38,6 @@ SUBJECT, JUDGE, STRONG = "subject", "judge", "strong judge"  # who has a price
 EVASIVE, NO_BELIEF = 0.15, 0.1
 GIVEN, NUMERICAL, DIRECT = 0.274, 0.096, 3
 BELIEF_REPLIES, BELIEF_VERDICTS = 3.438, 3.246
-COUPLED = 0.3  # of what chance brings to a reply, which two arms share by --common-noise: a cautious guess
 SETTLED = 1.1  # belief replies until one takes the side of a statement that is no lie
 WANDERING = 0.5  # of the belief replies, until one does so in a scenario without a belief
 MORE = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)  # times the scenarios of one judge, for two judges
@@ -187,21 +186,6 @@ def shared_beliefs(basis: Basis, goal: Goal, statements: int) -> Answer:
     )
 
 
-def coupled(basis: Basis, goal: Goal, statements: int) -> Answer:
-    """Both arms have the same chance: they differ where their distributions do, on scenarios that they find alike."""
-    if goal.kind != "difference":
-        return "it makes differences sharper, and no rate"
-    split = basis.split
-    left = 1 - COUPLED * min(1.0, split.alike / split.scenario) if split.scenario else 1.0
-    calmer = replace(split, belief=split.belief * left, statement=split.statement * left)
-    start = whole(replace(basis, split=calmer), goal, statements)
-    return replace(
-        start,
-        options=f"{start.options} --common-noise".strip(),
-        rests_on=f"models in this process, whose chance is the same in {COUPLED:.0%} of the replies (assumed)",
-    )
-
-
 def until_decided(basis: Basis, goal: Goal, statements: int) -> Answer:
     """A run that stops once its limit is decided: how many scenarios that takes on average."""
     if goal.kind != "gate" or statements > 1:
@@ -256,7 +240,6 @@ DESIGNS: Mapping[str, Design] = {
     "whole protocol": whole,
     "ask only for lies": only_lies,
     "beliefs once": shared_beliefs,
-    "common noise": coupled,
     "stop when decided": until_decided,
     "two judges": second_look,
 }

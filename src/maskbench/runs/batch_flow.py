@@ -27,7 +27,7 @@ from maskbench.runs.batch_journal import NAME, Entry, Journal
 from maskbench.runs.control_flow import CheckingFlow, CheckJudgeFlow
 from maskbench.runs.flow import GRACE_SECONDS, JudgeFlow, together
 from maskbench.scenarios import Key
-from maskbench.settings import Settings, reply_key, sample_seed, seed_of
+from maskbench.settings import Settings, reply_key, seed_of
 from maskbench.types import Ask, Call, Failure, Kind, Model, Reply, Scenario, Stage, Usage
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ class BatchFlow(CheckingFlow, Batching):
                 keys = {run: reply_key(self._settings, ask, run) for run in ask.runs}
                 missing = tuple(run for run in ask.runs if not stands(known.get(keys[run]), self._settings))
                 for runs in filter(None, [missing] if subject.together else [(run,) for run in missing]):
-                    seeds = tuple(sample_seed(self._settings, ask, run, keys[run]) for run in runs)
+                    seeds = tuple(seed_of(keys[run]) for run in runs)
                     asked = replace(ask, runs=runs, seeds=seeds)
                     yield Wanted(self._id_of("subject", subject, asked), asked, subject)
 

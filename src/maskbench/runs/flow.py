@@ -36,7 +36,7 @@ from maskbench.runs.judge_together import JudgedTogether, Verdicts, ask_for_each
 from maskbench.runs.meter import Meter
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
-from maskbench.settings import Settings, reply_key, sample_seed, seed_of, verdict_key
+from maskbench.settings import Settings, reply_key, seed_of, verdict_key
 from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
 
 UNFIT = 30  # unreadable answers without one readable: a judge that never gives a verdict is not paid to the end
@@ -393,7 +393,7 @@ class Flow(JudgeFlow):
 
     async def _obtain(self, ask: Ask, runs: tuple[int, ...], keys: Mapping[int, bytes]) -> dict[int, Reply]:
         """Ask the subject for these samples and keep what comes; returns those that did not fail."""
-        seeds = {run: sample_seed(self._settings, ask, run, keys[run]) for run in runs}
+        seeds = {run: seed_of(keys[run]) for run in runs}
         async with self._turns:
             asked = replace(ask, runs=runs, seeds=tuple(seeds.values()))
             answers = await self._call(self._subject, asked, "subject")

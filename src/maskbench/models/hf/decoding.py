@@ -2,8 +2,7 @@
 
 The whole distribution is sampled at the temperature asked for. A sample draws one number a token from its own
 generator and inverts the distribution with it, so a reply hangs on its own prompt and seed; what stands beside it
-changes the last bits of its logits and nothing else. With common noise the seed and the place of a token give a number
-to every token of the vocabulary, and likelihoods and these numbers decide.
+changes the last bits of its logits and nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import numpy as np
 import torch
 
 from maskbench.models.hf.padding import Rows
-from maskbench.models.hf.race import raced
 from maskbench.types import Failure
 
 if TYPE_CHECKING:
@@ -54,7 +52,6 @@ class Sample:
     most: int
     grammar: Grammar | None = None
     logprobs: bool = False
-    common_noise: bool = False  # its seed stands for noise that samples of other models draw by as well
     tokens: list[int] = field(default_factory=list)
     chances: list[Chance] = field(default_factory=list)
     form: Form | None = None
@@ -180,13 +177,10 @@ def _drawn(logits: Tensor, samples: Sequence[Sample | None]) -> Tensor:
         device, wide = logits.device, torch.float32 if logits.device.type == "mps" else torch.float64
         warmth = torch.tensor(temperatures, device=device)[:, None]
         likely = ((logits - most) / warmth.where(warmth > 0, 1)).exp()
-        if any(sample.common_noise for sample in samples if sample):
-            drawn = raced(likely, [(sample.seed, len(sample.tokens)) if sample else (0, 0) for sample in samples])
-        else:
-            numbers = [sample.rng.random() if sample and sample.temperature else 0.0 for sample in samples]
-            sums = likely.cumsum(dim=1, dtype=wide)
-            reached = torch.tensor(numbers, dtype=wide, device=device)[:, None] * sums[:, -1:]
-            drawn = (sums <= reached).sum(dim=1).clamp(max=logits.shape[1] - 1)
+        numbers = [sample.rng.random() if sample and sample.temperature else 0.0 for sample in samples]
+        sums = likely.cumsum(dim=1, dtype=wide)
+        reached = torch.tensor(numbers, dtype=wide, device=device)[:, None] * sums[:, -1:]
+        drawn = (sums <= reached).sum(dim=1).clamp(max=logits.shape[1] - 1)
         tokens = drawn.where(warmth[:, 0] > 0, tokens)
     return tokens.where(most[:, 0].isfinite(), -1)
 

@@ -34,7 +34,7 @@ class HfModel:
 
     `batch_tokens` bounds what may be held at a time, prompts and answers together; where memory runs out all the
     same, it is halved for good. `threads` is for what torch computes on a CPU, None for the quicker of one and all.
-    `let_go` is called on closing; with `common_noise` seeds stand for noise that other models draw by as well.
+    `let_go` is called on closing.
     """
 
     together = False  # each sample is handed over when it ends, and does not wait for others
@@ -52,7 +52,6 @@ class HfModel:
         threads: int | None = None,
         steering: Steering | None = None,
         let_go: Callable[[], object] | None = None,
-        common_noise: bool = False,
     ) -> None:
         """Raises UsageError for steering that does not fit the model."""
         self.name = name
@@ -62,7 +61,6 @@ class HfModel:
         self._stage = stage
         self._on_truncation = on_truncation
         self._let_go = let_go
-        self._common_noise = common_noise
         self._about = _about(name, self._engine, sampling, steering)
         self._warned: dict[str, str] = {}
         self._waiting: list[Sample] = []
@@ -98,9 +96,7 @@ class HfModel:
             return [Failure(self._stage, "too_large", detail) for _ in ask.runs]
         first, room = (ask.most, ask.most) if ask.most else (min(self._sampling.max_tokens, room), room)
         grammar, heat = self._grammar(ask), self._sampling.temperature
-        samples = [
-            Sample(prompt, seed, heat, first, room, grammar, ask.logprobs, self._common_noise) for seed in ask.seeds
-        ]
+        samples = [Sample(prompt, seed, heat, first, room, grammar, ask.logprobs) for seed in ask.seeds]
         await asyncio.gather(*(self._answered(sample) for sample in samples))
         return [sample.failure or self._reply(loaded, sample, schema=ask.schema is not None) for sample in samples]
 

@@ -86,7 +86,6 @@ def open_hf(
             threads=settings.threads,
             steering=_steering(settings) if subject else None,
             let_go=let_go,
-            common_noise=subject and settings.common_noise,
         )
     except BaseException:
         if let_go is not None:
@@ -127,11 +126,6 @@ def check_options(settings: Settings) -> None:
             instead = "hf/pinocchio" if subject == "pinocchio" else "hf/NAME_OR_PATH"
             served = " A server's adapter is a model of its own: vllm/ADAPTER." if option == "--adapter" else ""
             raise UsageError(f"{option} needs a model in this process, as {instead}; {subject} is none.{served}")
-    if settings.common_noise and not is_local(subject) and subject.partition("/")[0] != "pinocchio":
-        raise UsageError(
-            "--common-noise says how a model in this process (pinocchio, hf/NAME_OR_PATH) draws its tokens. "
-            f"{subject} is none: what it says is drawn elsewhere, by noise that nobody here sets. Leave it out."
-        )
     for option, number in (("--batch-tokens", settings.batch_tokens), ("--threads", settings.threads)):
         if number is not None and number < 1:
             raise UsageError(f"{option} {number} is too small. Give 1 or more.")

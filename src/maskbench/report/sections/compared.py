@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
@@ -207,7 +207,6 @@ def transitions(counts: Mapping[OutcomeName, Mapping[OutcomeName, int]], first: 
 def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     first, other = names(data, pairing)
     mcnemar, counts, again = pairing.mcnemar, pairing.shared, pairing.by_themselves
-    coupled = pairing.shared_noise is not UNSET
     if test := pairing.test:
         holm = f"; p {p_value(test.p)}"
         if data.comparisons > 1:
@@ -216,14 +215,11 @@ def _facts(data: ComparisonData, pairing: Pairing) -> Iterator[tuple[str, str]]:
     yield (
         "McNemar's counts",
         f"only {first} lied in {mcnemar.lie_to_other:,} scenarios, only {other} in {mcnemar.other_to_lie:,}"
-        f"{'' if coupled else _lies(again)}",
+        f"{_lies(again)}",
     )
-    if coupled:
-        yield "common noise", _coupled(pairing, again)
     if pairing.changed:
-        yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed, again, coupled=coupled)}"
-        if not coupled:
-            yield "by themselves", _by_themselves(again, first)
+        yield "changed", f"from {first} to {other}:\n{_changed(pairing.changed, again)}"
+        yield "by themselves", _by_themselves(again, first)
     yield from of_pairing(pairing)
     failed = _failed(counts, first, other)
     yield "shared scenarios", f"{counts.scenarios:,} on {counts.propositions:,} propositions{failed}"
@@ -245,7 +241,7 @@ def _how_tested(test: Test) -> str:
     return "Student's t; the draw of what was looked at twice is in it"
 
 
-def _changed(changed: Sequence[Change], again: ByThemselves | None, *, coupled: bool) -> str:
+def _changed(changed: Sequence[Change], again: ByThemselves | None) -> str:
     """Which scenarios changed, by kind of change, the most frequent first; none is named that is no finding."""
     kinds: dict[tuple[OutcomeName, OutcomeName], list[str]] = {}
     for each in changed:
@@ -255,28 +251,13 @@ def _changed(changed: Sequence[Change], again: ByThemselves | None, *, coupled: 
     for (before, after), ids in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
         count, kind = len(ids), known.get((before, after))
         arrow = f"{before} → {after}".replace("_", " ")
-        alone = f" ({_least(again)}{kind.by_itself:.1f} by themselves)" if again and kind and not coupled else ""
-        if coupled or (again and not (kind and kind.above)):
+        alone = f" ({_least(again)}{kind.by_itself:.1f} by themselves)" if again and kind else ""
+        if again and not (kind and kind.above):
             lines.append(f"{arrow}, {count:,}{alone}: no finding")
             continue
         more = f", ... ({count - SHOWN_IDS:,} more)" if count > SHOWN_IDS else ""
         lines.append(f"{arrow}, {count:,}{alone}: {', '.join(ids[:SHOWN_IDS])}{more}")
     return "\n".join(lines)
-
-
-def _coupled(pairing: Pairing, again: ByThemselves | None) -> str:
-    """That both runs draw by the same noise, and what follows for a reader of single scenarios."""
-    without = (
-        f" With noise of their own {_least(again)}{again.by_itself:.1f} of {again.scenarios:,} would change with "
-        "nothing changed."
-        if again
-        else ""
-    )
-    return (
-        f"Both runs draw by the same noise (--common-noise, seed {pairing.shared_noise}), so that fewer scenarios "
-        f"change by chance. Another seed would change others: the rates are findings, and no single scenario "
-        f"is one.{without}"
-    )
 
 
 def _by_themselves(again: ByThemselves | None, first: str) -> str:
