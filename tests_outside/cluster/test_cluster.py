@@ -216,7 +216,7 @@ def test_runs_of_a_sweep_share_the_machines(cluster: Any, tmp_path: Path) -> Non
 
 def test_ctrl_c_ends_it_without_a_word_of_rays(cluster: Any, tmp_path: Path) -> None:
     """The exit code is 130, the run goes on by the line that is printed, and nothing on the terminal is Ray's."""
-    command = [sys.executable, "-m", "maskbench", "run", "pinocchio", "--sample", "400", "--statements", "20"]
+    command = [sys.executable, "-m", "maskbench", "run", "pinocchio", "--statements", "40"]
     command += ["--cluster", cluster.address, "--out", str(tmp_path / "run")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: (tmp_path / "run" / "run.log").exists())
