@@ -34,8 +34,6 @@ ONLY = {
     "peft": ("models.hf", "interventions"),
     "ray": ("runs.cluster",),
     "backports": ("interop.inspect_archive",),
-    "mlflow": ("interop.mlflow_tracker",),
-    "wandb": ("interop.wandb_tracker",),
     "submitit": ("sweeps.slurm",),
 }
 
@@ -52,7 +50,7 @@ DISK = {
 # Slow to load: only inside the function that needs them, so that `maskbench --help` and short runs start at once.
 HEAVY = (
     *("polars", "arro3", "scipy", "huggingface_hub", "rich", "numpy", "aiohttp", "torch", "transformers", "peft"),
-    *("inspect_ai", "yaml", "mlflow", "wandb"),
+    *("inspect_ai", "yaml"),
 )
 
 

@@ -56,7 +56,7 @@ def test_the_means_of_the_outcomes_are_the_rates(seen: Shown) -> None:
     lines = list(instances(seen, model_id(seen)))
     for name in ("p_lie", "p_honest"):
         scores = [line["evaluation"]["score"] for line in lines if line["evaluation_result_id"] == f"mask/{name}"]
-        assert sum(scores) / len(scores) == pytest.approx(seen.rate(name).value)
+        assert sum(scores) / len(scores) == pytest.approx(seen.summary.metrics.rate(name).value)
         assert len(scores) == len(seen.scenarios)
 
 

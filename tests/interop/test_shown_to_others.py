@@ -27,7 +27,7 @@ from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, Archetype
 from scenario_rows import Cells, folder, row
 
-FORMS = ("hf", "every-eval-ever", "eval-results", "markdown")
+FORMS = ("hf", "every-eval-ever", "markdown")
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,7 @@ def _bytes(file: Path) -> bytes:
 @pytest.mark.parametrize("form", FORMS)
 def test_nothing_that_others_see_holds_a_text_or_a_place(own: Path, tmp_path: Path, form: str) -> None:
     """No text of a scenario or reply is in any of the forms, and no folder of this machine."""
-    given = ("--dataset", "me/results") if form == "eval-results" else ()
-    ended = typed("export", own, "--format", form, "--out", tmp_path / "out", *given)
+    ended = typed("export", own, "--format", form, "--out", tmp_path / "out")
     assert ended.code == 0, ended.err
     written = content(tmp_path / "out").replace(str(tmp_path).encode(), b"")
     assert b"lie" in written
@@ -132,10 +131,8 @@ def test_a_form_for_oneself_keeps_its_texts(own: Path, tmp_path: Path) -> None:
     assert shared_runs.TEXT.encode() in (tmp_path / "rows").read_bytes()
     for words, told in (
         (("csv", "--with-text"), "is for yourself"),
-        (("csv", "--dataset", "a/b"), "is for yourself"),
         (("hf", "--raw"), "--raw is for CSV"),
         (("markdown", "--with-text"), "no place for texts"),
-        (("hf", "--dataset", "a/b"), "is for --format eval-results"),
         (("hf",), "add --out FOLDER"),
     ):
         ended = typed("export", own, "--format", *words)
@@ -279,8 +276,7 @@ def test_words_of_a_server_are_no_name(own: Path) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_no_reply_can_be_guessed_by_a_hash_of_it(own: Path, tmp_path: Path, form: str) -> None:
     """Every text of the run and short answers, hashed as a stranger would, are found in none of the forms."""
-    given = ("--dataset", "me/results") if form == "eval-results" else ()
-    assert typed("export", own, "--format", form, "--out", tmp_path / "out", *given).code == 0
+    assert typed("export", own, "--format", form, "--out", tmp_path / "out").code == 0
     written = content(tmp_path / "out")
     with OpenRun(RunFolder(own)) as run:
         texts = {text for _, text in texts_of(run) if text} | {"Yes.", "No."}

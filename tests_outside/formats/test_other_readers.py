@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -137,40 +139,36 @@ def test_junitparser_reads_pass_failure_and_error(run: Path, tmp_path: Path) -> 
     assert (read.tests, read.failures, read.errors) == (1, 0, 1)
 
 
-# Trackers
+# The lines of docs/results.md for trackers and for the hub
 
 
-@pytest.mark.parametrize("store", ["sqlite:///{}/ml.db", "file://{}/mlruns"])
-def test_mlflow_gives_back_what_was_logged(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
-) -> None:
-    """Its own client reads parameters, rates with their ends, and summary.json; no text and no place is among it."""
-    mlflow = library("mlflow")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", store.format(tmp_path))
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # newer versions refuse a file store without it
-    mlflow.set_tracking_uri(store.format(tmp_path))
-    ended = typed("run", "--out", run, "--log", "mlflow", "--quiet")
-    assert ended.code == 0, ended.err
-    client = mlflow.MlflowClient()
-    (logged,) = client.search_runs(["0"])
-    result = score(run)
-    assert logged.data.metrics["p_lie"] == result.rates["p_lie"].value
-    assert logged.data.metrics["p_lie_high"] == result.rates["p_lie"].high
-    assert logged.data.params["protocol"] == result.summary.protocol
-    assert [each.path for each in client.list_artifacts(logged.info.run_id)] == ["summary.json"]
-    summary = Path(client.download_artifacts(logged.info.run_id, "summary.json", str(tmp_path))).read_text("utf-8")
-    assert json.loads(summary)["metrics"]["p_lie"]["value"] == result.rates["p_lie"].value
-    assert not any(word in f"{summary} {logged.to_dictionary()['data']}" for word in (shared_runs.TEXT, "secret-place"))
+def lines_for(name: str) -> str:
+    """The block of the page that imports a library."""
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text("utf-8")
+    (block,) = (each for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if f"maskbench, {name}" in each)
+    return str(block)
 
 
 @pytest.fixture
-def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Weights & Biases without a network, in a folder of its own."""
+def there(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the run where the page has it."""
+    shutil.copytree(run, tmp_path / "runs" / "a")
     monkeypatch.chdir(tmp_path)
-    for name, value in {"MODE": "offline", "DIR": str(tmp_path), "SILENT": "true", "PROJECT": "mine"}.items():
-        monkeypatch.setenv(f"WANDB_{name}", value)
     return tmp_path
+
+
+def test_mlflow_gives_back_what_the_page_logs(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own client reads rates with their ends and parameters; no text and no place is among it."""
+    mlflow = library("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # newer versions refuse a file store without it
+    mlflow.set_tracking_uri(f"file://{there}/mlruns")
+    exec(lines_for("mlflow"), {})  # noqa: S102  # the page's own lines
+    (logged,) = mlflow.MlflowClient().search_runs(["0"])
+    result = score(there / "runs" / "a")
+    assert logged.data.metrics == pytest.approx(result.metrics())
+    assert logged.data.params["protocol"] == result.summary.protocol
+    said = {name: str(value) for name, value in logged.data.to_dictionary().items() if name != "tags"}
+    assert not any(word in str(said) for word in (shared_runs.TEXT, "secret-place"))
 
 
 def logged_records(log: bytes) -> Iterator[bytes]:
@@ -200,69 +198,28 @@ def whole_log(path: Path) -> list[Any]:
         time.sleep(0.05)
 
 
-def test_wandb_keeps_what_was_logged_offline(run: Path, offline: Path) -> None:
-    """Its own records hold config and rates in the file that `wandb sync` sends, and no text, place or command line."""
+def test_wandb_keeps_what_the_page_logs(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offline its own records hold the metrics and the protocol id."""
     library("wandb")
-
-    ended = typed("run", "--out", run, "--log", "wandb")
-    assert ended.code == 0, ended.err
-    assert "Logged to Weights & Biases (offline: `wandb sync " in ended.err
-    (path,) = offline.rglob("run-*.wandb")
+    for name, value in {"MODE": "offline", "DIR": str(there), "SILENT": "true"}.items():
+        monkeypatch.setenv(f"WANDB_{name}", value)
+    exec(lines_for("wandb"), {})  # noqa: S102  # the page's own lines
+    (path,) = there.rglob("run-*.wandb")
     records = whole_log(path)
     (begun,) = [record.run for record in records if record.WhichOneof("record_type") == "run"]
     config = {item.key: json.loads(item.value_json) for item in begun.config.update}
-    result = score(run)
-    assert (begun.project, config["protocol"]) == ("mine", result.summary.protocol)
+    result = score(there / "runs" / "a")
+    assert (begun.project, config["protocol"]) == ("maskbench", result.summary.protocol)
     history = {item.key or item.nested_key[0]: item.value_json for each in records for item in each.history.item}
-    assert json.loads(history["p_lie"]) == result.rates["p_lie"].value
-    said = str(records)
-    assert not any(word in said for word in (shared_runs.TEXT + "p ", "secret-place", "--log", str(run)))
+    assert {name: json.loads(history[name]) for name in result.metrics()} == pytest.approx(result.metrics())
 
 
-@pytest.mark.parametrize("name", ["mlflow", "wandb"])
-def test_a_tracker_that_cannot_be_reached_fails_no_run(run: Path, tmp_path: Path, name: str) -> None:
-    """The result is printed, the exit code is the run's, and a line says that it was not logged."""
-    library(name)
-    (tmp_path / "file").write_text("")
-    environ = {
-        **os.environ,
-        "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/file/ml.db",
-        "WANDB_MODE": "online",
-        "WANDB_API_KEY": "too-short",  # refused before any call
-    }
-    words = [sys.executable, "-m", "maskbench", "run", "--out", str(run), "--log", name, "--json", "--quiet"]
-    ended = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout)["complete"] is True
-    assert "The run is whole, but it was not logged (" in ended.stderr
-    assert "too-short" not in ended.stderr
-
-
-def test_judge_and_sweep_log_each_of_their_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verdict set is logged by its own protocol, and a sweep logs each of its runs."""
-    mlflow, run = library("mlflow"), shared_runs.own(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/ml.db")
-    ended = typed("judge", run, "--judge", "sim-judge/accuracy=0.9", "--name", "other", "--log", "mlflow")
-    assert ended.code == 0, ended.err
-    same = {"judge": "sim-judge", "scenarios": "starter@1", "sample": 24}
-    lines = ["[every]", *(f"{name} = {json.dumps(value)}" for name, value in same.items())]
-    lines += ["[product]", 'model = ["sim/lie=0.2", "sim/lie=0.6"]']
-    (tmp_path / "sweep.toml").write_text("\n".join(lines))
-    ended = typed("sweep", tmp_path / "sweep.toml", "--out", tmp_path / "swept", "--log", "mlflow")
-    assert ended.code == 0, ended.err
-    logged = [each.data.params for each in mlflow.MlflowClient().search_runs(["0"])]
-    assert {each["subject"] for each in logged} == {shared_runs.SUBJECT, "sim/lie=0.2", "sim/lie=0.6"}
-    (judged,) = [each for each in logged if each["subject"] == shared_runs.SUBJECT]
-    assert (judged["verdicts"], judged["judge"]) == ("other", "sim-judge/accuracy=0.9")
-    assert judged["protocol"] == score(run, verdicts="other").summary.protocol
-
-
-def test_wandb_without_a_key_stays_offline_and_asks_nobody(run: Path, tmp_path: Path) -> None:
-    """Who has never logged in gets a run in a folder, and the line that sends it."""
-    library("wandb")
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
-    environ |= {"HOME": str(tmp_path), "NETRC": str(tmp_path / "none"), "WANDB_CONFIG_DIR": str(tmp_path)}
-    words = [sys.executable, "-m", "maskbench", "run", "--out", str(run), "--log", "wandb"]
-    ended = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
-    assert (ended.returncode, "offline: `wandb sync " in ended.stderr) == (0, True), ended.stderr
+def test_the_hubs_loader_reads_the_page_s_entry(there: Path) -> None:
+    """One entry with the honesty score in percent; judge and protocol stand in its notes."""
+    yaml, hub = library("yaml"), library("huggingface_hub")
+    exec(lines_for("yaml"), {})  # noqa: S102  # the page's own lines
+    (entry,) = hub.parse_eval_result_entries(yaml.safe_load((there / ".eval_results" / "mask.yaml").read_text("utf-8")))
+    result = score(there / "runs" / "a")
+    assert entry.value == pytest.approx(100 * result.metrics()["honesty_score"], abs=0.005)
+    assert (entry.dataset_id, entry.task_id, entry.date) == ("cais/MASK", "mask", result.created[:10])
+    assert f"protocol {result.summary.protocol}" in entry.notes

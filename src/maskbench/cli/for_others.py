@@ -1,38 +1,22 @@
-"""`maskbench export` in the forms that are made for others, and `--log`: what goes out holds no texts by itself."""
+"""`maskbench export` in the forms that are made for others: what goes out holds no texts by itself."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from maskbench.cli.console import environment, put, say
-from maskbench.cli.options import option
+from maskbench.cli.console import put, say
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from maskbench.interop.shown_to_others import Shown
-    from maskbench.results.summary_json import Summary
-    from maskbench.settings import Settings
 
 Rows: TypeAlias = Literal["jsonl", "csv", "parquet", "published"]  # for oneself
-Form: TypeAlias = Literal["hf", "every-eval-ever", "eval-results", "markdown"]  # for others
-HandOn: TypeAlias = Callable[["Summary", "Settings"], None]  # what is done with a finished run
+Form: TypeAlias = Literal["hf", "every-eval-ever", "markdown"]  # for others
 _WITH_TEXT = ("hf", "every-eval-ever")
-
-Log = Annotated[
-    Literal["mlflow", "wandb"] | None,
-    option(
-        "TRACKER",
-        "At the end settings, rates and summary.json go to mlflow or wandb, which has to be installed. No texts go "
-        "there.",
-        default="none",
-    ),
-]
 
 
 def hand_over(
@@ -43,15 +27,12 @@ def hand_over(
     verdicts: str | None,
     *,
     with_text: bool,
-    data_set: str | None,
 ) -> None:
     """Write a run in a form that is made for others, and say what is left for people to do."""
     from maskbench.interop.shown_to_others import shown
 
     if with_text and form not in _WITH_TEXT:
         raise UsageError(f"--format {form} has no place for texts. Leave --with-text out.")
-    if data_set is not None and form != "eval-results":
-        raise UsageError("--dataset is for --format eval-results. Leave it out.")
     if out is None and form in _WITH_TEXT:
         raise UsageError(f"--format {form} needs a place: add --out FOLDER.")
     seen = shown(RunFolder(run), rules, verdicts, with_text=with_text)
@@ -61,12 +42,12 @@ def hand_over(
             f"--format {form} has no words for. Hand over another set by --verdicts, or --format markdown."
         )
     try:
-        _WRITERS[form](seen, out, data_set)
+        _WRITERS[form](seen, out)
     except OSError as error:
         raise UsageError(f"{error.filename or out} cannot be written ({error.strerror}). Try another --out.") from error
 
 
-def _hf(seen: Shown, out: Path | None, _: str | None) -> None:
+def _hf(seen: Shown, out: Path | None) -> None:
     from maskbench.interop.hub_data_set import write
     from maskbench.report.words import RATES
 
@@ -75,7 +56,7 @@ def _hf(seen: Shown, out: Path | None, _: str | None) -> None:
         say(f"The data set is in {out}, with its card in {out / 'README.md'}. Read the card before you upload it.")
 
 
-def _every_eval_ever(seen: Shown, out: Path | None, _: str | None) -> None:
+def _every_eval_ever(seen: Shown, out: Path | None) -> None:
     from maskbench.interop.every_eval_ever import write
     from maskbench.report.words import EXPLAINED, RATES
 
@@ -89,18 +70,7 @@ def _every_eval_ever(seen: Shown, out: Path | None, _: str | None) -> None:
         )
 
 
-def _eval_results(seen: Shown, out: Path | None, data_set: str | None) -> None:
-    from maskbench.interop.hub_eval_results import as_yaml
-
-    _text(as_yaml(seen, data_set), out)
-    if out is not None:
-        say(
-            "The entry goes into the folder .eval_results of the model's repository. The hub shows it where the data "
-            "set is registered there as a benchmark."
-        )
-
-
-def _markdown(seen: Shown, out: Path | None, _: str | None) -> None:
+def _markdown(seen: Shown, out: Path | None) -> None:
     from maskbench.report import markdown
     from maskbench.report.of_one_run import result
 
@@ -115,30 +85,8 @@ def _text(text: str, out: Path | None) -> None:
     return say(f"It is in {out}.")
 
 
-_WRITERS: dict[Form, Callable[[Shown, Path | None, str | None], None]] = {
+_WRITERS: dict[Form, Callable[[Shown, Path | None], None]] = {
     "hf": _hf,
     "every-eval-ever": _every_eval_ever,
-    "eval-results": _eval_results,
     "markdown": _markdown,
 }
-
-
-def logging_to(name: Literal["mlflow", "wandb"] | None) -> HandOn:
-    """What takes a finished run to the tracker of that name; raises UsageError at once where it is not installed.
-
-    That a run was not logged is said where stderr goes now, though --quiet may have sent it elsewhere by then.
-    """
-    if name is None:
-        return lambda _summary, _settings: None
-    from maskbench.interop.trackers import told, tracked, tracker
-
-    heard = sys.stderr
-    take = tracker(name)
-
-    def hand_on(summary: Summary, settings: Settings) -> None:
-        is_there, text = told(take, lambda: tracked(summary, settings), environment())
-        with nullcontext() if is_there else redirect_stderr(heard):
-            say(text)
-        heard.flush()  # who holds a stream has to see to it
-
-    return hand_on

@@ -10,6 +10,8 @@ from maskbench.errors import UsageError
 COMMANDS: dict[str, str] = {}
 # By name, of all commands or, behind a command's name ("run --until"), of that one.
 OPTIONS: dict[str, str] = {
+    "--log": "`maskbench.score(RUN).metrics()` gives the numbers to Weights & Biases or MLflow",
+    "export --dataset": "`maskbench.score(RUN).metrics()` gives the numbers for an entry of the hub",
     "--common-noise": "runs of one subject share their beliefs by `--beliefs-from`, which makes differences sharper",
 }
 

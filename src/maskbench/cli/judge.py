@@ -27,7 +27,6 @@ from maskbench.cli.console import (
     stderr,
     stdout,
 )
-from maskbench.cli.for_others import Log, logging_to
 from maskbench.cli.options import OF_JUDGES, SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.cli.statement_questions import ask_construct
 from maskbench.errors import UsageError
@@ -129,7 +128,6 @@ def judge(
     ] = None,
     rules: RulesOfRun = None,
     json: Annotated[bool, flag("The result is printed as JSON. With --dry-run that is the plan.")] = False,
-    log: Log = None,
     dry_run: DryRun = False,
     **given: Any,
 ) -> None:
@@ -138,7 +136,7 @@ def judge(
     Then `maskbench score RUN --verdicts NAME`, and `--verdicts majority` for all sets together. With --construct the
     judge answers questions on the words of the statements, and no verdict changes. Exit codes as for `maskbench run`.
     """
-    folder, hand_on = RunFolder(run), logging_to(log)
+    folder = RunFolder(run)
     if list_:
         return _list(folder)
     if judge is not None and second is not None:
@@ -164,7 +162,6 @@ def judge(
         print_json(summary.as_dict())
     else:
         print_summary(summary)
-    hand_on(summary, settings)
     by = () if chosen == VERDICTS else ("--verdicts", chosen)
     say(f"These verdicts are in {run} as {chosen}. To score by them: {command('score', run, *by)}")
     if summary.withheld:

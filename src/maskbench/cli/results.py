@@ -256,8 +256,7 @@ def export(
         option(
             "FORM",
             "For yourself, with texts: jsonl, csv, parquet, published. For others, without: run (a run folder whose "
-            "figures anybody can compute again), hf (a data set folder), every-eval-ever, eval-results (an entry for a "
-            "model's page), markdown.",
+            "figures anybody can compute again), hf (a data set folder), every-eval-ever, markdown.",
             default="none; give it, or --open",
         ),
     ] = None,
@@ -290,14 +289,6 @@ def export(
             "more."
         ),
     ] = False,
-    dataset: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "With eval-results: the entry is of this data set of the hub, as NAMESPACE/NAME.",
-            default="cais/MASK, where the run is of that",
-        ),
-    ] = None,
 ) -> None:
     """Write a run for other programs: for yourself a row a scenario with its texts, or for others what they may see.
 
@@ -307,11 +298,11 @@ def export(
     if (format is None) == (opens is None):
         raise UsageError(
             "--format is missing. Add --format FORM. For yourself, with texts: jsonl, csv, parquet, published. For "
-            "others, without: run, hf, every-eval-ever, eval-results, markdown. Or --open IDS, which goes alone."
+            "others, without: run, hf, every-eval-ever, markdown. Or --open IDS, which goes alone."
             if format is None
             else "--open writes texts of a run, in a form of its own. Leave --format out."
         )
-    if format in (None, "run") and (raw or with_text or dataset is not None or rules or verdicts):
+    if format in (None, "run") and (raw or with_text or rules or verdicts):
         raise UsageError("--open and --format run write the whole run. Leave the options of other forms out.")
     match format:
         case None:
@@ -319,14 +310,13 @@ def export(
         case "run":
             _export_run(run, out)
         case "jsonl" | "csv" | "parquet" | "published":
-            if with_text or dataset is not None:
-                what = "--with-text" if with_text else "--dataset"
-                raise UsageError(f"--format {format} is for yourself, and has its texts. Leave {what} out.")
+            if with_text:
+                raise UsageError(f"--format {format} is for yourself, and has its texts. Leave --with-text out.")
             _export_rows(run, format, out, rules, verdicts, raw=raw)
         case _:
             if raw:
                 raise UsageError(f"--raw is for CSV. Leave it out with --format {format}.")
-            hand_over(run, format, out, rules, verdicts, with_text=with_text, data_set=dataset)
+            hand_over(run, format, out, rules, verdicts, with_text=with_text)
 
 
 def _export_run(run: Path, out: Path | None) -> None:

@@ -29,7 +29,6 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.for_others import HandOn, Log, logging_to
 from maskbench.cli.options import HOW, LOCAL, OPTIONS, STOPS, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, default_name
@@ -68,7 +67,6 @@ class _Manner(NamedTuple):
     fresh: bool
     shared: bool
     json: bool
-    hand_on: HandOn
 
 
 @in_short(
@@ -133,7 +131,6 @@ def run(
         ),
     ] = None,
     printed: Printed = Printed(),  # frozen
-    log: Log = None,
     shared: Shared = False,
     dry_run: DryRun = False,
     **given: Any,
@@ -145,7 +142,6 @@ def run(
     """
     if printed.full and printed.json:
         raise UsageError("--json prints everything already. Leave --full out.")
-    hand_on = logging_to(log)
     with hushed(printed.quiet):
         if out is not None and (restored := RunFolder(out).restore()):
             say(restored)
@@ -166,11 +162,10 @@ def run(
         folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
         if adapters is not None or serve_adapters is not None:
             several = _adapters(settings, adapters, serve_adapters)
-            return _measure_adapters(several, folder, environ, _Manner(fresh, shared, printed.json, hand_on))
+            return _measure_adapters(several, folder, environ, _Manner(fresh, shared, printed.json))
         with _anew(folder, fresh), with_rights(folder, shared):
             summary = _measure(settings, folder, environ)
         _print(summary, folder, printed)
-        hand_on(summary, settings)
     if code := _exit_code(summary):
         raise SystemExit(code)
     return None
@@ -273,7 +268,6 @@ def _measure_adapters(several: Mapping[str, Settings], folder: Path, environ: Ma
             say(f"{name}, {place} of {len(several)}:")
             with _anew(folder / name, how.fresh), with_rights(folder / name, how.shared):
                 summaries[name] = _measure(settings, folder / name, environ, stock, go_on)
-            how.hand_on(summaries[name], settings)
     return _print_adapters(several, summaries, folder, json=how.json)
 
 
@@ -297,10 +291,7 @@ def _measure_beside(
     failed = next((each for each in swept.values() if each.summary is None), None)
     if failed is not None:
         raise UsageError(f"{failed.task.name} was not measured: {failed.why} The others are in {folder}.")
-    summaries = {name: each.summary for name, each in swept.items() if each.summary}
-    for name, summary in summaries.items():
-        how.hand_on(summary, runs[name])
-    return summaries
+    return {name: each.summary for name, each in swept.items() if each.summary}
 
 
 def _print_adapters(

@@ -25,7 +25,6 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.for_others import Log, logging_to
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.cli.reports import write_page
 from maskbench.errors import MaskbenchError, UsageError
@@ -65,7 +64,6 @@ def sweep(
         bool, flag("The end of every run is printed as JSON. With --dry-run that is the plan.", group=_PRINTED)
     ] = False,
     quiet: Annotated[bool, flag("Nothing is printed on stderr but errors.", group=_PRINTED)] = False,
-    log: Log = None,
     submitit: Annotated[
         bool,
         flag("The runs become jobs of SLURM, as [slurm] in the file has them. The command does not wait for them."),
@@ -87,13 +85,10 @@ def sweep(
         where = {"cluster": given["cluster"]}
         wanted = replace(wanted, runs={name: with_given(each, where) for name, each in wanted.runs.items()})
     folder = out or wanted.out
-    hand_on = logging_to(log)
     with hushed(quiet):
         if submitit:
             from maskbench.cli.sweep_jobs import print_jobs, submitted
 
-            if log is not None:
-                raise UsageError("--submitit does not wait for the results that --log hands on. Leave one of them out.")
             if dry_run:
                 return print_jobs(wanted, folder, json=json)
             with with_rights(folder, shared):
@@ -103,9 +98,6 @@ def sweep(
         with with_rights(folder, shared), interruptible(lambda: _go_on(file, out, given)):
             swept = _sweep(wanted, folder, json=json)
         _print(swept, wanted, folder, json=json)
-        for each in swept.values():
-            if each.summary:
-                hand_on(each.summary, each.task.settings)
     if any(each.state in ("failed", "held", "stopped") for each in swept.values()):
         raise SystemExit(WRONG)
     if any(each.state == "withheld" for each in swept.values()):

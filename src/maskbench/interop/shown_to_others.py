@@ -1,6 +1,6 @@
 """What is made to be seen by others: aggregates, hashes and outcomes, and texts only where somebody asks for them.
 
-Data set folders, records for other people's databases, entries of the hub, trackers and the pages of CI are all made
+Data set folders, records for other people's databases, and the pages of CI are all made
 of what stands here, and of nothing else. Texts of cais/MASK are refused whoever asks: a benchmark that stands where
 training data is gathered measures nothing any more. Files for oneself (CSV, JSONL, Parquet) do not come by here.
 """
@@ -145,13 +145,6 @@ class Shown:
     def rates(self) -> tuple[RateShown, ...]:
         """Every rate that there is, of all scenarios and of each archetype; what is no finite number is left out."""
         return rates_of(self.summary)
-
-    def rate(self, name: str) -> RateShown:
-        """A rate of all scenarios; raises UsageError where there is none."""
-        for rate in self.rates:
-            if (rate.archetype, rate.name) == (ALL, name):
-                return rate
-        raise UsageError(f"The run has no {name}: no scenario is in its denominator.")
 
     @property
     def judges(self) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
+from maskbench.results.flat_metrics import flat_metrics
 from maskbench.results.frames import need_polars
 from maskbench.results.lies_asked import LiesTally, remarks
 from maskbench.results.lies_json import LiesAsked
@@ -139,6 +140,13 @@ class Result:
     def as_dict(self) -> Json:
         """What `maskbench score --json` prints."""
         return self.summary.as_dict()
+
+    def metrics(self) -> dict[str, float]:
+        """The run's numbers by name: `p_lie`, `p_lie_low`, `statistics/p_lie`, `count/lie`, `calls/judge`, `cost`.
+
+        A number that is withheld, unknown or without an interval has no name here, and is never zero.
+        """
+        return flat_metrics(self.summary)
 
     def to_frame(self) -> polars.DataFrame:
         """Every rate over all scenarios and by archetype: archetype (`all` first), rate, value, low, high, n.
