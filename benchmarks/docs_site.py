@@ -59,7 +59,7 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench.results.scored": ("Result",),
     "maskbench.results.score_rows": ("ScoredRows",),
     "maskbench.stats.intervals": ("Estimate",),
-    "maskbench.results.frames": ("Run", "PandasRun"),
+    "maskbench.results.frames": ("Run",),
     "maskbench.results.comparison": ("Comparison",),
     "maskbench.results.gate": ("check_run", "Limits", "Check", "Condition"),
     "maskbench.results.leaderboard": ("boards", "gaps", "Board", "Row"),

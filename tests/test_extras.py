@@ -35,7 +35,7 @@ CALLS = {
     "cli('lorra', 'hf/pinocchio', '--out', 'adapter')": "local",
 }
 EXTRAS = (
-    *("polars", "pandas", "altair", "jinja2", "markupsafe", "starlette", "uvicorn", "vl_convert"),
+    *("polars", "altair", "jinja2", "markupsafe", "starlette", "uvicorn", "vl_convert"),
     *("torch", "transformers", "peft", "safetensors", "llguidance", "onnx", "onnxruntime", "ray"),
     *("inspect_ai", "submitit"),
 )

@@ -105,17 +105,6 @@ def test_joins(tmp_path: Path) -> None:
     assert set(alone.filter(polars.col("evasion").is_null())["archetype"]) <= {"statistics"}
 
 
-def test_pandas(tmp_path: Path) -> None:
-    """`to_pandas` gives the same frames in pandas."""
-    pytest.importorskip("pandas", reason="pandas is an extra")
-    made = load(run(tmp_path / "run"))
-    frames = made.to_pandas()
-    for name in COLUMNS:
-        assert list(getattr(frames, name).columns) == getattr(made, name).columns
-        assert len(getattr(frames, name)) == getattr(made, name).height
-    assert set(frames.outcomes["outcome"]) == set(made.outcomes["outcome"])
-
-
 def test_repr(tmp_path: Path) -> None:
     """The repr names the run and how many rows each frame has."""
     assert "sim on starter@1, rules reference" in repr(load(run(tmp_path / "run")))

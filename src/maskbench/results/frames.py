@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
@@ -101,28 +101,6 @@ class Run:
         frames = (f"  {name:9} {getattr(self, name).height:7,} rows" for name in COLUMNS)
         taken = f"{plain(self.settings.label)} on {plain(self.settings.name)}"
         return "\n".join([f"Run {plain(str(self.path))}: {taken}, rules {self.rules}", *frames])
-
-    def to_pandas(self) -> PandasRun:
-        """The run with pandas frames; raises UsageError where pandas is not installed."""
-        try:
-            pandas: Any = import_module("pandas")
-        except ImportError:
-            raise UsageError(f"Frames for pandas need pandas. Type: {install(*extra('pandas'))}") from None
-        frames = {name: pandas.DataFrame(getattr(self, name).to_dict(as_series=False)) for name in COLUMNS}
-        return PandasRun(self.path, self.settings, self.rules, **frames)
-
-
-@dataclass(frozen=True, slots=True)
-class PandasRun:
-    """A run as four pandas frames (pandas.DataFrame; it is no dependency, so its types are not named here)."""
-
-    path: Path
-    settings: Settings
-    rules: str
-    scenarios: Any
-    replies: Any
-    verdicts: Any
-    outcomes: Any
 
 
 def need_polars() -> None:
