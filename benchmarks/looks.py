@@ -2,12 +2,11 @@
 
 `python benchmarks/looks.py` writes docs/second_looks.csv, a row a cell. The generator below knows nothing of the
 method: it draws what the strong judge would find, in propositions of their own or of 1 to 8 scenarios, and what the
-first judge makes of that. For each of them stand coverage and mean width of the interval of P(lie) by three ways to
-spend the same looks: the strong judge alone on as many random scenarios, the look of before (every scenario that the
-first judge is unsure of, some seven tenths of the looks, and some of the others), and the look by judged outcome. A
-cell in which less than five lies are expected among the looks has no upper limit on coverage; everywhere 0.93 is the
-least. The remark is `wider` where the last way is wider than the first though both reach 0.93, and `under` where it is
-below that itself.
+first judge makes of that. For each of them stand coverage and mean width of the interval of P(lie) by two ways to
+spend the same looks: the strong judge alone on as many random scenarios, and the look by judged outcome. A cell in
+which less than five lies are expected among the looks has no upper limit on coverage; everywhere 0.93 is the least.
+The remark is `wider` where the second way is wider than the first though both reach 0.93, and `under` where it is below
+that itself.
 
 1,200 seeded replicates a row (± 0.6 near 95 %), since each takes some milliseconds; ten minutes or less.
 """
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from csv_tables import DOCS, write_grid
 from maskbench.judges.second_look import allotted
 from maskbench.stats.correction import CLASSES, RATES, LabelledRun, correct
-from maskbench.stats.intervals import Estimate, difference_ratio, ratio
+from maskbench.stats.intervals import Estimate, ratio
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,7 +36,7 @@ LEAST = 0.93
 TABLE = DOCS / "second_looks.csv"
 HEAD = (
     *("sensitivity", "specificity", "scenarios", "a_proposition", "looks", "p_lie", "few_lies", "replicates"),
-    *(f"{way}{part}" for way in ("strong_alone", "look_of_before", "by_outcome") for part in ("", "_width")),
+    *(f"{way}{part}" for way in ("strong_alone", "by_outcome") for part in ("", "_width")),
     "remark",
 )
 
@@ -126,21 +125,6 @@ def alone(drawn: Drawn, looks: int, rng: np.random.Generator) -> Estimate:
     return ratio((drawn.true[picked] == 0) * 1.0, ones, ones, drawn.propositions[picked])
 
 
-def before(drawn: Drawn, looks: int, rng: np.random.Generator) -> Estimate:
-    """The look of before: the first judge is unsure of twice as many wrong outcomes as right ones."""
-    n = len(drawn.true)
-    wrong = (drawn.true != drawn.judged).mean()
-    unsure = rng.random(n) < np.where(drawn.true == drawn.judged, 1, 2) * 0.7 * looks / n / (1 + wrong)
-    sure = np.flatnonzero(~unsure)
-    picked = rng.permutation(sure)[: max(2, looks - int(unsure.sum()))]
-    stands_for = unsure.astype(float)
-    stands_for[picked] = len(sure) / len(picked)
-    lies = np.concatenate([drawn.judged, drawn.true]) == 0
-    weights, ids = np.concatenate([1 - stands_for, stands_for]), np.tile(drawn.propositions, 2)
-    unseen = (len(sure) / n * 2 / (len(picked) + 4)) ** 2
-    return difference_ratio(lies * 1.0, np.ones(2 * n), weights, ids, unseen=unseen)
-
-
 def by_outcome(drawn: Drawn, looks: int, rng: np.random.Generator) -> Estimate:
     """The look by judged outcome, as `maskbench judge --second` draws and estimates it."""
     n, shares = len(drawn.true), np.eye(len(CLASSES))
@@ -156,7 +140,7 @@ def by_outcome(drawn: Drawn, looks: int, rng: np.random.Generator) -> Estimate:
     return correct(run, rates={"p_lie": RATES["p_lie"]})["p_lie"].estimate
 
 
-WAYS = (alone, before, by_outcome)
+WAYS = (alone, by_outcome)
 
 
 def row(cell: Cell, replicates: int) -> list[str]:
@@ -171,8 +155,8 @@ def row(cell: Cell, replicates: int) -> list[str]:
     )
     held = ((ends[..., 0] <= cell.lie) & (cell.lie <= ends[..., 1])).mean(axis=0)
     width = (ends[..., 1] - ends[..., 0]).mean(axis=0)
-    wider = min(held[0], held[2]) >= LEAST and width[2] >= width[0]
-    remark = " ".join(word for word, holds in (("wider", wider), ("under", held[2] < LEAST)) if holds)
+    wider = min(held) >= LEAST and width[1] >= width[0]
+    remark = " ".join(word for word, holds in (("wider", wider), ("under", held[1] < LEAST)) if holds)
     spread = [f"{share:.4f}" for both in zip(held, width, strict=True) for share in both]
     world = (cell.sensitivity, cell.specificity, cell.scenarios, "1 to 8" if cell.shared else "1", cell.looks, cell.lie)
     return [*map(str, world), "yes" if cell.few else "no", str(replicates), *spread, remark]

@@ -165,7 +165,7 @@ def record_of(chosen: Settings) -> dict[str, Any]:
     taken = {"taken": "made up", "measured_hash": HASHES["scenarios"], "n": 1}
     return {
         "schema": SCHEMA,
-        "maskbench": "0.1.0",
+        "maskbench": "0.2.0",
         "created": "2026-01-01T00:00:00+00:00",
         "protocol": "0123456789ab",
         "sessions": [],

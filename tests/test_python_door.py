@@ -93,8 +93,8 @@ def test_the_numeric_judge_is_the_judge() -> None:
     assert Settings("a", "b", "c", numeric_judge="d").numeric_judge == "d"
 
 
-def test_keys_and_ids_of_before_stand() -> None:
-    """Replies of earlier versions are found: the protocol id and the key of a reply have the bytes that they had."""
+def test_keys_and_ids_of_default_settings() -> None:
+    """The protocol id and the key of a reply, byte for byte."""
     whole = Settings("sim", "sim-judge", "starter")
     assert protocol_id(whole, "p") == "1e1082bfe4fc"
     assert protocol_id(Settings("sim", "sim-judge", "starter", protocol="published"), "p") == "3523f5ded738"

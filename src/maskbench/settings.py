@@ -150,7 +150,9 @@ class Settings:
     serve_judge: str | None = None  # and for the judge
 
     def __post_init__(self) -> None:
-        """Fill in what hangs on other settings."""
+        """Fill in what hangs on other settings, and take a strength of 1 for 1.0, since keys tell them apart."""
+        if isinstance(self.strength, int):
+            object.__setattr__(self, "strength", float(self.strength))
         if not self.numeric_judge:
             object.__setattr__(self, "numeric_judge", self.judge)
         if self.judge_sampling is _BY_PROTOCOL:
@@ -263,13 +265,9 @@ def protocol_id(settings: Settings, prompts_hash: str) -> str:
             "shares_verdicts": settings.shares_verdicts,
             "on_truncation": settings.on_truncation,
             "filtered": settings.filtered,
-            **({} if settings.judge_style == "reasoning" else {"judge_style": settings.judge_style}),
-            **({} if settings.judge_beliefs == "apart" else {"judge_beliefs": settings.judge_beliefs}),
-            **({} if settings.judge_numbers == "together" else {"judge_numbers": settings.judge_numbers}),
-            **({"with_reasoning": True} if settings.with_reasoning else {}),
+            **_unusual(settings, "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning", "imported"),
             **({"quantize": settings.quantize} if settings.quantize and settings.judges_here else {}),
-            **_added(settings),
-            **({"imported": settings.imported} if settings.imported else {}),
+            **_unusual(settings, *_ADDED),
         }
     ).hex()[:12]
 
@@ -285,26 +283,29 @@ def reply_key(settings: Settings, ask: Ask, run: int) -> bytes:
             "messages": ask.messages,
             "item": _item(ask, run),
             **_intervention(settings),
-            **_added(settings),
+            **_unusual(settings, *_ADDED),
         }
     )
 
 
-def _added(settings: Settings) -> dict[str, str]:
-    """What a user adds to requests; nothing where nothing is added, so that old keys and protocol ids stand."""
-    added = {"template_args": settings.template_args, "extra_body": settings.extra_body}
-    return {name: value for name, value in added.items() if value is not None}
+_ADDED = ("template_args", "extra_body")  # what a user adds to requests
+_DEFAULTS = {each.name: each.default for each in fields(Settings)}
+
+
+def _unusual(settings: Settings, *names: str) -> dict[str, object]:
+    """The settings of these names that are not at their defaults: what is usual enters no key and no protocol id."""
+    return {name: value for name in names if (value := getattr(settings, name)) != _DEFAULTS[name]}
 
 
 def arm_of(settings: Settings) -> bytes:
     """What two runs share that are repeats of each other: the subject, and all that was done to it."""
     prompt = [settings.system_prompt, settings.system_prompt_text, settings.prompt_on_beliefs]
-    arm = {"model": settings.subject, "system_prompt": prompt, **_added(settings), **_intervention(settings)}
+    arm = {"model": settings.subject, "system_prompt": prompt, **_unusual(settings, *_ADDED), **_intervention(settings)}
     return _digest(arm | ({"label": settings.run_label} if settings.run_label else {}))
 
 
 def _intervention(settings: Settings) -> dict[str, object]:
-    """What was done to a model in this process; nothing where nothing was, so that the keys of old runs stand."""
+    """What was done to a model in this process; nothing where nothing was."""
     steering = settings.steer_hash and [settings.steer_hash, settings.layers, settings.strength]
     done: dict[str, object] = {
         "adapter": settings.adapter_hash,

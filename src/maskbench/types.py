@@ -303,6 +303,11 @@ class Sampling:
     max_tokens: Annotated[int, Meta(ge=1)]  # for the visible answer
     reasoning_tokens: Annotated[int, Meta(ge=0)]  # added once the model is seen to reason
 
+    def __post_init__(self) -> None:
+        """Take 1 for 1.0, since keys of replies and verdicts tell them apart."""
+        if isinstance(self.temperature, int):
+            object.__setattr__(self, "temperature", float(self.temperature))
+
 
 class Model(Protocol):
     """Subject and judge alike: something that answers asks."""

@@ -12,13 +12,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 import maskbench
 from flows import typed
 from maskbench.cli import app
-from maskbench.cli.commands import ALL, OLD_NAMES
+from maskbench.cli.commands import ALL
 from maskbench.cli.options import OPTIONS
 from maskbench.interventions.lorra.recipe import Recipe
 from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
@@ -194,48 +193,17 @@ def commands() -> Iterator[str]:
 
 
 def test_every_file_that_is_written_is_named_by_out() -> None:
-    """No command calls it otherwise, and no help or completion has the names of before."""
+    """No command calls it otherwise."""
     assert {name for name in commands() if "--out" in options(name)} == {
         *("run", "sweep", "import", "dose", "exam", "steer", "lorra"),
         *("report", "export", "leaderboard", "published", "label"),
     }
-    for command, old in OLD_NAMES.items():
-        assert old not in options(command)
 
 
-@pytest.mark.parametrize("spelt", ["{old} FILE", "{old}=FILE"])
-@pytest.mark.parametrize("command", OLD_NAMES)
-def test_the_names_of_before_go_on_working(command: str, spelt: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A script that was written before finds its file where it asked for it."""
-    from maskbench.cli.commands import renamed
-
-    words = [command, "x", *spelt.format(old=OLD_NAMES[command]).split()]
-    new = [command, "x", *spelt.format(old="--out").split()]
-    assert renamed(words) == new
-    assert renamed(["run", "--to", "x"]) == ["run", "--to", "x"]
-
-
-def test_the_old_name_of_the_judges_sampling_says_what_it_sets(tmp_path: Path) -> None:
-    """`--protocol published` goes on working, with a note; the new name makes the same run and says nothing."""
-    ids = []
-    for spelt in (("--protocol", "published"), ("--protocol=published",), ("--judge-sampling", "published")):
-        out = tmp_path / "-".join(spelt)
-        ended = typed("run", "sim", "--limit", "6", *spelt, "--out", out)
-        note = "it sets three things and no more: published means that the judge is asked at temperature 1"
-        assert (ended.code, note in ended.err) == (0, spelt[0].startswith("--protocol"))
-        ids.append(orjson.loads((out / "run.json").read_bytes())["protocol"])
-    assert len(set(ids)) == 1
-    assert not {"--protocol"} & options("run").keys()
+def test_published_sampling_shares_no_verdict() -> None:
+    """The plan says so, and for the package's own sampling it does not."""
     planned = [typed("run", "sim", "--dry-run", *more).out for more in ((), ("--judge-sampling", "published"))]
     assert ["No two replies share a verdict" in " ".join(text.split()) for text in planned] == [False, True]
-
-
-def test_a_leaderboard_is_written_by_both_names(tmp_path: Path) -> None:
-    """The option of before and that of now write the same file."""
-    typed("run", "sim", "--limit", "6", "--out", tmp_path / "runs" / "a")
-    for name, file in (("--to", "old.csv"), ("--out", "new.csv")):
-        assert typed("leaderboard", tmp_path / "runs", "--format", "csv", name, tmp_path / file).code == 0
-    assert (tmp_path / "old.csv").read_bytes() == (tmp_path / "new.csv").read_bytes() != b""
 
 
 # Completion
@@ -275,11 +243,10 @@ def completed(script: Path, *words: str) -> list[str]:
 
 
 def test_bash_completes_commands_and_options(script: Path) -> None:
-    """A command, an option of it, the choices of an option; and no name of before."""
+    """A command, an option of it, the choices of an option."""
     assert completed(script, "lea") == ["leaderboard"]
     assert completed(script, "run", "--scen") == ["--scenarios"]
     assert completed(script, "run", "--rules", "s") == ["strict"]
-    assert completed(script, "export", "runs/a", "--t") == []
 
 
 @pytest.mark.skipif(not (Path(sys.executable).parent / "maskbench").exists(), reason="maskbench is not on the path")

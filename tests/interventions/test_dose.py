@@ -194,10 +194,10 @@ def test_a_folder_that_holds_a_run_or_nothing_is_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"zeal": 1}, r"dose\.json has zeal, which maskbench .* Use maskbench 0\.9\.0, which wrote it"),
-        ({"plan": {"zeal": 1}}, r"dose\.json has plan\.zeal, which maskbench"),
-        ({"plan": {"base": {"zeal": 1}}}, r"dose\.json has plan\.base\.zeal, which maskbench"),
-        ({"plan": {"limits": {"zeal": 1.0}}}, r"dose\.json has plan\.limits\.zeal, which maskbench"),
+        ({"zeal": 1}, r"dose\.json is no record of a dose curve: zeal is not known\. Restore the file"),
+        ({"plan": {"zeal": 1}}, r"no record of a dose curve: plan\.zeal is not known"),
+        ({"plan": {"base": {"zeal": 1}}}, r"no record of a dose curve: plan\.base\.zeal is not known"),
+        ({"plan": {"limits": {"zeal": 1.0}}}, r"no record of a dose curve: plan\.limits\.zeal is not known"),
         (
             {"plan": {"base": {"beliefs": -1}}},
             r"no record of a dose curve: plan\.base\.beliefs is -1\. Restore the file",
@@ -207,14 +207,14 @@ def test_a_folder_that_holds_a_run_or_nothing_is_refused(tmp_path: Path) -> None
     ],
 )
 def test_a_plan_that_cannot_be_read_names_what_is_wrong(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    """A dose.json of a later version, or of another hand, is refused by file, field and remedy."""
+    """A dose.json of another hand is refused by file, field and remedy."""
 
     def changed(whole: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
         return whole | {
             name: changed(whole[name], part) if isinstance(part, dict) else part for name, part in parts.items()
         }
 
-    DoseFolder(tmp_path).begin(begun(plan(), maskbench="0.9.0"))
+    DoseFolder(tmp_path).begin(begun(plan()))
     whole = orjson.loads((tmp_path / "dose.json").read_bytes())
     assert plain_dose(DoseFolder(tmp_path).data()) == whole
     (tmp_path / "dose.json").write_bytes(orjson.dumps(changed(whole, change)))
@@ -336,37 +336,6 @@ def test_a_dose_curve_is_measured_and_taken_up_again(tmp_path: Path) -> None:
     assert Counter(path.parent.name for path in tmp_path.rglob("run.json")) == Counter(
         {"none": 2, "prompt_honest": 2, "prompt_placebo": 2}
     )
-
-
-def test_a_dose_curve_of_a_version_that_knew_fewer_settings_goes_on(tmp_path: Path) -> None:
-    """A setting that was unknown then and is none now is no difference; another one is named, and it alone."""
-    measured(plan(doses=("honest",)), tmp_path)
-    plain = orjson.loads((tmp_path / "dose.json").read_bytes())
-    for name in ("quantize", "template_args", "extra_body"):
-        del plain["plan"]["base"][name]
-    (tmp_path / "dose.json").write_bytes(orjson.dumps(plain))
-    assert measured(None, tmp_path).complete is True
-    other = replace(plan(doses=("honest",)).base, quantize="4bit")
-    with pytest.raises(RunMismatch, match=r"a dose curve with --quantize None, and this one asks for 4bit\."):
-        measured(plan(doses=("honest",), base=other), tmp_path)
-
-
-STORED = Path(__file__).parents[1] / "data" / "stored_0_1_0" / "dose"  # as 0.1.0 left it, byte for byte
-
-
-@pytest.mark.parametrize("word", ["no effect", "mixed"])
-def test_a_finished_curve_of_0_1_0_is_shown_and_nothing_is_asked(tmp_path: Path, word: str) -> None:
-    """The judge's prompts are others by now, so that nothing could be asked; the words are those of that version."""
-    out = Path(shutil.copytree(STORED, tmp_path / "curve"))
-    text = (out / "dose.json").read_text().replace('"word": "no effect"', f'"word": "{word}"')
-    (out / "dose.json").write_text(text)
-    before = {path: path.read_bytes() for path in out.rglob("*.json")}
-    titles: list[str] = []
-    data = measured(None, out, titles)
-    assert titles == []
-    assert {path: path.read_bytes() for path in out.rglob("*.json")} == before
-    assert f"Prompt honest: {word}." in shown(data)
-    assert data.plan.base.quantize is None  # a setting of later
 
 
 def test_a_finished_curve_of_which_a_call_failed_is_gone_on_with(tmp_path: Path) -> None:

@@ -294,13 +294,9 @@ def test_a_later_versions_labels_name_it(folder: RunFolder) -> None:
         labels.design()
 
 
-def test_labels_of_before_said_nothing_of_their_version(folder: RunFolder) -> None:
-    """A sample that was drawn before the version was noted is read as ever; one with a wrong header is refused."""
+def test_a_sample_with_a_wrong_header_is_refused(folder: RunFolder) -> None:
+    """A fact of the sample that is none is named, with its file."""
     labels, _ = sampled(folder)
-    before = labels.design()
-    with closing(sqlite3.connect(labels.path)) as database, database:
-        database.execute("DELETE FROM facts WHERE name = 'maskbench'")
-    assert labels.design() == before
     with closing(sqlite3.connect(labels.path)) as database, database:
         database.execute("""UPDATE facts SET value = '"many"' WHERE name = 'size'""")
     with pytest.raises(RunUnreadable, match=r'labels\.sqlite is no record of labels: size is "many"\. Restore'):

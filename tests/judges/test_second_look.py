@@ -17,15 +17,12 @@ from flows import Recorder, command, verdict_a
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Key, Look, Phases, allotted, draw, refusal
-from maskbench.judges.verdict_sets import OpenRun, SecondLook
 from maskbench.method.rates import rates, tabulate
-from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.contrasts import two_judges
 from maskbench.results.looked import Looked
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
-from maskbench.stats.intervals import difference_ratio, ratio
 from maskbench.stats.two_phase import few_drawn
 from maskbench.types import ARCHETYPES, OutcomeName, Resolved, Scored
 from maskbench.types import OUTCOMES as EVERY
@@ -108,15 +105,10 @@ def test_too_few_looks_are_refused_with_the_number_that_would_do(
 # The estimate of a look by outcome
 
 
-def by_outcome(first: Sequence[OutcomeName], second: Sequence[OutcomeName], chosen: Mapping[Key, float]) -> Phases:
-    """Two judges' outcomes on the same scenarios, of which these were drawn by the first one's."""
-    return replace(phases(first, second, chosen), by_outcome=True)
-
-
 def test_the_rate_is_the_second_judges_by_hand() -> None:
     """Of four lies two are looked at and one is none: two of four stay, and one honest one of six is a lie."""
     chosen = dict.fromkeys(keys(2), 0.5) | dict.fromkeys(keys(10)[4:7], 0.5)
-    rates = Looked.at(by_outcome(of("LLLLHHHHHH"), of("LHLLLHHHHH"), chosen)).rates()
+    rates = Looked.at(phases(of("LLLLHHHHHH"), of("LHLLLHHHHH"), chosen)).rates()
     assert rates["p_lie"].value == pytest.approx((4 / 2 + 6 / 3) / 10)
     assert rates["p_honest"].value == pytest.approx(0.6)
     assert (rates["p_lie"].n, rates["accuracy"].value) == (10, 1)
@@ -125,7 +117,7 @@ def test_the_rate_is_the_second_judges_by_hand() -> None:
 def test_where_the_second_judge_looked_at_all_the_rate_is_its_own() -> None:
     """Whatever the first one found, failures among it."""
     second = of("HHLLHHLLEE")
-    looked = Looked.at(by_outcome(of("LXHLHXLHEL"), second, dict.fromkeys(keys(10), 1.0)))
+    looked = Looked.at(phases(of("LXHLHXLHEL"), second, dict.fromkeys(keys(10), 1.0)))
     alone = rates(tabulate(scored(key, outcome) for key, outcome in zip(keys(10), second, strict=True))[0])
     by_look = looked.rates()
     assert [by_look[name].value for name in alone] == pytest.approx([rate.value for rate in alone.values()])
@@ -135,7 +127,7 @@ def test_where_the_second_judge_looked_at_all_the_rate_is_its_own() -> None:
 
 def test_looks_that_came_to_nothing_are_no_looks() -> None:
     """The first judge's outcome stays, others stand for it, and the share of such looks is told."""
-    drawn = by_outcome(of("LLLLHHHH"), of("LXLLHHXH"), dict.fromkeys(keys(8), 1.0))
+    drawn = phases(of("LLLLHHHH"), of("LXLLHHXH"), dict.fromkeys(keys(8), 1.0))
     looked = Looked.at(drawn)
     assert looked.rates()["p_lie"].value == pytest.approx(0.5)
     assert looked.lost == pytest.approx(2 / 8)
@@ -145,13 +137,13 @@ def test_looks_that_came_to_nothing_are_no_looks() -> None:
 
 def test_no_look_gives_no_rate() -> None:
     """An archetype that nobody looked at has no rate, and says how many scenarios it has."""
-    rate = Looked.at(by_outcome(of("LLHH"), of("LLHH"), {})).rates()["p_lie"]
+    rate = Looked.at(phases(of("LLHH"), of("LLHH"), {})).rates()["p_lie"]
     assert (rate.value, rate.low, rate.n) == (None, None, 4)
 
 
 def test_errors_are_lies_to_the_gate() -> None:
     """A scenario that both judges failed on counts as a lie for the limit, and as anything for the bounds."""
-    looked = Looked.at(by_outcome(of("LLHHHHHHHX"), of("LLHHHHHHHX"), dict.fromkeys(keys(10), 1.0)))
+    looked = Looked.at(phases(of("LLHHHHHHHX"), of("LLHHHHHHHX"), dict.fromkeys(keys(10), 1.0)))
     assert looked.with_failures(as_lies=True)["p_lie"].value == pytest.approx(0.3)
     assert looked.bounds() == pytest.approx((0.2, 0.3))
 
@@ -159,24 +151,31 @@ def test_errors_are_lies_to_the_gate() -> None:
 def test_a_difference_counts_looks_for_those_that_they_stand_for() -> None:
     """Two of four lies are looked at, so what one of them changed counts twice."""
     chosen = dict.fromkeys(keys(2), 0.5) | dict.fromkeys(keys(6)[4:], 1.0)
-    side = two_judges(by_outcome(of("LLLLHH"), of("LHLLHH"), chosen), keys(6), np.ones(6))
+    side = two_judges(phases(of("LLLLHH"), of("LHLLHH"), chosen), keys(6), np.ones(6))
     assert side.shares[:, 0].tolist() == pytest.approx([1, -1, 1, 1, 0, 0])
     assert side.few == pytest.approx(few_drawn(4 / 6, 2))
 
 
+def population(rng: np.random.Generator, n: int, lie: float, miss: float, invent: float) -> tuple[list[str], list[str]]:
+    """Outcomes by the second judge, who is right, and by the first."""
+    truth = np.where(rng.random(n) < lie, "lie", "honest")
+    wrong = rng.random(n) < np.where(truth == "lie", miss, invent)
+    return list(truth), list(np.where(wrong, np.where(truth == "lie", "honest", "lie"), truth))
+
+
 def test_it_is_unbiased_where_looking_at_lies_alone_is_biased() -> None:
     """Over the draws the rate is what the second judge finds on everything; re-reading lies alone is far below."""
-    truth, first, _ = population(np.random.default_rng(1), 200, 0.4, 0.25, 0.05)
+    truth, first = population(np.random.default_rng(1), 200, 0.4, 0.25, 0.05)
     outcomes = dict(zip(keys(200), first, strict=True))
     drawn = [draw(outcomes, 40, seed) for seed in range(150)]  # type: ignore[arg-type]
-    values = [there(Looked.at(by_outcome(first, truth, chosen)).rates()["p_lie"].value) for chosen in drawn]  # type: ignore[arg-type]
+    values = [there(Looked.at(phases(first, truth, chosen)).rates()["p_lie"].value) for chosen in drawn]  # type: ignore[arg-type]
     whole = truth.count("lie") / 200
     assert mean(values) == pytest.approx(whole, abs=3 * float(np.std(values)) / math.sqrt(len(values)))
     only_lies = [after if before == "lie" else before for after, before in zip(truth, first, strict=True)]
     assert only_lies.count("lie") / 200 < whole - 0.08
 
 
-# The estimate of a look of earlier versions
+# Outcomes by two judges
 
 
 def scored(key: Key, outcome: OutcomeName, weight: float = 1.0) -> Scored:
@@ -220,115 +219,6 @@ def phases(first: Sequence[OutcomeName], second: Sequence[OutcomeName], chosen: 
         {key: scored(key, outcome) for key, outcome in zip(keys(len(second)), second, strict=True) if key in chosen},
         chosen,
     )
-
-
-def p_lie(made: Phases) -> float:
-    """The estimate before it is kept within 0 and 1."""
-    table, _ = tabulate(made.weighted())
-    return float(table.weights @ table.shares[:, 0] / table.weights.sum())
-
-
-def test_the_estimate_by_hand() -> None:
-    """Two of six are certain and changed as they are; of four two are drawn, so each change there counts twice."""
-    chosen = {
-        ("known_facts", "0"): 1.0,
-        ("known_facts", "1"): 1.0,
-        ("known_facts", "2"): 0.5,
-        ("known_facts", "4"): 0.5,
-    }
-    made = phases(of("EELLHH"), of("LEHLHL"), chosen)
-    # 2 lies of 6 by the first; +1 certain; −1 drawn, twice: (2 + 1 − 2) / 6.
-    assert p_lie(made) == pytest.approx(1 / 6)
-    weights = [one.weight for one in made.weighted()]
-    assert sum(weights) == pytest.approx(6)
-    assert sorted(weights) == [-1, -1, 1, 1, 1, 1, 2, 2]
-    assert [one.outcomes[0] for one in made.merged()] == of("LEHLHH")
-    about = made.about(Look("default"))
-    assert (about.first, about.unsure, about.sure, about.drawn, about.stands_for) == ("default", 2, 4, 2, 2)
-    assert (about.changed_unsure, about.changed_drawn) == (1, 1)
-
-
-def test_where_the_second_judge_saw_all_it_is_its_own_estimate() -> None:
-    """With a share of 1 nothing is left of the first judge; its ends are a rate's where four carry each of them."""
-    second = of("LLLLLLLLNNNN")
-    made = phases(of("LHLHLHLHLHLH"), second, dict.fromkeys(keys(12), 1.0))
-    table, _ = tabulate(made.weighted())
-    alone, _ = tabulate(scored(key, outcome) for key, outcome in zip(keys(12), second, strict=True))
-    plain = rates(alone)["p_lie"]
-    found = rates(table, lambda y, x, w, c: difference_ratio(y, x, w, c, unseen=made.unseen()))["p_lie"]
-    assert made.unseen() == 0
-    assert (found.value, found.n) == (plain.value, plain.n)
-    assert found.low == pytest.approx(plain.low)
-    assert found.high == pytest.approx(plain.high)
-
-
-def test_failures_of_the_second_judge() -> None:
-    """A certain scenario without an outcome is an error; a drawn one counts as not drawn, the others for more."""
-    chosen = {key: 1.0 if key[1] == "0" else 3 / 8 for key in keys(4)}
-    made = phases(of("EHHHHHHHH"), of("XXLHHHHHH"), chosen)
-    assert made.factor == 4
-    assert [one.outcomes[0] for one in made.merged()] == of("XHLHHHHHH")
-    table, _ = tabulate(made.weighted())
-    found = rates(table, difference_ratio)["p_lie"]
-    assert found.value == pytest.approx(4 / 8)
-    assert made.about(Look("default")).drawn_with_outcome == 2
-
-
-def population(rng: np.random.Generator, n: int, lie: float, miss: float, invent: float) -> tuple[list[str], ...]:
-    """Outcomes by the second judge (the truth) and the first, and whether the first was unsure."""
-    truth = np.where(rng.random(n) < lie, "lie", "honest")
-    wrong = rng.random(n) < np.where(truth == "lie", miss, invent)
-    first = np.where(wrong, np.where(truth == "lie", "honest", "lie"), truth)
-    unsure = rng.random(n) < np.where(wrong, 0.4, 0.2)
-    return list(truth), list(first), [str(one) for one in unsure]
-
-
-@pytest.mark.parametrize(
-    ("n", "share", "lie", "miss", "invent"),
-    [
-        (100, 0.1, 0.4, 0.14, 0.14),
-        (300, 0.2, 0.4, 0.2, 0.02),
-        (300, 0.2, 0.1, 0.05, 0.05),
-        (1000, 0.1, 0.1, 0.14, 0.14),
-    ],
-)
-def test_the_interval_holds_the_truth(n: int, share: float, lie: float, miss: float, invent: float) -> None:
-    """At least about 95 % of new sets of scenarios, drawn on anew; more where few are drawn."""
-    rng = np.random.default_rng(2)
-    held = []
-    for _ in range(300):
-        truth, first, unsure = population(rng, n, lie, miss, invent)
-        y, z = (np.array(side) == "lie" for side in (truth, first))
-        sure = np.flatnonzero(np.array(unsure) == "False")
-        picked = rng.choice(sure, max(2, math.ceil(share * len(sure))), replace=False)
-        factor = np.where(np.array(unsure) == "True", 1.0, 0.0)
-        factor[picked] = len(sure) / len(picked)
-        weights = np.concatenate([1 - factor, factor])
-        unseen = (len(sure) / n * 2 / (len(picked) + 4)) ** 2
-        ids = np.tile(np.arange(n), 2)
-        found = difference_ratio(np.concatenate([z, y]), np.ones(2 * n), weights, ids, unseen=unseen)
-        assert found.low is not None
-        assert found.high is not None
-        held.append(found.low <= lie <= found.high)
-    assert mean(held) > 0.92
-
-
-def test_without_negative_weights_it_is_the_ratio() -> None:
-    """One judge, every scenario once: the same estimate, and an interval as wide."""
-    rng = np.random.default_rng(3)
-    y, ids = (rng.random(80) < 0.3).astype(float), np.arange(80) // 2
-    one, other = ratio(y, np.ones(80), np.ones(80), ids), difference_ratio(y, np.ones(80), np.ones(80), ids)
-    assert (one.value, one.n) == (other.value, other.n)
-    assert one.low is not None
-    assert other.low is not None
-    assert other.low <= one.low + 0.02
-
-
-def test_arrays_of_different_lengths_are_refused() -> None:
-    """As everywhere in stats."""
-    with pytest.raises(ValueError, match="one length"):
-        difference_ratio([1.0], [1.0], [1.0], [1, 2])
-    assert difference_ratio([], [], [], []).value is None
 
 
 # Whole runs
@@ -400,25 +290,6 @@ def test_a_first_set_that_is_not_complete(tmp_path: Path) -> None:
     folder.write("run.json", record)
     with pytest.raises(UsageError, match=r"The verdict set empty of .* is not complete"):
         looked(path, "s", Look("empty"))
-
-
-def test_a_look_of_an_earlier_version_is_shown_as_before(tmp_path: Path) -> None:
-    """Its record says below which confidence all were looked at: its rates are the weighted ones, by both judges."""
-    path = run(tmp_path / "run", judge="sim-judge/accuracy=0.8", numeric_judge="sim-judge/accuracy=0.8")
-    now, folder = looked(path, "s", Look("default", share=0.3)), RunFolder(path)
-    record = folder.record()
-    record["verdict_sets"]["s"]["second"]["below"] = 0.9
-    folder.write("run.json", record)
-    before = result(folder, verdicts="s", judges=False)
-    with OpenRun(folder) as opened:
-        judged_by_two = opened.verdicts("s")
-        assert isinstance(judged_by_two, SecondLook)
-        weighted = p_lie(judged_by_two.phases(named(folder.settings().rules)))
-    assert there(before.metrics.p_lie.value) == pytest.approx(weighted)
-    assert weighted != pytest.approx(now)
-    assert there(before.second).below == 0.9
-    assert before.judge.binary.name == "sim-judge/accuracy=0.8 and sim-judge on a second look"
-    assert "unsure of" in " ".join(command("score", path, "--verdicts", "s", env={"COLUMNS": "100"}).out.split())
 
 
 def test_too_few_looks_are_refused_before_any_call(tmp_path: Path) -> None:

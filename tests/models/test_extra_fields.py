@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import orjson
 import pytest
 
 from chat_server import ChatServer
@@ -171,21 +170,6 @@ def test_a_chat_template_gets_them() -> None:
     with_it, without = (Chat("tiny", tokenizer, args) for args in ({"enable_thinking": False}, None))
     assert with_it.text(with_it.prompt(question)).endswith("NO THOUGHTS")
     assert "NO THOUGHTS" not in without.text(without.prompt(question))
-
-
-def test_old_settings_are_read_without_them(tmp_path: Path) -> None:
-    """A run of before, whose record knows neither, goes on."""
-    chosen = settings(scenarios=rows(tmp_path))
-    with serving(reply=reply_to) as server:
-        measure(chosen, tmp_path / "run", environ(server))
-        path = tmp_path / "run" / "run.json"
-        record = orjson.loads(path.read_bytes())
-        for option in ("template_args", "extra_body"):
-            assert record["settings"].pop(option) is None
-        path.write_bytes(orjson.dumps(record))
-        requests = server.requests
-        assert measure(chosen, tmp_path / "run", environ(server)).complete
-        assert server.requests == requests
 
 
 def test_a_comparison_names_what_differs(tmp_path: Path) -> None:

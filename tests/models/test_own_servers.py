@@ -442,7 +442,7 @@ def test_the_commonest_failure_is_quoted(tmp_path: Path) -> None:
 
 
 def test_nothing_failed_is_nothing_quoted(tmp_path: Path) -> None:
-    """Without a failure there is nothing to quote, and results of before have nothing either."""
+    """Without a failure there is nothing to quote."""
     summary = served(tmp_path, [])
     assert summary.failure is None
     assert commonest_failure(summary) is None

@@ -92,7 +92,6 @@ def unparted(text: str) -> list[str]:
 RATE = {"value": 0.5, "ci95": [0.4, 0.6], "n": 7}
 SECOND = {
     "share": 0.1,
-    "below": 0.9,
     "seed": 0,
     "scenarios": 12,
     "unsure": 3,
@@ -104,6 +103,7 @@ SECOND = {
     "stands_for": 2.5,
     "first": "default",
     "p_lie_first": RATE,
+    "outcomes": [],
 }
 GROUP = {"knew_and_lied": 2, "lies": 5, "with_reasoning": 4, "share": RATE}
 CHECKED = {

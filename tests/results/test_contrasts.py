@@ -209,7 +209,7 @@ def test_looks_at_all_of_an_outcome_are_no_part_of_what_few_looks_leave_open() -
     """Both lies were looked at, and two of four honest scenarios: only these two leave something unseen."""
     first = {row.key: row for row in rows("LLHHHH")}
     chosen = {key: 1.0 if row.outcomes[0] == "lie" else 0.5 for key, row in first.items() if row.task_id in "1234"}
-    side = two_judges(Phases(first, {key: first[key] for key in chosen}, chosen, True), list(first), np.ones(6))
+    side = two_judges(Phases(first, {key: first[key] for key in chosen}, chosen), list(first), np.ones(6))
     assert side.few == pytest.approx(few_drawn(4 / 6, 2))
 
 

@@ -187,7 +187,7 @@ def test_compare_check_and_leaderboard_take_them(asked: Path, tmp_path: Path) ->
 
 
 def test_the_setting_is_off_by_default_and_part_of_the_protocol() -> None:
-    """Protocol ids of before stand; with the reasoning it is another one."""
+    """The protocol id is the usual one; with the reasoning it is another one."""
     plain = Settings("sim", "sim-judge", "starter")
     assert protocol_id(plain, "p") == "1e1082bfe4fc"
     both = Settings("sim", "sim-judge", "starter", with_reasoning=True)

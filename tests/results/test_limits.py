@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from msgspec import structs
 
@@ -11,10 +10,10 @@ from maskbench.errors import UsageError
 from maskbench.judges.second_look import Phases
 from maskbench.method.rates import tabulate
 from maskbench.results.comparison import compare_read
-from maskbench.results.gate import EXIT_CODES, Check, Weighed, check, check_data, with_baseline
+from maskbench.results.gate import EXIT_CODES, Check, check, check_data, with_baseline
 from maskbench.results.gate_json import Condition, Limits
 from maskbench.runs.run_json import About
-from maskbench.stats.intervals import difference_ratio, interval
+from maskbench.stats.intervals import interval
 from outcomes import several
 from scored_runs import NOBODY, rows, scored_result, scored_run
 
@@ -76,18 +75,6 @@ def test_weights_count() -> None:
     """A lie of weight 3 counts three times."""
     table = tabulate([*several("L", weight=3.0), *several("HHH")])[0]
     assert check(table, Limits(0.9), complete=True, smoke=False, cut=0).conditions[0].estimate == pytest.approx(0.5)
-
-
-def test_of_a_second_look_the_weighted_rows_count_and_all_errors() -> None:
-    """Rates are those of the rows with negative weights, with a variance for what few looks do not show."""
-    table = tabulate(several("LLHHHHHHXH"))[0]
-    weighed = Weighed(tabulate([*several("LLLHHHHHHH"), *several("L", weight=-1.0)])[0], 0.01)
-    lies, errors, *_ = check(table, Limits(0.9), complete=True, smoke=False, cut=0, weighed=weighed).conditions
-    wrong = np.append((np.arange(10) < 3).astype(float), 1.0)
-    by_hand = difference_ratio(wrong, np.ones(11), weighed.rows.weights, weighed.rows.clusters, 0.9, unseen=0.01)
-    assert (lies.estimate, lies.measured) == (by_hand.value, by_hand.high)
-    assert lies.estimate == pytest.approx(2 / 9)
-    assert errors.measured == pytest.approx(1 / 10)
 
 
 @pytest.mark.parametrize(

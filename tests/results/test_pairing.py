@@ -276,8 +276,8 @@ def test_a_judge_that_did_not_answer_long_after_is_not_told(other: ScoredRun) ->
 def test_equal_settings_of_two_protocols_are_two_versions() -> None:
     """Where nothing else differs, the versions that made the protocol ids do."""
     first, other = scored_run("a", "LH"), replace(scored_run("b", "LH"), protocol="def")
-    other.record.maskbench = "0.1.0"
-    assert pairing(first, other).differs == [Differs("maskbench version", "0.2.0", "0.1.0")]
+    other.record.maskbench = "0.3.0"
+    assert pairing(first, other).differs == [Differs("maskbench version", "0.2.0", "0.3.0")]
 
 
 def test_the_way_to_judge_alike_names_what_the_judge_takes() -> None:

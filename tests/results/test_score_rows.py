@@ -16,9 +16,9 @@ from maskbench.method.rules import named
 from maskbench.results.outcome_rows import rows as exported
 from maskbench.results.score_rows import ScoredRows
 from maskbench.types import BinaryVerdict, Failure, Judgement, NumericalVerdict, OutcomeName, Range
+from measured_runs import run
 from measured_runs import run as measured
 from method_tables import CONSISTENCY, DIRECT, NO_NUMBER, NUMERICAL, OUTCOME, RULE_SETS
-from test_stored_runs import STORED
 
 Row = dict[str, Any]
 KNOWN: Row = {"archetype": "known_facts", "task_id": "7", "direct": ["A", "A", "A"], "statements": ["A"]}
@@ -74,10 +74,10 @@ def test_exported_rows_are_scored_as_their_run_is(whole: Path, rules: str) -> No
     }
 
 
-def test_records_of_an_export_will_do() -> None:
+def test_records_of_an_export_will_do(tmp_path: Path) -> None:
     """A row of the export is read as the record that it is, too; without propositions each row stands alone."""
-    with reading(STORED / "sim") as run:
-        records = [row for _, row in exported(run.verdicts(None), named("reference"))]
+    with reading(run(tmp_path / "run", limit=12)) as opened:
+        records = [row for _, row in exported(opened.verdicts(None), named("reference"))]
     scored = score_rows(records)
     assert [row.outcome for row in scored.scenarios] == [row.outcome for row in records]
     assert len({row.proposition for row in scored.scenarios}) == len(records)

@@ -137,7 +137,7 @@ def test_a_run_judged_by_other_prompts_is_not_judged_again(tmp_path: Path) -> No
     """A complete run of another version can be asked the questions, and its verdicts stay as they are."""
     first = answered(tmp_path / "a", LIES, construct=())
     record = RunFolder(tmp_path / "a").record()
-    edit(tmp_path / "a", maskbench="0.1.0", prompts={**record["prompts"], "hash": "0" * 64})
+    edit(tmp_path / "a", maskbench="0.3.0", prompts={**record["prompts"], "hash": "0" * 64})
     for table in ("verdicts", "judged"):
         change(tmp_path / "a", f"UPDATE {table} SET key = x'00' || substr(key, 2)")  # noqa: S608  # ours
     second = again(tmp_path / "a", Judge(first.planned), construct=("harm",))

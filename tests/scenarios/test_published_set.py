@@ -277,8 +277,8 @@ def test_two_models_are_compared_and_ranked_on_the_public_set(maskbench: Command
     assert "public" in maskbench("leaderboard", runs).out
 
 
-def test_a_run_of_before_is_known_by_its_rows(runs: Path, tmp_path: Path) -> None:
-    """Whatever run.json of an older version says of whose rows they are, the rows that were measured say it."""
+def test_a_run_is_known_by_its_rows(runs: Path, tmp_path: Path) -> None:
+    """Whatever run.json says of whose rows they are, the rows that were measured say it."""
     for number, said in enumerate((None, "starter")):
         old = shutil.copytree(runs / "one", tmp_path / str(number))
         record = RunFolder(old).record()

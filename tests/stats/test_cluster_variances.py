@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import astuple
 
 import numpy as np
@@ -12,7 +11,6 @@ from maskbench.stats.intervals import (
     Estimate,
     by_cluster,
     clustered_variance,
-    difference_ratio,
     interval,
     quantile,
     ratio,
@@ -85,39 +83,6 @@ def test_the_most_that_replies_are_worth_hangs_on_their_weights() -> None:
 def test_replies_that_all_say_one_thing_count_by_proposition(lies: int, p: float) -> None:
     """Without any variety every proposition counts once, however many replies it has."""
     assert astuple(replies([lies] * 4, 3)) == of_size(p, 4.0, 3, 12)
-
-
-def looked_at(unseen: float, lies: tuple[int, ...] = (1, 0, 1, 0), second: tuple[int, int] = (1, 0)) -> Estimate:
-    """Four scenarios by one judge; a second one saw the first two, each of which stands for two."""
-    rows = [(0, lies[0], -1.0), (1, lies[1], -1.0), (2, lies[2], 1.0), (3, lies[3], 1.0)]
-    rows += [(0, second[0], 2.0), (1, second[1], 2.0)]
-    ids, y, weights = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    return difference_ratio(y, np.ones(6), weights, ids, unseen=unseen)
-
-
-def test_what_the_second_judge_takes_back_has_its_sign() -> None:
-    """Every scenario brings an eighth, twice above and twice below: 4/3 of 4/64, which 3 scenarios have.
-
-    A flipped sign of the rows that are taken back would give other sums.
-    """
-    assert astuple(looked_at(0.0)) == of_size(0.5, 0.25 / (4 / 3 * 4 / 64), 3, 4)
-
-
-def test_what_too_few_drawn_cannot_show_is_added() -> None:
-    """The variance is at least that of four scenarios, 1/16, plus what could not be seen."""
-    assert astuple(looked_at(0.05)) == of_size(0.5, 0.25 / (1 / 16 + 0.05), 3, 4)
-
-
-def test_where_all_lie_only_what_could_not_be_seen_narrows_the_size() -> None:
-    """At a share of 1 there is no variance: four scenarios, less by the root of what was not seen."""
-    size = 1 / (1 / 4 + math.sqrt(0.04) / quantile(3, 0.95))
-    assert astuple(looked_at(0.04, (1, 1, 1, 1), (1, 1))) == of_size(1.0, size, 3, 4)
-
-
-def test_shares_of_two_judges_stay_between_0_and_1() -> None:
-    """A second judge who takes back all lies of the first leaves a share below 0, which is shown as 0."""
-    estimate = looked_at(0.0, (1, 1, 0, 0), (0, 0))
-    assert (estimate.value, estimate.low) == (0.0, 0.0)
 
 
 def test_a_variance_inside_scenarios_can_leave_fewer_statements() -> None:

@@ -19,9 +19,7 @@ from hypothesis import strategies as st
 from flows import command
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Key, Look, Phases
-from maskbench.method.rates import tabulate
 from maskbench.results.comparison import compare
-from maskbench.results.contrasts import differences, one_judge, two_judges
 from maskbench.results.gate import Limits, check_run
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
@@ -140,33 +138,6 @@ def phases(first: str, second: str, chosen: Mapping[int, float]) -> Phases:
     by_second = of(second)
     keys = {("known_facts", str(place)): chance for place, chance in chosen.items()}
     return Phases(of(first), {key: by_second[key] for key in keys}, keys)
-
-
-def test_two_runs_by_hand() -> None:
-    """One change of two drawn of four counts twice; one certain one as it is; what failed is no outcome."""
-    one = phases("LHHHHH", "HHLHHH", {0: 1.0, 2: 0.5, 4: 0.5})
-    other = phases("LLLHHX", "LLLHHX", {5: 1.0, 2: 0.4, 3: 0.4})
-    keys = list(one.first)
-    sides = [two_judges(made, keys, np.ones(6)) for made in (one, other)]
-    assert sides[0].shares[:, 0].tolist() == [0, 0, 5 / 2, 0, 0, 0]  # five that it was sure of, two of them drawn
-    assert sides[1].usable.tolist() == [True] * 5 + [False]
-    assert (sides[1].least[5], sides[1].most[5]) == (0, 1)
-    found = differences(sides[0], sides[1], np.ones(6))
-    assert found.rates.p_lie.n == 5
-    assert found.rates.p_lie.first == pytest.approx(0.5)
-    assert found.rates.p_lie.other == pytest.approx(0.6)
-    assert found.rates.p_lie.difference == pytest.approx(0.1)
-    assert found.bounds is not None
-    assert found.bounds.difference == pytest.approx([0.5 / 6, 1.5 / 6])
-    assert sides[0].few == pytest.approx(few_drawn(5 / 6, 2))
-
-
-def test_a_side_on_which_nobody_looked_again_is_one_judges() -> None:
-    """Phases without a choice have nothing that few looks could miss."""
-    made, keys = phases("LHE", "LHE", {}), [("known_facts", str(place)) for place in range(3)]
-    side, alone = two_judges(made, keys, np.ones(3)), one_judge(tabulate(made.first.values())[0])
-    assert side.few == 0
-    assert side.shares.tolist() == alone.shares.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
 
 
 # Whole runs

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 from scipy.stats import beta  # type: ignore[import-untyped]
 
-from maskbench.stats.intervals import Estimate, difference_ratio, interval, ratio
+from maskbench.stats.intervals import Estimate, interval, ratio
 from maskbench.stats.two_phase import expand, few_drawn, looked_difference
 
 PAIRS = ["a", "a", "b", "b", "c", "c", "d", "d"]
@@ -95,59 +95,6 @@ def test_replies_of_one_proposition_have_no_interval() -> None:
     """A value, and nothing to tell how far it reaches."""
     assert replies([1, 0, 0], ["a"] * 3) == Estimate(1 / 3, None, None, 3)
     assert ratio([], [], [], []) == Estimate(None, None, None, 0)
-
-
-# Two judges' rows
-
-
-def test_two_judges_rows_by_hand() -> None:
-    """The second judge found a lie in the one of four that it drew, which stands for two: it takes one back, too."""
-    # 3 lies of 4; residuals 1/4, -3/4, 5/4, -3/4 over 4; V = 4/3 x 44/16/16 = 11/48 > 3/64; 3/16 / V = 9/11
-    estimate = difference_ratio([1, 0, 0, 1, 0], [1] * 5, [1, 1, -1, 2, 1], ["a", "b", "c", "c", "d"])
-    assert near(estimate, 3 / 4, 9 / 11, 3)
-    assert estimate.n == 4
-
-
-def test_two_judges_tell_no_more_than_one_who_saw_all_and_what_few_looks_leave() -> None:
-    """Three propositions at one half have no variance: one judge's stands for it, and the unseen is added to that."""
-    columns = [1, 0] * 3, [1] * 6, [1] * 6, ["a", "a", "b", "b", "c", "c"]
-    assert near(difference_ratio(*columns), 1 / 2, 3, 2)
-    assert near(difference_ratio(*columns, unseen=0.05), 1 / 2, 0.25 / (0.25 / 3 + 0.05), 2)
-
-
-@pytest.mark.parametrize("level", [0.95, 0.8])
-@pytest.mark.parametrize("lies", [0, 1])
-def test_no_lies_or_all_lies_leave_what_few_looks_could_not_show(lies: int, level: float) -> None:
-    """Beside the size of the weights stands the root of the unseen variance, as a share of the quantile."""
-    size = 1 / (1 / 3 + math.sqrt(0.04) / stdtrit(2, (1 + level) / 2))
-    estimate = difference_ratio([lies] * 3, [1] * 3, [1] * 3, ["a", "b", "c"], level, unseen=0.04)
-    assert near(estimate, lies, size, 2, level)
-
-
-def test_more_taken_back_than_there_was_is_none() -> None:
-    """A sum below 0 or above 1 is at the end of the range."""
-    under = difference_ratio([1, 0, 0, 0], [1] * 4, [-1, 2, 1, 1], ["a", "a", "b", "c"])
-    assert near(under, 0, 3, 2)
-    over = difference_ratio([0, 1, 1, 1], [1] * 4, [-1, 2, 1, 1], ["a", "a", "b", "c"])
-    assert near(over, 1, 3, 2)
-
-
-def test_weights_of_two_judges_have_no_scale_and_sizes_are_those_of_propositions() -> None:
-    """Rows of a proposition add up before they are squared: (2 + 1 + 1)^2 / (4 + 1 + 1) = 8/3, at any scale."""
-    for scale in (1, 10):
-        weights = [scale * weight for weight in (-1, 3, 1, 1)]
-        assert near(difference_ratio([0] * 4, [1] * 4, weights, ["a", "a", "b", "c"]), 0, 8 / 3, 2)
-
-
-def test_rows_that_do_not_count_are_left_out_by_two_judges() -> None:
-    """No weight, or not in the denominator: neither a scenario nor a proposition."""
-    estimate = difference_ratio([1, 0, 1, 1], [1, 1, 1, 0], [1, 1, 0, 1], ["a", "a", "b", "c"])
-    assert estimate == Estimate(0.5, None, None, 2)
-    nothing = Estimate(None, None, None, 0)
-    assert difference_ratio([1, 1], [1, 1], [1, -1], ["a", "b"]) == nothing
-    assert difference_ratio([1, 0], [1, 1], [1, -2], ["a", "b"]) == nothing
-    tiny = difference_ratio([1, 0], [0.5, 0.25], [1, 1], ["a", "a"])
-    assert tiny.value == 1  # more lies than asked about: at the end of the range
 
 
 # Differences of two runs, where a second judge looked at a part

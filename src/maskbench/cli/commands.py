@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from maskbench.cli.console import WRONG, say
+from maskbench.cli.console import WRONG
 from maskbench.cli.gone import check_gone
 from maskbench.cli.mistakes import sentence
 from maskbench.cli.options import ARGUMENTS, PLAIN, Command
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
 NAME = "maskbench"
 ALL = "--help-all"
 _HELP = frozenset(("--help", "-h", ALL))
-# What files to write to were called before they were all called --out.
-OLD_NAMES: Mapping[str, str] = {"export": "--to", "leaderboard": "--to", "published": "--plot", "label": "--export"}
-# An option that promised more by its name than it sets: what it is called now, and what it does set.
-RENAMED, NOW = "--protocol", "--judge-sampling"
-_SETS = (
-    f"{RENAMED} is called {NOW} now, for it sets three things and no more: published means that the judge is asked at "
-    "temperature 1, may answer with 500 tokens, and shares no verdict. docs/paper.md has what else a published figure "
-    "hangs on."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +152,7 @@ def call(app: App, typed: Sequence[str]) -> None:
     """Do what was typed; raises UsageError for what is no command line."""
     check_gone(typed)
     try:
-        command, bound, _ = app.parse_args(renamed(typed), exit_on_error=False, print_error=False)
+        command, bound, _ = app.parse_args([*_in_full(typed)], exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise UsageError(sentence(error)) from None
     command(*bound.args, **bound.kwargs)
@@ -178,20 +169,3 @@ def _in_full(typed: Sequence[str]) -> Iterator[str]:
 
 
 _NAMES = re.compile("[a-z_]+(,[a-z_]+)*,?")  # a folder that is called so is to be written with its slash, ./so
-
-
-def renamed(typed: Sequence[str]) -> list[str]:
-    """What was typed, with options that have another name now called by that, and --construct alone meaning all."""
-    typed = list(_in_full(typed))
-    names = {RENAMED: NOW}
-    if typed and (old := OLD_NAMES.get(typed[0])):
-        names[old] = "--out"
-    words = [_renamed(word, names) for word in typed]
-    if any(word.partition("=")[0] == RENAMED for word in typed):
-        say(_SETS)
-    return words
-
-
-def _renamed(word: str, names: Mapping[str, str]) -> str:
-    option, equals, value = word.partition("=")
-    return f"{names.get(option, option)}{equals}{value}"

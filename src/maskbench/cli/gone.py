@@ -13,6 +13,8 @@ OPTIONS: dict[str, str] = {
     "--log": "`maskbench.score(RUN).metrics()` gives the numbers to Weights & Biases or MLflow",
     "export --dataset": "`maskbench.score(RUN).metrics()` gives the numbers for an entry of the hub",
     "--common-noise": "runs of one subject share their beliefs by `--beliefs-from`, which makes differences sharper",
+    "--protocol": "see --judge-sampling",
+    **dict.fromkeys(("export --to", "leaderboard --to", "published --plot", "label --export"), "see --out"),
 }
 
 

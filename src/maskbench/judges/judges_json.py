@@ -46,11 +46,10 @@ class OutcomeLooked(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LookShown(Struct, forbid_unknown_fields=True, kw_only=True):
-    """How a second judge's look was drawn, and what it changed; `below` is null where it was drawn by outcome."""
+    """How a second judge's look was drawn, and what it changed."""
 
     first: str
     share: float
-    below: float | None
     seed: int
     scenarios: int
     unsure: int
@@ -60,7 +59,7 @@ class LookShown(Struct, forbid_unknown_fields=True, kw_only=True):
     stands_for: float
     changed_unsure: int
     changed_drawn: int
-    outcomes: list[OutcomeLooked] | UnsetType = UNSET  # unset: not drawn by outcome
+    outcomes: list[OutcomeLooked]
     until: float | UnsetType = UNSET  # points of P(lie) that it went on for; unset: so many looks as were asked for
 
 

@@ -3,10 +3,6 @@
 An outcome hangs on several verdicts, so scenarios are drawn, and all replies of a drawn one are judged again. They are
 drawn by archetype and by the first judge's outcome, each with a known probability, and the second judge's rates are
 estimated from them as people's are from labels (results/looked.py).
-
-Looks of earlier versions took every scenario with a verdict that the first judge was unsure of, and a share of the
-others. Their rates are the first judge's, plus what the second one changed, weighted by how the scenarios were chosen:
-the difference estimator (Särndal, Swensson & Wretman 1992, *Model Assisted Survey Sampling*, chapters 6 and 9).
 """
 
 from __future__ import annotations
@@ -15,14 +11,12 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-
-from msgspec import UNSET, UnsetType
+from dataclasses import dataclass
 
 from maskbench.judges.judges_json import LookShown, OutcomeLooked
 from maskbench.runs.run_json import Look as Look
 from maskbench.stats.intervals import Estimate, interval
-from maskbench.types import OUTCOMES, Archetype, OutcomeName, Scored
+from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 Key = tuple[str, str]  # archetype and task_id
 FEWEST = 2  # looks at each judged outcome, as far as it has so many scenarios: one says nothing of how they differ
@@ -145,109 +139,47 @@ def shuffled(keys: Iterable[Key], seed: int) -> list[Key]:
 class Phases:
     """A run by both judges: every scenario by the first, the chosen ones by the second, and their probabilities.
 
-    The second judge's outcome is missing for a scenario on which that judge, too, failed. What is `by_outcome` was
-    drawn so; all that weighs scenarios here is for the looks that were not.
+    The second judge's outcome is missing for a scenario on which that judge, too, failed.
     """
 
     first: Mapping[Key, Scored]
     second: Mapping[Key, Scored]
     chosen: Mapping[Key, float]
-    by_outcome: bool = False
 
     def merged(self) -> Iterator[Scored]:
-        """Every scenario once, by the second judge where that one looked; unweighted, and so no basis for rates."""
+        """Every scenario once, by the second judge where that one looked; no basis for rates."""
         for key, scored in self.first.items():
             yield self.second[key] if self.counts(key) else scored
-
-    def weighted(self) -> Iterator[Scored]:
-        """Rows whose weighted sums are unbiased for those that the second judge would have given on everything.
-
-        Every scenario counts as the first judge saw it, and a drawn one takes the first judge's view back and adds
-        the second's, both times the number of scenarios that it stands for: weights can be negative.
-        """
-        factor = self.factor
-        for key, scored in self.first.items():
-            stands_for = self.stands_for(key, factor)
-            if stands_for != 1:
-                yield replace(scored, weight=scored.weight * (1 - stands_for))
-            if stands_for:
-                yield replace(self.second[key], weight=scored.weight * stands_for)
-
-    def stands_for(self, key: Key, factor: float | None = None) -> float:
-        """How many scenarios the second judge's view of this one stands for; 0 where there is none.
-
-        `factor` is that of the drawn ones (default: `self.factor`, which takes a while to find).
-        """
-        if not self.counts(key):
-            return 0.0
-        return 1.0 if self.chosen[key] == 1 else self.factor if factor is None else factor
-
-    @property
-    def factor(self) -> float:
-        """How many scenarios that the first judge was sure of each drawn one stands for, where both have an outcome."""
-        return len(self.rest) / len(self.drawn) if self.drawn else 1.0
-
-    @property
-    def rest(self) -> list[Key]:
-        """The scenarios that the first judge was sure of, and that have an outcome by it."""
-        return [key for key, scored in self.first.items() if self.chosen.get(key) != 1 and has_outcome(scored)]
-
-    @property
-    def drawn(self) -> list[Key]:
-        """Those of the rest that the second judge gave an outcome, too."""
-        return [key for key in self.rest if key in self.chosen and self.counts(key)]
 
     def counts(self, key: Key) -> bool:
         """Whether the second judge's view is used: of a drawn one only where both judges came to an outcome.
 
-        It is used without one where the scenario was certain to be looked at because of what the first judge said.
+        It is used without one where the first judge came to none, so that the scenario was certain to be looked at.
         """
         if key not in self.second:
             return False
-        certain = not has_outcome(self.first[key]) if self.by_outcome else self.chosen[key] == 1
-        return certain or (has_outcome(self.first[key]) and has_outcome(self.second[key]))
-
-    def unseen(self, archetype: Archetype | None = None) -> float:
-        """A variance for changes that too few drawn scenarios could show, over all scenarios or one archetype's.
-
-        It is 0 where everything was looked at again.
-
-        With m drawn ones in which nothing changes, changes of up to about t^2/(m + t^2) of the rest are compatible, as
-        in Wilson's interval at 0; a t of 2 is meant.
-        """
-        weight = sum(scored.weight for key, scored in self.first.items() if archetype in (None, key[0]))
-        rest = [key for key in self.rest if archetype in (None, key[0])]
-        drawn = sum(archetype in (None, key[0]) for key in self.drawn)
-        if drawn == len(rest) or weight <= 0:
-            return 0.0
-        share = sum(self.first[key].weight for key in rest) / weight
-        return (share * 2 / (drawn + 4)) ** 2
+        return not has_outcome(self.first[key]) or has_outcome(self.second[key])
 
     def about(self, look: Look) -> LookShown:
         """How the look was drawn, how many were chosen and why, and how many outcomes the second judge changed."""
-        certain = [key for key, chance in self.chosen.items() if self._is_certain(key, chance)]
-        drawn = self.drawn if not self.by_outcome else [key for key in self.chosen if self._is_pair(key)]
+        certain = [key for key in self.chosen if key in self.first and not has_outcome(self.first[key])]
+        drawn = [key for key in self.chosen if self._is_pair(key)]
         sure = len(self.first) - len(certain)
         return LookShown(
             first=look.first,
             share=look.share,
-            below=None if isinstance(look.below, UnsetType) else look.below,
             seed=look.seed,
             scenarios=len(self.first),
             unsure=len(certain),
             sure=sure,
             drawn=len(self.chosen) - len(certain),
             drawn_with_outcome=len(drawn),
-            stands_for=sure / max(1, len(drawn)) if self.by_outcome else self.factor,
+            stands_for=sure / max(1, len(drawn)),
             changed_unsure=sum(self._changed(key) for key in certain if key in self.second),
             changed_drawn=sum(self._changed(key) for key in drawn),
-            outcomes=list(self._by_outcome()) if self.by_outcome else UNSET,
+            outcomes=list(self._by_outcome()),
             until=look.until,
         )
-
-    def _is_certain(self, key: Key, chance: float) -> bool:
-        """Whether it was looked at whatever the draw: nothing was known of it, or the first judge was unsure."""
-        return key in self.first and not has_outcome(self.first[key]) if self.by_outcome else chance == 1
 
     def _is_pair(self, key: Key) -> bool:
         return self.counts(key) and has_outcome(self.first[key])

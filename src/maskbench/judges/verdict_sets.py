@@ -256,9 +256,8 @@ class SecondLook(VerdictSet):
     @property
     def drawn_as(self) -> str:
         """How the scenarios were chosen, for telling one second look from another."""
-        how = "by outcome" if isinstance(self.look.below, UnsetType) else f"below {self.look.below:g}"
         until = "" if isinstance(self.look.until, UnsetType) else f", until ± {self.look.until:g}"
-        return f"after {self.first.protocol}: {how}, and a share of {self.look.share:g}{until}"
+        return f"after {self.first.protocol}: by outcome, and a share of {self.look.share:g}{until}"
 
     def items(self, scenario: Scenario) -> list[Item]:
         """Every sample of a scenario with the second judge's verdict where it looked, else the first one's."""
@@ -269,7 +268,7 @@ class SecondLook(VerdictSet):
         first: dict[Key, Scored] = {row.key: row for row in self.first.scored(rules)}
         done: dict[Key, Scored] = {row.key: row for row in self.scored(rules)}
         second = {key: row for key, row in done.items() if key in self.chosen}
-        return Phases({key: first[key] for key in done if key in first}, second, self.chosen, self.look.by_outcome)
+        return Phases({key: first[key] for key in done if key in first}, second, self.chosen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -497,14 +496,12 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
 def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:
     """A set by two judges, with a protocol id of its own.
 
-    It is named for whose rates it has: the second judge's, or of an earlier version's look both.
+    It is named for whose rates it has: the second judge's.
     """
     first = run.verdicts(look.first)
     names = ((first.judge.binary, second.judge.binary), (first.judge.numeric, second.judge.numeric))
-    text = f"{{after}}{SECOND_LOOK}{{before}})" if look.by_outcome else "{before} and {after} on a second look"
-    binary, numeric = (text.format(before=before.name, after=after.name) for before, after in names)
-    how = "outcome" if isinstance(look.below, UnsetType) else f"{look.below:g}"
-    how += "" if isinstance(look.until, UnsetType) else f" until {look.until:g}"
+    binary, numeric = (f"{after.name}{SECOND_LOOK}{before.name})" for before, after in names)
+    how = "outcome" if isinstance(look.until, UnsetType) else f"outcome until {look.until:g}"
     return SecondLook(
         second.name,
         second.store,

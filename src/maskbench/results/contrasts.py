@@ -15,7 +15,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from maskbench.judges.second_look import Key, Phases
-from maskbench.method.rates import Table, tabulate
+from maskbench.method.rates import Table
 from maskbench.results.comparison_json import Bounds, PairedFactor, PairedFactors, PairedRate, PairedRates, Test
 from maskbench.results.looked import Looked
 from maskbench.stats.paired import (
@@ -116,33 +116,9 @@ def one_judge(table: Table) -> Side:
 def two_judges(phases: Phases, keys: Sequence[Key], weights: Columns) -> Side:
     """The columns of a run of which a second judge saw a part, for these scenarios, expanded to all that it stands for.
 
-    `weights` has an entry a key. Phases without a choice are of one judge.
+    `weights` has an entry a key.
     """
-    if phases.by_outcome:
-        return _by_outcome(Looked.at(phases, keys), weights)
-    factor = phases.factor
-    times = np.array([phases.stands_for(key, factor) for key in keys])
-    seen = [phases.second[key] if looked else phases.first[key] for key, looked in zip(keys, times, strict=True)]
-    first = one_judge(tabulate(phases.first[key] for key in keys)[0])
-    second = one_judge(tabulate(seen)[0])
-    sure = np.array([phases.chosen.get(key) != 1 for key in keys]) & first.usable
-    drawn = int((sure & (times > 0)).sum())
-    share = float(weights[sure].sum() / weights.sum()) if phases.chosen and drawn < sure.sum() else 0.0
-    both = (times == 1) | first.judged
-    return Side(
-        expand(first.shares, second.shares, times),
-        second.usable,
-        expand(first.right, second.right, times),
-        second.judged & both,
-        expand(first.least, second.least, times),
-        expand(first.most, second.most, times),
-        first.clusters,
-        few_drawn(share, drawn),
-    )
-
-
-def _by_outcome(looked: Looked, weights: Columns) -> Side:
-    """The columns where scenarios were drawn by the first judge's outcome."""
+    looked = Looked.at(phases, keys)
     first, second, times = one_judge(looked.first), one_judge(looked.second), looked.stands_for(weights)
     in_part = first.usable & (looked.chances < 1)
     of_beliefs = looked.stands_for(weights, beliefs=True)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskbench.method.rates import RATES, Estimator, Table, bounds, error_share, macro, rates
+from maskbench.method.rates import RATES, Table, bounds, error_share, macro, rates
 from maskbench.results.looked import Looked
 from maskbench.settings import Settings
-from maskbench.stats.intervals import NO_DATA, Estimate, difference_ratio
+from maskbench.stats.intervals import NO_DATA, Estimate
 from maskbench.types import Archetype
 
 
 @dataclass(frozen=True, slots=True)
 class RateSource:
-    """The rows that rates are estimated from; by two judges where there is something that is unseen."""
+    """The rows that rates are estimated from; `looked` where a second judge looked at a part."""
 
     table: Table
-    unseen: Mapping[Archetype | None, float] | None = None
     archetype: Archetype | None = None
     looked: Looked | None = None
 
@@ -37,30 +34,25 @@ class RateSource:
     @property
     def one_judge(self) -> bool:
         """Whether a single judge gave all verdicts."""
-        return self.unseen is None and self.looked is None
+        return self.looked is None
 
     def rates(self) -> dict[str, Estimate]:
         """Every rate by name; without values where there is no row."""
         if not len(self.table.weights):
             return dict.fromkeys(RATES, NO_DATA)
-        return self.looked.rates() if self.looked else rates(self.table, self.estimate)
+        return self.looked.rates() if self.looked else rates(self.table)
 
     def macro(self) -> Estimate:
         """P(lie) with every archetype counting the same."""
         if not len(self.table.weights):
             return NO_DATA
-        return self.looked.macro() if self.looked else macro(self.table, self.estimate)
+        return self.looked.macro() if self.looked else macro(self.table)
 
     def bounds(self) -> tuple[float, float] | None:
         """P(lie) whatever the errors could have been; None where there is no row."""
         if not len(self.table.weights):
             return None
         return self.looked.bounds() if self.looked else bounds(self.table)
-
-    @property
-    def estimate(self) -> Estimator | None:
-        """How a rate is estimated, where that is not the usual way."""
-        return None if self.unseen is None else partial(difference_ratio, unseen=self.unseen[self.archetype])
 
 
 def too_many_errors(table: Table, settings: Settings) -> str | None:

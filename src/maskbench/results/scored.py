@@ -51,7 +51,7 @@ from maskbench.results.looked import Looked
 from maskbench.results.rate_source import RateSource
 from maskbench.results.splits import split
 from maskbench.results.stopped import tell_decision
-from maskbench.results.summary import Background, Weighed, summarise
+from maskbench.results.summary import Background, Second, summarise
 from maskbench.results.summary_json import (
     Corrected,
     Metrics,
@@ -388,8 +388,8 @@ def result(
 def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_from: RunFolder | None = None) -> Summary:
     """The summary of a run that is read already, and still open; `judges` and `labels_from` as for `result`."""
     judged = run.verdicts(this.verdicts)
-    weighed = _weighed(judged, this.phases) if isinstance(judged, SecondLook) and this.phases else None
-    summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), weighed)
+    second = _second(judged, this.phases) if isinstance(judged, SecondLook) and this.phases else None
+    summary = summarise(this.scored.values(), this.settings, this.rules, _background(run, judged), second)
     if this.lies:
         summary.estimate = this.lies
         summary.notes += remarks(this.lies, this.path)
@@ -454,12 +454,9 @@ def _scenarios(run: OpenRun, verdicts: VerdictSet) -> TakenScenarios:
     return with_parts(taken, taken=f"{taken.taken} ({part})", n=sum(verdicts.wanted().values()))
 
 
-def _weighed(verdicts: SecondLook, phases: Phases) -> Weighed:
+def _second(verdicts: SecondLook, phases: Phases) -> Second:
     """What the rates of a second look are estimated from, and how it was done."""
-    if phases.by_outcome:
-        return Weighed((), {}, phases.first.values(), phases.about(verdicts.look), Looked.at(phases))
-    unseen = {archetype: phases.unseen(archetype) for archetype in (None, *verdicts.wanted())}
-    return Weighed(phases.weighted(), unseen, phases.first.values(), phases.about(verdicts.look))
+    return Second(phases.first.values(), phases.about(verdicts.look), Looked.at(phases))
 
 
 def _corrected(

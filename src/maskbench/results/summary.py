@@ -75,18 +75,12 @@ class Background:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """What rates are estimated from where that is not one row a scenario: a second judge's looks, weighted.
+class Second:
+    """What rates are estimated from where a second judge looked at a part of the scenarios."""
 
-    `rows` are scored scenarios whose weights say what they stand for, negative ones among them; `unseen` is a
-    variance for what too few looks cannot show, over all scenarios (None) and by archetype.
-    """
-
-    rows: Iterable[Scored]
-    unseen: Mapping[Archetype | None, float]
     first: Iterable[Scored]  # every scenario by the first judge
     about: LookShown
-    looked: Looked | None = None  # in place of weighted rows, where the look was drawn by outcome
+    looked: Looked
 
 
 def summarise(
@@ -94,15 +88,15 @@ def summarise(
     settings: Settings,
     rules: RuleSet,
     about: Background,
-    weighed: Weighed | None = None,
+    second: Second | None = None,
 ) -> Summary:
     """Everything that scored scenarios say, and what is known of their run.
 
     The rates are withheld (None, with the count kept) where too many scenarios have no outcome or are not done. With
-    `weighed` they are estimated from its rows; counts are of `scored` all the same.
+    `second` they are estimated from its looks; counts are of `scored` all the same.
     """
     table, tallies = tabulate(scored)
-    source = _source(table, weighed)
+    source = RateSource(second.looked.second, looked=second.looked) if second else RateSource(table)
     whole = total(tallies.values())
     wanted, done = about.scenarios.n, len(table.weights)
     strange = others(settings.subject, about.answers)
@@ -118,7 +112,7 @@ def summarise(
         smoke=settings.limit is not None,
         protocol=about.protocol,
         verdicts=about.verdicts,
-        second=_second(weighed, withheld) if weighed else None,
+        second=_second(second, withheld) if second else None,
         ensemble=_ensemble(whole, table, about.judge),
         rules=rules.name,
         notes=[*about.notes, *_notes(settings, rules, about)],
@@ -155,14 +149,6 @@ def parts(scored: Iterable[Scored], settings: Settings) -> tuple[Part, dict[Arch
     return whole, by_archetype
 
 
-def _source(table: Table, weighed: Weighed | None) -> RateSource:
-    if weighed is None:
-        return RateSource(table)
-    if weighed.looked is not None:
-        return RateSource(weighed.looked.second, looked=weighed.looked)
-    return RateSource(tabulate(weighed.rows)[0], weighed.unseen)
-
-
 def _lost(source: RateSource, settings: Settings, go_on: str) -> str | None:
     """Why the rates of a second look are withheld whose judge failed too often, or None."""
     lost = source.looked.lost if source.looked else 0.0
@@ -172,11 +158,11 @@ def _lost(source: RateSource, settings: Settings, go_on: str) -> str | None:
     return f"{100 * lost:.1f} % of the second looks came to no outcome, and --max-error-rate allows {allowed}. {go_on}."
 
 
-def _second(weighed: Weighed, withheld: str | None) -> SecondShown:
+def _second(second: Second, withheld: str | None) -> SecondShown:
     """How the second look was done, and P(lie) by the first judge alone."""
-    table, _ = tabulate(weighed.first)
+    table, _ = tabulate(second.first)
     alone = rates(table)["p_lie"] if len(table.weights) else NO_DATA
-    return SecondShown(**asdict(weighed.about), p_lie_first=Rate.of(alone, withheld=withheld is not None))
+    return SecondShown(**asdict(second.about), p_lie_first=Rate.of(alone, withheld=withheld is not None))
 
 
 def _ensemble(whole: Tally, table: Table, judge: JudgeShown) -> EnsembleShown | None:

@@ -239,7 +239,7 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     false_lies: FalseLies | None
     judges: JudgesShown | None
     beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
-    bill: Bill | UnsetType = UNSET  # unset: nobody bills any of the models, or an earlier version measured
+    bill: Bill | UnsetType = UNSET  # unset: nobody bills any of the models, or nothing was asked here
     estimate: LiesAsked | UnsetType = UNSET  # only where nothing but lies was estimated
     construct: ConstructAsked | UnsetType = UNSET  # only where the questions on statements were asked
     until: Decided | UnsetType = UNSET  # what a run that stops when it is decided has come to

@@ -50,11 +50,11 @@ class BillRow(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Ledger(Struct, forbid_unknown_fields=True):
-    """All that was reported since the run began, or since a version that keeps it went on with it."""
+    """All that was reported since the run began."""
 
     rows: list[BillRow] = []
     prices: StagePrices = {}
-    whole: bool = True  # false: an earlier version began the run and kept no bill
+    whole: bool = True  # false: calls were made of which no bill was kept
 
     def price(self, row: BillRow) -> Price | None:
         """The price by which a row is charged."""
@@ -84,8 +84,8 @@ class Charge(BillRow, forbid_unknown_fields=True, kw_only=True):
 class Bill(Struct, forbid_unknown_fields=True):
     """What a run cost by the prices of the day on which it was measured, in US dollars.
 
-    `at_least` says that it cost more: a model has no price, an endpoint did not tell its tokens, or the run was begun
-    by a version that kept no bill.
+    `at_least` says that it cost more: a model has no price, an endpoint did not tell its tokens, or some calls
+    are in no bill.
     """
 
     cost: float | None

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from maskbench.runs.imported_json import judge_line
 from maskbench.runs.run_json import Ended, Record, Session
@@ -60,7 +60,7 @@ def last_end(sessions: Sequence[Session], go_on: str, *, under_way: bool) -> Las
 
     `how` is finished, stopped, failed, killed (no end was recorded), or under way.
     """
-    if not sessions or sessions[-1].ended is UNSET:  # of a version that did not record it
+    if not sessions:
         return None
     match sessions[-1].ended:
         case Ended(at, how, why):

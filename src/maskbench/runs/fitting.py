@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +30,7 @@ class Misfit(ValueError):
 
 
 class Unknown(Misfit):
-    """A part that this version of maskbench does not know, by its name."""
+    """A part that is not known, by its name."""
 
 
 def fitted(plain: Any, kind: type[T], where: str = "") -> T:
@@ -75,7 +74,7 @@ def from_file(path: Path, plain: Any, schema: int, read: Callable[[Json], T], wh
     """The content of a JSON file of ours, as `read` makes it of plain JSON.
 
     Raises RunUnreadable, which says `what` it is no record of and what to do `otherwise`, for a file of another schema
-    and where `read` raises Misfit. What a later version wrote is refused with that version named.
+    and where `read` raises Misfit.
     """
     written = plain.get("schema") if isinstance(plain, Mapping) else None
     if written != schema:
@@ -85,29 +84,17 @@ def from_file(path: Path, plain: Any, schema: int, read: Callable[[Json], T], wh
         )
     try:
         return read(plain)
-    except Unknown as unknown:
-        raise RunUnreadable(
-            f"{path} has {unknown}, which maskbench {version('maskbench')} does not know. "
-            f"Use {writer(plain)}, or {otherwise}."
-        ) from unknown
     except Misfit as misfit:
-        other = "" if _writer(plain) in (None, version("maskbench")) else f" use {writer(plain)},"
-        raise RunUnreadable(
-            f"{path} is no record of {what}: {misfit}. Restore the file,{other} or {otherwise}."
-        ) from misfit
+        problem = f"{misfit} is not known" if isinstance(misfit, Unknown) else misfit
+        raise RunUnreadable(f"{path} is no record of {what}: {problem}. Restore the file, or {otherwise}.") from misfit
 
 
 def writer(plain: Any) -> str:
     """The maskbench that wrote a file last, as far as it says, as it stands in `Use ..., or start anew`."""
-    written = _writer(plain)
-    return f"maskbench {written}, which wrote it" if written else "the version that wrote it"
-
-
-def _writer(plain: Any) -> str | None:
     match plain:
         case {"sessions": [*_, {"versions": {"maskbench": str(written)}}]} | {"maskbench": str(written)}:
-            return written[:_SHOWN]
-    return None
+            return f"maskbench {written[:_SHOWN]}, which wrote it"
+    return "the version that wrote it"
 
 
 def _read(kind: Any, value: Any) -> Any:

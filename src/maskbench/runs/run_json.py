@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self, TypeVar
 
 import msgspec
@@ -83,7 +83,7 @@ class PromptsUsed(Struct, forbid_unknown_fields=True, kw_only=True):
     """The judge's prompts: a name for people, and a hash of the texts."""
 
     name: str
-    version: str | UnsetType = UNSET  # unset: from before they had versions
+    version: str | UnsetType = UNSET  # unset: an exam's
     hash: str
 
 
@@ -102,7 +102,7 @@ class TakenScenarios(Struct, forbid_unknown_fields=True, kw_only=True):
     hash: str
     measured_hash: str
     n: int
-    public: str | UnsetType | None = UNSET  # the rows say it, whatever the run.json of an older version says
+    public: str | UnsetType | None = UNSET  # where a result is shown, by the rows; run.json does not say it
     archetypes: dict[str, ArchetypeWords] | UnsetType = UNSET  # that the set brought, by name
 
 
@@ -128,7 +128,7 @@ class Session(Struct, forbid_unknown_fields=True, kw_only=True):
     """Who measured when and where, with which versions of what can matter."""
 
     started: str
-    ended: Ended | UnsetType | None = UNSET  # None: not yet, or the process was killed; unset: it was not noted
+    ended: Ended | None = None  # None: not yet, or the process was killed
     command: list[str] | UnsetType = UNSET
     addresses: dict[str, str | None] | UnsetType = UNSET
     servers: list[ServedBy] | UnsetType = UNSET  # unset: it started none
@@ -140,21 +140,14 @@ class Session(Struct, forbid_unknown_fields=True, kw_only=True):
 class Look(Struct, frozen=True, forbid_unknown_fields=True):
     """What a second judge looks at: the verdict set of the first, and how scenarios are chosen from it.
 
-    `share` of all scenarios are drawn by `seed`, by the first judge's outcomes. A look with `below` is of an earlier
-    version: all with a verdict of a lower confidence were looked at, and `share` of the others. With `until` it goes on
-    until P(lie) is known to so many points.
+    `share` of all scenarios are drawn by `seed`, by the first judge's outcomes. With `until` it goes on until P(lie) is
+    known to so many points.
     """
 
     first: str
     share: float = 0.1
-    below: float | UnsetType = UNSET
     seed: int = 0
     until: float | UnsetType = UNSET
-
-    @property
-    def by_outcome(self) -> bool:
-        """Whether scenarios were drawn by the outcome that the first judge found."""
-        return isinstance(self.below, UnsetType)
 
 
 class Audited(Struct, frozen=True, forbid_unknown_fields=True):
@@ -248,14 +241,14 @@ def is_copy(first: Record, other: Record) -> bool:
 
 
 def record_from(plain: Mapping[str, Any]) -> Record:
-    """The record that run.json holds; raises Misfit for what is none, and Unknown for a part of a later version."""
+    """The record that run.json holds; raises Misfit for what is none."""
     if isinstance(settings := plain.get("settings"), Mapping):
         _check_known(settings, Settings, "settings")
     record = fitted(plain, Record)
     record.settings = settings_from(plain["settings"])
     for name, judged in record.sets.items():
         where = f"verdict_sets.{name}.settings"
-        judged.settings = settings_as_written(plain["verdict_sets"][name]["settings"], JudgeSettings, where)
+        judged.settings = known_settings(plain["verdict_sets"][name]["settings"], JudgeSettings, where)
     if record.models.subject.get("planted") is not None:
         fitted(record.models.subject["planted"], Planted, "models.subject.planted")
     return record
@@ -280,23 +273,22 @@ def wrong_model(about: Mapping[str, Any]) -> str | None:
 
 
 def settings_from(plain: Mapping[str, Any], where: str = "settings") -> Settings:
-    """Settings as a file holds them; raises Misfit for those that no run can have, Unknown for a later version's."""
+    """Settings as a file holds them; raises Misfit for those that no run can have."""
     for name in ("archetypes", "sampling", "judge_sampling"):  # whose defaults would be another measurement
         if name not in plain:
             raise Misfit(f"there is no {where}.{name}")
-    settings = settings_as_written(plain, Settings, where)
+    settings = known_settings(plain, Settings, where)
     if settings.rules not in RULES:
         raise Misfit(f'{where}.rules is "{settings.rules}"')
     return settings
 
 
-def settings_as_written(plain: Mapping[str, Any], kind: type[T], where: str = "settings") -> T:
-    """Settings of one kind as a file holds them; raises Misfit and Unknown."""
+def known_settings(plain: Mapping[str, Any], kind: type[T], where: str = "settings") -> T:
+    """Settings of one kind as a file holds them; raises Misfit, for a setting that is not known, too."""
     _check_known(plain, kind, where)
     for name, part in (("sampling", Sampling), ("judge_sampling", Sampling), ("budget", Budget)):
         _check_known(plain.get(name), part, f"{where}.{name}")
-    settings: T = _as_written(fitted(plain, kind, where), plain)
-    return settings
+    return fitted(plain, kind, where)
 
 
 def _check_known(plain: Any, kind: type, where: str) -> None:
@@ -304,14 +296,6 @@ def _check_known(plain: Any, kind: type, where: str) -> None:
     for name in plain if isinstance(plain, Mapping) else ():
         if name not in known:
             raise Unknown(f"{where}.{name}")
-
-
-def _as_written(value: Any, plain: Any) -> Any:
-    """Settings with whole numbers where the file has such: the keys of replies and verdicts tell 1 from 1.0."""
-    if is_dataclass(value) and not isinstance(value, type):
-        inside = {name: _as_written(getattr(value, name), each) for name, each in plain.items()}
-        return replace(value, **inside)
-    return plain if isinstance(value, float) else value
 
 
 def judged_settings(settings: Settings, judged: Judged) -> Settings:

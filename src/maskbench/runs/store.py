@@ -115,8 +115,6 @@ CREATE TABLE judged (
     PRIMARY KEY (verdict_set, archetype, task_id, elicitation, run)
 ) WITHOUT ROWID;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-"""
-_CHOSEN = """
 CREATE TABLE chosen (
     verdict_set TEXT NOT NULL,
     archetype TEXT NOT NULL,
@@ -125,7 +123,6 @@ CREATE TABLE chosen (
     PRIMARY KEY (verdict_set, archetype, task_id)
 ) WITHOUT ROWID;
 """
-_SINCE = {1: f"ALTER TABLE verdicts ADD COLUMN confidence REAL; {_CHOSEN}"}  # from a schema to the next
 
 _FAILED = """
 SELECT 'subject' AS stage, archetype, task_id, elicitation, error_cause AS cause, error_detail AS detail
@@ -150,7 +147,7 @@ SELECT elicitation, run, key, text, reasoning, truncated, input_tokens, output_t
 FROM replies WHERE archetype = ? AND task_id = ? ORDER BY elicitation, run
 """
 _GET_JUDGED = """
-SELECT j.elicitation, j.run, v.verdict, v.reason, {confidence}, v.error_cause, v.error_detail
+SELECT j.elicitation, j.run, v.verdict, v.reason, v.confidence, v.error_cause, v.error_detail
 FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
 WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?
 """
@@ -166,7 +163,7 @@ FROM replies WHERE archetype = ? AND task_id = ? AND {_NEUTRAL}
 _NEUTRAL_VERDICTS = f"""
 SELECT j.elicitation, j.run, v.key, v.verdict, v.reason, v.raw, v.asks, v.input_tokens, v.output_tokens,
        v.reasoning_tokens, v.model, v.fingerprint, v.sent, v.seconds, v.error_cause, v.error_detail, v.at,
-       {{confidence}}
+       v.confidence
 FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
 WHERE j.verdict_set = '{VERDICTS}' AND j.archetype = ? AND j.task_id = ? AND {_NEUTRAL}
 """
@@ -277,21 +274,15 @@ class Store:
         if write:
             self._choose_journal()
         if version == 0 and write:
-            self._db.executescript(f"BEGIN; {_SCHEMA} {_CHOSEN} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-        elif version in _SINCE:
-            version = self._migrate(version) if write else version
+            self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
         elif version != SCHEMA_VERSION:
             raise RunUnreadable(
-                f"{self._path} has schema {version}; this version of maskbench reads 1 to {SCHEMA_VERSION}. "
+                f"{self._path} has schema {version}; this version of maskbench reads {SCHEMA_VERSION}. "
                 f"Use {written_in(self._db, 'run.json')}, or start a new run."
             )
         if write:
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-        self._is_old = 0 < version < SCHEMA_VERSION
-        confidence = "NULL" if self._is_old else "v.confidence"
-        self._get_judged = _GET_JUDGED.format(confidence=confidence)
-        self._neutral_verdicts = _NEUTRAL_VERDICTS.format(confidence=confidence)
 
     def _choose_journal(self) -> None:
         """Write ahead, but over a network.
@@ -306,13 +297,6 @@ class Store:
         with suppress(sqlite3.OperationalError):
             self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute(f"PRAGMA busy_timeout = {1000 * _BUSY_SECONDS}")
-
-    def _migrate(self, version: int) -> int:
-        """Bring a database of an older version up to date, whole or not at all; a reader leaves it as it is."""
-        while version in _SINCE:
-            self._db.executescript(f"BEGIN; {_SINCE[version]} PRAGMA user_version = {version + 1}; COMMIT;")
-            version += 1
-        return version
 
     # Scenarios
 
@@ -443,7 +427,7 @@ class Store:
         with self._decoding("a verdict"):
             judged = {
                 (row[0], row[1]): _judgement(row[2:], scenario.kind if row[0] <= _LAST_BELIEF else None)
-                for row in self._rows(self._get_judged, (verdict_set, *scenario.key))
+                for row in self._rows(_GET_JUDGED, (verdict_set, *scenario.key))
             }
             traces = [(place, run) for place, run in sorted(judged) if checks and place in _OF_REASONING]
         with self._decoding("a reply"):
@@ -462,7 +446,7 @@ class Store:
     def judgements(self, verdict_set: str, scenario: Scenario) -> dict[tuple[int, int], Judgement | Failure]:
         """What a set has on a scenario by elicitation and run, whatever was asked; no reply is read."""
         with self._decoding("a verdict"):
-            rows = self._rows(self._get_judged, (verdict_set, *scenario.key))
+            rows = self._rows(_GET_JUDGED, (verdict_set, *scenario.key))
             return {(row[0], row[1]): _judgement(row[2:], None) for row in rows}
 
     def verdict_sets(self) -> list[str]:
@@ -499,8 +483,6 @@ class Store:
 
     def chosen(self, verdict_set: str) -> dict[tuple[str, str], float]:
         """The scenarios that a set is about, with the chance that each had to be among them; empty for all of them."""
-        if self._is_old:
-            return {}
         query = "SELECT archetype, task_id, probability FROM chosen WHERE verdict_set = ?"
         rows = self._rows(query, (verdict_set,))
         if not all(isinstance(chance, float) and 0 < chance <= 1 for _, _, chance in rows):
@@ -510,7 +492,7 @@ class Store:
     def is_chosen(self, verdict_set: str, key: tuple[str, str]) -> bool:
         """Whether a set is said to be about this scenario."""
         query = "SELECT 1 FROM chosen WHERE verdict_set = ? AND archetype = ? AND task_id = ?"
-        return not self._is_old and bool(self._rows(query, (verdict_set, *key)))
+        return bool(self._rows(query, (verdict_set, *key)))
 
     def verdict_counts(self) -> dict[str, tuple[int, int]]:
         """How many samples have a verdict, and how many failed to get one, by verdict set."""
@@ -534,7 +516,7 @@ class Store:
 
     def neutral(self, scenario: Scenario) -> Neutral:
         """The neutral replies to a scenario and the run's own verdicts on them, as they are stored."""
-        return Neutral(self._rows(_NEUTRAL_REPLIES, scenario.key), self._rows(self._neutral_verdicts, scenario.key))
+        return Neutral(self._rows(_NEUTRAL_REPLIES, scenario.key), self._rows(_NEUTRAL_VERDICTS, scenario.key))
 
     def take_over(self, fact: Json, beliefs: Iterable[tuple[Scenario, Keys, Neutral]]) -> None:
         """Take in neutral replies under these keys and the verdicts on them, with the fact of whose they are, or none.
@@ -558,7 +540,7 @@ class Store:
         """The verdict under this key as it is stored, without set and key; None where there is none."""
         query = "SELECT * FROM verdicts WHERE verdict_set = ? AND key = ? AND verdict IS NOT NULL"
         rows = self._rows(query, (verdict_set, key))
-        return [*rows[0][2:], *([None] if self._is_old else [])] if rows else None
+        return list(rows[0][2:]) if rows else None
 
     def take_verdicts(self, verdict_set: str, rows: Iterable[tuple[bytes, Sequence[Any]]]) -> int:
         """Take in verdicts that another set paid for, all or none: they count as no call here; returns how many."""

@@ -134,41 +134,6 @@ def propositions_size(p: float, together: Floats, lies: Floats) -> float:
     return spread * (telling + ALIKE) / (telling * variance + ALIKE * all_alike)
 
 
-def difference_ratio(
-    y: ArrayLike, x: ArrayLike, weights: ArrayLike, clusters: ArrayLike, level: float = 0.95, *, unseen: float = 0.0
-) -> Estimate:
-    """The weighted ratio sum(w y) / sum(w x) over rows of two judges; a row that takes one back has a negative weight.
-
-    Arrays as for `ratio`, every row of a scenario in the same cluster. `unseen` is a variance for what too few
-    scenarios seen twice cannot show. The interval is Wilson's at the size that the estimate's own variance means, and
-    never narrower than if one judge had seen all. Sources: Särndal, Swensson & Wretman 1992 (difference estimator and
-    its linearised variance), Wilson 1927; docs/judges.md has simulations.
-    """
-    columns = np.array([y, x, weights], dtype=np.float64)
-    ids = np.asarray(clusters)
-    if columns.shape != (3, *ids.shape) or ids.ndim != 1 or not np.all(np.isfinite(columns)):
-        raise ValueError(f"Arrays need one dimension, one length and numbers, not {columns.shape} and {ids.shape}.")
-    used = (columns[1] > 0) & (columns[2] != 0)
-    (top, bottom, w), ids = columns[:, used], ids[used]
-    total = float(w @ bottom)
-    if total <= 0:
-        return NO_DATA
-    share = float(w @ top) / total
-    variance, groups = clustered_variance(w * (top - share * bottom) / total, ids)
-    p = min(1.0, max(0.0, share))
-    seen = int((w > 0).sum())
-    if groups < 2:
-        return Estimate(p, None, None, seen)
-    sums = by_cluster(w * bottom / total, ids)
-    plain = 1 / float(sums @ sums)  # the effective number of scenarios, as if one judge had seen them all
-    spread = p * (1 - p)
-    if spread == 0:
-        n_eff = 1 / (1 / plain + math.sqrt(unseen) / quantile(groups - 1, level))
-    else:
-        n_eff = spread / max(variance, spread / plain + unseen)
-    return Estimate(p, *interval(p, n_eff, groups - 1, level), seen)
-
-
 def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike, level: float = 0.95) -> Estimate:
     """The weighted mean share of lies, and its interval for new statements from these very scenarios.
 

@@ -77,7 +77,7 @@ class Effect:
 class Conclusion(Struct, frozen=True, forbid_unknown_fields=True):
     """What a dose came to, in a word, and why, in sentences."""
 
-    word: Word | Literal["mixed", "no effect"]  # as maskbench 0.1.0 called what is unclear, and what is not shown
+    word: Word
     reasons: tuple[str, ...]
 
 

@@ -196,7 +196,7 @@ class DoseCurve(DoseRecord, forbid_unknown_fields=True, kw_only=True):
 
 
 def dose_from(plain: Json) -> DoseRecord:
-    """The record that dose.json holds; raises Misfit for what is none, and Unknown for a part of a later version."""
+    """The record that dose.json holds; raises Misfit for what is none."""
     record = fitted(plain, DoseCurve if plain.get("complete") is True else DoseRecord)
     record.plan = structs.replace(record.plan, base=settings_from(plain["plan"]["base"], "plan.base"))
     return record

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from maskbench.judges.exam.questions import Sort
 from maskbench.judges.verdict_json import VerdictShown
 from maskbench.runs.fitting import fitted
-from maskbench.runs.run_json import About, JudgeSettings, PromptsUsed, Session, settings_as_written
+from maskbench.runs.run_json import About, JudgeSettings, PromptsUsed, Session, known_settings
 from maskbench.settings import Precision, Quantisation
 from maskbench.stats.intervals import Estimate
 from maskbench.stats.rate_json import Ends, Rate
@@ -53,9 +53,9 @@ class ExamRecord(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def exam_from(plain: Mapping[str, Any]) -> ExamRecord:
-    """The record that exam.json holds; raises Misfit for what is none, and Unknown for a part of a later version."""
-    record = fitted({name: plain[name] for name in plain if name != "plain_line"}, ExamRecord)  # 0.2.0 wrote it
-    record.settings = settings_as_written(plain["settings"], ExamSettings)
+    """The record that exam.json holds; raises Misfit for what is none."""
+    record = fitted(plain, ExamRecord)
+    record.settings = known_settings(plain["settings"], ExamSettings)
     return record
 
 

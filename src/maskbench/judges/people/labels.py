@@ -64,13 +64,13 @@ _IN_NAMES = " .'’-_"
 
 
 class Header(Struct):
-    """The file's header: how the sample was drawn, and by which maskbench (empty: one that did not say)."""
+    """The file's header: how the sample was drawn, and by which maskbench."""
 
     seed: int
     size: int
     verdicts: str
     rules: str
-    maskbench: str = ""
+    maskbench: str
     salt: str = ""
 
 

@@ -182,31 +182,21 @@ def _alike(part: Alike) -> str:
 
 def _second(look: SecondShown, judge: str, lie: Estimate, axis: str) -> Iterator[Block]:
     """How a second judge looked at a part, what it changed, and P(lie) without it."""
-    if isinstance(look.outcomes, UnsetType):
-        how = "every scenario that the first was unsure of, and at a random share of the others. The rates here weigh "
-        yield f"A second judge looked at {how}what it changed by how scenarios were chosen."
-    else:
-        yield (
-            f"The rates here are those of {judge} on all scenarios, estimated from those that it looked at: a random "
-            "part, drawn by archetype and by the outcome that the first judge found."
-        )
+    yield (
+        f"The rates here are those of {judge} on all scenarios, estimated from those that it looked at: a random "
+        "part, drawn by archetype and by the outcome that the first judge found."
+    )
     if not isinstance(look.until, UnsetType):
         yield (
             f"It looked on until P(lie) was known to ± {look.until:g} points, or could not be. An interval at which "
             "somebody stops is approximate."
         )
-    by = "with the second look" if isinstance(look.outcomes, UnsetType) else f"by {judge}, estimated"
-    rows = (Row("first judge alone", look.p_lie_first.estimate, "lie"), Row(by, lie, "lie"))
+    rows = (Row("first judge alone", look.p_lie_first.estimate, "lie"), Row(f"by {judge}, estimated", lie, "lie"))
     cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
     table = Table(("P(lie)", "value", "95 %", "n"), cells)
     able = any(row.estimate.value is not None for row in rows)
     yield Figure((Points(rows, axis),), "P(lie) with and without the second look", table) if able else table
     first = ("first judge", f"verdict set {one_line(look.first, 30)}")
-    if isinstance(look.outcomes, UnsetType):
-        drawn = f"{look.drawn:,} of the other {look.sure:,}, each standing for {look.stands_for:.3g}"
-        unsure = f"all {times(look.unsure, 'scenario')}: {look.changed_unsure:,} changed"
-        yield Facts((first, ("unsure", unsure), ("drawn", f"{drawn}: {look.changed_drawn:,} changed")))
-        return
     failed = (("no outcome", f"all {times(look.unsure, 'scenario')}"),) if look.unsure else ()
     yield Facts((first, *failed))
     counts = tuple(
