@@ -71,7 +71,7 @@ docs: .venv/installed-docs
 	touch $@
 
 .venv/installed-cluster: .venv/installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,slurm]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
 	touch $@
 
 .venv-port/installed: tests_outside/port/constraints.txt

@@ -120,7 +120,7 @@ def led(path: Path, link: str) -> str:
         raise BrokenPage(f"{path.relative_to(ROOT)}: {link} leads to no file.")
     if file == DOOR:
         return f"index.md{mark}{anchor}"
-    if file.is_relative_to(DOCS):
+    if file.is_relative_to(DOCS) and not file.is_relative_to(DOCS / "project"):
         return "reference/files.md" if file.is_dir() else link
     return f"{HOME}/{file.relative_to(ROOT).as_posix()}{mark}{anchor}"
 

@@ -27,7 +27,6 @@ CALLS = {
     "cli('view', RUN, '--no-open')": "report",
     "cli('label', RUN, '--no-open')": "report",
     "cli('published', '--out', 'finding.svg')": "report",
-    "cli('sweep', 'sweep.toml', '--submitit')": "slurm",
     "cli('run', 'hf/pinocchio', '--out', 'new')": "local",
     "cli('run', 'pinocchio', '--cluster', 'local', '--out', 'far')": "ray",
     "cli('run', 'inspect/anthropic/x', '--judge', 'sim-judge', '--scenarios', 'starter', '--out', 'new')": "inspect",
@@ -37,7 +36,7 @@ CALLS = {
 EXTRAS = (
     *("polars", "altair", "jinja2", "markupsafe", "starlette", "uvicorn", "vl_convert"),
     *("torch", "transformers", "peft", "safetensors", "llguidance", "onnx", "onnxruntime", "ray"),
-    *("inspect_ai", "submitit"),
+    "inspect_ai",
 )
 CODE = """
 import json, sys

@@ -34,7 +34,6 @@ ONLY = {
     "peft": ("models.hf", "interventions"),
     "ray": ("runs.cluster",),
     "backports": ("interop.inspect_archive",),
-    "submitit": ("sweeps.slurm",),
 }
 
 # Who may touch disk, network, clock, signals or environment (or a model of the user's own, which may do anything).

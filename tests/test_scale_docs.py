@@ -86,10 +86,10 @@ def test_a_pod_that_is_told_to_stop_stops_gently() -> None:
     assert pod["command"][0] == "maskbench"
 
 
-def test_a_machine_that_may_vanish_has_no_scratch_folder() -> None:
-    """What stands in a scratch folder is lost with its machine, so such a machine is no spot instance."""
+def test_a_machine_that_may_vanish_has_no_run() -> None:
+    """A run that is copied when it ends is lost with its machine, so such a machine is no spot instance."""
     cloud = manifest("skypilot.yaml")
-    assert "MASKBENCH_SCRATCH" in cloud["run"]
+    assert "cp -r ~/runs/. /runs/" in cloud["run"]
     assert cloud["resources"]["use_spot"] is False
 
 

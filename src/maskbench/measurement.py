@@ -31,6 +31,7 @@ from maskbench.runs.construct_flow import expected as construct_expected
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
 from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.estimate_flow import LieFlow
+from maskbench.runs.file_systems import network_kind
 from maskbench.runs.flow import Flow, JudgeFlow
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.imported_run import check_not_imported
@@ -41,7 +42,6 @@ from maskbench.runs.open_files import allow_files
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
-from maskbench.runs.scratch import at_work, check_scratch
 from maskbench.runs.shared_beliefs import as_served, check_source, take_over
 from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
@@ -154,27 +154,27 @@ def _measure(
         check_models(settings, addressed(environ, settings))  # a wrong name or a missing key leaves no folder behind
     brought = [model.name for model in models or ()]
     known_prices(settings, environ, brought, kept=prices_kept(folder))  # what it refuses leaves no folder, either
-    check_scratch(environ)
     settings = as_held(folder, settings, watcher)
     check_source(folder, settings, prompts, environ)
     wants = wanted(folder, settings, environ, watcher)
     baseline = None if folder.exists else before(settings, prompts.hash, wants)
     with folder.writing():
         uses_batches(folder.path, settings)  # what it refuses leaves the run as it is
-        with at_work(folder, environ, watcher) as kept:
-            store = prepare(kept, settings, prompts, wants, watcher)
-            try:
-                if baseline:
-                    remember_before(store, baseline)
-                take_over(kept, store, settings, prompts)
-                measured = is_finished(store, settings, prompts)
-                if not (measured and is_answered(store, settings)):
-                    lent = served(settings, environ, kept.path, store, watcher, stopper)
-                    with lent as there, spread_over(settings, watcher.tell) as place:
-                        given = prompts, there, watcher, command, models, stock, stopper
-                        _let_flow(kept, store, settings, *given, place, measured=measured)
-            finally:
-                store.close()
+        if kind := network_kind(folder.path):
+            watcher.tell(f"{folder.path} is on a network file system ({kind}), where every write takes long.")
+        store = prepare(folder, settings, prompts, wants, watcher)
+        try:
+            if baseline:
+                remember_before(store, baseline)
+            take_over(folder, store, settings, prompts)
+            measured = is_finished(store, settings, prompts)
+            if not (measured and is_answered(store, settings)):
+                lent = served(settings, environ, folder.path, store, watcher, stopper)
+                with lent as there, spread_over(settings, watcher.tell) as place:
+                    given = prompts, there, watcher, command, models, stock, stopper
+                    _let_flow(folder, store, settings, *given, place, measured=measured)
+        finally:
+            store.close()
         summary = result(folder, settings.rules)
         folder.write(SUMMARY, summary.as_dict())
     return summary

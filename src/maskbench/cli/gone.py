@@ -15,6 +15,7 @@ OPTIONS: dict[str, str] = {
     "--common-noise": "runs of one subject share their beliefs by `--beliefs-from`, which makes differences sharper",
     "--protocol": "see --judge-sampling",
     **dict.fromkeys(("export --to", "leaderboard --to", "published --plot", "label --export"), "see --out"),
+    "sweep --submitit": "`maskbench sweep FILE --only I/N` is one job of an array, see docs/project/sbatch.md",
 }
 
 

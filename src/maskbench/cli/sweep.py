@@ -27,7 +27,7 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.cli.reports import write_page
-from maskbench.errors import MaskbenchError, UsageError
+from maskbench.errors import BudgetReached, MaskbenchError, UsageError
 from maskbench.models.install import extra, install
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ BOARD, PAGE = "leaderboard.json", "leaderboard.html"
 
 
 @in_short(
-    "out max-cost max-tokens-total submitit quiet json dry-run",
+    "out max-cost max-tokens-total only status quiet json dry-run",
     "maskbench sweep sweep.toml --dry-run",
     "maskbench sweep sweep.toml --out sweeps/a --max-cost 20",
 )
@@ -64,9 +64,17 @@ def sweep(
         bool, flag("The end of every run is printed as JSON. With --dry-run that is the plan.", group=_PRINTED)
     ] = False,
     quiet: Annotated[bool, flag("Nothing is printed on stderr but errors.", group=_PRINTED)] = False,
-    submitit: Annotated[
+    only: Annotated[
+        str | None,
+        option(
+            "I/N",
+            "Measure the I-th of N parts of the runs, with its share of the limits, so that each part can be a job of "
+            "a cluster. Runs that share replies or beliefs are in one part.",
+        ),
+    ] = None,
+    status: Annotated[
         bool,
-        flag("The runs become jobs of SLURM, as [slurm] in the file has them. The command does not wait for them."),
+        flag("How every run stands is printed, and which parts were never started. Nothing is asked.", group=_PRINTED),
     ] = False,
     shared: Shared = False,
     dry_run: DryRun = False,
@@ -86,18 +94,13 @@ def sweep(
         wanted = replace(wanted, runs={name: with_given(each, where) for name, each in wanted.runs.items()})
     folder = out or wanted.out
     with hushed(quiet):
-        if submitit:
-            from maskbench.cli.sweep_jobs import print_jobs, submitted
-
-            if dry_run:
-                return print_jobs(wanted, folder, json=json)
-            with with_rights(folder, shared):
-                return submitted(wanted, folder, json=json)
+        if status:
+            return _print_status(wanted, folder, json=json)
         if dry_run:
-            return _print_plan(wanted, folder, json=json)
-        with with_rights(folder, shared), interruptible(lambda: _go_on(file, out, given)):
-            swept = _sweep(wanted, folder, json=json)
-        _print(swept, wanted, folder, json=json)
+            return _print_plan(wanted, folder, only, json=json)
+        with with_rights(folder, shared), interruptible(lambda: _go_on(file, out, only, given)):
+            swept = _sweep(wanted, folder, only, json=json)
+        _print(swept, wanted, folder, only, json=json)
     if any(each.state in ("failed", "held", "stopped") for each in swept.values()):
         raise SystemExit(WRONG)
     if any(each.state == "withheld" for each in swept.values()):
@@ -105,17 +108,19 @@ def sweep(
     return None
 
 
-def _go_on(file: Path, out: Path | None, limits: Mapping[str, Any]) -> str:
+def _go_on(file: Path, out: Path | None, only: str | None, limits: Mapping[str, Any]) -> str:
     """The command as it was typed; whoever prints it doubles the limit that stopped it."""
     words = {name: value if isinstance(value, str) else f"{value:.12g}" for name, value in limits.items()}
     typed = (word for name, value in words.items() for word in (f"--{name.replace('_', '-')}", value))
-    return command("sweep", file, *(("--out", out) if out else ()), *typed)
+    part = ("--only", only) if only else ()
+    return command("sweep", file, *(("--out", out) if out else ()), *part, *typed)
 
 
-def _sweep(wanted: SweepFile, folder: Path, *, json: bool) -> dict[str, Swept]:
+def _sweep(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> dict[str, Swept]:
     """Let the sweep run; where something stops it, how its runs stand is printed before that is told."""
     from maskbench.cli.sweep_board import SweepBoard
     from maskbench.report.sections.sweep_runs import standing
+    from maskbench.sweeps.parts import Part
     from maskbench.sweeps.sweeping import AT_ONCE, sweep
 
     board = SweepBoard(stderr())
@@ -130,8 +135,11 @@ def _sweep(wanted: SweepFile, folder: Path, *, json: bool) -> dict[str, Swept]:
                 environ=environment(),
                 board=board,
                 command=sys.argv,
+                only=only,
             )
-    except MaskbenchError:
+    except MaskbenchError as error:
+        if only and isinstance(error, BudgetReached) and error.limit:
+            error.limit *= Part.read(only).count  # what is typed is the limit of all parts
         if board.swept and json:
             print_json({name: _as_data(each) for name, each in board.swept.items()})
         elif board.swept:
@@ -139,23 +147,40 @@ def _sweep(wanted: SweepFile, folder: Path, *, json: bool) -> dict[str, Swept]:
         raise
 
 
-def _print_plan(wanted: SweepFile, folder: Path, *, json: bool) -> None:
+def _print_plan(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
     from maskbench.report.sections.sweep_runs import planned
+    from maskbench.sweeps.parts import Part
     from maskbench.sweeps.sweep_forecast import forecast
 
-    costs = forecast(wanted.runs, folder, environment(), wanted.budget, share_beliefs=wanted.share_beliefs)
+    runs, budget, share_beliefs = wanted.runs, wanted.budget, wanted.share_beliefs
+    if only is not None:
+        runs, budget = Part.read(only).runs(runs, folder, share_beliefs=share_beliefs), Part.read(only).share(budget)
+    costs = forecast(runs, folder, environment(), budget, share_beliefs=share_beliefs)
     if json:
         print_json(to_builtins(costs))
     else:
-        print_blocks(list(planned(costs, next(iter(wanted.runs.values())), wanted.budget)))
+        print_blocks(list(planned(costs, next(iter(wanted.runs.values())), budget)))
     if any(run.refused or run.problem for run in costs.runs):
         raise SystemExit(WRONG)
 
 
-def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json: bool) -> None:
-    """Print how all runs stand, the leaderboard and the curves, and write them into the folder."""
+def _print_status(wanted: SweepFile, folder: Path, *, json: bool) -> None:
+    from msgspec import to_builtins
+
+    from maskbench.report.sections.sweep_runs import begun
+    from maskbench.sweeps.parts import stands
+
+    known, idle = stands(wanted.runs, folder, share_beliefs=wanted.share_beliefs)
+    if json:
+        print_json({"runs": {name: to_builtins(known.get(name)) for name in wanted.runs}, "never_started": idle})
+    else:
+        print_blocks(list(begun(wanted.runs, known, idle)))
+
+
+def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> None:
+    """Print how all runs stand, the leaderboard and the curves, and write them into the folder unless it is a part."""
     from maskbench.report.sections.board import blocks
     from maskbench.report.sections.sweep_runs import standing
     from maskbench.results.leaderboard_data import as_json
@@ -167,6 +192,9 @@ def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, *, json:
         print_json({name: _as_data(each) for name, each in swept.items()})
     else:
         print_blocks(shown)
+    if only is not None:
+        say(f"The runs are in {folder}. Once all parts are done: {command('leaderboard', folder)}")
+        return
     written = [folder / BOARD]
     (folder / BOARD).write_text(as_json(page), encoding="utf-8")
     try:

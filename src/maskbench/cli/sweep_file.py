@@ -32,7 +32,6 @@ _TOP: Mapping[str, str] = {
     "tpm": "a number",
     "at-once": "a number of runs",
     "share-beliefs": "true or false",
-    "slurm": "a table",
     "checkpoints": "the name of a list in [product], or a list of names of runs",
     "every": "a table",
     "product": "a table",
@@ -52,10 +51,7 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SweepFile:
-    """A sweep as its file has it; `series` are the names of runs that are checkpoints of one training, in order.
-
-    `slurm` is what its jobs ask of SLURM, in submitit's words.
-    """
+    """A sweep as its file has it; `series` are the names of runs that are checkpoints of one training, in order."""
 
     runs: Mapping[str, Settings]
     out: Path
@@ -63,7 +59,6 @@ class SweepFile:
     share_beliefs: bool
     at_once: int | None
     series: tuple[tuple[str, ...], ...]
-    slurm: Mapping[str, Any]
 
 
 def read_file(path: Path) -> SweepFile:
@@ -105,7 +100,6 @@ class _Reader:
             share_beliefs=bool(self._top("share-beliefs", bool)),
             at_once=at_once,
             series=self._series(runs, axes, places),
-            slurm={key.replace("-", "_"): value for key, value in self._table("slurm").items()},
         )
 
     # Runs

@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable, UsageError
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
-from maskbench.runs.elsewhere import MARK, check_here, elsewhere
 from maskbench.runs.fitting import from_file
 from maskbench.runs.no_run import no_run
 from maskbench.runs.run_json import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
@@ -38,10 +37,9 @@ LOG = "run.log"
 class RunFolder:
     """A run on disk. Many may read it; `with folder.writing():` makes this process its one writer."""
 
-    def __init__(self, path: str | PathLike[str], file: Path | None = None) -> None:
-        """`file` is where this process writes the database meanwhile, if that is not in the folder."""
+    def __init__(self, path: str | PathLike[str]) -> None:
+        """Nothing is read or made yet."""
         self.path = Path(path)
-        self._file = file
 
     @property
     def log(self) -> Path:
@@ -110,7 +108,7 @@ class RunFolder:
 
     def _keep_copy(self, content: Mapping[str, Any]) -> None:
         """Put the record into the database, too, before the file: of the two a power cut leaves one."""
-        if (self._file or self.path / DATABASE).exists():
+        if (self.path / DATABASE).exists():
             store = self.store(write=True)
             try:
                 store.remember(RECORD, content)
@@ -167,24 +165,13 @@ class RunFolder:
         return aside
 
     def store(self, *, write: bool = False, clock: Callable[[], float] = time.time) -> Store:
-        """The run's database, which is read where it is written, if that is on this machine.
+        """The run's database; `clock` tells when an answer came.
 
-        `clock` tells when an answer came. Raises RunLocked where it is to be written, and is elsewhere, RunUnreadable
-        where there is none here yet, and UsageError where a run without its texts is to be written.
+        Raises RunUnreadable where there is none yet, and UsageError where a run without its texts is to be written.
         """
         if write and self.exists and not self._is_torn():  # what is torn is restored from its copy
             self.check_texts("nothing can be asked or judged here")
-        file = self._file or self.path / DATABASE
-        if self._file is None and (left := elsewhere(self.path)):
-            if write:
-                check_here(self.path)
-            if left.is_here:
-                file = Path(left.file)
-            elif not file.exists():
-                raise RunUnreadable(
-                    f"The run in {self.path} is written on {left.host}, in {left.file}. It can be read once it is done."
-                )
-        return Store(file, write=write, folder=self.path, clock=clock)
+        return Store(self.path / DATABASE, write=write, clock=clock)
 
     def check_texts(self, so: str) -> None:
         """Raise UsageError for a run without its texts; `so` says what cannot be done with it."""
@@ -242,10 +229,10 @@ def runs_below(root: Path) -> Iterator[Path]:
 def under_way(folder: Path) -> bool:
     """Whether another process is writing to this run.
 
-    Its lock is shared for an instant, and only where a log or a mark says that somebody may be writing, so that a
-    run which is just beginning does not find it taken.
+    Its lock is shared for an instant, and only where a log says that somebody may be writing, so that a run which is
+    just beginning does not find it taken.
     """
-    if not any((folder / name).exists() for name in (f"{DATABASE}-wal", f"{DATABASE}-journal", MARK)):
+    if not any((folder / name).exists() for name in (f"{DATABASE}-wal", f"{DATABASE}-journal")):
         return False
     try:
         lock = os.open(folder / "run.lock", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)

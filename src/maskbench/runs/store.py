@@ -201,21 +201,18 @@ class Store:
         *,
         write: bool = False,
         checkpoint: float = CHECKPOINT_SECONDS,
-        folder: Path | None = None,
         network: bool | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Open the file; with `write` it is created where it is missing.
 
-        At most `checkpoint` seconds after a flush everything is on the disk, and in the file itself. `folder` is that
-        of the run where the file is not in it, and `network` says whether it is on a network file system (default: as
-        the system has it), where every commit is in the file at once, as no machine sees another's write-ahead log.
-        `clock` tells when an answer came, in seconds since 1970.
+        At most `checkpoint` seconds after a flush everything is on the disk, and in the file itself. `network` says
+        whether it is on a network file system (default: as the system has it), where every commit is in the file at
+        once, as no machine sees another's write-ahead log. `clock` tells when an answer came, in seconds since 1970.
         Raises RunUnreadable where it is not a run's database, or one of a schema that this version does not know.
         """
         self._path = path
         self._clock = clock
-        self._folder = folder or path.parent
         self._network = network_kind(path) is not None if network is None else network
         self._flush_seconds = FLUSH_SECONDS
         self._part: tuple[str | None, ...] = None, None, None  # archetypes, models and scenarios that are read, as JSON
@@ -248,7 +245,7 @@ class Store:
     @property
     def folder(self) -> Path:
         """The run's folder, with all that belongs to it."""
-        return self._folder
+        return self._path.parent
 
     def _rows(self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         """What a query finds; raises RunUnreadable where the file is damaged or was tampered with."""

@@ -18,6 +18,7 @@ from maskbench.types import Json
 DATA = "sweep.json"
 SCHEMA = 1
 State: TypeAlias = Literal["waiting", "running", "done", "withheld", "stopped", "failed", "held"]
+OVER: frozenset[State] = frozenset(("done", "withheld"))
 _OTHERWISE = "give the sweep another --out"
 
 

@@ -30,12 +30,12 @@ from maskbench.runs.run_log import RunLog
 from maskbench.runs.spread import joined
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
+from maskbench.sweeps.parts import Part
 from maskbench.sweeps.refused_runs import faults, judging, refusals
-from maskbench.sweeps.sweep_json import State, SweepRecord, SweepRun, changes, gone_from, read_sweep, write_sweep
+from maskbench.sweeps.sweep_json import OVER, State, SweepRecord, SweepRun, changes, gone_from, read_sweep, write_sweep
 from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, check_names, sources, waits_for
 
 AT_ONCE = 12  # runs that are under way at a time
-OVER: frozenset[State] = frozenset(("done", "withheld"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,42 +88,37 @@ def sweep(
     environ: Mapping[str, str] | None = None,
     board: Board | None = None,
     command: Sequence[str] = (),
+    only: str | None = None,
 ) -> dict[str, Swept]:
     """Measure many runs, given by name, beside each other into folders of `out`, or go on with them.
 
     Runs at one service share its connections, `--rpm` and `--tpm`; the limits of `budget` hold for all runs together.
     Runs that differ in their judge alone share the subject's replies, and with `share_beliefs` runs that differ under
-    pressure alone share beliefs. A run that fails on its way stops no other: its error is its `why`. Returns how each
-    run stands. Raises UsageError, before anything is asked, for whatever is known to be wrong with any run, RunLocked
-    where the sweep is under way, Interrupted where it was stopped and BudgetReached at a limit; whatever was answered
-    is kept.
+    pressure alone share beliefs. `only` is one of N parts, as in "3/8", with a part's share of the limits: others may
+    measure the rest into the same folder meanwhile. A run that fails on its way stops no other: its error is its `why`.
+    Returns how each run stands. Raises UsageError, before anything is asked, for whatever is known to be wrong with any
+    run, RunLocked where the sweep is under way, Interrupted where it was stopped and BudgetReached at a limit; whatever
+    was answered is kept.
     """
     folder, budget = Path(out), budget or Budget()
     environ = environment(Path.cwd()) if environ is None else environ
-    runs = _as_one(runs, budget)
     check_names(runs)
-    _check(runs, folder, budget, environ, share_beliefs=share_beliefs)
-    with RunFolder(folder).writing("give this sweep another --out"):
-        return _Sweep(
-            runs, folder, budget, share_beliefs, at_once, environ, board or Unboarded(), command, folder
-        ).all()
-
-
-def sweep_part(
-    runs: Mapping[str, Settings],
-    out: Path,
-    place: Path,
-    *,
-    budget: Budget,
-    share_beliefs: bool,
-    at_once: int,
-    environ: Mapping[str, str],
-    command: Sequence[str],
-) -> dict[str, Swept]:
-    """Measure some runs of a sweep into its folder while others may measure the rest; the record is kept in `place`."""
+    place = folder
+    if only is not None:
+        part = Part.read(only)
+        runs, budget, place = (
+            part.runs(runs, folder, share_beliefs=share_beliefs),
+            part.share(budget),
+            part.place(folder),
+        )
     runs = _as_one(runs, budget)
-    with RunFolder(place).writing("cancel this job"):
-        return _Sweep(runs, out, budget, share_beliefs, at_once, environ, Unboarded(), command, place).all()
+    _check(runs, folder, place, budget, environ, share_beliefs=share_beliefs)
+    make_folder(folder)
+    for inside in (place.parent, place) if only else ():
+        make_folder(inside, inherited(folder))
+    with RunFolder(place).writing("give this sweep another --out"):
+        board = board or Unboarded()
+        return _Sweep(runs, folder, budget, share_beliefs, at_once, environ, board, command, place).all()
 
 
 def _as_one(runs: Mapping[str, Settings], budget: Budget) -> dict[str, Settings]:
@@ -137,10 +132,16 @@ def _as_one(runs: Mapping[str, Settings], budget: Budget) -> dict[str, Settings]
 
 
 def _check(
-    runs: Mapping[str, Settings], out: Path, budget: Budget, environ: Mapping[str, str], *, share_beliefs: bool
+    runs: Mapping[str, Settings],
+    out: Path,
+    place: Path,
+    budget: Budget,
+    environ: Mapping[str, str],
+    *,
+    share_beliefs: bool,
 ) -> None:
     """Raise UsageError with all that can be known to be wrong with any run, before the others are paid for."""
-    record = read_sweep(out)
+    record = read_sweep(place)
     done = {run.name for run in record.runs if run.state in OVER} if record else set[str]()
     tasks = arrange(as_identified(runs), out, share_beliefs=share_beliefs)
     if why := faults(tasks, environ, budget, done) | refusals(tasks, environ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from maskbench.models.prices import FREE
@@ -13,6 +13,7 @@ from maskbench.report.sections.money import between_money, estimated
 from maskbench.runs.estimate import Estimate
 from maskbench.settings import Budget, Settings
 from maskbench.sweeps.sweep_forecast import SweepForecast, TaskForecast
+from maskbench.sweeps.sweep_json import SweepRun
 from maskbench.sweeps.sweeping import Swept
 
 
@@ -72,6 +73,22 @@ def standing(swept: Sequence[Swept]) -> Iterator[Block]:
             yield Warn(f"{one_line(each.task.name)}: withheld. {one_line(each.summary.withheld)}")
 
 
+def begun(names: Iterable[str], known: Mapping[str, SweepRun], idle: Mapping[str, Sequence[str]]) -> Iterator[Block]:
+    """How the runs of a sweep stand by its records, and the parts of it that were never started with their runs."""
+    rows = [
+        (one_line(name), one_line(run.subject), one_line(run.judge), run.state, _share(run.p_lie))
+        if (run := known.get(name))
+        else (one_line(name), "", "", "not begun", "–")
+        for name in names
+    ]
+    yield Table(("run", "model", "judge", "state", "P(lie)"), tuple(rows))
+    for part, left in idle.items():
+        yield f"Part {part} was never started: {one_line(', '.join(left))}."
+
+
 def _p_lie(each: Swept) -> str:
-    value = each.summary.metrics.p_lie.value if each.summary else None
+    return _share(each.summary.metrics.p_lie.value if each.summary else None)
+
+
+def _share(value: float | None) -> str:
     return "–" if value is None else percent(value)
