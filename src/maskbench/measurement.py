@@ -161,7 +161,7 @@ def _measure(
     with folder.writing():
         uses_batches(folder.path, settings)  # what it refuses leaves the run as it is
         if kind := network_kind(folder.path):
-            watcher.tell(f"{folder.path} is on a network file system ({kind}), where every write takes long.")
+            watcher.tell(f"{folder.path} is on a network file system ({kind}), which is slower than a disk.")
         store = prepare(folder, settings, prompts, wants, watcher)
         try:
             if baseline:
