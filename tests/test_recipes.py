@@ -225,23 +225,16 @@ def test_a_report_section(copy: Copy) -> None:
 
 
 def test_an_audit_of_the_judge(copy: Copy) -> None:
-    """A row of the table of audits and an option make an audit, which is carried out, printed and reported."""
+    """A row of the table of audits makes an audit, which is carried out, printed and reported."""
     copy.insert(
         "judges/audit_kinds.py",
         "\nKINDS: Mapping[str, AuditKind] = {\n",
-        '    "again": AuditKind("Asked a third time", "for the third time", _as_it_is, _unchanged, anew=True),\n',
+        '    "again": AuditKind("Asked again", "for the third time", "asks again", _as_it_is, _unchanged, anew=True),\n',
     )
-    text = (copy.package / "cli/audit.py").read_text(encoding="utf-8")
-    option = next(line for line in text.splitlines(keepends=True) if line.startswith("    repeat: Annotated["))
-    copy.insert(
-        "cli/audit.py", "    run: Run,\n    /,\n    *,\n", '    again: Annotated[bool, flag("Again.")] = False,\n'
-    )
-    copy.insert("cli/audit.py", '(("swap", swap), ', '("again", again), ')
-    assert option
     run = copy.measured("sim", "sim-judge/noise=0.5")
-    assert "for the third time" in copy.run("audit", run, "--again")
+    assert "for the third time" in copy.run("judge", run, "--audit", "again")
     copy.run("report", run, "--out", copy.place / "page.html")
-    assert "Asked a third time" in (copy.place / "page.html").read_text(encoding="utf-8")
+    assert "Asked again" in (copy.place / "page.html").read_text(encoding="utf-8")
     followed(copy, "An audit of the judge")
 
 

@@ -79,7 +79,7 @@ def test_plans_of_judging_are_json_too(tmp_path: Path) -> None:
     assert judged["estimate"]["cost"][0] > 0
     exam = json.loads(typed("exam", "openai/gpt-4o", "--short", "--dry-run", "--json").out)
     assert exam["verdicts"] == exam["estimate"]["models"][0]["calls"][0] > 100
-    audits = json.loads(typed("audit", path, "--swap", "--repeat", "--dry-run", "--json").out)
+    audits = json.loads(typed("judge", path, "--audit", "swap,repeat", "--dry-run", "--json").out)
     assert len(audits) == 2
     assert all(plan["tokens"] > 1000 for plan in audits.values())
 

@@ -299,10 +299,10 @@ def test_an_import_is_labelled_audited_and_exported(tmp_path: Path) -> None:
     labels = typed("label", run, "--rater", "Anna", "--out", str(tmp_path / "anna.csv"))
     with (tmp_path / "anna.csv").open(encoding="utf-8", newline="") as file:
         assert (labels.code, len(list(csv.DictReader(file))) >= 6) == (0, True)
-    refused = typed("audit", run, "--swap")
+    refused = typed("judge", run, "--audit", "swap")
     assert (refused.code, "nobody knows how their judge was asked" in refused.err) == (2, True)
     typed("judge", run, "--judge", "sim-judge", "--name", "mine")
-    assert typed("audit", run, "--swap", "--verdicts", "mine").code == 0
+    assert typed("judge", run, "--audit", "swap", "--verdicts", "mine").code == 0
     assert typed("export", run, "--format", "csv", "--verdicts", "mine").out.count("starter-") == 6
 
 

@@ -210,8 +210,8 @@ def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
     assert 0 < seen.left < seen.replies
     assert seen.p_lie is None is seen.outcomes.ci95
     assert all(share.ci95 is None for group in seen.by.values() for share in (group.changed, group.flipped))
-    ended = command("audit", path, env={"COLUMNS": "400"})
-    line = f"maskbench audit {path} --swap --sample 15 --seed 2"
+    ended = command("judge", path, "--audit", "show", env={"COLUMNS": "400"})
+    line = f"maskbench judge {path} --audit swap --sample 15 --seed 2"
     done = seen.replies - seen.left
     assert ended.code == 1
     assert f"Not complete: {done} of {seen.replies} replies are judged again" in ended.out.splitlines()[1]
@@ -230,16 +230,21 @@ def test_an_interrupted_audit_says_so_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--sample", "50"), "--sample says how an audit is made"),
-        (("--connections", "2"), "--connections says how an audit is made"),
-        (("--swap", "--seed", "4"), "--seed draws the scenarios of a sample, and there is none"),
+        (("show", "--sample", "50"), "--sample says how an audit is made"),
+        (("show", "--connections", "2"), "--connections says how an audit is made"),
+        (("swap", "--seed", "4"), "--seed draws the scenarios of a sample, and there is none"),
+        (("swap", "--judge", "sim-judge"), "--audit asks a judge as it was asked before. Leave --judge out."),
+        (("swap", "--judge-style", "verdict"), "Leave --judge-style out."),
+        (("swap", "--list"), "Leave --list out."),
+        (("swap,show",), "--audit swap,show: give swap, repeat (with commas for several), or show."),
+        (("turn",), "--audit turn: give swap, repeat"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     """By its name."""
     path = run(tmp_path / "run", limit=6)
     audited(path, "swap")
-    ended = command("audit", path, *words, env={})
+    ended = command("judge", path, "--audit", *words, env={})
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
 
@@ -407,14 +412,14 @@ def test_the_command(tmp_path: Path) -> None:
     path = run(tmp_path / "run", limit=6)
 
     def audit(*words: str) -> Ended:
-        return typed("audit", path, *words)
+        return typed("judge", path, "--audit", *words)
 
-    assert "has no audit yet" in audit().err
-    assert "verdicts by sim-judge are to be had for default~swap" in audit("--swap", "--dry-run").out
-    assert "has no audit yet" in audit().err
-    assert "The options exchanged" in audit("--swap", "--sample", "4").out
-    assert "The same words once more" in audit("--repeat").out
-    both = " ".join(audit().out.split())
+    assert "has no audit yet" in audit("show").err
+    assert "verdicts by sim-judge are to be had for default~swap" in audit("swap", "--dry-run").out
+    assert "has no audit yet" in audit("show").err
+    assert "The options exchanged" in audit("swap", "--sample", "4").out
+    assert "The same words once more" in audit("repeat").out
+    both = " ".join(audit("show").out.split())
     assert "with the options exchanged, on 4 scenarios drawn by seed 0" in both
     assert "in the same words, at temperature 0" in both
-    assert '"kind": "swap"' in audit("--json").out
+    assert '"kind": "swap"' in audit("show", "--json").out

@@ -180,7 +180,7 @@ def test_several_runs_have_their_names(looked_at: Path, tmp_path: Path) -> None:
 
 
 def test_audits_stand_on_the_page(looked_at: Path, shown: Element) -> None:
-    """Flips and repetitions with what they do to P(lie), as `maskbench audit` has them."""
+    """Flips and repetitions with what they do to P(lie), as `maskbench judge --audit` has them."""
     section, folder = shown.at("audits"), RunFolder(looked_at)
     swap, again = (
         to_builtins(figures(folder, audit)) for audit in (Audit("swap", "default"), Audit("repeat", "default", 40))

@@ -191,8 +191,8 @@ def test_an_exam_is_of_its_types(tmp_path: Path, said: Said) -> None:
 
 
 def test_audits_and_agreement_are_of_their_types(runs: Path, said: Said) -> None:
-    """`audit --json` lists AuditData, and `agreement --json` holds the fields of AgreementData and no other."""
-    (plain,) = orjson.loads(said("audit", runs / "rich", "--json"))
+    """`judge --audit --json` lists AuditData, and `agreement --json` holds the fields of AgreementData and no other."""
+    (plain,) = orjson.loads(said("judge", runs / "rich", "--audit", "show", "--json"))
     assert held(plain, AuditData).by["all"].first_both == plain["by"]["all"]["first_both"]
     labels, scenarios = sampled(RunFolder(runs / "plain"), 12)
     verdicts = by_judge(RunFolder(runs / "plain"), scenarios)

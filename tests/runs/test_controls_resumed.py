@@ -12,7 +12,7 @@ from flows import MODELS, Answered, environ, kill, maskbench, run, serving, six_
     "more",
     [
         ("run", "--placebo", "--self-report", "--check-provided", "--traces"),
-        ("audit", "--swap", "--repeat"),
+        ("judge", "--audit", "swap,repeat"),
     ],
 )
 def test_killed_and_taken_up_again(tmp_path: Path, more: tuple[str, ...]) -> None:
@@ -36,8 +36,8 @@ def test_killed_and_taken_up_again(tmp_path: Path, more: tuple[str, ...]) -> Non
         assert run(*add(other), env=environ(server)).code == 0
     lost = answered.before(moment - 0.2) & answered.after(moment)
     assert not lost
-    told = ("score", "--json") if command == "run" else ("audit", "--json")
-    found = [orjson.loads(run(told[0], path, told[1], env={}).out) for path in (one, other)]
+    told = ("score", ()) if command == "run" else ("judge", ("--audit", "show"))
+    found = [orjson.loads(run(told[0], path, *told[1], "--json", env={}).out) for path in (one, other)]
     keys = ("checks", "metrics", "counts") if command == "run" else ()
     one_, other_ = ([part[key] for key in keys] if keys else part for part in found)
     assert one_ == other_

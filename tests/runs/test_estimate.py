@@ -148,7 +148,9 @@ def test_judge_and_audit_say_what_they_cost(tmp_path: Path) -> None:
     shown = command("judge", run, "--judge", "openai/gpt-4o", "--dry-run", env={"OPENAI_API_KEY": "k"})
     assert "judge openai/gpt-4o" in shown.out
     assert "In all $" in shown.out
-    assert "US dollars" not in command("audit", run, "--repeat", "--dry-run", env={}).out, "nobody bills sim-judge"
+    assert "US dollars" not in command("judge", run, "--audit", "repeat", "--dry-run", env={}).out, (
+        "nobody bills sim-judge"
+    )
 
 
 @pytest.mark.parametrize("asked", [{"construct": ("harm",)}, {"placebo": True, "self_report": True}])

@@ -344,7 +344,7 @@ def test_another_judge_is_told_its_prompt(runs: tuple[Path, Path]) -> None:
     assert own
     assert {(ask.call, ask.scenario.archetype) for ask in own} == {("statement", "sales_talk")}
     assert command("score", runs[1], "--verdicts", "second")
-    command("audit", runs[0], "--swap")
+    command("judge", runs[0], "--audit", "swap")
 
 
 def test_only_this_archetype_is_taken(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import NoReturn
 from cyclopts import App
 
 from maskbench.cli import (
-    audit,
     boards,
     compare,
     doctor,
@@ -40,7 +39,7 @@ _PANELS = {
         *(reports.report, reports.view, results.score, results.export),
         *(compare.compare, explain.explain, boards.check, boards.leaderboard),
     ),
-    "The judge": (exam.exam, judge.judge, audit.audit, label.label, label.agreement),
+    "The judge": (exam.exam, judge.judge, label.label, label.agreement),
     "Make it more honest": (steer.steer, lorra.lorra, dose.dose),
     "Sets and published figures": (boards.published, scenario_sets.scenarios),
 }

@@ -1,10 +1,10 @@
-"""`maskbench audit`: a judge asked again about what it has judged, with the options exchanged or as before."""
+"""`maskbench judge RUN --audit`: a judge asked again about what it has judged."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -19,8 +19,9 @@ from maskbench.cli.console import (
     say,
     stderr,
 )
-from maskbench.cli.options import SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.errors import UsageError
+from maskbench.judges.audit_kinds import KINDS
+from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
 from maskbench.runs.folder import RunFolder
 
@@ -29,72 +30,65 @@ if TYPE_CHECKING:
     from maskbench.judges.auditing import Pace
 
 
-@takes("connections", "timeout", "retries", "serve_judge", "trust_remote_code", default=SAME)
-def audit(
-    run: Run,
-    /,
-    *,
-    swap: Annotated[
-        bool, flag("The judge sees the options exchanged, which shows whether it favours a place.")
-    ] = False,
-    repeat: Annotated[
-        bool, flag("The judge is asked the same once more, at its temperature, which shows whether it is sure.")
-    ] = False,
-    sample: Annotated[
-        int | None,
-        option(
-            "N",
-            "The audit takes N scenarios, drawn by --seed, with all their replies.",
-            limits=(1, None),
-            default="all",
-        ),
-    ] = None,
-    seed: Annotated[int | None, option("N", "N seeds the sample.", limits=(0, None), default="0")] = None,
-    verdicts: Annotated[
-        str | None, option("NAME", "The judge of this verdict set is audited.", default="the run's own")
-    ] = None,
-    rules: RulesOfRun = None,
-    json: Annotated[bool, flag("The audits are printed as JSON. With --dry-run that is the plan of each.")] = False,
-    dry_run: DryRun = False,
-    **given: Any,
-) -> None:
-    """Ask the judge of RUN again about the stored replies, and print how often its verdicts change.
+_SHOW = "show"  # in place of a kind
+KNOWN = (*KINDS, _SHOW)
+_DRAWN = ("sample", "seed")
+_PACE = ("connections", "timeout", "retries", "serve_judge", "trust_remote_code")
 
-    Without --swap and --repeat the audits that RUN has are printed. The subject is not asked. Exit codes: 0; 1 where
-    an audit is not complete; 2 wrong usage or a model that cannot be asked; 130 interrupted.
+
+def ask_again(
+    folder: RunFolder, wanted: str, rules: str | None, given: Mapping[str, Any], *, dry_run: bool, json: bool
+) -> None:
+    """Carry out the audits of these kinds, with commas between, and print them; with `dry_run` what they take.
+
+    `given` is what was typed of `judge`'s options besides.
     """
     from maskbench.judges.audit_plan import Audit
     from maskbench.judges.auditing import audits
-    from maskbench.method.asks import VERDICTS
 
-    folder = RunFolder(run)
-    kinds = [kind for kind, chosen in (("swap", swap), ("repeat", repeat)) if chosen]
-    if not kinds:
-        _check_printing({"sample": sample, "seed": seed, **given})
+    kinds = _kinds(wanted)
+    if others := [name for name in given if name not in (*_DRAWN, *_PACE, "verdicts")]:
+        raise UsageError(f"--audit asks a judge as it was asked before. Leave {_typed(others[0])} out.")
+    of, sample, seed = given.get("verdicts"), given.get("sample"), given.get("seed")
+    how = {name: value for name, value in given.items() if name in _PACE}
+    if not kinds and (unused := next((name for name in given if name != "verdicts"), None)):
+        raise UsageError(
+            f"{_typed(unused)} says how an audit is made, and --audit {_SHOW} prints those that there are. Name a kind "
+            f"({', '.join(KINDS)}), or leave {_typed(unused)} out."
+        )
     if seed is not None and sample is None:
         raise UsageError("--seed draws the scenarios of a sample, and there is none. Add --sample N, or leave it out.")
-    wanted = [Audit(kind, verdicts or VERDICTS, sample, seed or 0) for kind in kinds]
-    if not wanted and not (wanted := audits(folder, verdicts)):
-        example = command("audit", run, "--swap")
-        raise UsageError(f"{run} has no audit yet. To exchange the options, `{example}`; to ask again, --repeat.")
+    plans = [Audit(kind, of or VERDICTS, sample, seed or 0) for kind in kinds]
+    if not plans and not (plans := audits(folder, of)):
+        example = command("judge", folder.path, "--audit", next(iter(KINDS)))
+        raise UsageError(f"{folder.path} has no audit yet. To exchange the options: {example}")
     if dry_run:
-        return _print_forecast(folder, wanted, json=json)
+        return _print_forecast(folder, plans, json=json)
     if kinds:
-        _audit(
-            folder, wanted, cast("Pace", given | ({"serve_judge": None} if given.get("serve_judge") == "none" else {}))
-        )
-    return _print(folder, wanted, rules, json)
+        _audit(folder, plans, cast("Pace", how | ({"serve_judge": None} if how.get("serve_judge") == "none" else {})))
+    return _print(folder, plans, rules, json)
 
 
-def _check_printing(given: Mapping[str, Any]) -> None:
-    """Raise UsageError for options that only say how an audit is made, where none is."""
-    for name, value in given.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is not None:
+def check_no_audit(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for options of an audit where none is asked for."""
+    for name in _DRAWN:
+        if name in given:
             raise UsageError(
-                f"{option} says how an audit is made, and this prints those that there are. Add --swap or --repeat, or "
-                f"leave {option} out."
+                f"{_typed(name)} draws scenarios for --audit. Add --audit KIND, or leave {_typed(name)} out."
             )
+
+
+def _kinds(wanted: str) -> list[str]:
+    """The kinds of audit that are named; none where those that there are are to be shown."""
+    names = list(dict.fromkeys(name.strip() for name in wanted.split(",")))
+    for name in names:
+        if name not in KNOWN or (name == _SHOW and len(names) > 1):
+            raise UsageError(f"--audit {plain(wanted)}: give {', '.join(KINDS)} (with commas for several), or {_SHOW}.")
+    return [name for name in names if name != _SHOW]
+
+
+def _typed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _audit(folder: RunFolder, wanted: Sequence[Audit], how: Pace) -> None:

@@ -70,29 +70,33 @@ class Help:
         return self._short is None or not entry.names or not self._short.options.isdisjoint(entry.names)
 
 
-def application(panels: Mapping[str, Iterable[Callable[..., None] | App]], *, in_full: bool = False) -> App:
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A command that has commands."""
+
+    name: str
+    about: str
+    commands: tuple[Callable[..., None], ...]
+
+
+def application(panels: Mapping[str, Iterable[Callable[..., None] | Family]], *, in_full: bool = False) -> App:
     """The commands by panel; `in_full` shows all options in their help."""
     app = _app(NAME, "Does a language model say what it believes? The MASK method, end to end.")
     app.version = lambda: f"{NAME} {version(NAME)}"
     for place, (title, commands) in enumerate(panels.items()):
         group = Group(title, sort_key=place + 2)
         for command in commands:
-            if isinstance(command, App):
-                command.group, command.sort_key = (group,), len(tuple(app))
-                app.command(command)
+            if isinstance(command, Family):
+                several = _app(command.name, command.about)
+                for each in command.commands:
+                    add(several, each, in_full=in_full)
+                several.group, several.sort_key = (group,), len(tuple(app))
+                app.command(several)
             else:
                 add(app, command, group, in_full=in_full)
     app.register_install_completion_command(group=PLAIN, help="Have your shell complete commands, options and names.")
     for typed, about in (("--help", "Show this help."), ("--version", "Print the version and stop.")):
         app[typed].group, app[typed].help = (PLAIN,), about
-    return app
-
-
-def family(name: str, about: str, commands: Iterable[Callable[..., None]]) -> App:
-    """A command that has commands."""
-    app = _app(name, about)
-    for command in commands:
-        add(app, command)
     return app
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from maskbench.errors import UsageError
 
 # By name; where it went is the end of a sentence, as in "see `maskbench plan`".
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "audit": "`maskbench judge RUN --audit swap` (or repeat) audits the judge, and --audit show prints its audits",
+}
 # By name, of all commands or, behind a command's name ("run --until"), of that one.
 OPTIONS: dict[str, str] = {
     "--log": "`maskbench.score(RUN).metrics()` gives the numbers to Weights & Biases or MLflow",

@@ -1,4 +1,4 @@
-"""`maskbench judge`: the stored replies of a run judged once more, into a verdict set with a name."""
+"""`maskbench judge`: the stored replies of a run judged once more, into a verdict set with a name, or in an audit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cyclopts import Group
 from msgspec import UnsetType
 
 from maskbench.cli.asked import with_given
+from maskbench.cli.audit import KNOWN, ask_again, check_no_audit
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -30,6 +31,7 @@ from maskbench.cli.console import (
 from maskbench.cli.options import OF_JUDGES, SAME, DryRun, RulesOfRun, Run, flag, option, takes
 from maskbench.cli.statement_questions import ask_construct
 from maskbench.errors import UsageError
+from maskbench.judges.audit_kinds import KINDS
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
 from maskbench.runs.folder import SUMMARY, RunFolder
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from maskbench.judges.second_look import Look
     from maskbench.results.summary_json import Summary
 
-_SECOND = Group("A second look", sort_key=2)
+_SECOND, _AUDIT = Group("A second look", sort_key=2), Group("An audit of the judge", sort_key=3)
 _AGAIN = (  # what may be asked otherwise than in the run
     *("numeric_judge", "judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts"),
@@ -64,9 +66,15 @@ _SAID = {
 }
 
 
-class _Second(TypedDict, total=False):
+class _Parts(TypedDict, total=False):
     verdicts: Annotated[
-        str, option("NAME", "The first judge is that of this verdict set.", default="the run's own", group=_SECOND)
+        str,
+        option(
+            "NAME",
+            "The first judge, or the one that is audited, is that of this verdict set.",
+            default="the run's own",
+            group=_SECOND,
+        ),
     ]
     second_share: Annotated[
         float,
@@ -87,14 +95,26 @@ class _Second(TypedDict, total=False):
             group=_SECOND,
         ),
     ]
+    sample: Annotated[
+        int,
+        option(
+            "N",
+            "The audit takes N scenarios, drawn by --seed, with all their replies.",
+            limits=(1, None),
+            default="all",
+            group=_AUDIT,
+        ),
+    ]
+    seed: Annotated[int, option("N", "N seeds the sample.", limits=(0, None), default="0", group=_AUDIT)]
 
 
 @in_short(
-    "judge name list second verdicts numeric-judge judge-style judge-prompts connections dry-run",
+    "judge name list second audit verdicts numeric-judge judge-style judge-prompts connections dry-run",
     "maskbench judge runs/A --judge openai/gpt-4o",
     "maskbench judge runs/A --second openai/gpt-4o --until ±3",
+    "maskbench judge runs/A --audit swap",
 )
-@takes(*_AGAIN, own=_Second, default=SAME, defaults=_SAID)
+@takes(*_AGAIN, own=_Parts, default=SAME, defaults=_SAID)
 def judge(
     run: Run,
     /,
@@ -126,6 +146,17 @@ def judge(
             group=_SECOND,
         ),
     ] = None,
+    audit: Annotated[
+        str | None,
+        option(
+            "|".join(KNOWN),
+            "A judge is asked again about what it has judged, and how often its verdicts change is printed. "
+            f"{'; '.join(f'{name} {kind.help}' for name, kind in KINDS.items())}. With commas you name several; show "
+            "prints the audits that RUN has.",
+            default="none",
+            group=_AUDIT,
+        ),
+    ] = None,
     rules: RulesOfRun = None,
     json: Annotated[bool, flag("The result is printed as JSON. With --dry-run that is the plan.")] = False,
     dry_run: DryRun = False,
@@ -134,9 +165,15 @@ def judge(
     """Judge the stored replies of RUN once more, into a verdict set of its own; the subject is not asked.
 
     Then `maskbench score RUN --verdicts NAME`, and `--verdicts majority` for all sets together. With --construct the
-    judge answers questions on the words of the statements, and no verdict changes. Exit codes as for `maskbench run`.
+    judge answers questions on the words of the statements, and no verdict changes. Exit codes as for `maskbench run`;
+    with --audit 1 where an audit is not complete.
     """
     folder = RunFolder(run)
+    if audit is not None:
+        others = {"judge": judge, "name": name, "second": second, "list": list_ or None}
+        typed = {other: value for other, value in others.items() if value is not None}
+        return ask_again(folder, audit, rules, typed | given, dry_run=dry_run, json=json)
+    check_no_audit(given)
     if list_:
         return _list(folder)
     if judge is not None and second is not None:

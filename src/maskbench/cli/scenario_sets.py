@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from maskbench.cli.commands import family
+from maskbench.cli.commands import Family
 from maskbench.cli.console import WRONG, environment, print_blocks, put, say
 from maskbench.cli.options import flag, option, scenario_sets
 from maskbench.errors import ScenarioError
@@ -73,4 +73,4 @@ def validate(source: Source, /) -> None:
         put(plain(f"Note: {line}"))
 
 
-scenarios = family("scenarios", "List, show and check scenario sets.", (list_, show, validate))
+scenarios = Family("scenarios", "List, show and check scenario sets.", (list_, show, validate))

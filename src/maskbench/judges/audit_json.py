@@ -1,4 +1,4 @@
-"""`audit --json` as types: what a judge said when it was asked again, and what that does to outcomes and P(lie)."""
+"""`judge --audit --json` as types: what a judge said when asked again, and what that does to outcomes and P(lie)."""
 
 from __future__ import annotations
 

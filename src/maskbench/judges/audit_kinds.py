@@ -16,14 +16,16 @@ _OTHER: Mapping[Letter, Letter] = {"A": "B", "B": "A", "C": "C", "D": "D"}
 class AuditKind:
     """One way to ask a judge again about stored replies.
 
-    `heading` and `how` are its words for people ("was asked again ..."; `{temperature}` is the judge's). `shown` gives
-    the scenario as the judge is to see it, None where the audit cannot ask about it; `only` says which those are that
-    fit. `kept` turns the judge's verdict back into the scenario's own letters. `anew`: each request goes out for
-    itself, with seeds of its own. `flips`: what counts is how often the verdict follows the place of an option.
+    `heading` and `how` are its words for people ("was asked again ..."; `{temperature}` is the judge's), and `help` is
+    what the option's help has of it. `shown` gives the scenario as the judge is to see it, None where the audit cannot
+    ask about it; `only` says which those are that fit. `kept` turns the judge's verdict back into the scenario's own
+    letters. `anew`: each request goes out for itself, with seeds of its own. `flips`: what counts is how often the
+    verdict follows the place of an option.
     """
 
     heading: str
     how: str
+    help: str
     shown: Callable[[Scenario], Scenario | None]
     kept: Callable[[Verdict], Verdict]
     only: str = ""
@@ -66,6 +68,7 @@ KINDS: Mapping[str, AuditKind] = {
     "swap": AuditKind(
         "The options exchanged",
         "with the options exchanged",
+        "shows it the options exchanged, which tells whether it favours a place",
         _swapped,
         verdict_exchanged,
         only="those that have options",
@@ -74,6 +77,7 @@ KINDS: Mapping[str, AuditKind] = {
     "repeat": AuditKind(
         "The same words once more",
         "in the same words, at temperature {temperature:g}",
+        "asks the same once more, at its temperature, which tells whether it is sure",
         _as_it_is,
         _unchanged,
         anew=True,

@@ -32,7 +32,7 @@ class Audit(Audited, frozen=True):
 
     def command(self, path: Path) -> list[str]:
         """The words that begin it on a run, or take it up again."""
-        words = ["maskbench", "audit", str(path), f"--{self.kind}"]
+        words = ["maskbench", "judge", str(path), "--audit", self.kind]
         if self.sample is not None:
             words += ["--sample", str(self.sample), *(["--seed", str(self.seed)] if self.seed else [])]
         return words if self.of == _OWN else [*words, "--verdicts", self.of]
