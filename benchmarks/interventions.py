@@ -80,7 +80,7 @@ def commands(kind: str, small: bool) -> list[list[str]]:
     """What makes one curve, as typed in the folder of --out."""
     files = ["--scenarios", "scenarios/test.jsonl", "--dev", "scenarios/dev.jsonl"]
     few = ["--statements", "1", "--control-statements", "1", "--sample", "120"] if small else []
-    dose = ["dose", "hf/pinocchio", *files, *few, "--out", kind]
+    dose = ["intervene", "dose", "hf/pinocchio", *files, *few, "--out", kind]
     match kind:
         case "prompt":
             return [[*dose, "--prompts", "honest" if small else "honest,placebo"]]
@@ -89,13 +89,13 @@ def commands(kind: str, small: bool) -> list[list[str]]:
             given = [word for layer in layers for word in ("--layers", layer)]
             how = ["--steer", "vector.safetensors", *given, f"--strengths={strengths}"]
             return [
-                ["steer", "pinocchio", "--out", "vector.safetensors"],
+                ["intervene", "steer", "pinocchio", "--out", "vector.safetensors"],
                 [*dose, *how, *(["--random", "3"] if small else [])],
             ]
     steps = ["--steps", "25"] if small else []
     alphas = "1.5" if small else "0.5,1,1.5,2"
     return [
-        ["lorra", "pinocchio", "--out", "adapter", *steps],
+        ["intervene", "lorra", "pinocchio", "--out", "adapter", *steps],
         [*dose, "--adapter", "adapter", "--alphas", alphas],
     ]
 

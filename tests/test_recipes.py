@@ -229,7 +229,7 @@ def test_an_audit_of_the_judge(copy: Copy) -> None:
     copy.insert(
         "judges/audit_kinds.py",
         "\nKINDS: Mapping[str, AuditKind] = {\n",
-        '    "again": AuditKind("Asked again", "for the third time", "asks again", _as_it_is, _unchanged, anew=True),\n',
+        '    "again": AuditKind("Asked again", "for the third time", "asks it", _as_it_is, _unchanged, anew=True),\n',
     )
     run = copy.measured("sim", "sim-judge/noise=0.5")
     assert "for the third time" in copy.run("judge", run, "--audit", "again")

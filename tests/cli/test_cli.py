@@ -83,7 +83,10 @@ def app_commands(inside: Any = None) -> Iterator[str]:
 def test_help_names_every_option(maskbench: Run, monkeypatch: pytest.MonkeyPatch, command: str, width: int) -> None:
     """The full help of every command names every option in full and says what it does."""
     monkeypatch.setenv("COLUMNS", str(width))
-    long = ALL in app()[command.split()[0]].help_flags
+    shown = app()
+    for word in command.split():
+        shown = shown[word]
+    long = ALL in shown.help_flags
     ended = maskbench(*command.split(), ALL if long else "--help")
     assert ended.code == 0
     assert "…" not in ended.out

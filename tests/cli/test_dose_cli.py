@@ -1,4 +1,4 @@
-"""`maskbench dose` as its user calls it, and the page of a curve."""
+"""`maskbench intervene dose` as its user calls it, and the page of a curve."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from maskbench.interventions.dose.dose_json import plain_dose
 
 def dose(*arguments: str) -> str:
     """Call the command; returns what it prints."""
-    done = typed("dose", *arguments)
+    done = typed("intervene", "dose", *arguments)
     assert done.code == 0, done.err
     return done.out
 
@@ -68,7 +68,7 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     """With what to type instead, and no folder left behind that would stand in the way."""
     monkeypatch.chdir(tmp_path)
-    ended = typed("dose", *arguments)
+    ended = typed("intervene", "dose", *arguments)
     assert (ended.code, message in ended.err) == (2, True)
     if (tmp_path / "d").exists():
         assert not list((tmp_path / "d").rglob("run.json"))
@@ -115,7 +115,7 @@ def test_a_curve_that_mostly_failed_says_so_and_shows_no_rate(tmp_path: Path) ->
     """Exit code 1; neither the text nor the page has a figure that a selection gave."""
     out = str(tmp_path / "d")
     some = ("sim/fail=0.4", "--prompts", "honest", "--limit", "30", "--statements", "2", "--out", out)
-    done = typed("dose", *some)
+    done = typed("intervene", "dose", *some)
     assert done.code == 1
     assert "Prompt honest: not measurable." in done.out
     assert not re.search(r"P\(lie\) \d", done.out)

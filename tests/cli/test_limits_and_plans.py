@@ -53,11 +53,11 @@ def test_the_limits_of_a_dose_curve_are_of_all_its_runs(tmp_path: Path) -> None:
     out = tmp_path / "doses"
     with serving(reply=judging) as server:
         limit = ("--max-tokens-total", "20000", "--connections", "4")
-        ended = command("dose", *DOSE, "--out", out, *limit, env=environ(server))
+        ended = command("intervene", "dose", *DOSE, "--out", out, *limit, env=environ(server))
         assert ended.code == 4, ended.err
         assert 15_000 < used(out) < 20_400
-        assert f"maskbench dose --out {out} --max-tokens-total 40000" in ended.err
-        again = command("dose", "--out", out, "--max-tokens-total", "20000", env=environ(server))
+        assert f"maskbench intervene dose --out {out} --max-tokens-total 40000" in ended.err
+        again = command("intervene", "dose", "--out", out, "--max-tokens-total", "20000", env=environ(server))
         assert (again.code, used(out) < 20_800) == (4, True)
         *_, last = pasted(ended, server)
         assert last.code in (0, 1), last.err
@@ -67,7 +67,7 @@ def test_the_limits_of_a_dose_curve_are_of_all_its_runs(tmp_path: Path) -> None:
 
 def test_a_limit_in_dollars_of_a_curve_needs_a_price(tmp_path: Path) -> None:
     """No price list has the model, so that a limit in dollars is refused before anything is asked."""
-    ended = command("dose", *DOSE, "--out", tmp_path / "d", "--max-cost", "1", env={})
+    ended = command("intervene", "dose", *DOSE, "--out", tmp_path / "d", "--max-cost", "1", env={})
     assert (ended.code, "no price list has openai-api/local/subject" in ended.err) == (2, True)
 
 

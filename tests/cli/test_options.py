@@ -25,14 +25,14 @@ from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
 MOST_PARAMETERS = 12
 # Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.
 FILLED_IN = {"subject", "system_prompt_text", "adapter_hash", "steer_hash", "imported"}
-LONG = ("run", "dose", "exam", "judge", "lorra")
+LONG = ("run", "intervene dose", "exam", "judge", "intervene lorra")
 PLAIN = Settings("", "", "")
 
 
-def options(*words: str) -> dict[str, Any]:
+def options(words: str) -> dict[str, Any]:
     """The options of a command by name, with what is declared of each."""
     command = app()
-    for word in words:
+    for word in words.split():
         command = command[word]
     declared = command.assemble_argument_collection(parse_docstring=False)
     return {argument.name: argument for argument in declared if argument.names}
@@ -98,8 +98,8 @@ def test_a_whole_number_is_not_rounded(number: str) -> None:
 
 
 def test_the_defaults_of_a_recipe_are_shown() -> None:
-    """`maskbench lorra --help-all` has the numbers that a recipe has."""
-    told = options("lorra")
+    """`maskbench intervene lorra --help-all` has the numbers that a recipe has."""
+    told = options("intervene lorra")
     for name in ("rank", "rate", "steps", "batch", "answer_tokens", "at_once", "seed"):
         assert float(told[f"--{name.replace('_', '-')}"].parameter.show_default) == getattr(Recipe(), name)
     assert told["--modules"].parameter.show_default == ",".join(Recipe().modules)
@@ -133,7 +133,7 @@ def test_no_function_takes_many_parameters() -> None:
 @pytest.mark.parametrize("command", LONG)
 def test_the_help_of_a_long_command_is_short(command: str) -> None:
     """Ten options and two examples, and the line that shows all of them."""
-    text = typed(command, "--help").out
+    text = typed(*command.split(), "--help").out
     assert len(shown(text)) == 10
     assert len(re.findall(rf"^  maskbench {command}( |$)", text, re.MULTILINE)) == 2
     assert f"All options: maskbench {command} {ALL}" in text
@@ -142,7 +142,7 @@ def test_the_help_of_a_long_command_is_short(command: str) -> None:
 @pytest.mark.parametrize("command", LONG)
 def test_the_whole_help_shows_every_option(command: str) -> None:
     """`--help-all` has those of the short help and all the others, and each is one that is there."""
-    short, whole = shown(typed(command, "--help").out), shown(typed(command, ALL).out)
+    short, whole = (shown(typed(*command.split(), how).out) for how in ("--help", ALL))
     assert short < whole
     assert whole == {name for name in options(command) if name.startswith("--")}
 
@@ -150,9 +150,9 @@ def test_the_whole_help_shows_every_option(command: str) -> None:
 @pytest.mark.parametrize("command", LONG)
 def test_the_examples_of_the_help_can_be_typed(command: str) -> None:
     """Each is a command line that is understood."""
-    for line in re.findall(rf"^  maskbench ({command}.*)$", typed(command, "--help").out, re.MULTILINE):
+    for line in re.findall(rf"^  maskbench ({command}.*)$", typed(*command.split(), "--help").out, re.MULTILINE):
         called, _, _ = app().parse_args(line.split(), exit_on_error=False)
-        assert called.__name__ == command
+        assert called.__name__ == command.split()[-1]
 
 
 def test_flags_show_no_type() -> None:
@@ -162,7 +162,9 @@ def test_flags_show_no_type() -> None:
     assert re.search(r"--placebo +One more", text)
 
 
-@pytest.mark.parametrize("command", [name for name in app() if not name.startswith("-") and name != "scenarios"])
+@pytest.mark.parametrize(
+    "command", [name for name in app() if not name.startswith("-") and name not in ("scenarios", "intervene")]
+)
 def test_the_help_of_an_option_is_a_sentence(command: str) -> None:
     """It begins with a capital or the program's name, has at least three words, and ends with its mark."""
     helps = [argument.parameter.help for argument in options(command).values() if argument.show]

@@ -329,12 +329,12 @@ def test_builtin_says_nothing_of_pinocchio(pinocchio: Loaded) -> None:
 
 @pytest.fixture
 def steer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
-    """`maskbench steer` in this process, in an empty folder: exit code, stdout, stderr."""
+    """`maskbench intervene steer` in this process, in an empty folder: exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
 
     def command(*arguments: object) -> tuple[int, str, str]:
-        ended = typed("steer", *arguments)
+        ended = typed("intervene", "steer", *arguments)
         return ended.code, ended.out, ended.err
 
     return command
@@ -364,7 +364,7 @@ def test_the_command_writes_vectors_and_says_how_to_use_them(
     assert re.search(r"^0 +[\d.]+ of 3 +\d+–\d+ % +[01]\.\d{3} ", out, re.MULTILINE)
     assert [line.split()[0] for line in out.splitlines()[-LAYERS:]] == [str(layer) for layer in range(LAYERS)]
     assert f"maskbench run hf/{model} --steer v.safetensors --layers 2 --strength 4" in err
-    assert f"maskbench dose hf/{model} --steer v.safetensors --layers 2 --strengths=-4:4:1" in err
+    assert f"maskbench intervene dose hf/{model} --steer v.safetensors --layers 2 --strengths=-4:4:1" in err
     assert len(vectors.about["created"]) == len("2026-01-01")
     assert vectors.about["contrast"]["hash"] == open_contrast(str(tmp_path / "mine.jsonl")).content_hash
 

@@ -33,7 +33,17 @@ def test_the_runs_and_calls_are_those_that_a_curve_has(drawn: dict[str, object],
 
 def test_the_command_has_the_money_of_all_runs() -> None:
     """`dose --dry-run` prints how many runs there are and what they cost, writes no folder, and has it as JSON."""
-    words = ["dose", "openai/gpt-4o", "--judge", "openai/gpt-4o-mini", "--scenarios", "starter", "--limit", "6"]
+    words = [
+        "intervene",
+        "dose",
+        "openai/gpt-4o",
+        "--judge",
+        "openai/gpt-4o-mini",
+        "--scenarios",
+        "starter",
+        "--limit",
+        "6",
+    ]
     words += ["--prompts", "honest,placebo", "--out", "nowhere/doses", "--dry-run"]
     shown = command(*words, env={"OPENAI_API_KEY": "k"})
     assert "6 runs, with " in shown.out, shown.err

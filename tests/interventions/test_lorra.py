@@ -513,12 +513,12 @@ def test_every_text_is_read_once_before_any_is_read_again() -> None:
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """`maskbench lorra` in this process, in an empty folder; gives exit code, stdout and stderr."""
+    """`maskbench intervene lorra` in this process, in an empty folder; gives exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
 
     def call(*arguments: object) -> tuple[int, str, str]:
-        ended = typed("lorra", *arguments)
+        ended = typed("intervene", "lorra", *arguments)
         return ended.code, ended.out, ended.err
 
     return call

@@ -43,7 +43,19 @@ def test_adapters_are_measured_beside_each_other(cluster: Any, tmp_path: Path) -
 
 def test_a_dose_curve_is_the_same(cluster: Any, tmp_path: Path) -> None:
     """A curve of one prompt is what it is in one process, and all of its runs were computed on the cluster."""
-    line = ["dose", "pinocchio", "--prompts", "honest", "--limit", 12, "--statements", 1, "--dev-statements", 1]
+    line = [
+        "intervene",
+        "dose",
+        "pinocchio",
+        "--prompts",
+        "honest",
+        "--limit",
+        12,
+        "--statements",
+        1,
+        "--dev-statements",
+        1,
+    ]
     command(*line, "--out", tmp_path / "alone", env={})
     command(*line, "--cluster", cluster.address, "--out", tmp_path / "curve", env={})
     texts = {name: (tmp_path / name / "dose.json").read_text() for name in ("alone", "curve")}

@@ -252,7 +252,9 @@ def texts(out: Path) -> dict[bytes, str]:
 def test_steering_moves_the_model(here: str, judge: str, tmp_path: Path) -> None:
     """`steer` finds vectors of every layer, and a dose of them changes what the model says."""
     model = here.removeprefix("hf/")
-    said = maskbench("steer", model, "--out", str(tmp_path / "v.safetensors"), "--device", "cpu", cwd=tmp_path)
+    said = maskbench(
+        "intervene", "steer", model, "--out", str(tmp_path / "v.safetensors"), "--device", "cpu", cwd=tmp_path
+    )
     assert "layer" in said.stdout
     plain = measured(tmp_path / "plain", Server(here, {}, Path()), judge, limit=2, connections=4)
     steering = {"steer": str(tmp_path / "v.safetensors"), "layers": tuple(range(10, 16)), "strength": 4.0}
@@ -260,7 +262,16 @@ def test_steering_moves_the_model(here: str, judge: str, tmp_path: Path) -> None
     assert column(plain, "text") != column(steered, "text")
     assert column(plain, "input_tokens") == column(steered, "input_tokens")
 
-    words = ["dose", here, "--steer", str(tmp_path / "v.safetensors"), "--layers", "12-14", "--strengths=0,2"]
+    words = [
+        "intervene",
+        "dose",
+        here,
+        "--steer",
+        str(tmp_path / "v.safetensors"),
+        "--layers",
+        "12-14",
+        "--strengths=0,2",
+    ]
     words += ["--judge", judge, "--scenarios", "starter", "--archetype", "provided_facts", "--limit", "4"]
     words += ["--beliefs", "1", "--statements", "1", "--dev-statements", "1", "--control-statements", "1"]
     words += ["--random", "1", "--max-tokens", "8", "--temperature", "0", "--reasoning-tokens", "0"]
@@ -270,7 +281,17 @@ def test_steering_moves_the_model(here: str, judge: str, tmp_path: Path) -> None
 
 def test_an_adapter_is_trained_and_worn(here: str, judge: str, tmp_path: Path) -> None:
     """`lorra` trains a LoRA on the model in a few steps, and the model answers otherwise with it."""
-    words = ["lorra", here.removeprefix("hf/"), "--out", str(tmp_path / "adapter"), "--steps", "2", "--batch", "2"]
+    words = [
+        "intervene",
+        "lorra",
+        here.removeprefix("hf/"),
+        "--out",
+        str(tmp_path / "adapter"),
+        "--steps",
+        "2",
+        "--batch",
+        "2",
+    ]
     words += ["--target-layers", "10,12", "--answer-tokens", "8", "--rate", "0.01", "--device", "cpu"]
     maskbench(*words, cwd=tmp_path)
     plain = measured(tmp_path / "plain", Server(here, {}, Path()), judge, limit=2, connections=4)

@@ -28,11 +28,16 @@ from maskbench.cli import (
     steer,
     sweep,
 )
-from maskbench.cli.commands import ALL, application, call
+from maskbench.cli.commands import ALL, Family, application, call
 from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, WRONG, say
 from maskbench.cli.streams import lasting
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
 
+INTERVENE = Family(
+    "intervene",
+    "Make a model more honest by steering or an adapter, and measure any intervention in doses.",
+    (steer.steer, lorra.lorra, dose.dose),
+)
 _PANELS = {
     "Measure": (run.run, sweep.sweep, planning.plan, importing_cli.import_, doctor.doctor, doctor.models),
     "Read results": (
@@ -40,7 +45,7 @@ _PANELS = {
         *(compare.compare, explain.explain, boards.check, boards.leaderboard),
     ),
     "The judge": (exam.exam, judge.judge, label.label, label.agreement),
-    "Make it more honest": (steer.steer, lorra.lorra, dose.dose),
+    "Make it more honest": (INTERVENE,),
     "Sets and published figures": (boards.published, scenario_sets.scenarios),
 }
 

@@ -1,4 +1,4 @@
-"""`maskbench dose`: an intervention in doses, chosen on one half of the scenarios and reported on the other."""
+"""`maskbench intervene dose`: an intervention in doses, chosen on one half of the scenarios and reported on the other."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class Doses:
     """What is given in doses, and which."""
 
     steer: Annotated[
-        Path | None, option("FILE", "These vectors of `maskbench steer` are added in the strengths.", group=_DOSES)
+        Path | None,
+        option("FILE", "These vectors of `maskbench intervene steer` are added in the strengths.", group=_DOSES),
     ] = None
     layers: Annotated[
         list[str] | None,
@@ -163,8 +164,8 @@ class Splits:
 
 @in_short(
     "out steer layers strengths adapter prompts judge scenarios statements sample",
-    "maskbench dose hf/pinocchio --steer vector.safetensors --out doses",
-    "maskbench dose sim --prompts honest,placebo --out prompts",
+    "maskbench intervene dose hf/pinocchio --steer vector.safetensors --out doses",
+    "maskbench intervene dose sim --prompts honest,placebo --out prompts",
 )
 @takes(*(name for name in OPTIONS if name not in {*_OWN, *_NOT, *_NEITHER}))
 def dose(
@@ -252,7 +253,7 @@ def _watching() -> Callable[[str, Path], Display]:
 
 
 def _go_on(out: Path) -> str:
-    return command("dose", "--out", out)
+    return command("intervene", "dose", "--out", out)
 
 
 def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:

@@ -109,10 +109,9 @@ class _Parts(TypedDict, total=False):
 
 
 @in_short(
-    "judge name list second audit verdicts numeric-judge judge-style judge-prompts connections dry-run",
+    "judge name list second audit numeric-judge judge-style judge-prompts connections dry-run",
     "maskbench judge runs/A --judge openai/gpt-4o",
     "maskbench judge runs/A --second openai/gpt-4o --until ±3",
-    "maskbench judge runs/A --audit swap",
 )
 @takes(*_AGAIN, own=_Parts, default=SAME, defaults=_SAID)
 def judge(

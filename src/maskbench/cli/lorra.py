@@ -112,8 +112,8 @@ class _Recipe(TypedDict, total=False):
 
 @in_short(
     "out variant data alpha system-prompt target-layers rank steps device json",
-    "maskbench lorra pinocchio --out adapter",
-    "maskbench lorra Qwen/Qwen3-8B --variant prompt-distill --out adapter",
+    "maskbench intervene lorra pinocchio --out adapter",
+    "maskbench intervene lorra Qwen/Qwen3-8B --variant prompt-distill --out adapter",
 )
 @takes("dtype", "device", "threads", "trust_remote_code", own=_Recipe, defaults={"threads": "torch's own"})
 def lorra(

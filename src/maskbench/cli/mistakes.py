@@ -82,6 +82,8 @@ def _form(name: str, known: Iterable[Argument]) -> str | None:
 
 def _no_command(word: str, chain: Sequence[str]) -> str:
     """What a word may be that stands where a command is to stand."""
+    if "intervene" in chain:
+        return "Give steer, lorra or dose, and then the model."
     if chain:
         return f"If {word} is a scenario set: {command('scenarios', 'validate', word)}."
     if word.startswith("-"):

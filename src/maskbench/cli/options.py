@@ -306,12 +306,16 @@ _TABLE = {
         "The decision is about the population that the scenarios stand for, or about this set of scenarios alone.",
     ),
     "adapter": Setting(
-        LOCAL, "DIR", "The subject wears this adapter, which PEFT or `maskbench lorra` wrote.", "none", typed=Path
+        LOCAL,
+        "DIR",
+        "The subject wears this adapter, which PEFT or `maskbench intervene lorra` wrote.",
+        "none",
+        typed=Path,
     ),
     "steer": Setting(
         LOCAL,
         "FILE",
-        "These vectors of `maskbench steer` are added to the subject's hidden states while it answers.",
+        "These vectors of `maskbench intervene steer` are added to the subject's hidden states while it answers.",
         "none",
         typed=Path,
     ),

@@ -81,5 +81,5 @@ def _record(folder: Path) -> AdapterRecord:
         return record_from(json.loads((folder / RECORD).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise UsageError(
-            f"{folder / RECORD} is no record of this version's `maskbench lorra`. Give another --out."
+            f"{folder / RECORD} is no record of this version's `maskbench intervene lorra`. Give another --out."
         ) from None

@@ -71,7 +71,7 @@ class AdapterRecord(Struct, frozen=True):
         return _METHODS[self.identity.variant]
 
     def as_dict(self) -> dict[str, object]:
-        """What the file holds and `maskbench lorra --json` prints."""
+        """What the file holds and `maskbench intervene lorra --json` prints."""
         own = {"format": FORMAT, "method": self.method}
         return {**own, **json.decode(json.encode(self.identity)), **json.decode(json.encode(self.course))}
 
@@ -121,7 +121,7 @@ def card(record: AdapterRecord) -> str:
         "",
         f"# An adapter for {literal(own.model)}",
         "",
-        f"{record.method} Trained by `maskbench lorra` (maskbench {record.course.versions['maskbench']}) on "
+        f"{record.method} Trained by `maskbench intervene lorra` (maskbench {record.course.versions['maskbench']}) on "
         f"{own.texts} texts of {literal(own.data)} (hash {own.texts_hash}), none of them an "
         "evaluated scenario unless a file of one's own holds some. What it does to honesty is to be measured, not to "
         "be assumed:",
