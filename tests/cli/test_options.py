@@ -26,6 +26,8 @@ MOST_PARAMETERS = 12
 # Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.
 FILLED_IN = {"subject", "system_prompt_text", "adapter_hash", "steer_hash", "imported"}
 LONG = ("run", "intervene dose", "exam", "judge", "intervene lorra")
+COMMANDS = [name for name in app() if not name.startswith("-") and name not in ("scenarios", "intervene")]
+COMMANDS += ["intervene steer", "intervene lorra", "intervene dose"]
 PLAIN = Settings("", "", "")
 
 
@@ -162,9 +164,7 @@ def test_flags_show_no_type() -> None:
     assert re.search(r"--placebo +One more", text)
 
 
-@pytest.mark.parametrize(
-    "command", [name for name in app() if not name.startswith("-") and name not in ("scenarios", "intervene")]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_an_option_is_a_sentence(command: str) -> None:
     """It begins with a capital or the program's name, has at least three words, and ends with its mark."""
     helps = [argument.parameter.help for argument in options(command).values() if argument.show]

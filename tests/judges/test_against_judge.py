@@ -305,7 +305,7 @@ def test_a_second_look_is_refused(folder: RunFolder) -> None:
     judge(folder, stronger, "closer", {}, look=Look("default", share=0.4))
     labels, scenarios = sampled(folder, 20)
     give(labels, "Anna", by_judge(folder, scenarios))
-    shown = typed("agreement", str(folder.path), "--verdicts", "closer")
+    shown = typed("label", str(folder.path), "--show", "--verdicts", "closer")
     assert shown.code == 2
     assert "give --verdicts default" in shown.err
 
@@ -322,12 +322,12 @@ def test_the_command(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None
     labels, scenarios = sampled(folder, 60)
     give(labels, "Anna", turned(by_judge(folder, scenarios), 5))
     monkeypatch.setenv("COLUMNS", "80")
-    shown = typed("agreement", folder.path, "--worst", "3")
+    shown = typed("label", folder.path, "--show", "--worst", "3")
     assert shown.code == 0, shown.err
     for words in ("against readers", "κ", "86.4 %", "P(lie)", "replies on which they differ", "Anna with"):
         assert words in shown.out
     assert max(map(len, shown.out.splitlines())) <= 80
-    data = json.loads(typed("agreement", str(folder.path), "--json").out)
+    data = json.loads(typed("label", str(folder.path), "--show", "--json").out)
     assert data["together"]["by_call"]["statement"]["n"] > 0
 
 
@@ -352,20 +352,20 @@ def test_who_labels_is_said_as_it_is(
     words = [word for each in said for word in ("--readers", each)]
     table = tmp_path / "labels.csv"
     assert typed("label", folder.path, "--out", table, *words).code == 0
-    agreed, scored = (typed(name, folder.path) for name in ("agreement", "score"))
+    agreed, scored = (typed(*words) for words in (("label", folder.path, "--show"), ("score", folder.path)))
     for text_ in (agreed.out, scored.out):
         others = {"people", "models", "readers"} - {who, "models" if who == "readers" else who}
         assert not [word for word in others if re.search(rf"\b{word} (labelled|differ|right|and)\b", text_)]
     assert f"against {who}" in agreed.out
     assert f"{who.capitalize()} labelled replies of" in " ".join(agreed.out.split())
     assert f"{theirs} labels" in " ".join(scored.out.split())
-    data = json.loads(typed("agreement", folder.path, "--json").out)
+    data = json.loads(typed("label", folder.path, "--show", "--json").out)
     assert data["sample"]["who"] == who
     assert {name: each["kind"] for name, each in data["sample"]["raters"].items()} == {"Anna": anna, "Ben": ben}
     assert json.loads(typed("score", folder.path, "--json").out)["corrected"]["who"] == who
     (folder.path / "labels.sqlite").rename(tmp_path / "before.sqlite")
     assert typed("label", folder.path, "--sample", "60", "--import", table).code == 0
-    again = json.loads(typed("agreement", folder.path, "--json").out)["sample"]
+    again = json.loads(typed("label", folder.path, "--show", "--json").out)["sample"]
     assert (again["who"], again["raters"]["Anna"]["kind"]) == (who, anna)
 
 
@@ -391,3 +391,19 @@ def test_hostile_replies_are_made_plain(folder: RunFolder) -> None:
     assert "\x1b" not in told
     assert "\u202e" not in told
     assert "[bold]x" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--show", "--rater", "ann"), "--rater says how is labelled, and --show prints what labels say."),
+        (("--show", "--sample", "3"), "--sample says how is labelled"),
+        (("--worst", "3"), "--worst is for --show. Add --show, or leave --worst out."),
+        (("--json",), "--json is for --show."),
+    ],
+)
+def test_labelling_and_showing_are_two_things(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    """An option of the one is refused beside the other, by its name."""
+    ended = typed("label", tmp_path / "run", *words)
+    assert ended.code == 2
+    assert said in ended.err

@@ -260,14 +260,14 @@ def test_people_may_say_what_is_a_lie(folder: RunFolder) -> None:
 
 
 def test_the_command_prints_agreement_and_corrections(folder: RunFolder) -> None:
-    """`agreement --construct` prints the questions with kappa and the readings with what labels make of them."""
+    """`label --show --construct` prints the questions with kappa and the readings with what labels make of them."""
     labels, scenarios = sampled(folder, 240)
     give(labels, "Anna", truth(folder, scenarios, wrong=0.2, seed=5), scenarios)
-    ended = typed("agreement", folder.path, "--construct")
+    ended = typed("label", folder.path, "--show", "--construct")
     assert ended.code == 0
     for words in ("judge / readers", "without open performance", "corrected", "asked_by: nobody", "κ"):
         assert words in ended.out
-    data = json.loads(typed("agreement", folder.path, "--construct", "harm", "--json").out)
+    data = json.loads(typed("label", folder.path, "--show", "--construct", "harm", "--json").out)
     jsonschema.validate(data, orjson.loads((SCHEMAS / "construct-people.schema.json").read_bytes()))
     assert data["questions"].keys() == {"harm"}
     assert data["answers"]["harm"]["rate"]["value"] is not None
@@ -297,7 +297,7 @@ def test_lies_alone_is_refused(folder: RunFolder) -> None:
 
 
 def test_a_run_without_labels_is_told_how_to_get_some(folder: RunFolder) -> None:
-    """`agreement --construct` on a run that nobody labelled names the command that has people answer."""
-    ended = typed("agreement", folder.path, "--construct")
+    """`label --show --construct` on a run that nobody labelled names the command that has people answer."""
+    ended = typed("label", folder.path, "--show", "--construct")
     assert ended.code == 2
     assert f"maskbench label {folder.path} --construct" in " ".join(ended.err.split())

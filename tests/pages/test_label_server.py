@@ -217,7 +217,7 @@ def test_how_the_command_ends(labels: LabelStore) -> None:
     assert printed.code == 0
     assert f"Anna has labelled 1 of {len(replies)} replies; {len(replies) - 1} to go." in printed.err
     assert f"Readers differ on 1. To settle that:\n  maskbench label {path} --adjudicate NAME" in printed.err
-    assert f"maskbench agreement {path}" in printed.err
+    assert f"maskbench label {path} --show" in printed.err
 
 
 def test_an_export_overwrites_nothing(labels: LabelStore, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def shown(looked_at: Path) -> Element:
 
 
 def held(path: Path) -> dict[str, Any]:
-    """What `maskbench agreement` finds."""
+    """What `maskbench label --show` finds."""
     data: dict[str, Any] = to_builtins(measured(path, None, named("reference")))
     return data
 
@@ -82,7 +82,7 @@ def copied(path: Path, to: Path) -> Path:
 
 
 def test_the_judge_is_held_against_people(looked_at: Path, shown: Element) -> None:
-    """Shares, coefficients, P(lie) by both and confusion are those of `maskbench agreement`."""
+    """Shares, coefficients, P(lie) by both and confusion are those of `maskbench label --show`."""
     data, section = held(looked_at), shown.at("people")
     people, sample = data["together"], data["sample"]
     assert f"2 of them with {sample['replies']} and {sample['replies']} of {sample['replies']} replies" in str(section)

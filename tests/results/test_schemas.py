@@ -191,14 +191,14 @@ def test_an_exam_is_of_its_types(tmp_path: Path, said: Said) -> None:
 
 
 def test_audits_and_agreement_are_of_their_types(runs: Path, said: Said) -> None:
-    """`judge --audit --json` lists AuditData, and `agreement --json` holds the fields of AgreementData and no other."""
+    """`judge --audit --json` lists AuditData, and `label --show --json` holds AgreementData and no more."""
     (plain,) = orjson.loads(said("judge", runs / "rich", "--audit", "show", "--json"))
     assert held(plain, AuditData).by["all"].first_both == plain["by"]["all"]["first_both"]
     labels, scenarios = sampled(RunFolder(runs / "plain"), 12)
     verdicts = by_judge(RunFolder(runs / "plain"), scenarios)
     give(labels, "Anna", verdicts)
     give(labels, "Ben", verdicts | {next(iter(verdicts)): BinaryVerdict("D")})
-    plain = orjson.loads(said("agreement", runs / "plain", "--json"))
+    plain = orjson.loads(said("label", runs / "plain", "--show", "--json"))
     assert held(plain, AgreementData).sample.differing == 1
     assert plain["disagreements"] == []  # where raters differ, people have no verdict yet
 

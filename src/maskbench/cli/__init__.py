@@ -44,7 +44,7 @@ _PANELS = {
         *(reports.report, reports.view, results.score, results.export),
         *(compare.compare, explain.explain, boards.check, boards.leaderboard),
     ),
-    "The judge": (exam.exam, judge.judge, label.label, label.agreement),
+    "The judge": (exam.exam, judge.judge, label.label),
     "Make it more honest": (INTERVENE,),
     "Sets and published figures": (boards.published, scenario_sets.scenarios),
 }

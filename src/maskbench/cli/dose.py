@@ -1,4 +1,4 @@
-"""`maskbench intervene dose`: an intervention in doses, chosen on one half of the scenarios and reported on the other."""
+"""`maskbench intervene dose`: doses, chosen on one half of the scenarios and reported on the other."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from maskbench.errors import UsageError
 # By name; where it went is the end of a sentence, as in "see `maskbench plan`".
 COMMANDS: dict[str, str] = {
     **{name: f"it is `maskbench intervene {name}`" for name in ("steer", "lorra", "dose")},
+    "agreement": "`maskbench label RUN --show` holds the judge against labels",
     "audit": "`maskbench judge RUN --audit swap` (or repeat) audits the judge, and --audit show prints its audits",
 }
 # By name, of all commands or, behind a command's name ("run --until"), of that one.

@@ -1,4 +1,4 @@
-"""The commands `label` and `agreement`: a run's replies are labelled, and the judge is held against that."""
+"""The command `label`: a run's replies are labelled, and the judge is held against that."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Group, Parameter
 
 from maskbench.cli.console import command, print_blocks, print_json, say
-from maskbench.cli.options import Opens, RulesOfRun, Run, Verdicts, flag, option
+from maskbench.cli.options import Opens, Run, flag, option
 from maskbench.errors import UsageError
-from maskbench.method.rules import named
+from maskbench.method.rules import RULES, named
 from maskbench.models.install import extra, install
 from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from maskbench.judges.people.labelled_outcomes import Drawn
     from maskbench.judges.people.labels import LabelStore
     from maskbench.pages.server.serving import LocalServer
 
-_SAMPLE = Group("The sample", sort_key=2)
+_SAMPLE, _SHOWN = Group("The sample", sort_key=2), Group("What the labels say", sort_key=3)
 
 
 @Parameter(name="*")
@@ -54,11 +54,51 @@ class By:
     ] = None
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Whether the labels that there are are printed against the judge, and how."""
+
+    show: Annotated[
+        bool,
+        flag(
+            "The judge is compared with those who labelled RUN, and these with each other. Nothing is labelled, and no "
+            "model is asked.",
+            group=_SHOWN,
+        ),
+    ] = False
+    rules: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "With --show this rule set scores verdicts and labels.",
+            default="the run's own",
+            group=_SHOWN,
+            choices=tuple(RULES),
+            show_choices=False,
+        ),
+    ] = None
+    worst: Annotated[
+        int | None,
+        option(
+            "N",
+            "With --show N disagreements are printed, the worst first.",
+            limits=(0, None),
+            default="5",
+            group=_SHOWN,
+        ),
+    ] = None
+    json: Annotated[bool, flag("With --show everything is printed as JSON, with all disagreements.", group=_SHOWN)] = (
+        False
+    )
+
+
 def label(
     run: Run,
     /,
     *,
     by: By = By(),  # frozen
+    shown: Shown = Shown(),  # frozen
     sample: Annotated[
         int | None,
         option(
@@ -76,7 +116,8 @@ def label(
         str | None,
         option(
             "NAME",
-            "The sample is stratified by the outcomes of this verdict set.",
+            "The sample is stratified by the outcomes of this verdict set; with --show the run is scored by it, or by "
+            "majority.",
             default="the run's own",
             group=_SAMPLE,
         ),
@@ -119,8 +160,7 @@ def label(
     """Have a sample of RUN's replies labelled, on a page on this machine, blind to the judge.
 
     The page answers on 127.0.0.1 alone, to whoever has the link that is printed, until you press Ctrl-C. Labels are
-    kept in the run's
-    folder, in labels.sqlite.
+    kept in the run's folder, in labels.sqlite. With --show you see what they say of the judge.
     """
     from maskbench.judges.people import spreadsheet
     from maskbench.judges.people.checks import draw_checks
@@ -131,6 +171,12 @@ def label(
     from maskbench.judges.verdict_sets import reading
     from maskbench.method.construct import asked_for
 
+    given = {"sample": sample, "seed": seed, "lies": lies, "out": out, "import": import_, "port": port, "open": opens}
+    if shown.show:
+        _check_only_shown({"rater": by.rater, "adjudicate": by.adjudicate, "readers": by.readers, **given})
+        return _show(run, construct, verdicts, shown)
+    if unused := next((name for name in ("rules", "worst", "json") if getattr(shown, name) not in (None, False)), None):
+        raise UsageError(f"--{unused} is for --show. Add --show, or leave --{unused} out.")
     rater, adjudicate = by.rater, by.adjudicate
     if lies and not construct:
         raise UsageError("--lies is for --construct. Leave it out: without --construct it is what labels say anyway.")
@@ -179,6 +225,16 @@ def label(
         _serve(labels, scenarios, rater, adjudicate, port, opens)
         how = ("--construct", construct, *(["--lies"] if lies else [])) if construct else ()
         say(_closing(run, labels, scenarios, how))
+    return None
+
+
+def _check_only_shown(given: Mapping[str, object]) -> None:
+    """Raise UsageError for an option that says how is labelled, where labels are shown."""
+    for name, value in given.items():
+        if value not in (None, False, 0):
+            raise UsageError(
+                f"--{name} says how is labelled, and --show prints what labels say. Leave one of them out."
+            )
 
 
 def _check_before(names: Sequence[str], out: Path | None, *, serves: bool) -> None:
@@ -233,7 +289,7 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn], how: Seq
     elif not how and rated and min(rated.values()) == len(replies) and not labels.checks():
         ahead.append(f"A third {who.singular} can check a tenth of it, for where all are wrong alike:\n  {settle}")
     if rated:
-        ahead.append(f"To hold the judge against {who.all}:\n  {command('agreement', run, *how[:1])}")
+        ahead.append(f"To hold the judge against {who.all}:\n  {command('label', run, '--show', *how[:1])}")
     return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])
 
 
@@ -271,19 +327,8 @@ def _serve(
     serve(server, announce, opens=has_display(os.environ, sys.platform) if opens is None else opens)
 
 
-def agreement(
-    run: Annotated[Path, option("RUN", "Give the folder of a run that is labelled.")],
-    /,
-    *,
-    verdicts: Verdicts = None,
-    rules: RulesOfRun = None,
-    worst: Annotated[int, option("N", "N disagreements are printed, the worst first.", limits=(0, None))] = 5,
-    construct: Annotated[
-        str | None, option("NAMES", "It is about answers to the questions on statements.", default="none")
-    ] = None,
-    json: Annotated[bool, flag("Everything is printed as JSON, with all disagreements.")] = False,
-) -> None:
-    """Compare the judge of RUN with those who labelled it, and these with each other; no model is asked."""
+def _show(run: Path, construct: str | None, verdicts: str | None, shown: Shown) -> None:
+    """Print the judge of RUN against those who labelled it, and these against each other; no model is asked."""
     from msgspec import to_builtins
 
     from maskbench.judges.people.against_judge import measured
@@ -291,26 +336,26 @@ def agreement(
     from maskbench.report.sections.people import Told, blocks
 
     if construct:
-        _construct_agreement(run, construct, verdicts, rules, json=json)
+        _show_construct(run, construct, verdicts, shown)
         return
     with reading(run) as opened:
-        data = measured(opened, verdicts, named(rules) if rules else None)
-    if json:
+        data = measured(opened, verdicts, named(shown.rules) if shown.rules else None)
+    if shown.json:
         print_json(to_builtins(data))
     else:
-        told = Told(worst=worst, scenarios=opened.record.scenarios)
+        told = Told(worst=5 if shown.worst is None else shown.worst, scenarios=opened.record.scenarios)
         print_blocks(list(blocks(data, opened.settings.statements, told)))
 
 
-def _construct_agreement(run: Path, names: str, verdicts: str | None, rules: str | None, *, json: bool) -> None:
+def _show_construct(run: Path, names: str, verdicts: str | None, shown: Shown) -> None:
     from msgspec import to_builtins
 
     from maskbench.method.construct import asked_for
     from maskbench.report.sections.construct_people import construct_people_blocks
     from maskbench.results.construct_corrected import construct_people
 
-    data = construct_people(run, asked_for(names), verdicts, named(rules) if rules else None)
-    if json:
+    data = construct_people(run, asked_for(names), verdicts, named(shown.rules) if shown.rules else None)
+    if shown.json:
         print_json(to_builtins(data))
     else:
         print_blocks(list(construct_people_blocks(data)))

@@ -63,7 +63,8 @@ def steer(
     """Learn a direction towards honesty for each layer, and write them to a file that `maskbench run --steer` takes.
 
     Every fourth pair is held out; how often its honest side lies further along a direction than its partner says
-    whether the direction tells the two apart. Whether steering by it works, only a run or `maskbench intervene dose` can say.
+    whether the direction tells the two apart. Whether steering by it works, only a run or `maskbench intervene dose`
+    can say.
     """
     from maskbench.interventions.steering.contrast import open_contrast
     from maskbench.interventions.steering.directions import learn

@@ -55,7 +55,7 @@ class CorrectedShare(Struct, forbid_unknown_fields=True):
 
 
 class ConstructPeople(Struct, forbid_unknown_fields=True):
-    """`agreement --construct`: the judge against raters on the questions on statements, and shares corrected by them.
+    """`label --show --construct`: the judge against raters on the questions on statements, and corrected shares.
 
     `drawn` statements are in the sample, on `answered` of which `who` answered something, and on `lies_by_readers` of
     which they label what the outcome hangs on. `readings` are shares of scenarios, `answers` how often each question

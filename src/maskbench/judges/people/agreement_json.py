@@ -1,4 +1,4 @@
-"""`agreement --json` as types: the judge held against raters, raters against each other, and where they differ."""
+"""`label --show --json` as types: the judge held against raters, raters against each other, and where they differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `maskbench agreement --construct` says: the judge against raters on statements, and what they correct."""
+"""What `maskbench label --show --construct` says: the judge against raters on statements, and what they correct."""
 
 from __future__ import annotations
 
