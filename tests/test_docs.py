@@ -156,8 +156,11 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     for name in names:
         part = text.split(f"\n## maskbench {name}\n")[1].split("\n## ")[0]
         assert f"maskbench {name} {name}" not in part
-        declared = whole[name].assemble_argument_collection(parse_docstring=False) if name != "scenarios" else ()
-        assert all(f"* `{argument.name}" in part for argument in declared if argument.names and argument.name[0] == "-")
+        inside = [inner for inner in whole[name] if not inner.startswith("-")]
+        for command in [whole[name][inner] for inner in inside] or [whole[name]]:
+            declared = command.assemble_argument_collection(parse_docstring=False)
+            every = [argument.name for argument in declared if argument.names and argument.name[0] == "-"]
+            assert all(f"* `{option}" in part for option in every), command.name
 
 
 def test_an_option_with_signs_is_text() -> None:

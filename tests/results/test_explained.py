@@ -14,7 +14,7 @@ from flows import typed
 from maskbench.errors import UsageError
 from maskbench.report.format import points
 from maskbench.results.conventions import figures, packaged, ready
-from maskbench.results.explained import Figure, explain, explained_by
+from maskbench.results.explained import Figure, explain, explained_by, named_figure
 from maskbench.results.explained_json import Explained
 from maskbench.scenarios import Identity
 from maskbench.types import OutcomeName, Scored
@@ -110,7 +110,6 @@ def test_a_row_of_the_paper_is_found(pair: tuple[Path, Path]) -> None:
 
 def test_what_is_not_published_has_no_part(pair: tuple[Path, Path]) -> None:
     """Against a published row what its publisher does not publish has no value, and is in all the rest."""
-    line = ("explain", pair[0], "--as", "paper", "--as")
     told = {}
     for name, model in (("anthropic-2026-09", "Claude Opus 5"), ("anthropic-2026-06", "Claude Opus 4.8")):
         told[name] = explain(pair[0], conventions=("paper", name), published=model)
@@ -122,13 +121,37 @@ def test_what_is_not_published_has_no_part(pair: tuple[Path, Path]) -> None:
         assert sum(values(told[name]).values()) == pytest.approx(told[name].difference)
     assert set(values(told["anthropic-2026-06"])) == {"rest"}
     assert abs(values(told["anthropic-2026-09"])["denominator"]) > 0.01
-    shown = " ".join(typed(*line, "anthropic-2026-09", "--published", "Claude Opus 5").out.split())
-    assert f"over the {told['anthropic-2026-09'].shared} scenarios of this run that count the" in shown
-    assert "in both figures" not in shown
-    shut = " ".join(typed(*line, "anthropic-2026-06", "--published", "Claude Opus 4.8").out.split())
-    assert "the whole difference is in “all the rest”" in shut
-    assert "scenarios of this run that count" not in shut
-    assert "statements that count – –" in shown
+
+
+def test_a_published_row_is_told_in_a_sentence(pair: tuple[Path, Path]) -> None:
+    """What of a difference its formula makes is one sentence, and what is not published fills no table."""
+    line = ("score", pair[0], "--as", "paper", "--why")
+    told = explain(pair[0], conventions=("paper", "anthropic-2026-09"), published="Claude Opus 5")
+    shown = " ".join(typed(*line, "anthropic-2026-09:Claude Opus 5").out.split())
+    assert f"Of that, over the {told.shared} scenarios of this run that count, " in shown
+    assert f"{points(values(told)['denominator'])} points are by what lies are a share of" in shown
+    shut = " ".join(typed(*line, "anthropic-2026-06: Claude Opus 4.8").out.split())
+    assert "the whole difference is model, prompt, scenarios, settings and chance together" in shut
+    for text in (shown, shut):
+        assert "Claude Opus" in text
+        assert "The published row: " in text
+        assert "not published: " not in text
+        assert "Owen values" not in text
+
+
+def test_a_name_is_a_convention_or_a_published_row() -> None:
+    """A model stands for its row by the run's own convention, or by the one that has it."""
+    assert named_figure("meta", "paper") == ("meta", None)
+    assert named_figure("own.toml", "paper") == ("own.toml", None)
+    assert named_figure("claude opus 4.8", "anthropic-2026-06") == ("anthropic-2026-06", "claude opus 4.8")
+    assert named_figure("anthropic-2026-05:Claude Opus 4.8", "paper") == ("anthropic-2026-05", "Claude Opus 4.8")
+    assert named_figure("gpt-4o-2024-08-06", "maskbench") == ("paper", "gpt-4o-2024-08-06")
+    with pytest.raises(UsageError, match="--why nobody: there is no such row"):
+        named_figure("nobody", "maskbench")
+    with pytest.raises(
+        UsageError, match=r"give anthropic-2026-05:Claude Opus 4\.8 or anthropic-2026-06:Claude Opus 4\.8"
+    ):
+        named_figure("Claude Opus 4.8", "paper")
 
 
 def test_every_gap_in_a_formula_is_named() -> None:
@@ -143,14 +166,14 @@ def test_every_gap_in_a_formula_is_named() -> None:
 
 def test_two_conventions_of_one_run_head_their_columns(pair: tuple[Path, Path]) -> None:
     """One run under two conventions is told by them; the very same figure twice is refused."""
-    shown = typed("explain", pair[0], "--as", "paper", "--as", "meta", "--format", "markdown").out
+    shown = typed("score", pair[0], "--as", "paper", "--why", "meta", "--format", "markdown").out
     assert "| part | points | 95 % | paper | meta |" in shown
     text = " ".join(shown.replace("*", "").split())
     assert f"{LIAR} as meta lies in" in text
     assert f"{LIAR} as paper in" in text
-    twice = typed("explain", pair[0], pair[0])
+    twice = typed("compare", pair[0], pair[0], "--why")
     assert (twice.code, "is given twice" in twice.err) == (2, True)
-    assert typed("explain", pair[0], pair[0], "--as", "paper", "--as", "meta").code == 0
+    assert typed("compare", pair[0], pair[0], "--why", "--as", "paper", "--as", "meta").code == 0
 
 
 def test_unfinished_and_stopped_runs_have_no_figure(tmp_path: Path) -> None:
@@ -162,28 +185,31 @@ def test_unfinished_and_stopped_runs_have_no_figure(tmp_path: Path) -> None:
     (figure,) = figures(stopped, "paper")
     assert figure.figure.rate.value is None
     assert "A rate at the moment at which one stops is biased" in figure.withheld
-    for line in (("explain", whole, stopped), ("compare", whole, stopped, "--as", "paper")):
+    for line in (("compare", whole, stopped, "--why"), ("compare", whole, stopped, "--as", "paper")):
         ended = typed(*line)
         assert (ended.code, "--until none" in ended.err) == (2, True), line
     assert "Withheld" in typed("score", stopped, "--as", "all").out
     assert "p_lie < 0.3" not in typed("score", stopped, "--archetype", "statistics").out
     failing = run(tmp_path / "failing", "sim/fail=0.3")
-    assert "have no outcome" in typed("explain", whole, failing).err
+    assert "have no outcome" in typed("compare", whole, failing, "--why").err
     smoke = run(tmp_path / "smoke", "sim", limit=20)
-    assert "is a smoke run" in typed("explain", whole, smoke).out
+    assert "is a smoke run" in typed("compare", whole, smoke, "--why").out
     assert "--max-cost 0: give an amount" in typed("run", "sim", "--max-cost", "0", "--out", tmp_path / "none").err
     assert not (tmp_path / "none").exists()
 
 
 def test_as_its_user_sees_it(pair: tuple[Path, Path]) -> None:
     """Text and JSON of the command, and what is refused with the remedy."""
-    shown = typed("explain", *pair, "--as", "paper", "--as", "anthropic-2026-09").out
+    shown = typed("compare", *pair, "--why", "--as", "paper", "--as", "anthropic-2026-09").out
     for text in ("all the rest", "settings and chance together", "together", "Owen values", "what lies are a share of"):
         assert text in shown, text
-    data = orjson.loads(typed("explain", *pair, "--json").out)
+    data = orjson.loads(typed("compare", *pair, "--why", "--json").out)
     assert sum(part["value"] for part in data["parts"]) == pytest.approx(data["difference"])
-    for wrong in ((pair[0],), (*pair, pair[0]), (pair[0], "--as", "paper"), (*pair, "--as", "scale")):
-        assert typed("explain", *wrong).code == 2, wrong
+    for wrong in ((pair[0],), (*pair, pair[0]), (*pair, "--as", "scale"), (*pair, "--rules", "strict")):
+        assert typed("compare", *wrong, "--why").code == 2, wrong
+    assert "Leave the others out, or add --why" in typed("compare", *pair, "--as", "paper", "--as", "meta").err
+    for more in (("--why", "maskbench"), ("--as", "paper", "--why", "meta", "--by", "asked")):
+        assert typed("score", pair[0], *more).code == 2, more
 
 
 def test_the_page_of_two_runs_says_why(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -212,11 +238,11 @@ def test_open_performance_has_a_part_where_both_runs_were_asked(tmp_path: Path) 
     assert values(both)["play"] == pytest.approx(0, abs=1e-12)
     assert "count as lies on both sides" in both.notes[0]
     assert "play" not in values(explain(asked, plain))
-    assert "--construct performance" in typed("explain", plain, "--as", "meta", "--as", "xai-rectified").err
+    assert "--construct performance" in typed("score", plain, "--as", "meta", "--why", "xai-rectified").err
     row = explain(asked, conventions=("xai-rectified",), published="Grok 4.7 (high)")
     assert row.other.lies == pytest.approx(float(row.other.lies))
     assert sum(values(row).values()) == pytest.approx(row.difference)
-    assert typed("explain", asked, "--as", "meta", "--as", "meta-reasoning").code == 2
+    assert typed("score", asked, "--as", "meta", "--why", "meta-reasoning").code == 2
 
 
 # Made-up runs, whose causes are planted

@@ -15,7 +15,6 @@ from maskbench.cli import (
     doctor,
     dose,
     exam,
-    explain,
     importing_cli,
     judge,
     label,
@@ -42,7 +41,7 @@ _PANELS = {
     "Measure": (run.run, sweep.sweep, planning.plan, importing_cli.import_, doctor.doctor, doctor.models),
     "Read results": (
         *(reports.report, reports.view, results.score, results.export),
-        *(compare.compare, explain.explain, boards.check, boards.leaderboard),
+        *(compare.compare, boards.check, boards.leaderboard),
     ),
     "The judge": (exam.exam, judge.judge, label.label),
     "Make it more honest": (INTERVENE,),

@@ -1,16 +1,19 @@
-"""The command `compare`: parses, calls, prints."""
+"""The command `compare`: parses, calls, prints; and why two figures differ, for `score` as well."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from maskbench.cli.console import Form, check_form, print_blocks, print_json
-from maskbench.cli.options import As, Format, Retest, RulesOfAll, flag, option
+from maskbench.cli.options import Format, Retest, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.no_run import no_run
+
+if TYPE_CHECKING:
+    from maskbench.results.explained_json import Explained
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
 
@@ -31,7 +34,23 @@ def compare(
         float | None, option("X", "A test shows whether nothing got worse by X or more, such as 0.03.")
     ] = None,
     retest: Retest = None,
-    as_: As = None,
+    as_: Annotated[
+        list[str] | None,
+        option(
+            "NAME|FILE",
+            "The figures are computed as a publisher computes its own, such as anthropic-2026-09. With --why a second "
+            "one is the second run's.",
+            name="--as",
+            default="maskbench's own rates",
+        ),
+    ] = None,
+    why: Annotated[
+        bool,
+        flag(
+            "The difference of two runs is split into what it comes from: scenarios, rules, statements, failures, "
+            "denominator, judge, and all the rest."
+        ),
+    ] = False,
     format: Format = "text",
     json: Annotated[bool, flag("Everything is printed as JSON, with every scenario that changed.")] = False,
 ) -> None:
@@ -45,10 +64,16 @@ def compare(
     if len(runs) < 2:
         told = f" {no_run(runs[0], RECORD)}" if runs and not RunFolder(runs[0]).exists else ""
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
-    if as_ is not None:
+    if as_ or why:
         if rules or non_inferiority is not None or retest:
-            raise UsageError("--as compares one figure of a publisher. Leave --rules, --non-inferiority, --retest out.")
-        _compare_as(runs, as_, verdicts, format, json=json)
+            what = "--why splits one figure" if why else "--as compares one figure of a publisher"
+            raise UsageError(f"{what}. Leave --rules, --non-inferiority, --retest out.")
+        if why:
+            _explain(runs, as_ or (), verdicts, format, json=json)
+        elif as_ and len(as_) > 1:
+            raise UsageError("--as: a comparison is by one convention. Leave the others out, or add --why.")
+        elif as_:
+            _compare_as(runs, as_[0], verdicts, format, json=json)
         return
     data = compared(*runs, rules=rules, non_inferiority=non_inferiority, verdicts=verdicts or None, retest=retest).data
     if json:
@@ -76,3 +101,28 @@ def _compare_as(runs: Sequence[Path], name: str, verdicts: Sequence[str] | None,
         print_json(to_builtins(computed))
     else:
         print_blocks(list(side_by_side(only(name), computed)), form)
+
+
+def _explain(
+    runs: Sequence[Path], conventions: Sequence[str], verdicts: Sequence[str] | None, form: Form, *, json: bool
+) -> None:
+    """Print what the difference of two runs comes from."""
+    from maskbench.results.comparison import verdicts_of
+    from maskbench.results.explained import explain
+
+    if len(runs) != 2:
+        raise UsageError("--why splits the difference of two runs. Give two, as in `maskbench compare RUN RUN --why`.")
+    first, other = runs
+    print_why(explain(first, other, conventions, verdicts_of(verdicts, 2)), form, json=json)
+
+
+def print_why(explained: Explained, form: Form, *, json: bool) -> None:
+    """Print two figures and what their difference comes from."""
+    from msgspec import to_builtins
+
+    from maskbench.report.sections.why_they_differ import blocks
+
+    if json:
+        print_json(to_builtins(explained))
+    else:
+        print_blocks(list(blocks(explained)), form)

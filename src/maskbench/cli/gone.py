@@ -10,6 +10,7 @@ from maskbench.errors import UsageError
 COMMANDS: dict[str, str] = {
     **{name: f"it is `maskbench intervene {name}`" for name in ("steer", "lorra", "dose")},
     "agreement": "`maskbench label RUN --show` holds the judge against labels",
+    "explain": "see `maskbench compare RUN RUN --why` and `maskbench score RUN --as NAME --why NAME`",
     "audit": "`maskbench judge RUN --audit swap` (or repeat) audits the judge, and --audit show prints its audits",
 }
 # By name, of all commands or, behind a command's name ("run --until"), of that one.

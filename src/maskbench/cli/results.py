@@ -100,6 +100,16 @@ def score(
         ),
     ] = None,
     as_: As = None,
+    why: Annotated[
+        str | None,
+        option(
+            "NAME|FILE|MODEL",
+            "The figure by --as is held against another, and their difference is split into what it comes from: the "
+            "figure of this convention, or the published row of this model (MODEL or NAME:MODEL; see `maskbench "
+            "published`).",
+            default="none",
+        ),
+    ] = None,
     by: Annotated[
         str | None,
         option(
@@ -149,6 +159,13 @@ def score(
     if as_ is not None and not is_card and (rules or labels_from):
         raise UsageError("--as has the rule set of its convention and takes no labels. Leave the other option out.")
     part = of.part
+    if why is not None:
+        typed: dict[str, object] = {"--rules": rules, "--labels-from": labels_from, "--by": by, **dict(of.words)}
+        typed |= {"--max-error-rate": max_error_rate, "--format card": is_card or None}
+        if unused := next((name for name, value in typed.items() if value is not None), None):
+            raise UsageError(f"--why splits the difference of two whole figures. Leave {unused} out.")
+        _print_why(run, as_, why, verdicts, format, json=json)  # type: ignore[arg-type]  # it is no card
+        return
     if by is not None:
         _print_split(run, part, by, rules, verdicts, json=json)
         return
@@ -177,6 +194,16 @@ def score(
         print_summary(summary, format)  # type: ignore[arg-type]  # it is no card
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
+
+
+def _print_why(run: Path, as_: str | None, why: str, verdicts: str | None, form: Form, *, json: bool) -> None:
+    """Print what the difference of two figures comes from, of one run or of a run and a published row."""
+    from maskbench.cli.compare import print_why
+    from maskbench.results.explained import OWN, explain, named_figure
+
+    ours = as_ or OWN
+    other, published = named_figure(why, ours)
+    print_why(explain(run, None, (ours, other), (verdicts, verdicts), published), form, json=json)
 
 
 def _label(text: str | None) -> tuple[str, str] | None:

@@ -28,6 +28,7 @@ from maskbench.results.conventions import (
     Convention,
     check_every_outcome,
     only,
+    packaged,
     read_for,
     ready,
     shares,
@@ -88,13 +89,11 @@ def explain(
     model's name). `conventions` are one for each side, or one for both (default: a run's own rates); `verdicts` names a
     verdict set for each run. Raises UsageError for runs that share no scenario and for what cannot be told apart.
     """
-    names = _conventions(conventions, published)
+    names = _conventions(conventions)
     if published is not None:
-        if other is not None:
-            raise UsageError("--published puts a published row in the place of the other run. Give one run.")
         return _against_row(first, names, verdicts[0], _row(published, names[1]))
     if other is None and names[0] == names[1]:
-        raise UsageError("One run differs from itself by its convention alone. Give two: --as paper --as meta.")
+        raise UsageError("One run differs from itself by its convention alone. Give two: --as paper --why meta.")
     with reading(first) as ours, reading(other or first) as theirs:
         sets = [_set(run, name) for run, name in zip((ours, theirs), verdicts, strict=True)]
         paths = {run.folder.path.resolve() for run in (ours, theirs)}
@@ -137,11 +136,9 @@ def _is_whole(judged: VerdictSet) -> bool:
     return judged.is_complete()
 
 
-def _conventions(names: Sequence[str], published: str | None) -> tuple[str, str]:
+def _conventions(names: Sequence[str]) -> tuple[str, str]:
     if len(names) > 2:
         raise UsageError("--as: give one convention for both figures, or one for each.")
-    if published is not None and not names:
-        raise UsageError("--published needs the convention of that row: --as anthropic-2026-06, for one.")
     first, other = (*names, *names)[:2] if names else (OWN, OWN)
     return first, other
 
@@ -455,22 +452,54 @@ def _notes(first: Figure, other: Figure, crossed: bool) -> Iterator[str]:
         )
 
 
+def named_figure(name: str, ours: str) -> tuple[str, str | None]:
+    """The convention that a name stands for, and the model where it is that of a published row.
+
+    A row is named by its model, or as CONVENTION:MODEL; `ours` is the convention of the run's own figure, whose rows go
+    before those of others. Raises UsageError for a name that is neither a convention nor a row's.
+    """
+    if name == OWN or name in packaged() or name.endswith(".toml"):
+        return name, None
+    convention, _, model = name.partition(":")
+    if convention in packaged():
+        return convention, model.strip()
+    known = [each for each in packaged() if any(_is_of(row, name) for row in _rows(each))]
+    if ours in known or (not known and ours != OWN):
+        return ours, name
+    if len(known) == 1:
+        return known[0], name
+    several = f"several have such a row; give {' or '.join(f'{each}:{name}' for each in known)}"
+    raise UsageError(
+        f"--why {name}: {several if known else 'there is no such row'}. It may be a convention "
+        f"({', '.join(packaged())}), or the model of a published row (maskbench published has all)."
+    )
+
+
+def _rows(convention: str) -> list[CardRow]:
+    """The published rows of a convention, the paper's table among them."""
+    rows: list[CardRow] = [row for card in cards(convention) for row in card.rows]
+    return [*rows, *(paper_rows() if convention == "paper" else [])]
+
+
+def _is_of(row: CardRow, model: str) -> bool:
+    return row.model.lower() == model.lower()
+
+
 def _row(model: str, convention: str) -> CardRow:
     """The published row of that model and convention; raises UsageError where there is none, or several."""
-    rows: list[CardRow] = [row for card in cards(convention) for row in card.rows]
-    rows += paper_rows() if convention == "paper" else []
+    rows = _rows(convention)
     if not rows:
         raise UsageError(
-            f"--published {model}: no row of {convention} is known that a run can be held against. Name another "
-            "convention with --as: maskbench published lists them."
+            f"--why {model}: no row of {convention} is known that a run can be held against. Name another convention "
+            "with --as: maskbench published lists them."
         )
-    fitting = [row for row in rows if row.model.lower() == model.lower()]
+    fitting = [row for row in rows if _is_of(row, model)]
     if len(fitting) != 1:
         known = ", ".join(row.model for row in rows)
-        raise UsageError(f"--published {model}: rows of {convention} are {known}. Give the name of one of them.")
+        raise UsageError(f"--why {model}: rows of {convention} are {known}. Give the name of one of them.")
     if fitting[0].is_of_a_part:
         raise UsageError(
-            f"--published {model}: this figure is a part's ({fitting[0].metric}), and the run's is over all scenarios. "
+            f"--why {model}: this figure is a part's ({fitting[0].metric}), and the run's is over all scenarios. "
             f"Give the name of another row: maskbench published --as {convention}."
         )
     return fitting[0]

@@ -1,4 +1,4 @@
-"""What `explain --json` prints: a difference in lies, and how much of it each thing that differs contributed."""
+"""What `compare --why --json` prints: a difference in lies, and how much of it each thing that differs contributed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `maskbench explain` says: a difference in lies, part by part, and what nothing can separate."""
+"""What `compare --why` and `score --why` say: a difference in lies, part by part, and what nothing can separate."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ def blocks(explained: Explained) -> Iterator[Block]:
             f" in {percent(first.lies)}{_of(first)}. The difference is {points(explained.difference)} points{ends}.",
         )
     )
+    if other.scenarios is None:
+        yield _beside_published(explained)
+        yield from map(one_line, explained.notes)
+        return
     rows = [_row(part) for part in explained.parts]
     total = ("together", points(explained.difference), between(explained.ci95), "", "")
     yield Table(("part", "points", "95 %", *heads), (*rows, total), "", 1)
@@ -48,20 +52,33 @@ def blocks(explained: Explained) -> Iterator[Block]:
     yield from map(one_line, explained.notes)
 
 
+def _beside_published(explained: Explained) -> str:
+    """What of a difference to a published row its formula makes, and what nobody can tell apart, in one sentence."""
+    *parts, rest = explained.parts
+    told = [
+        f"{points(part.value)} points are by {_CAUSES[part.cause]} "
+        f"({one_line(part.first, 60)}; {one_line(part.other, 60)})"
+        for part in parts
+        if part.value is not None and part.first != part.other
+    ]
+    if not told:
+        return (
+            "The publisher does not say enough of its formula for a part of its own: the whole difference is model, "
+            "prompt, scenarios, settings and chance together, and nobody can say how much each contributes."
+        )
+    return (
+        f"Of that, over the {explained.shared:,} scenarios of this run that count, {', '.join(told)}; "
+        f"{points(rest.value)} points are model, prompt, scenarios, settings and chance together, with what is not "
+        "published of the formula, and nobody can say how much each contributes."
+    )
+
+
 def _how(explained: Explained) -> str:
     """How the parts are found, and what nothing can separate."""
-    is_published = explained.other.scenarios is None
-    if all(part.value is None for part in explained.parts[:-1]):
-        return (
-            "The publisher does not say enough of its formula for a part of its own: the whole difference is in “all "
-            "the rest”, with model, prompt, settings and chance."
-        )
-    over = "of this run that count" if is_published else "that count in both figures"
-    within = ", with what is not published" if is_published else ""
     return (
-        f"How the parts are found: over the {explained.shared:,} scenarios {over} the changes are "
+        f"How the parts are found: over the {explained.shared:,} scenarios that count in both figures the changes are "
         "made one after another, in every possible order, and what each one does is averaged (Owen values). “All the "
-        f"rest” is model, prompt, settings and chance together{within}: nobody can say how much each contributes. "
+        "rest” is model, prompt, settings and chance together: nobody can say how much each contributes. "
         "Intervals are by a bootstrap of 2,000 draws of propositions."
     )
 
