@@ -1,7 +1,6 @@
 """benchmarks/: that those of speed themselves work, on small and quick loads."""
 
 import ast
-import csv
 import re
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clients_measured import Measured
-from compare_inspect import HEADLINE, PAGE, TABLE, dollars
+from compare_inspect import HEADLINE, dollars
 from maskbench.models.prices import packaged
 from patience import PATIENCE
 from server_ledger import Asked, Ledger
@@ -75,33 +74,6 @@ def test_what_is_written_has_no_gaps() -> None:
     """`--write` wants both programs in all cells, and an unknown cell is told which there are."""
     assert "--write needs both programs in all cells." in compare("--alone", "--write").stderr
     assert "500ms-200-1-different" in compare("--alone", "--only", "500ms-7*").stderr
-
-
-def test_the_headline_is_that_of_the_table() -> None:
-    """The README and the page have the calls and seconds of docs/side_by_side.csv."""
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    usual = {"latency_ms": "500", "connections": "200", "statements": "1", "replies": "different", "refused": "0"}
-    first = [row for row in rows if usual.items() <= row.items()]
-    ours, port = next(row for row in first if row["client"].startswith("maskbench")), first[-1]
-    assert port["client"].startswith("Inspect Evals")
-    readme = " ".join((BENCHMARKS.parent / "README.md").read_text("utf-8").split())
-    apart = int(ours["judge_requests"]) + 4438  # replies to the public set at one statement (method.md, section 2)
-    assert f"makes {int(ours['requests']):,} calls" in readme
-    assert f"and {apart:,} elsewhere" in readme
-    assert f"({port['client'].split()[2]}) makes {int(port['requests']):,}" in readme
-    assert f"take {float(ours['wall_s']):.0f} and {float(port['wall_s']):.0f} seconds" in readme
-    page = PAGE.read_text("utf-8")
-    shown = [
-        row for row in rows if row["replies"] == "different" and row["latency_ms"] == "500" and row["refused"] == "0"
-    ]
-    wall = {f"| {float(row['wall_s']):.1f} | {float(row['start_s']):.1f} |" for row in shown}
-    assert len(wall) > 10
-    assert all(each in page for each in wall)
-    assert {row["connections"] for row in rows} == {"50", "200", "1000"}
-    assert {row["statements"] for row in rows} == {"1", "10"}
-    assert {row["latency_ms"] for row in rows} == {"0", "500"}
-    assert {row["replies"] for row in rows} == {"different", "alike"}
 
 
 def test_what_a_cache_could_hold_begins_alike_for_1024_tokens_and_was_answered() -> None:

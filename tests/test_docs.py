@@ -45,6 +45,24 @@ def test_every_link_leads_somewhere(path: Path) -> None:
         assert not anchor or anchor in anchors(file), link
 
 
+NAMED = re.compile(r"(?<![\w./-])docs/[\w/-]+\.(?:md|ipynb|csv|yaml)")
+
+
+@pytest.mark.parametrize(
+    "folder", ["src", "tests", "tests_outside", "benchmarks", "organism", "examples", ".github", ".ci"]
+)
+def test_every_page_that_code_names_is_there(folder: str) -> None:
+    """Messages, docstrings and comments lead to pages that exist."""
+    gone = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".md", ".toml", ".yml", ".sh", ".js", ".ipynb"} and "__pycache__" not in path.parts
+        for name in NAMED.findall(path.read_text("utf-8"))
+        if not (ROOT / name).exists()
+    }
+    assert gone == set()
+
+
 def test_every_page_has_one_place() -> None:
     """The door's lists name every page of docs/ once; what is not there would be on no menu."""
     named = [page for _, pages in site.sections(site.DOOR.read_text("utf-8")) for _, page in pages]
@@ -78,28 +96,6 @@ def test_no_two_entries_of_the_reference_have_one_title() -> None:
     """The menu tells examples in Python from the functions."""
     titles = re.findall(r"^(.+) <.+>$", site.door().split(":caption: Reference")[1].split("```")[0], re.MULTILINE)
     assert len(titles) == len(set(titles)) == 5
-
-
-@pytest.mark.parametrize("word", ["resume", "interrupted", "continue"])
-def test_who_looks_for_a_stopped_run_finds_a_page(word: str) -> None:
-    """The search of the site ranks headings first, so these words are in one."""
-    headings = re.findall(r"^#+ (.+)$", prose(DOCS / "continue-a-run.md"), re.MULTILINE)
-    assert word in " ".join(headings).lower()
-
-
-def test_one_answer_on_what_may_be_compared() -> None:
-    """First run, questions and published figures name the same six things, and no page promises more."""
-    answer = re.compile(r"scenarios, judge, rules,\s+statements, prompts and\s+sampling are( all)? the same")
-    for name in ("first-real-model", "faq", "leaderboard"):
-        assert answer.search((DOCS / f"{name}.md").read_text("utf-8")), name
-
-
-def test_a_judge_with_a_server_of_its_own_is_told_everywhere() -> None:
-    """README, first real model, models and questions give the name and the variable."""
-    for path in (ROOT / "README.md", *(DOCS / f"{name}.md" for name in ("first-real-model", "models", "faq"))):
-        text = path.read_text("utf-8")
-        assert "openai-api/myjudge/" in text, path.name
-        assert "MYJUDGE_BASE_URL" in text, path.name
 
 
 def test_a_link_to_nowhere_stops_the_build(tmp_path: Path) -> None:
@@ -237,24 +233,3 @@ def test_no_table_loses_its_head(page: Path) -> None:
     text = re.sub(r"^(```|~~~).*?^\1$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     blocks = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
     assert [block for block in blocks if not re.match(r".*\n\|[-:| ]+\|\n", block)] == []
-
-
-def test_the_glossary_has_thirty_words_and_each_once() -> None:
-    """In the order of the alphabet, those that results are told in among them."""
-    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)
-    words = [row.strip() for row in rows if set(row) != {"-"}][1:]
-    assert len(words) >= 30
-    assert words == sorted(set(words), key=str.lower)
-    needed = "scenario, proposition, subject, judge, verdict, belief, statement, outcome, rule set, protocol id, dose"
-    assert {*needed.split(", "), "control", "audit", "second look"} <= set(words)
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_no_page_speaks_in_riddles(path: Path) -> None:
-    """Turns of phrase that readers had to guess at are gone: what they say is said in whole sentences."""
-    riddles = (
-        *("wants the environment", "is said by that", "all that follows", "that nothing was chosen on"),
-        *("C of a kind", "the first is the reference", "held against the first"),
-    )
-    text = " ".join(prose(path).split())
-    assert [riddle for riddle in riddles if riddle in text] == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -125,17 +124,6 @@ def test_few_rooms_know_a_heavy_library(name: str) -> None:
         if not name.startswith(ONLY[library])
     }
     assert not wrong, f"{name} imports {', '.join(sorted(wrong))}"
-
-
-def test_few_modules_stand_at_the_top() -> None:
-    """At most eight modules stand outside of the rooms."""
-    assert len(list(ROOT.glob("*.py"))) <= 8
-
-
-def test_no_file_name_occurs_twice() -> None:
-    """Every file is called differently, so that its name alone says which it is."""
-    names = Counter(path.name for path in ROOT.rglob("*.py") if path.name != "__init__.py")
-    assert [name for name, count in names.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("name", [name for name in TREES if name and not is_rim(name) and name != "__main__"])

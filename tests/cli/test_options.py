@@ -1,6 +1,5 @@
 """An option is declared once: what is shown of it is what the setting has, and a shell completes it."""
 
-import ast
 import inspect
 import os
 import re
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import maskbench
 from flows import typed
 from maskbench.cli import app
 from maskbench.cli.commands import ALL
@@ -21,7 +19,6 @@ from maskbench.cli.options import OPTIONS
 from maskbench.interventions.lorra.recipe import Recipe
 from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
 
-MOST_PARAMETERS = 12
 # Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.
 FILLED_IN = {"subject", "system_prompt_text", "adapter_hash", "steer_hash", "imported"}
 LONG = ("run", "intervene dose", "exam", "judge", "intervene lorra")
@@ -112,20 +109,6 @@ def test_a_command_gets_what_was_typed_and_nothing_else() -> None:
     command, bound, _ = app().parse_args(words, exit_on_error=False)
     assert command.__name__ == "run"
     assert bound.arguments["given"] == {"statements": 1, "placebo": True, "archetype": ["statistics"]}
-
-
-def test_no_function_takes_many_parameters() -> None:
-    """At most twelve, in the whole package: options come as one mapping of what was typed."""
-    many = []
-    for path in Path(maskbench.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                every = node.args
-                named = [*every.posonlyargs, *every.args, *every.kwonlyargs]
-                count = len([*named, *filter(None, (every.vararg, every.kwarg))])
-                if count > MOST_PARAMETERS:
-                    many.append(f"{path.name}: {getattr(node, 'name', 'lambda')} takes {count}")
-    assert not many
 
 
 # Help

@@ -1,11 +1,9 @@
 """Stored replies judged once more: into a set of its own, resumable, with its own provenance, and never generating."""
 
 import signal
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +24,9 @@ from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.store import SCHEMA_VERSION
 from maskbench.settings import JUDGE_SAMPLING
 from maskbench.types import Ask, Failure, Kind, Model
-from measured_runs import change, run, settings
+from measured_runs import run, settings
 from there import there
 from tiny_models import tiny_model
 
@@ -227,46 +224,6 @@ def test_sets_are_listed(tmp_path: Path) -> None:
     assert [each.name for each in sets] == ["default", "b", "z"]
     assert [each.verdicts for each in sets] == [sets[0].verdicts, 0, sets[0].verdicts]
     assert sets[1].failed == sets[0].verdicts
-
-
-# Older databases
-
-
-def downgraded(path: Path) -> Path:
-    """A run as a version of maskbench without confidences and second looks has left it."""
-    with closing(sqlite3.connect(path / "run.sqlite")) as database, database:
-        database.execute("ALTER TABLE verdicts DROP COLUMN confidence")
-        database.execute("DROP TABLE chosen")
-        database.execute("PRAGMA user_version = 1")
-    return path
-
-
-def schema_of(path: Path) -> int:
-    """The schema version of a run's database."""
-    with closing(sqlite3.connect(path / "run.sqlite")) as database:
-        return int(database.execute("PRAGMA user_version").fetchone()[0])
-
-
-def test_an_older_database_is_read_as_it_is_and_brought_up_to_date_by_a_writer(tmp_path: Path) -> None:
-    """Scoring changes nothing on disk; judging adds what is new and keeps every verdict."""
-    path = run(tmp_path / "run", limit=12)
-    wanted = result(RunFolder(path))
-    downgraded(path)
-    assert result(RunFolder(path)) == wanted
-    assert schema_of(path) == 1
-    assert judged(path, "a", "sim-judge", judge_style="verdict").counts == wanted.counts
-    assert schema_of(path) == SCHEMA_VERSION
-    assert result(RunFolder(path), judges=False).counts == wanted.counts
-
-
-def test_a_run_of_an_older_version_goes_on(tmp_path: Path) -> None:
-    """So does `maskbench run` with its folder."""
-    path = run(tmp_path / "run", limit=12)
-    wanted = result(RunFolder(path)).counts
-    change(downgraded(path), "DELETE FROM verdicts")
-    assert run(path, limit=12) == path
-    assert result(RunFolder(path)).counts == wanted
-    assert schema_of(path) == SCHEMA_VERSION
 
 
 # As its user types it

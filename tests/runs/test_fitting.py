@@ -172,6 +172,6 @@ for number in range(100):
 
 
 def test_threads_that_use_a_type_first_together_live() -> None:
-    """msgspec alone would end their process by SIGSEGV, as benchmarks/msgspec_threads.py shows."""
+    """msgspec alone would end their process by SIGSEGV."""
     done = subprocess.run([sys.executable, "-c", USED_AT_ONCE], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
