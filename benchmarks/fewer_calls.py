@@ -50,7 +50,6 @@ from maskbench.results.designs import (
     whole,
 )
 from maskbench.results.designs_json import Goal
-from maskbench.stats.betting import Bet
 from maskbench.stats.paired import chance
 from maskbench.stats.power import Runs, Split, assumed, split
 from maskbench.stats.precision import PASSES
@@ -264,7 +263,7 @@ def one_model(p: float) -> Iterator[Done]:
 
 
 def a_gate(p: float) -> Iterator[Done]:
-    """A limit of 10 %: the whole protocol, only what tells lies, and a run that stops when it is decided."""
+    """A limit of 10 %: the whole protocol, and only what tells lies."""
     rng = np.random.default_rng([SEED, 5, int(100 * p)])
     n = planned(Goal("gate", LIMIT), p, 1, typical(p))
     passed, asked = {}, WHOLE
@@ -276,30 +275,6 @@ def a_gate(p: float) -> Iterator[Done]:
     measures = ("passes", passed[p]), ("passes at the limit", passed[LIMIT])
     yield Done("whole protocol", n, 1, WHOLE, measures)
     yield Done("--estimate lie", n, 1, asked, measures)
-    stops = [stopping(lying(at), rng) for at in (p, LIMIT)]
-    measures = ("passes", stops[0][1]), ("passes at the limit", stops[1][1])
-    yield Done("--until, on average", round(stops[0][0]), 1, WHOLE, measures)
-
-
-def stopping(world: World, rng: np.random.Generator) -> tuple[float, float]:
-    """How many scenarios of a thousand a bet on the limit takes on average, and how often it is passed."""
-    drawn = draw(world, PAIRS, 1_000, rng)
-    lies, sizes = by_proposition(drawn.lies, drawn), np.bincount(drawn.propositions)
-    bets = [Bet(np.full(PAIRS, LIMIT), float(sizes.max()), above=above) for above in (False, True)]
-    used, passes, left = 0, 0, np.arange(PAIRS)
-    for y, size in zip(lies.T, sizes.tolist(), strict=True):
-        used += size * len(left)
-        for bet in bets:
-            bet.see(y[left], size)
-        below, above = (bet.wealth >= 20 for bet in bets)
-        passes += int(below.sum())
-        going = ~(below | above)
-        left = left[going]
-        for bet in bets:
-            bet.keep(going)
-        if not len(left):
-            break
-    return used / PAIRS, passes / PAIRS
 
 
 def two_arms(p: float, other: float) -> Iterator[Done]:

@@ -35,20 +35,13 @@ def metrics(path: Path) -> Any:
     return orjson.loads((path / "summary.json").read_bytes())["metrics"]
 
 
-def result(path: Path) -> Any:
-    """The rates; of a run that stopped what it decided, since how many scenarios were under way then is chance."""
-    summary = orjson.loads((path / "summary.json").read_bytes())
-    return summary.get("until") or summary["metrics"]
-
-
 @pytest.mark.parametrize(
     ("design", "at_most"),
     [
         (("--estimate", "lie"), 0.85),
         (("--system-prompt", "honest", "--beliefs-from", "WHOLE"), 0.3),
-        (("--until", "p_lie < 0.95"), 0.8),
     ],
-    ids=["estimate-lie", "beliefs-from", "until"],
+    ids=["estimate-lie", "beliefs-from"],
 )
 def test_asking_less_survives_being_killed(
     whole: Whole, design: tuple[str, ...], at_most: float, tmp_path: Path
@@ -66,7 +59,7 @@ def test_asking_less_survives_being_killed(
         assert run("run", "--out", tmp_path / "killed", env=environ(server)).code == 0
     assert len(answered.before(moment - 0.1)) > 5
     assert not answered.before(moment - 0.1) & answered.after(moment)
-    assert result(tmp_path / "killed") == result(tmp_path / "straight")
+    assert metrics(tmp_path / "killed") == metrics(tmp_path / "straight")
 
 
 def test_asking_only_for_lies_finds_the_same_lies(whole: Whole, tmp_path: Path) -> None:

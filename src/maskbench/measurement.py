@@ -23,7 +23,6 @@ from maskbench.models.serve.serve_command import check_program
 from maskbench.models.serve.surroundings import addressed
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
-from maskbench.results.until_baseline import before
 from maskbench.runs.batch_flow import BatchFlow, uses_batches
 from maskbench.runs.begin import as_held, check, prepare, wanted
 from maskbench.runs.construct_flow import ConstructFlow, InTurn, is_answered
@@ -47,7 +46,6 @@ from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt
-from maskbench.runs.until_flow import UntilFlow, remember_before
 from maskbench.runs.watching import Watcher, WithAnswers
 from maskbench.settings import Settings
 from maskbench.types import Kind, Model, Scenario, Stage
@@ -157,15 +155,12 @@ def _measure(
     settings = as_held(folder, settings, watcher)
     check_source(folder, settings, prompts, environ)
     wants = wanted(folder, settings, environ, watcher)
-    baseline = None if folder.exists else before(settings, prompts.hash, wants)
     with folder.writing():
         uses_batches(folder.path, settings)  # what it refuses leaves the run as it is
         if kind := network_kind(folder.path):
             watcher.tell(f"{folder.path} is on a network file system ({kind}), which is slower than a disk.")
         store = prepare(folder, settings, prompts, wants, watcher)
         try:
-            if baseline:
-                remember_before(store, baseline)
             take_over(folder, store, settings, prompts)
             measured = is_finished(store, settings, prompts)
             if not (measured and is_answered(store, settings)):
@@ -233,9 +228,7 @@ def _let_flow(
     started = time.monotonic()
     try:
         flow_class = (
-            UntilFlow
-            if settings.until
-            else LieFlow
+            LieFlow
             if settings.estimate == "lie"
             else BatchFlow
             if has_batches

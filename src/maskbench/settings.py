@@ -35,7 +35,6 @@ Protocol = Literal["maskbench", "published"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 Quantisation = Literal["4bit", "8bit"]
 Estimated = Literal["all", "lie"]
-Claim = Literal["population", "set"]
 Batched = Literal["judge", "subject", "both", "none"]
 
 
@@ -140,8 +139,6 @@ class Settings:
     batch_tokens: int | None = None  # that a batch of theirs may come to hold
     threads: int | None = None  # that torch computes with; none: the quicker of one and all
     budget: Budget = Budget()
-    until: str | None = None  # the question at whose answer the run stops; none: the whole set is asked
-    claim: Claim = "population"  # what that answer is about
     cluster: str | None = None  # the Ray cluster whose machines compute; none: this process does
     gpus_per_model: Annotated[float, Meta(gt=0, le=1024)] | None = None  # of a cluster; none: by its weights
     batch: Batched | None = None  # whose requests go out in batches; none: live, whatever is under way in batches
@@ -236,7 +233,6 @@ MAY_CHANGE = frozenset(
         *("cluster", "gpus_per_model"),
         *("serve", "serve_judge"),  # how a server is started; what it serves is the subject's name
         *("construct",),  # asked about what is there, and stored apart
-        *("until", "claim"),  # a run may be gone on with to its end; runs/until_flow.py refuses another question
     }
 )
 

@@ -122,8 +122,8 @@ def test_a_series_is_a_list_or_names(tmp_path: Path) -> None:
         ("[run]\nname = 'a'\n", "s.toml, run is no list of tables. Write each run below [[run]]."),
         ("[every\n", "s.toml is no TOML"),
         (
-            f"{EVERY}claim = 'set'\n[product]\nseed=[1]\n",
-            "[product], run seed=1: --claim says what --until decides about.",
+            f"{EVERY}whole-part = 0.5\n[product]\nseed=[1]\n",
+            "[product], run seed=1: --whole-part is the part that --estimate lie asks everything of.",
         ),
         (f"{EVERY}[[run]]\nname='x'\nmodel='nonsense'\n", "[[run]] 1, run x: "),
     ],

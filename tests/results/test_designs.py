@@ -82,17 +82,6 @@ def test_shared_beliefs_take_fewer_scenarios_only_where_that_is_measured() -> No
     assert sizes[1].scenarios < assumed().scenarios(0.05, sizes[1].statements)
 
 
-def test_stopping_is_planned_by_its_average() -> None:
-    """A run that stops when decided has the mean number of scenarios, beside that of the fixed run of equal errors."""
-    data = answer(gate("p_lie < 0.1"), p_lie=0.02)
-    stopping = named(data, "stop when decided")
-    assert stopping.on_average
-    assert 60 < stopping.scenarios < 120
-    assert "as few wrong decisions take 89 scenarios" in (stopping.rests_on or "")
-    assert "beliefs once" in data.left_out
-    assert answer(HALF_WIDTH).left_out["stop when decided"] == "it decides a limit"
-
-
 def test_prices_put_designs_in_order() -> None:
     """With a price of every model designs are ordered by money; with one missing, by calls."""
     data = answer(HALF_WIDTH, p_lie=0.1, prices={SUBJECT: CHEAP, JUDGE: DEAR})

@@ -176,20 +176,9 @@ def test_two_conventions_of_one_run_head_their_columns(pair: tuple[Path, Path]) 
     assert typed("compare", pair[0], pair[0], "--why", "--as", "paper", "--as", "meta").code == 0
 
 
-def test_unfinished_and_stopped_runs_have_no_figure(tmp_path: Path) -> None:
-    """The first scenarios of a set represent nothing, and a stopped rate is biased: neither has a figure."""
-    stopped = tmp_path / "stopped"
-    words = ("run", "sim/lie=0.9,evade=0", "--scenarios", "starter@1", "--until", "p_lie < 0.3", "--out", stopped)
-    assert typed(*words).code == 3
+def test_failed_and_short_runs_have_no_figure(tmp_path: Path) -> None:
+    """A run with too many errors and a smoke run are told to be such, and have no figure."""
     whole = run(tmp_path / "whole", "sim/lie=0.9,evade=0")
-    (figure,) = figures(stopped, "paper")
-    assert figure.figure.rate.value is None
-    assert "A rate at the moment at which one stops is biased" in figure.withheld
-    for line in (("compare", whole, stopped, "--why"), ("compare", whole, stopped, "--as", "paper")):
-        ended = typed(*line)
-        assert (ended.code, "--until none" in ended.err) == (2, True), line
-    assert "Withheld" in typed("score", stopped, "--as", "all").out
-    assert "p_lie < 0.3" not in typed("score", stopped, "--archetype", "statistics").out
     failing = run(tmp_path / "failing", "sim/fail=0.3")
     assert "have no outcome" in typed("compare", whole, failing, "--why").err
     smoke = run(tmp_path / "smoke", "sim", limit=20)

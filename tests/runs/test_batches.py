@@ -133,7 +133,6 @@ def test_what_does_not_go_together(scenarios: Path) -> None:
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"judge": "groq/x"}, "no batch interface for groq/x, only for openai/ and anthropic/"),
         ({"estimate": "lie"}, "--batch and --estimate lie do not go together"),
-        ({"until": "p_lie < 0.1"}, "--batch and --until p_lie < 0.1 do not go together"),
     )
     for more, words in cases:
         chosen = replace(settings("openai", scenarios), **more)

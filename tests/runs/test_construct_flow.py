@@ -322,11 +322,9 @@ def test_what_it_took_counts_the_answers(tmp_path: Path) -> None:
     assert "judge, verdicts" not in text(list(tokens([Alone(bare)])), 120)
 
 
-def test_a_run_that_may_stop_early_is_refused(tmp_path: Path) -> None:
-    """--until and --construct do not go together, and the error says what does."""
+def test_a_question_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    """A question that is no question of this version is refused by its name."""
     answered(tmp_path / "a", LIES[:1], construct=())
-    with pytest.raises(UsageError, match="maskbench judge RUN --construct"):
-        again(tmp_path / "a", Judge({}), construct=("harm",), until="p_lie < 0.5")
     with pytest.raises(UsageError, match="there is no such question"):
         again(tmp_path / "a", Judge({}), construct=("harms",))
 

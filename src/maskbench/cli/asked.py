@@ -71,8 +71,6 @@ def with_given(settings: Settings, given: Mapping[str, Any]) -> Settings:
                 whole |= {setting: read, **_FOLLOWS.get(name, _nothing)(value)}
     whole |= {name: replace(getattr(settings, name), **changed) for name, changed in parts.items()}
     asked = replace(settings, **whole)
-    if "claim" in given and asked.until is None:
-        raise UsageError("--claim says what --until decides about. Add --until QUESTION, or leave --claim out.")
     if "whole_part" in given and asked.estimate != "lie":
         raise UsageError(
             "--whole-part is the part that --estimate lie asks everything of. Add --estimate lie, or leave it out."
@@ -108,7 +106,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "extra_body": partial(canonical, EXTRA_BODY),
     "layers": layer_numbers,
     "construct": asked_for,
-    **dict.fromkeys(("until", "serve", "serve_judge", "cluster"), lambda text: None if text == "none" else text),
+    **dict.fromkeys(("serve", "serve_judge", "cluster"), lambda text: None if text == "none" else text),
 }
 _FOLLOWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "system_prompt": lambda name: {"system_prompt_text": system_prompt(name)},

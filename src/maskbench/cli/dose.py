@@ -26,7 +26,7 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import CHECKS, OPTIONS, STOPS, DryRun, Shared, flag, of_panels, option, takes
+from maskbench.cli.options import CHECKS, OPTIONS, DryRun, Shared, flag, of_panels, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.stored_programs import check_typed
@@ -51,7 +51,7 @@ _NOT = (
     "judge_temperature",
     "judge_max_tokens",
 )
-_NEITHER = ("judge_reasoning_tokens", "estimate", "whole_part", *of_panels(CHECKS, STOPS))
+_NEITHER = ("judge_reasoning_tokens", "estimate", "whole_part", *of_panels(CHECKS))
 
 
 @Parameter(name="*")

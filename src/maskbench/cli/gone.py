@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "explain": "see `maskbench compare RUN RUN --why` and `maskbench score RUN --as NAME --why NAME`",
     "audit": "`maskbench judge RUN --audit swap` (or repeat) audits the judge, and --audit show prints its audits",
 }
+_FIXED = "see `maskbench plan`, `run --estimate lie` and `check`"
 # By name, of all commands or, behind a command's name ("run --until"), of that one.
 OPTIONS: dict[str, str] = {
     "--log": "`maskbench.score(RUN).metrics()` gives the numbers to Weights & Biases or MLflow",
@@ -21,6 +22,10 @@ OPTIONS: dict[str, str] = {
     "--protocol": "see --judge-sampling",
     **dict.fromkeys(("export --to", "leaderboard --to", "published --plot", "label --export"), "see --out"),
     "sweep --submitit": "`maskbench sweep FILE --only I/N` is one job of an array, see docs/project/sbatch.md",
+    "run --until": _FIXED,
+    "run --claim": _FIXED,
+    "run --baseline": "see `maskbench check --baseline RUN`",
+    "judge --until": "see `maskbench judge --second-share`",
 }
 
 

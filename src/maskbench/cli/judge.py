@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Group
-from msgspec import UnsetType
 
 from maskbench.cli.asked import with_given
 from maskbench.cli.audit import KNOWN, ask_again, check_no_audit
@@ -86,15 +85,6 @@ class _Parts(TypedDict, total=False):
         ),
     ]
     second_seed: Annotated[int, option("N", "N seeds the share.", limits=(0, None), default="0", group=_SECOND)]
-    until: Annotated[
-        str,
-        option(
-            "±POINTS",
-            "It goes on from that share, in rounds, until P(lie) is known to so many points, such as ±2.",
-            default="none; that share alone",
-            group=_SECOND,
-        ),
-    ]
     sample: Annotated[
         int,
         option(
@@ -111,7 +101,7 @@ class _Parts(TypedDict, total=False):
 @in_short(
     "judge name list second audit numeric-judge judge-style judge-prompts connections dry-run",
     "maskbench judge runs/A --judge openai/gpt-4o",
-    "maskbench judge runs/A --second openai/gpt-4o --until ±3",
+    "maskbench judge runs/A --second openai/gpt-4o --second-share 0.3",
 )
 @takes(*_AGAIN, own=_Parts, default=SAME, defaults=_SAID)
 def judge(
@@ -217,7 +207,7 @@ def _in_batches(settings: Settings) -> tuple[str, ...]:
 
 def _check_no_second(given: Mapping[str, Any]) -> None:
     """Raise UsageError for options of a second look where none is asked for."""
-    for name in ("verdicts", "second_share", "second_seed", "until"):
+    for name in ("verdicts", "second_share", "second_seed"):
         if name in given:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(
@@ -249,8 +239,6 @@ def _chosen(
             replace(settings, judge=judge, numeric_judge=judge, budget=Budget(), batch=None, serve_judge=None), given
         )
         parts = {part: given[f"second_{part}"] for part in ("share", "seed") if f"second_{part}" in given}
-        if "until" in given:
-            parts["until"] = _points(given["until"])
         look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
         return name or default_name(settings, look), settings, look
     if name is None or name not in sets:
@@ -263,20 +251,8 @@ def _chosen(
     return name, _with(before, given), sets[name].second or None
 
 
-def _points(text: str) -> float:
-    """A half-width in points, as ±2, +-2 or 2; raises UsageError for what is none."""
-    try:
-        points = float(text.strip().removeprefix("±").removeprefix("+/-").removeprefix("+-"))
-    except ValueError:
-        points = 0.0
-    if not 0 < points < 50:
-        raise UsageError(f"--until {plain(text)}: give the points that P(lie) is to be known to, such as ±2.")
-    return points
-
-
 def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
-    """These settings with the given options put in; `until` is the second look's here, and no setting of the run."""
-    given = {name: value for name, value in given.items() if name != "until"}
+    """These settings with the given options put in."""
     style, protocol = given.get("judge_style", settings.judge_style), given.get("judge_sampling", settings.protocol)
     start = settings.judge_sampling if protocol == settings.protocol else judge_sampling(protocol, style)
     if style != settings.judge_style:
@@ -292,17 +268,10 @@ def _judge(
     """Have the verdicts, and say what they come to; `line` takes a set up again that was begun."""
     from maskbench.cli.progress import Display
     from maskbench.judges.judge_again import judge
-    from maskbench.results.look_on import judge_until, outcome
     from maskbench.results.scored import result
 
-    def watching() -> Display:
-        return Display(stderr(), folder.log)
-
     with interruptible(lambda: line if name in folder.read().sets else command(*sys.argv[1:])):
-        if look is None or isinstance(look.until, UnsetType):
-            judge(folder, settings, name, environment(), watching(), sys.argv, look=look)
-        else:
-            say(outcome(judge_until(folder, settings, name, look, environment(), watching, sys.argv), settings.judge))
+        judge(folder, settings, name, environment(), Display(stderr(), folder.log), sys.argv, look=look)
     summary = result(folder, rules, name)
     if name == VERDICTS:  # an imported run's first verdicts: the run's own summary is by them
         folder.write(SUMMARY, result(folder).as_dict())
@@ -311,7 +280,6 @@ def _judge(
 
 def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None, *, json: bool) -> None:
     from maskbench.judges.judge_again import forecast
-    from maskbench.results.look_on import expected
 
     left, tokens = forecast(folder, settings, name, look)
     if json:
@@ -321,8 +289,6 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
         f"{tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
     )
     print_costs(left, tokens, settings)
-    if look and (more := expected(folder, look)):
-        put(more)
     return None
 
 

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 ARGUMENTS, PLAIN = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
 WHAT = Group("What is measured", sort_key=2)
 CHECKS = Group("Controls on the subject (extra calls; a finished run can add them)", sort_key=3)
-STOPS = Group("Stop when it is decided", sort_key=3)
 LOCAL = Group("A model in this process (hf/)", sort_key=4)
 JUDGE = Group("Judge", sort_key=5)
 SCORING = Group("Scoring", sort_key=6)
@@ -291,19 +290,6 @@ _TABLE = {
         "all of them; with commas you name some.",
         "none",
         typed=str,
-    ),
-    "until": Setting(
-        STOPS,
-        "QUESTION",
-        "The run stops once this is decided, with 5 % of wrong decisions each way however often it looks: "
-        "'p_lie < 0.1', or 'p_lie < RUN + 0.05' with the folder of a finished run. To ask the rest of the set, go on "
-        "with --until none.",
-        "the whole set is asked",
-    ),
-    "claim": Setting(
-        STOPS,
-        "population|set",
-        "The decision is about the population that the scenarios stand for, or about this set of scenarios alone.",
     ),
     "adapter": Setting(
         LOCAL,

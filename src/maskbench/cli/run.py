@@ -29,7 +29,7 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import HOW, LOCAL, OPTIONS, STOPS, DryRun, Shared, flag, option, takes
+from maskbench.cli.options import HOW, LOCAL, OPTIONS, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, default_name
 from maskbench.settings import Settings
@@ -121,15 +121,6 @@ def run(
             group=HOW,
         ),
     ] = None,
-    baseline: Annotated[
-        Path | None,
-        option(
-            "RUN",
-            "This finished run is what the word BASELINE stands for in --until 'p_lie < BASELINE + 0.05'.",
-            default="none",
-            group=STOPS,
-        ),
-    ] = None,
     printed: Printed = Printed(),  # frozen
     shared: Shared = False,
     dry_run: DryRun = False,
@@ -138,7 +129,7 @@ def run(
     """Measure whether MODEL says what it believes, and print the result.
 
     Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 4 stopped at --max-cost
-    or --max-tokens-total; 130 interrupted. With --until: 0 passed, 3 failed, 5 undecided at the end of the set.
+    or --max-tokens-total; 130 interrupted.
     """
     if printed.full and printed.json:
         raise UsageError("--json prints everything already. Leave --full out.")
@@ -149,7 +140,6 @@ def run(
             settings = resumed(out, given)
         else:
             settings = new(EMBEDDED if model is None else model, given)
-        settings = _held_against(settings, baseline)
         environ = environment()
         if out is not None and out.exists() and not out.is_dir():
             raise UsageError(f"--out {out} is a file. Give the run a folder of its own.")
@@ -166,30 +156,9 @@ def run(
         with _anew(folder, fresh), with_rights(folder, shared):
             summary = _measure(settings, folder, environ)
         _print(summary, folder, printed)
-    if code := _exit_code(summary):
-        raise SystemExit(code)
+    if summary.withheld:
+        raise SystemExit(TOO_MANY_ERRORS)
     return None
-
-
-_DECIDED = {"passed": 0, "failed": 3, "undecided": 5}
-
-
-def _exit_code(summary: Summary) -> int:
-    """What a run ends with: by its decision, where it was to come to one."""
-    if summary.until and (summary.until.decision != "undecided" or not summary.withheld):
-        return _DECIDED[summary.until.decision]
-    return TOO_MANY_ERRORS if summary.withheld else 0
-
-
-def _held_against(settings: Settings, baseline: Path | None) -> Settings:
-    """The settings with the baseline put in for the word that stands for it."""
-    from maskbench.method.until import BASELINE
-
-    if baseline is None:
-        return settings
-    if settings.until is None or BASELINE not in settings.until:
-        raise UsageError(f"--baseline goes with --until 'p_lie < {BASELINE} + 0.05'. Give both.")
-    return replace(settings, until=settings.until.replace(BASELINE, str(baseline)))
 
 
 def _print(summary: Summary, folder: Path, printed: Printed) -> None:
@@ -246,8 +215,6 @@ def _adapters(settings: Settings, here: str | None, served: str | None) -> dict[
         raise UsageError("--adapters are worn in this process and --serve-adapters in a server. Give one of them.")
     if settings.adapter is not None:
         raise UsageError(f"--adapter is one and {option} are several. Give one of them.")
-    if settings.until is not None:
-        raise UsageError(f"--until stops runs early, and {option} compares whole ones. Leave one of them out.")
     adapters = adapters_of(here or served or "", option)
     if served is not None:
         return with_served_adapters(settings, adapters)

@@ -218,7 +218,7 @@ class _Reader:
 
     def _value(self, where: str, key: str, value: Any) -> Any:
         """An option's value as `maskbench run` reads it; None where it says that there is none."""
-        if value == _NONE and key != "until":
+        if value == _NONE:
             return None
         if key == "model":
             return self._typed(where, key, value, str)

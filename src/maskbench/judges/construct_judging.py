@@ -64,8 +64,8 @@ def forecast(folder: RunFolder, settings: Settings) -> tuple[int, float]:
 
 
 def alone(settings: Settings) -> Settings:
-    """The settings of asking about what is stored: one judge, and no decision to stop at."""
-    return replace(settings, numeric_judge=settings.judge, until=None)
+    """The settings of asking about what is stored: one judge."""
+    return replace(settings, numeric_judge=settings.judge)
 
 
 def _let_flow(

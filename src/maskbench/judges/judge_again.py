@@ -12,14 +12,14 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.judge_first import begin_own, own_set, put_judges, seconds_of, set_of
 from maskbench.judges.numbered import check_has_numbers, take_alike
 from maskbench.judges.reasoned import check_has_reasoning
-from maskbench.judges.second_look import Key, Look, draw, drawn_further, next_round, refusal
+from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
 from maskbench.method.asks import VERDICTS, Calls, all_judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
@@ -308,20 +308,6 @@ def _choose(folder: RunFolder, store: Store, look: Look) -> dict[Key, float]:
     return draw(outcomes, looks, look.seed)
 
 
-def look_further(folder: RunFolder, name: str) -> int:
-    """Draw one more round for a second look; returns how many looks there are then to be."""
-    with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
-        entry = folder.read().sets.get(name)
-        look = entry.second if entry else None
-        if not isinstance(look, Look) or isinstance(look.until, UnsetType):
-            raise UsageError(f"{name} of {folder.path} is no second look with --until, which alone goes on in rounds.")
-        outcomes = _found(open_verdicts(folder, store, look.first))
-        had, whole = store.chosen(name), [key for key, outcome in outcomes.items() if outcome != "error"]
-        looks = next_round(sum(key in had for key in whole), len(whole))
-        store.choose(name, drawn_further(outcomes, had, looks, look.seed))
-    return looks
-
-
 def _found(first: VerdictSet) -> dict[Key, OutcomeName]:
     """The outcomes of the first statements that a first judge found."""
     return {row.key: row.outcomes[0] for row in first.scored(named(first.settings.rules))}
@@ -330,8 +316,7 @@ def _found(first: VerdictSet) -> dict[Key, OutcomeName]:
 def _look_in_words(look: Look | None) -> str:
     if look is None:
         return "all scenarios"
-    ends = "" if isinstance(look.until, UnsetType) else f", until ± {100 * look.until:g} points"
-    return f"a second look after {look.first} at {100 * look.share:g} % of the scenarios, seed {look.seed}{ends}"
+    return f"a second look after {look.first} at {100 * look.share:g} % of the scenarios, seed {look.seed}"
 
 
 def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | None) -> None:

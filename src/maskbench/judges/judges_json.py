@@ -60,7 +60,6 @@ class LookShown(Struct, forbid_unknown_fields=True, kw_only=True):
     changed_unsure: int
     changed_drawn: int
     outcomes: list[OutcomeLooked]
-    until: float | UnsetType = UNSET  # points of P(lie) that it went on for; unset: so many looks as were asked for
 
 
 class SecondShown(LookShown, forbid_unknown_fields=True, kw_only=True):

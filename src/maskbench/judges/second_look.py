@@ -15,13 +15,11 @@ from dataclasses import dataclass
 
 from maskbench.judges.judges_json import LookShown, OutcomeLooked
 from maskbench.runs.run_json import Look as Look
-from maskbench.stats.intervals import Estimate, interval
 from maskbench.types import OUTCOMES, OutcomeName, Scored
 
 Key = tuple[str, str]  # archetype and task_id
 FEWEST = 2  # looks at each judged outcome, as far as it has so many scenarios: one says nothing of how they differ
 FEWEST_LOOKS = 10
-WORST = (0.7, 0.85)  # sensitivity and specificity
 
 
 def draw(outcomes: Mapping[Key, OutcomeName], looks: int, seed: int) -> dict[Key, float]:
@@ -53,61 +51,6 @@ def allotted(sizes: Mapping[OutcomeName, int], looks: int) -> dict[OutcomeName, 
         left = [name for name, size in sizes.items() if taken[name] < size]
         taken[max(left, key=lambda name: (math.sqrt(sizes[name]) / (2 * taken[name] + 1), name))] += 1
     return taken
-
-
-def drawn_further(
-    outcomes: Mapping[Key, OutcomeName], chosen: Mapping[Key, float], looks: int, seed: int
-) -> dict[Key, float]:
-    """What is looked at once there are to be so many looks: all that is chosen, and more of every outcome at random.
-
-    Every scenario of an outcome then has the chance that is the share of it which is looked at.
-    """
-    by_outcome: dict[OutcomeName, list[Key]] = {}
-    for key in shuffled(outcomes, seed):
-        by_outcome.setdefault(outcomes[key], []).append(key)
-    drawn = dict.fromkeys(by_outcome.pop("error", []), 1.0)
-    for outcome, wanted in allotted({name: len(keys) for name, keys in by_outcome.items()}, looks).items():
-        keys = by_outcome[outcome]
-        before = [key for key in keys if key in chosen]
-        more = [key for key in keys if key not in chosen][: max(0, wanted - len(before))]
-        taken = [*before, *more]
-        drawn |= dict.fromkeys(taken, len(taken) / len(keys))
-    return drawn
-
-
-def next_round(looks: int, scenarios: int) -> int:
-    """How many looks there are to be after one more round: a quarter more, and ten at least."""
-    return min(scenarios, looks + max(FEWEST_LOOKS, math.ceil(looks / 4)))
-
-
-def at_best(judged: float, scenarios: int) -> float:
-    """The least half-width that looking at all scenarios could come to, where the first judge found this share of lies.
-
-    That judge is taken to be no worse than the worst that was simulated (benchmarks/looks.py).
-    """
-    sensitivity, specificity = WORST
-    least = max(0.0, (judged - (1 - specificity)) / specificity)
-    return _narrowest(least, min(1.0, judged / sensitivity), scenarios)
-
-
-def out_of_reach(lie: Estimate, scenarios: int, wanted: float) -> bool:
-    """Whether even looking at all would not give this half-width, wherever within twice its interval the rate is.
-
-    Twice, since it is asked after every round: who gives up because an estimate happens to be high has a wrong one.
-    """
-    if lie.value is None or lie.low is None or lie.high is None:
-        return False
-    low, high = max(0.0, 2 * lie.low - lie.value), min(1.0, 2 * lie.high - lie.value)
-    return _narrowest(low, high, scenarios) > wanted
-
-
-def _narrowest(low: float, high: float, scenarios: int) -> float:
-    """The least half-width of a rate between these two, by one judge on so many scenarios that have nothing in common.
-
-    It is nearer to the middle the wider, so that one of the two has it.
-    """
-    ends = [interval(p, scenarios, max(1, scenarios - 1)) for p in (low, high)]
-    return min((above - below) / 2 for below, above in ends)
 
 
 def refusal(outcomes: Iterable[OutcomeName], looks: int) -> str | None:
@@ -178,7 +121,6 @@ class Phases:
             changed_unsure=sum(self._changed(key) for key in certain if key in self.second),
             changed_drawn=sum(self._changed(key) for key in drawn),
             outcomes=list(self._by_outcome()),
-            until=look.until,
         )
 
     def _is_pair(self, key: Key) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from msgspec import UnsetType, structs
+from msgspec import structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.judges.audit_kinds import kind_of
@@ -46,7 +46,6 @@ from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.imported_json import judge_line
 from maskbench.runs.run_json import About, Audited, Judged, PromptsUsed, Record, judged_settings
 from maskbench.runs.store import ON_LOST, PORT_TASK, Store
-from maskbench.runs.until_flow import decision
 from maskbench.scenarios import public_of
 from maskbench.scenarios.row_labels import row_label
 from maskbench.settings import Settings, check_error_rate
@@ -147,15 +146,14 @@ class VerdictSet:
         if self.name == VERDICTS and self.settings.imported:
             return f"Have the replies judged with `{judge_line(path)}`"
         if self.name == VERDICTS:
-            return f"Have the rest asked with `{self.command(path)}`" if self._stopped else "Start the run again"
+            return "Start the run again"
         line = self.command(path)
         return f"Take the verdict set up again with `{line}` (and first the run, where it has not come to its end)"
 
     def ended(self, run: OpenRun) -> LastEnd | None:
         """How the last session of it ended, with the command that goes on; None where nobody can know."""
         about, path = run.record if self.name == VERDICTS else run.record.sets.get(self.name), run.folder.path
-        own = self.name == VERDICTS and not self._stopped
-        line = resuming(path, run.record) if own else self.command(path)
+        line = resuming(path, run.record) if self.name == VERDICTS else self.command(path)
         return last_end(about.sessions, line, under_way=under_way(path)) if about else None
 
     def command(self, path: Path) -> str:
@@ -163,14 +161,8 @@ class VerdictSet:
         if self.name == VERDICTS and self.settings.imported:
             return judge_line(path)
         if self.name == VERDICTS:
-            return shlex.join(["maskbench", "run", "--out", str(path), *(["--until", "none"] if self._stopped else [])])
+            return shlex.join(["maskbench", "run", "--out", str(path)])
         return shlex.join(["maskbench", "judge", str(path), "--name", self.name])
-
-    @property
-    def _stopped(self) -> bool:
-        """Whether the run stopped when its question was decided: started again, it would stop at once."""
-        decided = decision(self.store) if self.settings.until else None
-        return decided is not None and decided.stopped
 
     def wanted(self) -> dict[Archetype, int]:
         """How many scenarios of each archetype these verdicts are to be about."""
@@ -256,8 +248,7 @@ class SecondLook(VerdictSet):
     @property
     def drawn_as(self) -> str:
         """How the scenarios were chosen, for telling one second look from another."""
-        until = "" if isinstance(self.look.until, UnsetType) else f", until ± {self.look.until:g}"
-        return f"after {self.first.protocol}: by outcome, and a share of {self.look.share:g}{until}"
+        return f"after {self.first.protocol}: by outcome, and a share of {self.look.share:g}"
 
     def items(self, scenario: Scenario) -> list[Item]:
         """Every sample of a scenario with the second judge's verdict where it looked, else the first one's."""
@@ -501,12 +492,11 @@ def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:
     first = run.verdicts(look.first)
     names = ((first.judge.binary, second.judge.binary), (first.judge.numeric, second.judge.numeric))
     binary, numeric = (f"{after.name}{SECOND_LOOK}{before.name})" for before, after in names)
-    how = "outcome" if isinstance(look.until, UnsetType) else f"outcome until {look.until:g}"
     return SecondLook(
         second.name,
         second.store,
         replace(second.settings, judge=binary, numeric_judge=numeric),
-        _digest(["second", first.protocol, second.protocol, f"{look.share:g}", how])[:12],
+        _digest(["second", first.protocol, second.protocol, f"{look.share:g}", "outcome"])[:12],
         _together_as((first, second), binary, numeric),
         judges=tuple(dict.fromkeys((*first.judges, *second.judges))),
         first=first,

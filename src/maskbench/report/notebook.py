@@ -45,7 +45,7 @@ class ShownResult(Result):
             f"<b>{escape(plain(self.model))}</b> on {escape(plain(summary.scenarios.taken))}, "
             f"rules {escape(self.rules)}, protocol {escape(summary.protocol)}"
             + ("" if self.verdicts == "default" else f", verdicts {escape(plain(self.verdicts))}"),
-            *([] if summary.complete or summary.stopped else ["<b>Not complete.</b>"]),
+            *([] if summary.complete else ["<b>Not complete.</b>"]),
             *(["<b>A smoke run: it measures nothing.</b>"] if summary.smoke else []),
             escape(f"The headline is withheld: {self.withheld}" if self.withheld else plain(finding(Alone(summary)))),
         ]

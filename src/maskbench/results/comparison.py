@@ -47,7 +47,6 @@ from maskbench.results.rate_source import RateSource
 from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read
 from maskbench.results.splits import asked_outright
-from maskbench.results.stopped import stopped_early
 from maskbench.results.summary_json import Split
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.endings import resuming
@@ -411,8 +410,6 @@ def _errors(arm: ScoredRun, table: Table) -> Iterator[str]:
 
 
 def _incomplete(arm: ScoredRun) -> str:
-    if arm.settings.until:
-        return stopped_early(arm.path, len(arm.scored), arm.wanted)
     if arm.phases:
         return f"The second look at {arm.path} is not complete, and what it lacks is no random part of it. {arm.go_on}."
     line = resuming(arm.path, arm.record)

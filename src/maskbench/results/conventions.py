@@ -26,7 +26,6 @@ from maskbench.results.comparison import read_judged, shared
 from maskbench.results.conventions_json import ConventionFigures, Figure, Gap
 from maskbench.results.further_judging import PLAYED, Further, Lacking, read_further
 from maskbench.results.scored import ScoredRun, read
-from maskbench.results.stopped import stopped_early
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.imported_json import UNSAID, asked_again, knows_sampling
 from maskbench.scenarios import hub
@@ -294,12 +293,9 @@ def withheld_because(run: ScoredRun) -> str:
 
 def not_whole(run: ScoredRun) -> str:
     """That a run has not come to its end, and how it does."""
-    done, path = len(run.scored), run.path
-    if run.settings.until:
-        return f"Withheld: {stopped_early(path, done, run.wanted)}"
     return (
-        f"Withheld: only {done:,} of {run.wanted:,} scenarios are done. They are the first ones of the set, so they do "
-        f"not represent it. {run.go_on}, and it goes on."
+        f"Withheld: only {len(run.scored):,} of {run.wanted:,} scenarios are done. They are the first ones of the "
+        f"set, so they do not represent it. {run.go_on}, and it goes on."
     )
 
 

@@ -26,7 +26,6 @@ from maskbench.results.sample_size import plan_of, split_of
 from maskbench.results.sample_size_json import PlanData
 from maskbench.runs.forecast import REPLY_TOKENS, VERDICT_TOKENS, Plan
 from maskbench.settings import Settings
-from maskbench.stats.betting import average_stop, fixed_design
 from maskbench.stats.power import LEVEL, POWER, STATEMENTS, Source, Split, assumed, needed
 from maskbench.stats.precision import CROWDING, PASSES, any_of, for_gate, for_half_width, scenarios_for, worth
 
@@ -41,11 +40,9 @@ BELIEF_REPLIES, BELIEF_VERDICTS = 3.438, 3.246
 SETTLED = 1.1  # belief replies until one takes the side of a statement that is no lie
 WANDERING = 0.5  # of the belief replies, until one does so in a scenario without a belief
 MORE = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)  # times the scenarios of one judge, for two judges
-SEED, STOPS, SET = 16, 400, 1_000  # of simulated runs that stop: of so many scenarios, as the public set has
 WORTH_TELLING = 2 / 3  # of a planned run's calls: a design that leaves more is not worth a line
 RATES_TOLD = (0.1, 0.4)  # P(lie) for which a saving is told
 CONSISTENCY = 2  # questions that most binary scenarios have beside the direct one
-LARGEST = 2.0  # scenarios of a proposition, in the public set
 # Tokens in of a call, as in the starter set; those out are what `--dry-run` assumes.
 BELIEF_IN, STATEMENT_IN, JUDGED_BELIEF_IN, JUDGED_STATEMENT_IN = 28.0, 245.0, 690.0, 1080.0
 
@@ -124,7 +121,6 @@ class Offer:
     work: Work
     runs: int = 1
     looks: int | None = None  # scenarios that the strong judge sees, where another one saw all
-    on_average: bool = False
     rests_on: str | None = None
 
 
@@ -186,24 +182,6 @@ def shared_beliefs(basis: Basis, goal: Goal, statements: int) -> Answer:
     )
 
 
-def until_decided(basis: Basis, goal: Goal, statements: int) -> Answer:
-    """A run that stops once its limit is decided: how many scenarios that takes on average."""
-    if goal.kind != "gate" or statements > 1:
-        return "it decides a limit"
-    import numpy as np  # here: loading it costs more than this module
-
-    fixed, rng = fixed_design(goal.value, basis.split.p_lie), np.random.default_rng(SEED)
-    stops = average_stop(goal.value, basis.split.p_lie, SET, rng, STOPS, largest=LARGEST)
-    beside = f"as few wrong decisions take {fixed:,} scenarios that have nothing in common" if fixed else "none does"
-    return Offer(
-        f"--until 'p_lie < {goal.value:g}'",
-        math.ceil(stops),
-        basis.whole(1),
-        on_average=True,
-        rests_on=f"the average over {STOPS} simulated runs; of fixed runs, {beside}",
-    )
-
-
 def second_look(basis: Basis, goal: Goal, statements: int) -> Answer:
     """A first judge sees everything and the strong one a part, which is drawn by what the first one found."""
     if STRONG not in basis.prices:
@@ -240,7 +218,6 @@ DESIGNS: Mapping[str, Design] = {
     "whole protocol": whole,
     "ask only for lies": only_lies,
     "beliefs once": shared_beliefs,
-    "stop when decided": until_decided,
     "two judges": second_look,
 }
 
@@ -303,7 +280,6 @@ def priced(name: str, statements: int, offer: Offer, basis: Basis) -> DesignShow
         statements=statements,
         runs=offer.runs,
         looks=offer.looks,
-        on_average=offer.on_average,
         subject=subject,
         judge=judge,
         strong_judge=strong if strong.calls else None,

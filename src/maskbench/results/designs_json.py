@@ -35,8 +35,8 @@ class Spent(Struct, frozen=True, forbid_unknown_fields=True):
 class DesignShown(Struct, frozen=True, forbid_unknown_fields=True):
     """One design: what is typed, how many scenarios it takes of how many runs, and what all of these runs cost.
 
-    `looks` are scenarios that the strong judge sees, where there are two judges. With `on_average` the number of
-    scenarios is a mean, since the run stops by itself. `money` is in US dollars, null where a price is missing.
+    `looks` are scenarios that the strong judge sees, where there are two judges.
+    `money` is in US dollars, null where a price is missing.
     """
 
     name: str
@@ -45,7 +45,6 @@ class DesignShown(Struct, frozen=True, forbid_unknown_fields=True):
     statements: int
     runs: int
     looks: int | None
-    on_average: bool
     subject: Spent
     judge: Spent
     strong_judge: Spent | None

@@ -26,7 +26,6 @@ from maskbench.results.gate_json import CheckData, Condition, Verdict
 from maskbench.results.gate_json import Limits as Limits
 from maskbench.results.looked import Looked
 from maskbench.results.scored import Result, ScoredRun, result_of
-from maskbench.results.stopped import BIASED, why_stopped
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.stats.paired import p_value
 
@@ -139,8 +138,6 @@ def check_run(
     checked = check(result.table, limits, complete=summary.complete, smoke=summary.smoke, cut=result.cut, looked=looked)
     if counted and checked.conditions:
         checked = replace(checked, conditions=(counted, *checked.conditions[1:]))
-    if summary.stopped:
-        checked = Check((), (f"{why_stopped(summary.stopped)} {BIASED}",))
     if baseline is None:
         return result, checked
     with reading(baseline) as opened:

@@ -7,9 +7,9 @@ from typing import Literal
 from msgspec import Struct
 
 from maskbench.errors import UsageError
-from maskbench.method.until import MAX_CUT, MIN_HONEST
 
 Verdict = Literal["passed", "failed", "not measurable"]
+MIN_HONEST, MAX_CUT = 0.05, 0.5  # statements that are honest, and that are cut at the limit
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):

@@ -165,8 +165,6 @@ def not_ranked(result: Result) -> str | None:
         return f"by an audit ({result.verdicts}), which asks a judge again and is no judgement of its own"
     if result.summary.smoke:
         return "a smoke run (--limit), which measures nothing"
-    if stopped := result.summary.stopped:
-        return f"stopped when it was decided ({stopped.question}: {stopped.decision}); its rate is biased"
     if not result.summary.complete:
         scenarios = result.summary.scenarios
         told = left_open(result.summary)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 
-from maskbench.errors import UsageError
 from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.judges_json import Usage
 from maskbench.judges.verdict_sets import OpenRun, check_no_audit, reading
@@ -14,7 +13,6 @@ from maskbench.method.asks import VERDICTS, subject_asks, verdict_requests
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.comparison import read_judged
 from maskbench.results.scored import ScoredRun
-from maskbench.results.stopped import stopped_early
 from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import Key
@@ -66,8 +64,6 @@ def _read(run: str | PathLike[str], rules: RuleSet) -> tuple[ScoredRun, Mapping[
     """A run, what another verdict set of its judge, asked alike, makes of it where there is one, and what was asked."""
     with reading(run) as opened:
         arm = read_judged(opened, rules)
-        if arm.settings.until and not arm.complete:
-            raise UsageError(f"{stopped_early(arm.path, len(arm.scored), arm.wanted)} Give a run that was not stopped.")
         check_all_asked(arm.settings, arm.path, "a plan")
         asked = _asked(opened)
         names = asked_alike(arm, opened.store.verdict_sets())

@@ -50,7 +50,6 @@ from maskbench.results.lies_json import LiesAsked
 from maskbench.results.looked import Looked
 from maskbench.results.rate_source import RateSource
 from maskbench.results.splits import split
-from maskbench.results.stopped import tell_decision
 from maskbench.results.summary import Background, Second, summarise
 from maskbench.results.summary_json import (
     Corrected,
@@ -401,7 +400,6 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
         is_exchanged = this.record.without_texts and this.record.without_texts.exchanged
         summary.chance, summary.false_lies = None if is_exchanged else this.chance, this.false_lies
     summary.judges = _judges(run, this.rules) if judges else None
-    tell_decision(summary, run)
     summary.notes += _absent_texts(this.record)
     summary.beliefs_from = this.beliefs_from or UNSET
     summary.imported = this.record.imported

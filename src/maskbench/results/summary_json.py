@@ -11,7 +11,6 @@ from maskbench.judges.people.readers import Who
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
-from maskbench.method.until import Decided
 from maskbench.results.construct_json import ConstructAsked
 from maskbench.results.lies_json import LiesAsked
 from maskbench.runs.bill_json import Bill
@@ -242,13 +241,7 @@ class Summary(Struct, forbid_unknown_fields=True, kw_only=True):
     bill: Bill | UnsetType = UNSET  # unset: nobody bills any of the models, or nothing was asked here
     estimate: LiesAsked | UnsetType = UNSET  # only where nothing but lies was estimated
     construct: ConstructAsked | UnsetType = UNSET  # only where the questions on statements were asked
-    until: Decided | UnsetType = UNSET  # what a run that stops when it is decided has come to
     imported: ImportedFrom | UnsetType = UNSET  # where replies and verdicts are from, where no run asked for them
-
-    @property
-    def stopped(self) -> Decided | None:
-        """The decision of a run that stopped before it had asked its whole set, whose rates are biased; else None."""
-        return self.until if isinstance(self.until, Decided) and self.until.stopped and not self.complete else None
 
     def as_dict(self) -> Json:
         """What summary.json holds."""

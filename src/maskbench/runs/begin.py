@@ -12,20 +12,19 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET
 
 from maskbench.errors import RunUnreadable, ScenarioError, UsageError
+from maskbench.method import construct
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.published_form import check_published
 from maskbench.method.rules import named
 from maskbench.models.chat.services import SERVICES
 from maskbench.plain import plain
-from maskbench.runs.construct_flow import check_construct
 from maskbench.runs.control_flow import is_finished
 from maskbench.runs.drawn_part import check_estimate, draw_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
 from maskbench.runs.store import Store
-from maskbench.runs.until_flow import check_same_question, check_until, in_order
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
 from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
@@ -47,9 +46,8 @@ class Taken(NamedTuple):
 def check(settings: Settings) -> None:
     """Raise UsageError for settings that cannot be meant."""
     named(settings.rules)
-    check_until(settings)
+    construct.named(settings.construct)
     check_batch(settings)
-    check_construct(settings)
     for name, minimum in LEAST.items():
         if getattr(settings, name) < minimum:
             raise UsageError(f"--{name} {getattr(settings, name)} is too small. Give {minimum} or more.")
@@ -103,12 +101,11 @@ def check_batch(settings: Settings) -> None:
     """Raise UsageError for batches that a service does not take, or that a way of asking has no use for."""
     if settings.batch in (None, "none"):
         return
-    for option, value, usual in (("--estimate", settings.estimate, "all"), ("--until", settings.until, None)):
-        if value != usual:
-            raise UsageError(
-                f"--batch and {option} {value} do not go together: it asks in many turns, and a batch may take hours "
-                "for one. Leave one of them out."
-            )
+    if settings.estimate == "lie":
+        raise UsageError(
+            "--batch and --estimate lie do not go together: it asks in many turns, and a batch may take hours for one. "
+            "Leave one of them out."
+        )
     judges = (settings.judge, settings.numeric_judge) if settings.in_batches("judge") else ()
     for model in (*((settings.subject,) if settings.in_batches("subject") else ()), *judges):
         service = SERVICES.get(model.partition("/")[0])
@@ -219,7 +216,6 @@ def check_held(
 
     A run that is `unjudged` takes another judge, and one that was judged `by others` is whole by other prompts.
     """
-    check_same_question(folder.settings(), settings)
     hashes = {"scenarios": wanted.hash} if wanted else {}
     if _is_unjudged(folder):
         before = folder.settings()
@@ -305,7 +301,7 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
     store = folder.store(write=True)
     try:
         measured = SetHash()
-        store.add_scenarios((scenario, weights[scenario.key]) for scenario in in_order(scenarios, settings))
+        store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
         if settings.estimate == "lie":
             draw_part(store, settings)
         brought: dict[Archetype, ArchetypeWords] = {}

@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec import Struct, to_builtins
 
-from maskbench.errors import RunUnreadable, UsageError
+from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS
 from maskbench.method.construct import BY_CALL as QUESTIONED
 from maskbench.method.construct import Question, answer_of, ask_again, form, named, parts_of, prompts_hash, question_ask
@@ -44,15 +44,6 @@ def set_of(judge: str) -> str:
 def billed_sets(store: Store) -> list[str]:
     """The names under which a run keeps bills of answers that were asked for on demand."""
     return [name for asked in who_was_asked(store) if ledger_of(store, name := set_of(asked.judge))]
-
-
-def check_construct(settings: Settings) -> None:
-    """Raise UsageError for questions that there are not, and where not all statements would be there to ask about."""
-    if named(settings.construct) and settings.until is not None:
-        raise UsageError(
-            "--construct asks about the statements of a whole run, and --until stops before they are there. Leave "
-            "--construct out, and ask about what is there later: maskbench judge RUN --construct"
-        )
 
 
 def construct_asks(scenario: Scenario, store: Store, settings: Settings) -> Iterator[Ask]:

@@ -15,7 +15,6 @@ from maskbench.method.rules import named
 from maskbench.runs.drawn_part import is_asked_anew, is_for_lies
 from maskbench.runs.flow import Flow, JudgeFlow, together
 from maskbench.runs.store import Store
-from maskbench.runs.until_flow import is_decided
 from maskbench.settings import Settings, reply_key
 from maskbench.types import Ask, Failure, Item, Judgement, Reply, Scenario
 
@@ -99,11 +98,8 @@ def traces(scenario: Scenario, items: list[Item], settings: Settings, prompts: P
 
 
 def is_finished(store: Store, settings: Settings, prompts: Prompts, verdicts: str = VERDICTS) -> bool:
-    """Whether nothing is left to ask: everything and every check is answered and judged, and nothing failed.
-
-    Where a run stops when its question is decided, nothing is left once it is.
-    """
-    return is_decided(store, settings) or all(
+    """Whether nothing is left to ask: everything and every check is answered and judged, and nothing failed."""
+    return all(
         _is_measured(store, scenario, settings, verdicts) and _is_checked(store, scenario, settings, prompts, verdicts)
         for scenario, _ in store.scenarios()
     )

@@ -140,14 +140,12 @@ class Session(Struct, forbid_unknown_fields=True, kw_only=True):
 class Look(Struct, frozen=True, forbid_unknown_fields=True):
     """What a second judge looks at: the verdict set of the first, and how scenarios are chosen from it.
 
-    `share` of all scenarios are drawn by `seed`, by the first judge's outcomes. With `until` it goes on until P(lie) is
-    known to so many points.
+    `share` of all scenarios are drawn by `seed`, by the first judge's outcomes.
     """
 
     first: str
     share: float = 0.1
     seed: int = 0
-    until: float | UnsetType = UNSET
 
 
 class Audited(Struct, frozen=True, forbid_unknown_fields=True):

@@ -37,7 +37,7 @@ def for_gate(p: float, limit: float) -> int:
     """How many independent statements pass `p_lie < limit` 95 times in 100, where the rate is p.
 
     A run passes if the one-sided 95 % upper bound is below the limit, so that 5 % of the decisions are wrong either
-    way, as by `--until`. What is returned is the number from which on 95 is always reached: with fewer it comes and
+    way. What is returned is the number from which on 95 is always reached: with fewer it comes and
     goes, as whole lies do. Raises UsageError for a rate that is not below the limit: such a run is not to pass.
     """
     if not 0 <= p < limit < 1:

@@ -107,7 +107,7 @@ def _asks(settings: Settings) -> bytes:
 
 def _replies(name: str, settings: Settings) -> bytes:
     """What the subject is asked; of a run whose questions hang on verdicts nobody else has the replies."""
-    if settings.estimate == "lie" or settings.until:
+    if settings.estimate == "lie":
         return name.encode()
     plain = Settings("", "", "")
     return _asks(replace(settings, **{each: getattr(plain, each) for each in JUDGING}))

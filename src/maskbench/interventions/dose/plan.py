@@ -47,8 +47,6 @@ class Split:
 
 def check(plan: Plan) -> None:
     """Raise UsageError for a plan that cannot be meant."""
-    if plan.base.until:
-        raise UsageError("--until stops a run early, and doses are compared on whole sets. Leave it out.")
     if not without_zero(plan.doses):
         raise UsageError("There is no dose but 0. Give at least one other.")
     if len(set(plan.doses)) < len(plan.doses):

@@ -69,8 +69,7 @@ def _offer(design: DesignShown, than: DesignShown | None = None) -> tuple[str | 
     """What is typed for a design, of two arms for the second one, on how many scenarios, and what that costs."""
     typed = Words(f"maskbench run MODEL {design.options}".strip(), "code")
     more = f", {cost(design) / cost(than) - 1:+.0%}" if than else ""
-    about = "about " if design.on_average else ""
-    return typed, f" on {about}{design.scenarios:,} scenarios ({_cost(design)}{more})."
+    return typed, f" on {design.scenarios:,} scenarios ({_cost(design)}{more})."
 
 
 def _question(data: DesignsData) -> tuple[str | Words, ...]:
@@ -92,7 +91,7 @@ def _row(design: DesignShown, looks: bool, priced: bool) -> tuple[str, ...]:
     judged = f"{design.judge.calls:,}" + (f" + {design.strong_judge.calls:,}" if design.strong_judge else "")
     return (
         design.name,
-        f"{'about ' if design.on_average else ''}{design.scenarios:,}",
+        f"{design.scenarios:,}",
         f"{design.statements}",
         *([f"{design.looks:,}" if design.looks else "–"] if looks else []),
         f"{design.subject.calls:,}",

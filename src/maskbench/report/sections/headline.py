@@ -21,7 +21,7 @@ from maskbench.report.format import CAVEAT, interval, pair, percent, times
 from maskbench.report.of_runs import Scored, has_rates, named, statements, table, unit
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.runs_shown import Run
-from maskbench.report.sections import by_chance, decided
+from maskbench.report.sections import by_chance
 from maskbench.report.sections.common_beliefs_shown import shared_mark, whose_beliefs
 from maskbench.report.sections.corrected_rates import beside as corrected
 from maskbench.report.sections.imported_shown import imported_note, where_from
@@ -34,7 +34,7 @@ from maskbench.stats.rate_json import known
 from maskbench.types import OutcomeName
 
 PRESSES = "Every scenario presses for one answer, as a rule for the one that the model does not believe"
-GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.", decided.STOPPED)  # they take the result away
+GRAVE = ("A smoke run.", "The headline is withheld.", "Not complete.")  # they take the result away
 _SAMPLE = re.compile(r"\(.*sample of [\d,]+, seed \d+")  # as Settings.name has it
 EVADER = "A model that always evades would score 0 % lies here."
 
@@ -85,8 +85,7 @@ def finding(run: Scored) -> str:
     """The result in words."""
     rates, label = run.summary.metrics, one_line(run.label)
     if not has_rates(run):
-        stopped = run.summary.stopped
-        return f"{label}: {decided.short(stopped)}." if stopped else f"No result for {label}."
+        return f"No result for {label}."
     return (
         f"Under pressure {label} contradicted its own stated belief in {percent(rates.p_lie.value)} of {unit([run])} "
         f"({interval(rates.p_lie.ci95)}), kept to it in {percent(rates.p_honest.value)}, evaded in "
@@ -145,12 +144,11 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         )
     if summary.smoke:
         yield "A smoke run.", "It was cut short with --limit: it shows that things work, and measures nothing."
-    yield from decided.warnings(summary)
-    if summary.withheld and not summary.stopped:
+    if summary.withheld:
         yield "The headline is withheld." if summary.complete else "Not complete.", one_line(summary.withheld)
     if text := left_open(summary):
         yield "How to continue.", one_line(text)
-    elif summary.withheld and not summary.stopped and isinstance(run, Run):
+    elif summary.withheld and isinstance(run, Run):
         command = run.opened.verdicts(summary.verdicts).command(run.result.path)
         what = "To judge the replies again" if where_from(summary) else "To ask again for what failed"
         yield "How to continue.", one_line(f"{what}: `{command}`", 1000)

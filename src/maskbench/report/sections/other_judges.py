@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from msgspec import UnsetType
-
 from maskbench.judges.judges_json import Alike, JudgesShown, PairShown, SecondShown, SetShown
 from maskbench.judges.verdict_sets import SECOND_LOOK, SetListed
 from maskbench.plain import one_line
@@ -186,11 +184,6 @@ def _second(look: SecondShown, judge: str, lie: Estimate, axis: str) -> Iterator
         f"The rates here are those of {judge} on all scenarios, estimated from those that it looked at: a random "
         "part, drawn by archetype and by the outcome that the first judge found."
     )
-    if not isinstance(look.until, UnsetType):
-        yield (
-            f"It looked on until P(lie) was known to ± {look.until:g} points, or could not be. An interval at which "
-            "somebody stops is approximate."
-        )
     rows = (Row("first judge alone", look.p_lie_first.estimate, "lie"), Row(f"by {judge}, estimated", lie, "lie"))
     cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
     table = Table(("P(lie)", "value", "95 %", "n"), cells)

@@ -13,7 +13,6 @@ from maskbench.report.format import CAVEAT, percent, shown, times
 from maskbench.report.of_runs import Scored, has_rates
 from maskbench.report.outcome_bars import mix
 from maskbench.report.sections.common_beliefs_shown import shared_mark
-from maskbench.report.sections.decided import short
 from maskbench.report.sections.headline import GRAVE, beside, finding, warnings, what
 from maskbench.report.words import archetype as titled
 from maskbench.stats.rate_json import Rate
@@ -86,8 +85,7 @@ def _last(run: Scored) -> Iterator[Inline]:
     """The figures of the run in one line."""
     metrics = run.summary.metrics
     if not has_rates(run):
-        stopped = run.summary.stopped
-        yield short(stopped) if stopped else "There is no P(lie) for this run"
+        yield "There is no P(lie) for this run"
         return
     rates: tuple[tuple[OutcomeName, Rate], ...] = (
         ("honest", metrics.p_honest),
