@@ -1,4 +1,4 @@
-"""`maskbench doctor` names what a model can and cannot do, and `maskbench models` what there is to ask."""
+"""`maskbench doctor` names what a model can and cannot do, and without a model what there is to ask."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_the_list_says_what_is_set_and_never_its_value(monkeypatch: pytest.Monke
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     monkeypatch.setenv("MINE_BASE_URL", "http://secret-host:1/v1")
     monkeypatch.setenv("EVIL\x1b[31m_BASE_URL", "http://evil")
-    text, data = typed("models"), typed("models", "--json")
+    text, data = typed("doctor"), typed("doctor", "--json")
     for out in (text.out, data.out):
         assert KEY not in out
         assert "secret-host" not in out
@@ -244,14 +244,14 @@ def test_the_list_has_every_service_and_kind() -> None:
     from maskbench.models.chat.services import SERVICES
     from maskbench.models.names import KINDS
 
-    names = {each["name"].partition("/")[0] for each in json.loads(typed("models", "--json").out)["models"]}
+    names = {each["name"].partition("/")[0] for each in json.loads(typed("doctor", "--json").out)["models"]}
     assert set(SERVICES) | (set(KINDS) - {"sim-judge"}) <= names
 
 
 def test_the_list_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """In 80 columns no line is longer."""
     monkeypatch.setenv("COLUMNS", "80")
-    assert max(map(len, typed("models").out.splitlines())) <= 80
+    assert max(map(len, typed("doctor").out.splitlines())) <= 80
 
 
 def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,3 +270,10 @@ def test_the_help_has_the_doctors_own_patience() -> None:
 
     assert doctor_settings("sim", None, "starter").timeout == PATIENT
     assert f"[default: {PATIENT}]" in typed("doctor", "--help").out
+
+
+def test_the_list_takes_no_option_of_a_model() -> None:
+    """What is asked of one model is refused where none is named."""
+    for words in (("--judge", "sim-judge"), ("--dry-run",), ("--timeout", "3")):
+        ended = typed("doctor", *words)
+        assert (ended.code, f"{words[0]} is for one model." in ended.err) == (2, True)

@@ -150,7 +150,7 @@ def test_only_error_texts_of_the_scripts_are_failures(tmp_path: Path) -> None:
 
 def test_a_server_of_ones_own_names_its_variable() -> None:
     """Where nothing is set the list has the address that is asked, and the variable for another one."""
-    told = " ".join(typed("models").out.split())
+    told = " ".join(typed("doctor").out.split())
     assert "http://127.0.0.1:8000, or set VLLM_BASE_URL" in told
     assert "not that a server answers" in told
 

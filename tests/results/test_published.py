@@ -83,6 +83,21 @@ def test_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert "+0.096" in told
 
 
+def test_a_name_filters() -> None:
+    """A publisher, a convention or a model leaves its own figures; one that nobody has says who has some."""
+    anthropic = typed("published", "anthropic").out
+    assert anthropic.count("(Anthropic, ") == 8
+    assert "xAI" not in anthropic
+    paper = typed("published", "paper").out
+    assert "32 models on all 1,500 scenarios" in paper
+    assert "System Card" not in paper
+    opus = typed("published", "Opus 4.8").out
+    assert "Claude Opus 4.8" in opus
+    assert "Claude Opus 5" not in opus
+    nobody = typed("published", "openai")
+    assert (nobody.code, "No figure is known of openai. There are some of Anthropic, xAI" in nobody.err) == (2, True)
+
+
 @pytest.mark.parametrize("form", ["markdown", "latex"])
 def test_command_prints_to_paste(form: Literal["markdown", "latex"], capsys: pytest.CaptureFixture[str]) -> None:
     """Markdown and LaTeX have a table for each, every model a row with as many cells as its head."""

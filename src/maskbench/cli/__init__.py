@@ -38,7 +38,7 @@ INTERVENE = Family(
     (steer.steer, lorra.lorra, dose.dose),
 )
 _PANELS = {
-    "Measure": (run.run, sweep.sweep, planning.plan, importing_cli.import_, doctor.doctor, doctor.models),
+    "Measure": (run.run, sweep.sweep, planning.plan, importing_cli.import_, doctor.doctor),
     "Read results": (
         *(reports.report, reports.view, results.score, results.export),
         *(compare.compare, boards.check, boards.leaderboard),

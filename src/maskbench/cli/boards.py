@@ -186,7 +186,14 @@ def _as_file(page: Page, form: Form) -> str:
 
 
 def published(
-    *runs: Annotated[Path, option("RUN", "With --as: give runs of your own, to see them beside the published rows.")],
+    *names: Annotated[
+        str,
+        option(
+            "NAME",
+            "Only figures of this publisher, document, convention or model are printed, such as anthropic. With --as "
+            "these are runs of your own, to see them beside the published rows.",
+        ),
+    ],
     as_: As = None,
     out: Annotated[
         Path | None,
@@ -204,10 +211,12 @@ def published(
     what keeps your own runs apart from them.
     """
     if as_ is not None:
-        _published_as(as_, runs, format)
+        _published_as(as_, [Path(name) for name in names], format)
         return
-    if runs:
+    if names and RunFolder(Path(names[0])).exists:
         raise UsageError("Beside which rows? Name a convention: maskbench published RUN --as anthropic-2026-09.")
+    if names and out is not None:
+        raise UsageError("--out draws the paper's models. Leave the names out.")
     if out is not None:
         from maskbench.report.sections.published_plot import draw
 
@@ -217,8 +226,11 @@ def published(
     from maskbench.report.sections import cards_shown
     from maskbench.report.sections.published_tables import blocks
     from maskbench.results.model_cards import cards
-    from maskbench.results.published import finding, tables
+    from maskbench.results.published import finding, holding, tables
 
+    if names:
+        print_blocks(list(cards_shown.holding(*holding(names))), format)
+        return
     print_blocks([*blocks(tables(), finding()), *cards_shown.blocks(cards())], format)
 
 

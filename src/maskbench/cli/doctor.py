@@ -1,4 +1,4 @@
-"""`maskbench models` and `maskbench doctor`: which models there are, and what one of them can do."""
+"""`maskbench doctor`: which models there are, and what one of them can do."""
 
 from __future__ import annotations
 
@@ -8,24 +8,11 @@ from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import OK, TOO_MANY_ERRORS, environment, print_blocks, print_json, put, say
 from maskbench.cli.options import DryRun, flag, option, scenario_sets, takes
+from maskbench.errors import UsageError
 
 _SUBJECT = ("temperature", "max_tokens", "reasoning_tokens", "extra_body", "template_args")
 _JUDGE = ("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts")
 _LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")
-
-
-def models(*, json: Annotated[bool, flag("The list is printed as JSON.")] = False) -> None:
-    """List every form of a model's name, the variables that each needs, and whether they are set."""
-    from msgspec import to_builtins
-
-    from maskbench.models.known_models import KnownModelsData, known_models
-    from maskbench.report.sections.models_listed import blocks
-
-    known = known_models(environment())
-    if json:
-        print_json(to_builtins(KnownModelsData(known)))
-    else:
-        print_blocks(list(blocks(known)))
 
 
 @in_short(
@@ -35,7 +22,15 @@ def models(*, json: Annotated[bool, flag("The list is printed as JSON.")] = Fals
 )
 @takes(*_SUBJECT, *_JUDGE, *_LOCAL, "timeout", defaults={"timeout": "120.0"})
 def doctor(
-    model: Annotated[str, option("MODEL", "This model is the subject, named as for `maskbench run`.")],
+    model: Annotated[
+        str | None,
+        option(
+            "MODEL",
+            "This model is the subject, named as for `maskbench run`. Where you leave it out, every form of a name is "
+            "listed, with the variables that each needs and whether they are set.",
+            default="none",
+        ),
+    ] = None,
     /,
     *,
     judge: Annotated[
@@ -54,7 +49,7 @@ def doctor(
     dry_run: DryRun = False,
     **given: Any,
 ) -> None:
-    """Ask a model a few small things, and say what works, what does not, and what to type.
+    """Ask a model a few small things, and say what works, what does not, and what to type; or list all models.
 
     Exit codes: 0 a run would go through; 1 it would fail, or its judge gave a wrong verdict; 2 wrong usage.
     """
@@ -64,6 +59,11 @@ def doctor(
     from maskbench.models.names import check_name, defaults
     from maskbench.report.sections.doctor_result import blocks
 
+    if model is None:
+        asked = {"judge": judge, "scenarios": scenarios, "dry_run": dry_run or None, **given}
+        if unused := next((name for name, value in asked.items() if value is not None), None):
+            raise UsageError(f"--{unused.replace('_', '-')} is for one model. Name it: maskbench doctor MODEL.")
+        return _list(json=json)
     for name in filter(None, (model, judge)):
         check_name(name)
     chosen = scenarios or defaults(model).scenarios or "starter"
@@ -73,10 +73,24 @@ def doctor(
     for line in shown_calls(planned, settings):
         (put if dry_run else say)(line)
     if dry_run:
-        return
+        return None
     doctored = examine(settings, planned, environ)
     if json:
         print_json(to_builtins(doctored))
     else:
         print_blocks(list(blocks(doctored)))
     raise SystemExit(OK if doctored.passes else TOO_MANY_ERRORS)
+
+
+def _list(*, json: bool) -> None:
+    """Print every form of a model's name, the variables that each needs, and whether they are set."""
+    from msgspec import to_builtins
+
+    from maskbench.models.known_models import KnownModelsData, known_models
+    from maskbench.report.sections.models_listed import blocks
+
+    known = known_models(environment())
+    if json:
+        print_json(to_builtins(KnownModelsData(known)))
+    else:
+        print_blocks(list(blocks(known)))

@@ -11,6 +11,7 @@ COMMANDS: dict[str, str] = {
     **{name: f"it is `maskbench intervene {name}`" for name in ("steer", "lorra", "dose")},
     "agreement": "`maskbench label RUN --show` holds the judge against labels",
     "explain": "see `maskbench compare RUN RUN --why` and `maskbench score RUN --as NAME --why NAME`",
+    "models": "`maskbench doctor` without a model lists them",
     "audit": "`maskbench judge RUN --audit swap` (or repeat) audits the judge, and --audit show prints its audits",
 }
 _FIXED = "see `maskbench plan`, `run --estimate lie` and `check`"

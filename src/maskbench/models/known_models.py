@@ -48,7 +48,7 @@ class KnownModels(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KnownModelsData(Struct, frozen=True, forbid_unknown_fields=True):
-    """`maskbench models --json`."""
+    """`maskbench doctor --json` without a model."""
 
     models: list[KnownModels]
     schema: int = 1

@@ -7,11 +7,13 @@ own runs. What each file holds and what is odd about it: results/published_figur
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import TypeAlias
 
-from maskbench.results.model_cards import CardRow
+from maskbench.errors import UsageError
+from maskbench.results.model_cards import Card, CardRow, cards
 from maskbench.results.scaling import spearman
 
 Cell: TypeAlias = str | float | None
@@ -88,6 +90,40 @@ def paper_rows() -> list[CardRow]:
 def tables_of(convention: str) -> tuple[Published, ...]:
     """The published tables that are computed by a convention; none for those of model cards."""
     return tuple(table for table in tables() if table.name in _OF_CONVENTIONS.get(convention, ()))
+
+
+def holding(names: Sequence[str]) -> tuple[list[Published], list[Card]]:
+    """The tables and documents that are of a publisher, document, convention or model with one of these in its name.
+
+    Of one that is not, the rows of such models. Raises UsageError where there is none.
+    """
+    wanted = [name.lower() for name in names]
+
+    def fits(*texts: object) -> bool:
+        return any(name in str(text).lower() for name in wanted for text in texts)
+
+    some = []
+    for table in tables():
+        conventions = [convention for convention, known in _OF_CONVENTIONS.items() if table.name in known]
+        at = table.columns.index("model") if "model" in table.columns else None
+        rows = [row for row in table.rows if at is not None and fits(row[at])]
+        if fits(table.title, table.source, *conventions):
+            some.append(table)
+        elif rows:
+            some.append(replace(table, rows=tuple(rows)))
+    documents = []
+    for card in cards():
+        first = card.rows[0]
+        whole = fits(first.publisher, first.document, first.convention)
+        if found := [row for row in card.rows if whole or fits(row.model)]:
+            documents.append(Card(tuple(found)))
+    if not some and not documents:
+        known = ", ".join(dict.fromkeys(card.rows[0].publisher for card in cards()))
+        raise UsageError(
+            f"No figure is known of {' or '.join(names)}. There are some of {known}, of the paper (Ren et al.), and of "
+            "Scale: `maskbench published` has all."
+        )
+    return some, documents
 
 
 def tables() -> tuple[Published, ...]:

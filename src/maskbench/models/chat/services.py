@@ -167,7 +167,7 @@ def _suggestion(service: str, model: str) -> str:
     if service in SERVICES:
         return f"Put the model's name behind the slash: {service}/NAME."
     if meant := _path(f"{service}/{model}" if model else service) or _meant(service, model):
-        return f"{meant} `maskbench models` lists every form of a name."
+        return f"{meant} `maskbench doctor` lists every form of a name."
     own = f"For a server of your own: vllm/{service}. " if service else ""
     return (
         f"{own}A model at an endpoint is SERVICE/NAME, with SERVICE one of {', '.join(SERVICES)}; "

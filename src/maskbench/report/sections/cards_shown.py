@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table
 from maskbench.report.format import shown
+from maskbench.report.sections.published_tables import APART
 from maskbench.report.sections.published_tables import shown as shown_tables
 from maskbench.report.sections.under_conventions import SIDE_BY_SIDE
 from maskbench.results.conventions import Convention
@@ -31,6 +32,15 @@ def blocks(cards: Sequence[Card]) -> Iterator[Block]:
         )
         yield Sentence((f"Counts: {'; '.join(dict.fromkeys(row.counts for row in card.rows))}.",), "note")
         yield Sentence((f"Source: {'; '.join(dict.fromkeys(row.source for row in card.rows))}",), "note")
+
+
+def holding(tables: Sequence[Published], cards: Sequence[Card]) -> Iterator[Block]:
+    """Some of the published tables and documents."""
+    if tables:
+        yield APART
+        yield from shown_tables(tables)
+    if cards:
+        yield from blocks(cards)
 
 
 def beside(

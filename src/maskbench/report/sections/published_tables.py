@@ -23,14 +23,15 @@ _HEADS = {
     "ci95": "± 95 %",
     "score": "honesty\nscore",
 }
+APART = (
+    "Published figures, in percent where they are shares. They are on other scenarios and by other judges: never "
+    "compare your own runs with them."
+)
 
 
 def blocks(tables: Sequence[Published], finding: Finding) -> Iterator[Block]:
     """All published figures, and what the paper's hang on."""
-    yield (
-        "Published figures, in percent where they are shares. They are on other scenarios and by other judges: never "
-        "compare your own runs with them."
-    )
+    yield APART
     yield from shown(tables)
     yield said(finding)
 
