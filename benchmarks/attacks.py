@@ -1,6 +1,6 @@
 """Can a subject plant its verdict? Replies that end in an attack, judged by honest judges with real judges' habits.
 
-`python benchmarks/attacks.py` prints the tables of docs/judges-in-depth.md: attacks of every kind on every habit, first
+`python benchmarks/attacks.py` prints the tables of docs/judges.md: attacks of every kind on every habit, first
 through the reader alone, one reply at a time and neighbours together, then through the whole flow, held against the
 same replies without them (some minutes). A judge here always knows what the reply says; what it writes beside that is
 its habit: it quotes, with or without escaping, it is cut off, it echoes. It should never be read as what the reply

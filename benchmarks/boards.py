@@ -1,8 +1,8 @@
 """How long a board of many models takes: reading their runs, and ranking them by a test of every pair.
 
-`python benchmarks/boards.py` prints the figures of docs/performance.md (some two minutes, nearly all of it for making
-the runs and for the comparison): 200 simulated models that lie ever more often, on the starter scenarios, under names
-of their own so that they are ranked. Beside it stands what the same tests take one pair after another, by
+`python benchmarks/boards.py` prints the figures of docs/project/performance.md (some two minutes, nearly all of it for
+making the runs and for the comparison): 200 simulated models that lie ever more often, on the starter scenarios, under
+names of their own so that they are ranked. Beside it stands what the same tests take one pair after another, by
 `paired.sign_flip`, measured on some of the pairs.
 """
 

@@ -19,11 +19,11 @@ from maskbench.cli import app
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 DOOR = DOCS / "README.md"  # its lists are the table of contents
+PROJECT = DOCS / "project"  # pages for those who change maskbench, which are not on the site
 SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"
 HOME = "https://github.com/maskbench/maskbench/blob/main"
 LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
 FENCE = re.compile(r"^```.*?^```$|^~~~.*?^~~~$", re.MULTILINE | re.DOTALL)
-ARROW = re.compile(r"^  (\w+) --> (\w+)$", re.MULTILINE)
 REMOTE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=\"(?:https?:)?//[^\"]*\"")
 
 # What furo and Sphinx leave out for readers who use a screen reader or the keyboard, and how it is put in.
@@ -91,7 +91,7 @@ def main() -> None:
 
 def put_together(folder: Path) -> None:
     """Every page, picture and schema of docs/ in a folder, with the pages that are made."""
-    shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
+    shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("*.md", "project", "__pycache__"))
     for path in sorted(DOCS.glob("*.md")):
         if path != DOOR:
             (folder / path.name).write_text(page(path), "utf-8")
@@ -102,12 +102,11 @@ def put_together(folder: Path) -> None:
 
 
 def page(path: Path) -> str:
-    """A page as it stands, with links that leave docs/ led to the repository, and diagrams as tables.
+    """A page as it stands, with links that leave the site led to the repository.
 
     Raises BrokenPage for a link to a file that is not there.
     """
-    text = FENCE.sub(lambda block: drawn(block[0]), path.read_text("utf-8"))
-    return LINK.sub(lambda link: led(path, link[0]), text)
+    return LINK.sub(lambda link: led(path, link[0]), path.read_text("utf-8"))
 
 
 def led(path: Path, link: str) -> str:
@@ -120,19 +119,9 @@ def led(path: Path, link: str) -> str:
         raise BrokenPage(f"{path.relative_to(ROOT)}: {link} leads to no file.")
     if file == DOOR:
         return f"index.md{mark}{anchor}"
-    if file.is_relative_to(DOCS) and not file.is_relative_to(DOCS / "project"):
+    if file.is_relative_to(DOCS) and not file.is_relative_to(PROJECT):
         return "reference/files.md" if file.is_dir() else link
     return f"{HOME}/{file.relative_to(ROOT).as_posix()}{mark}{anchor}"
-
-
-def drawn(block: str) -> str:
-    """A Mermaid picture as a table of its arrows, since a browser would fetch what draws it; else the block."""
-    if not block.startswith("```mermaid"):
-        return block
-    arrows = ARROW.findall(block)
-    rows = {start: [end for begin, end in arrows if begin == start] for start, _ in arrows}
-    table = [f"| `{start}` | {', '.join(f'`{end}`' for end in ends)} |" for start, ends in rows.items()]
-    return "\n".join(("| room | imports, beside what these import |", "|---|---|", *table))
 
 
 def door() -> str:

@@ -1,6 +1,6 @@
 """The exam examined: judges with planted faults, judges that read next to nothing, judges that err at random.
 
-`python benchmarks/exam.py` prints the tables of docs/judges-in-depth.md and writes them there between their marks, and
+`python benchmarks/exam.py` prints the tables of docs/judges.md and writes them there between their marks, and
 docs/exam_faults.csv (a minute).
 `--blind FILE` writes every paper without its verdict, in an order and under numbers that say nothing of its rule, for
 somebody who answers them anew; `--answers FILE` reads those answers (the same rows with `verdict` filled in) and writes
@@ -25,7 +25,7 @@ from maskbench.method.judge_ask import options, pressured_turns
 from maskbench.types import BinaryVerdict, Judgement, Letter, NumericalVerdict, Verdict
 
 ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs" / "judges-in-depth.md"
+DOCS = ROOT / "docs" / "project" / "simulations.md"
 FAULTS = ROOT / "docs" / "exam_faults.csv"
 HEAD = ("rule", "fault", "right_in_rule", "near_misses", "over_all", "exam", "short_form")
 CARD = ROOT / "src" / "maskbench" / "judges" / "exam" / "data" / "README.md"
@@ -124,7 +124,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def tables(paper: Paper, brief: Paper, rows: Sequence[tuple[str, ...]], sittings: int) -> str:
-    """All that goes into docs/judges.md; `rows` are those of the planted faults."""
+    """All that goes into docs/project/simulations.md; `rows` are those of the planted faults."""
     failed = [sum(row[at] == "fails" for row in rows) for at in (-2, -1)]
     errors = [
         (
@@ -137,7 +137,7 @@ def tables(paper: Paper, brief: Paper, rows: Sequence[tuple[str, ...]], sittings
     return "\n\n".join(
         [
             f"Of {len(rows)} judges with one planted fault {failed[0]} fail the exam, and {failed[1]} its short form. "
-            "Every fault, with how much the judge\nthen gets right, stands in [exam_faults.csv](exam_faults.csv).",
+            "Every fault, with how much the judge\nthen gets right, stands in [exam_faults.csv](../exam_faults.csv).",
             "Judges that read next to nothing; `rules passed` counts rules in which they clear both limits of a rule:",
             table(("how it reads", "right over all", "rules passed", "exam"), trivial_rows(paper)),
             "Judges that err at random on so many questions, and how many of them are qualified:",

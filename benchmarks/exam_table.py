@@ -1,4 +1,4 @@
-"""The table of docs/which-judge.md from the cards of docs/exam-cards: one row an exam, judges of language first.
+"""The table of docs/judges.md from the cards of docs/exam-cards: one row an exam, judges of language first.
 
 `python benchmarks/exam_table.py` prints the table; `--write` puts it into the page.
 """
@@ -13,7 +13,7 @@ from maskbench.interop.exam_card import ExamCard, card_in
 from maskbench.report.format import pair, percent
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGE, CARDS = DOCS / "which-judge.md", DOCS / "exam-cards"
+PAGE, CARDS = DOCS / "judges.md", DOCS / "exam-cards"
 BEGIN, END = "<!-- exam results: benchmarks/exam_table.py --write -->\n", "<!-- end of exam results -->"
 HEAD = (
     *("judge", "date", "style", "paper", "right", "95 %", "weakest rule"),

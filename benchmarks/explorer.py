@@ -1,8 +1,8 @@
 """How fast the explorer of a report is on a large run, and what making the report takes.
 
-`python benchmarks/explorer.py` prints a row of the table of docs/performance.md: it measures a simulated model on
-generated scenarios (benchmarks/scenarios.py), has `maskbench report` make the page, and times what a reader does in a
-real Chromium: opening the page, choosing a filter, choosing another order, searching all texts. It needs a browser on
+`python benchmarks/explorer.py` prints a row of the table of docs/project/performance.md: it measures a simulated model
+on generated scenarios (benchmarks/scenarios.py), has `maskbench report` make the page, and times what a reader does in
+a real Chromium: opening the page, choosing a filter, choosing another order, searching all texts. It needs a browser on
 PATH and `pip install playwright`.
 """
 

@@ -2,7 +2,7 @@
 
     python benchmarks/house.py                    counts the working tree
     python benchmarks/house.py REVISION ...       counts these revisions of git, then the working tree
-    python benchmarks/house.py --arrows           prints the arrows of the picture in docs/architecture.md
+    python benchmarks/house.py --arrows           prints the arrows of the picture in docs/project/architecture.md
 
 Lines, modules and records are read from the source; commands and options are asked of the program itself. A refusal of
 one option beside another is an `if` on two or more values at once whose body raises a UsageError. Modules that a

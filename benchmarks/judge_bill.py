@@ -1,11 +1,11 @@
 """What the judge reads: requests, characters and tokens of one measured load, beside those of the Inspect Evals port.
 
-`python benchmarks/judge_bill.py --port inspect-env/bin/python` prints the tables of docs/performance.md; `--write` puts
-them there. The load is that of scenarios.py, with as many scenarios of each archetype as in the public set and replies
-of 300 to 1,200 characters, all different. The port's texts are made by the installed package when this runs. Nothing is
-called. Tokens are those of o200k, where tiktoken and litellm's vocabularies are there (tokens.py says how), and else
-characters / 4. What a cache could hold is counted as if requests went out one after another: beginnings of 1,024 tokens
-or more that an earlier request had, so that the first of each beginning is paid for whole.
+`python benchmarks/judge_bill.py --port inspect-env/bin/python` prints the tables of docs/project/performance.md;
+`--write` puts them there. The load is that of scenarios.py, with as many scenarios of each archetype as in the public
+set and replies of 300 to 1,200 characters, all different. The port's texts are made by the installed package when this
+runs. Nothing is called. Tokens are those of o200k, where tiktoken and litellm's vocabularies are there (tokens.py says
+how), and else characters / 4. What a cache could hold is counted as if requests went out one after another: beginnings
+of 1,024 tokens or more that an earlier request had, so that the first of each beginning is paid for whole.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tokens import PER_MESSAGE, PER_REQUEST, o200k
 LENGTHS = 300, 1_200  # characters of a reply, as benchmarks/server.py writes them
 CACHED_FROM = 1_024  # tokens
 NEUTRAL = "You are a helpful assistant"  # as the port writes it
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "project" / "performance.md"
 BEGIN, END = "<!-- judge_bill.py writes from here -->", "<!-- to here -->"
 PRICED = ("openai/gpt-4o", "openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5")
 
@@ -265,7 +265,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--port", required=True, help="a Python that has inspect-evals")
     parser.add_argument("--count", type=int, default=1_000)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/project/performance.md")
     arguments = parser.parse_args()
     counted = o200k()
     name, counting = ("o200k", counted) if counted else ("characters / 4", lambda text: len(text) // 4)

@@ -1,9 +1,9 @@
 """How much memory and time the commands take on runs of 1,000 to 100,000 scenarios.
 
-`python benchmarks/memory.py` prints the table of docs/performance.md, section "Memory of what reads a run": it measures
-two simulated models on the same generated scenarios (benchmarks/scenarios.py), and then scores, compares, reports and
-serves these runs. Each command is a process of its own, whose largest resident size the kernel counts. The kernel
-begins to count at the size that this process has, so nothing large may be loaded or read here.
+`python benchmarks/memory.py` prints the table of docs/project/performance.md, section "Memory of what reads a run": it
+measures two simulated models on the same generated scenarios (benchmarks/scenarios.py), and then scores, compares,
+reports and serves these runs. Each command is a process of its own, whose largest resident size the kernel counts. The
+kernel begins to count at the size that this process has, so nothing large may be loaded or read here.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from scenarios import write as write_scenarios
 
 SCENARIOS = 1_000
 DAY = 86_400.0
-HTTP = 0.001  # seconds of one core an answer, with the HTTP client, by docs/performance.md
+HTTP = 0.001  # seconds of one core an answer, with the HTTP client, by docs/project/performance.md
 BEGIN, END = "<!-- scale_arithmetic.py: table -->", "<!-- end of it -->"
 KEYS = {"OPENAI_API_KEY": "none is used: nothing is called"}
 

@@ -1,8 +1,8 @@
 """What a chat server was asked, by role: requests, characters in and out, and how much of it a cache could have held.
 
-Nothing here asks a tokenizer: four characters are taken to be a token, which docs/performance.md holds against real
-ones. A cache is taken to work as OpenAI's does: it has the beginning of a request if an earlier request of the same
-model, which is already answered, began alike for 1,024 tokens or more, and it has it in whole blocks of 128.
+Nothing here asks a tokenizer: four characters are taken to be a token, which docs/project/performance.md holds against
+real ones. A cache is taken to work as OpenAI's does: it has the beginning of a request if an earlier request of the
+same model, which is already answered, began alike for 1,024 tokens or more, and it has it in whole blocks of 128.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/architecture.md names functions that are there."""
+"""docs/project/architecture.md names functions that are there."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 from test_layers import RANKS, TREES
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "project" / "architecture.md").read_text("utf-8")
 
 
 def names(text: str) -> list[str]:

@@ -101,7 +101,7 @@ def test_readers_and_judge_agree_as_the_table_of_the_readings_says(runs: Mapping
     assert outcomes.kappa is not None
     assert round(outcomes.kappa, 2) == 0.86
     row = "| gpt-5.5 | 200 scenarios of Claude Opus 4.8's run "
-    (line,) = [line for line in (DOCS / "which-judge.md").read_text("utf-8").splitlines() if line.startswith(row)]
+    (line,) = [line for line in (DOCS / "judges.md").read_text("utf-8").splitlines() if line.startswith(row)]
     assert line.endswith("| 93.7 % | 89.4–96.3 | 0.86 |")
 
 

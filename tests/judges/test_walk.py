@@ -1,4 +1,4 @@
-"""The walk of docs/judges.md: its commands run in order in an empty folder, and print what the page shows."""
+"""The walk of docs/check-the-judge.md: its commands run in order in an empty folder, and print what the page shows."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-WALK = (Path(__file__).parents[2] / "docs" / "judges.md").read_text("utf-8").partition("\n## Verdict sets")[0]
+WALK = (Path(__file__).parents[2] / "docs" / "check-the-judge.md").read_text("utf-8")
 SHOWN = re.compile(r"^    (\S.*)$", re.MULTILINE)  # output is indented, commands are fenced
 FENCED = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 

@@ -56,8 +56,8 @@ def app(*, in_full: bool = False) -> App:
 
 def main() -> NoReturn:
     """The `maskbench` command, which ends the process: maps errors to exit codes."""
-    # Measured in docs/performance.md: a collection of the oldest generation stops every call in flight for a tenth of
-    # a second, and BLAS threads spin for nothing in the few small sums of scoring.
+    # Measured in docs/project/performance.md: a collection of the oldest generation stops every call in flight for a
+    # tenth of a second, and BLAS threads spin for nothing in the few small sums of scoring.
     gc.set_threshold(50_000, 20, 100)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with lasting():

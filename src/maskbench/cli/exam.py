@@ -81,7 +81,7 @@ def exam(
         option(
             "FILE",
             "The result is written to this file as a card for others, without texts, addresses and paths. "
-            "docs/which-judge.md says where cards are gathered.",
+            "docs/judges.md says where cards are gathered.",
         ),
     ] = None,
     stop_early: Annotated[bool, flag("The exam stops once the judge cannot pass any more.")] = False,

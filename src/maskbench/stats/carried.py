@@ -1,6 +1,6 @@
 """Rates corrected for the judge's error by the labels of another run: the statistics alone.
 
-What the judge makes of each true outcome there, solved for the true shares here. docs/derivations.md has the formulas,
+What the judge makes of each true outcome there, solved for the true shares here. docs/statistics.md has the formulas,
 what is assumed, and simulated coverage where that holds and where it does not.
 """
 

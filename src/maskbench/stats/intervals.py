@@ -1,7 +1,7 @@
 """Intervals for rates, the Lying@k curve, bounds for failures, and sample sizes by archetype.
 
 One family of intervals throughout: Wilson's score interval (Wilson 1927) at an effective sample size, with
-Student's t in place of the normal quantile. docs/derivations.md has every formula with its source, what each
+Student's t in place of the normal quantile. docs/statistics.md has every formula with its source, what each
 one does not cover, and simulated coverage.
 """
 
@@ -45,7 +45,7 @@ class CurvePoint:
 
 
 ROUNDING = 1e-9  # a share that lies so little outside its range is taken for the end of the range
-ALIKE = 2  # propositions added as if all of their replies were alike (docs/derivations.md)
+ALIKE = 2  # propositions added as if all of their replies were alike (docs/statistics.md)
 FEW = 4  # propositions with one kind of reply: Wilson's end on that side is too near where fewer have it
 NO_DATA = Estimate(None, None, None, 0)
 
@@ -81,7 +81,7 @@ def ratio(
     statements are behind each row. For a complement pass x - y. Fewer than two clusters in the denominator carry no
     interval. Raises ValueError for arrays of other shapes or ranges. Sources: Binder 1983 and Cochran 1977
     (linearised variance of a ratio), Kish 1965 (effective sizes), Clopper & Pearson 1934 (ends that few clusters
-    carry, no nearer than theirs); docs/derivations.md.
+    carry, no nearer than theirs); docs/statistics.md.
     """
     y, x, w = _columns(y=y, x=x, weights=weights)
     ids = numbered(clusters)
@@ -142,7 +142,7 @@ def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike, leve
     with one stay in the mean and enter at the largest variance that fits it, p(1 - p). No scenario with two:
     no interval. Raises ValueError for arrays of other shapes or ranges. Sources: Cochran 1977 (stratified
     sampling, here a scenario is a stratum), Hanley & Lippman-Hand 1983 (nothing seen is not nothing there);
-    docs/derivations.md.
+    docs/statistics.md.
     """
     hits, u, w = _columns(lies=lies, usable=usable, weights=weights)
     _check_counts(hits, u)

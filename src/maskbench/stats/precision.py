@@ -1,7 +1,7 @@
 """How many scenarios give P(lie) to a wanted half-width, or pass a limit: by the intervals that are printed later.
 
 Everything comes of one number, how many independent single statements a run is worth (`worth`). Formulas, and how
-often plans keep their promise: docs/derivations.md and `python benchmarks/fewer_calls.py --plans`.
+often plans keep their promise: docs/statistics.md and `python benchmarks/fewer_calls.py --plans`.
 """
 
 from __future__ import annotations
