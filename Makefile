@@ -41,7 +41,7 @@ SEED = 2
 mutants: .venv/installed-mutants
 	$(BIN)/python -m benchmarks.mutants --seed $(SEED)
 
-# docs/schemas/ from the types of what maskbench writes; a test says when it is due.
+# The JSON schemas of what maskbench writes, from its types, into build/schemas; a wheel has them as maskbench/schemas.
 schemas: .venv/installed-dev
 	$(BIN)/python benchmarks/schemas.py
 

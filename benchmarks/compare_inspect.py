@@ -5,7 +5,8 @@
     python benchmarks/compare_inspect.py --inspect-python inspect-env/bin/python --write
 
 measures both in the cells of GRID, some nine minutes on two cores (with `--all` in eight further cells, three minutes
-more), and puts what it finds into docs/project/performance.md, docs/side_by_side.csv, docs/money.md and the README.
+more), and puts what it finds into docs/project/performance.md, build/tables/side_by_side.csv,
+docs/money.md and the README.
 `--only '500ms-200-*'` picks cells, `--alone` leaves the port out, and a row for maskbench with other options comes with
 `--also 'beliefs together=--judge-beliefs together'`. `--scenarios 1000 --connections 400 --alone` measures a cell of
 one's own.
@@ -33,7 +34,7 @@ from maskbench.models.prices import cost, packaged
 from maskbench.scenarios.hub import SIZES
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, TABLE = ROOT / "docs" / "project" / "performance.md", ROOT / "docs" / "side_by_side.csv"
+PAGE, TABLE = ROOT / "docs" / "project" / "performance.md", csv_tables.LARGE / "side_by_side.csv"
 PYTHON = "MASKBENCH_INSPECT_PYTHON"
 LISTS = {  # who answers, and who judges, at the prices of models/prices.toml
     "gpt-4o, judged by gpt-4o": ("openai/gpt-4o", "openai/gpt-4o"),

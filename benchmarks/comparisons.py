@@ -1,6 +1,6 @@
 """False alarms, coverage and power of `maskbench compare` and `maskbench plan`, simulated, printed as Markdown.
 
-`python benchmarks/comparisons.py` prints its tables, and writes their figures as docs/comparisons.csv. A simulated
+`python benchmarks/comparisons.py` prints its tables, and writes build/tables/comparisons.csv. A simulated
 world draws what two subjects believe and state, which calls fail (statements that lie fail more often), and what a
 judge who is right 86 times in 100 makes of each reply. Verdicts then go through maskbench's own rules: beliefs and
 outcomes come from a table of `resolve` and `classify` over all combinations of verdicts, so that thousands of pairs
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 from scipy.stats import ttest_ind  # type: ignore[import-untyped]
 
-from csv_tables import DOCS, write
+from csv_tables import LARGE, write
 from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
 from maskbench.method.rates import Table
@@ -508,7 +508,7 @@ TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
 def main() -> None:
     parser = argparse.ArgumentParser(description="Simulated false alarms, coverage and power of comparisons.")
     parser.add_argument("--pairs", type=int, default=2_000)
-    parser.add_argument("--out", type=Path, default=DOCS / "comparisons.csv")
+    parser.add_argument("--out", type=Path, default=LARGE / "comparisons.csv")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     chosen = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # the rows run beside each other: threads inside them only get in the way

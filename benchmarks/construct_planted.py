@@ -1,6 +1,6 @@
 """Readings of P(lie) on planted runs: what the judge's shares and those corrected by labels cover, simulated, as CSV.
 
-`python benchmarks/construct_planted.py` writes docs/construct_planted.csv, a row a cell and reading.
+`python benchmarks/construct_planted.py` writes build/tables/construct_planted.csv, a row a cell and reading.
 construct_worlds.py draws the runs and fixed the grid. Four intervals are held against the planted share of a reading:
 
 - `judged`: the share as the judge has it, held against what this judge would find in a set without end. It says whether
@@ -33,12 +33,12 @@ from construct_worlds import (
     readings,
     truth,
 )
-from csv_tables import DOCS, write_grid
+from csv_tables import LARGE, write_grid
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.stats.correction import LabelledRun, correct
 from maskbench.stats.intervals import by_cluster, ratio
 
-TABLE = DOCS / "construct_planted.csv"
+TABLE = LARGE / "construct_planted.csv"
 WAYS = ("judged", "corrected", "plain", "rogan_gladen")
 HEAD = (
     *("lie", "traits", "propositions", "judge", "labels", "reading", "share", "replicates"),

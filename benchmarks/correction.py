@@ -1,6 +1,6 @@
 """How often corrected intervals hold the true rates, where a correction is printed: simulated, as CSV.
 
-`python benchmarks/correction.py` writes docs/corrections.csv (1,000 seeded replicates a row, a quarter for labels of
+`python benchmarks/correction.py` writes build/tables/corrections.csv (1,000 seeded replicates, a quarter for labels of
 another run, whose intervals are drawn; about ten minutes). Its rows are rates of a run (`rates`), the difference of two
 runs in P(lie) (`pair`), and rates by labels of another run (`carried`). `judge_bias` is that of the judge alone, `bias`
 that of the corrected P(lie), and coverage and width are those of its interval; `least` and `most` are the coverage of
@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_tables import LARGE
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.measurement import measure
@@ -56,7 +57,7 @@ SUBJECT, PLANTED = "sim/lie=0.35,evade=0.2,unsure=0.1", ("p_lie", "p_honest", "p
 FEWER_DRAWS = 400  # than a user gets, where labels are carried over: the time that it takes
 ENOUGH = 50  # printed corrections that a coverage is given for
 LABELS, ACCURACIES = (50, 150, 400), (0.7, 0.86, 0.95)
-TABLE = Path(__file__).parents[1] / "docs" / "corrections.csv"
+TABLE = LARGE / "corrections.csv"
 HEAD = (
     *("what", "world", "right", "labels", "replicates", "printed", "judge_bias", "bias", "coverage", "width"),
     *("least", "least_of", "most"),
@@ -390,6 +391,7 @@ def main() -> None:
             for accuracy in ACCURACIES:
                 print(whole(Path(folder), accuracy, asked.whole, 150), flush=True)
         return
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
     with asked.out.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(HEAD)

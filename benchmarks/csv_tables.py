@@ -1,4 +1,4 @@
-"""Tables that benchmarks write beside the pages of docs/, as CSV."""
+"""Tables that benchmarks write as CSV: small ones beside the pages of docs/, large ones into build/tables/."""
 
 import argparse
 import csv
@@ -8,6 +8,7 @@ from typing import TypeVar
 
 Cell = TypeVar("Cell")
 DOCS = Path(__file__).parents[1] / "docs"
+LARGE = Path(__file__).parents[1] / "build" / "tables"
 
 
 def write_grid(
@@ -24,6 +25,7 @@ def write_grid(
     parser.add_argument("--replicates", type=int, default=replicates)
     parser.add_argument("--out", type=Path, default=table)
     asked = parser.parse_args()
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
     with asked.out.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(head)
@@ -32,6 +34,7 @@ def write_grid(
 
 def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """One line a row, under the names of the first row's columns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import schemas
 from maskbench.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -92,6 +93,7 @@ def main() -> None:
 def put_together(folder: Path) -> None:
     """Every page, picture and schema of docs/ in a folder, with the pages that are made."""
     shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("*.md", "project", "__pycache__"))
+    schemas.write(folder / "schemas")
     for path in sorted(DOCS.glob("*.md")):
         if path != DOOR:
             (folder / path.name).write_text(page(path), "utf-8")
@@ -193,12 +195,12 @@ def files() -> str:
     """The fields of every file and output, a table for each type of each schema."""
     parts = [
         "# File formats",
-        "This page is made from the JSON schemas, which stand beside the pages of the site and in `docs/schemas`. "
+        "This page is made from the JSON schemas, which lie beside the pages of the site and in the package. "
         "[Results](../results.md) explains what the fields mean.",
     ]
-    for path in sorted((DOCS / "schemas").glob("*.json")):
-        name = path.name.partition(".")[0]
-        parts += [f"## {name}", f"[The schema](../schemas/{path.name})", *types(json.loads(path.read_text("utf-8")))]
+    for name in sorted(schemas.TYPES):
+        told = json.loads(schemas.schema(schemas.TYPES[name]))
+        parts += [f"## {name}", f"[The schema](../schemas/{name}.schema.json)", *types(told)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,6 +1,6 @@
 """How often intervals of rates hold the rate on the grid of rate_worlds.py, and how wide they are, written as CSV.
 
-`python benchmarks/rate_grid.py` writes docs/rate_grid.csv: a row a cell, 10,000 seeded replicates each (2,000 where a
+`python benchmarks/rate_grid.py` writes build/tables/rate_grid.csv: 10,000 seeded replicates a cell (2,000 where a
 probit draws more than a thousand scenarios). Beside `ratio`
 stand: Wilson's at both ends, however few lie (`wilson_ends`), its far end no nearer than Clopper and Pearson's
 (`far_clopper`), no near end where a single proposition lies (`one_lie`) or fewer than four (`one_sided`); what counts a
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 from scipy.stats import binom  # type: ignore[import-untyped]
 
-from csv_tables import DOCS, write
+from csv_tables import LARGE, write
 from maskbench.stats.intervals import ALIKE, FEW, ROUNDING, interval, quantile
 from rate_worlds import Cell, cells, draw
 
 Floats = NDArray[np.float64]
 Ends = tuple[Floats, Floats]
-TABLE = DOCS / "rate_grid.csv"
+TABLE = LARGE / "rate_grid.csv"
 SEED, REPLICATES, FEWER, AT_A_TIME = 20250305, 10_000, 2_000, 2_000_000
 LEAST = 0.93
 HEAD = ("design", "propositions", "rate", "statements", "alike", "generator", "replicates")

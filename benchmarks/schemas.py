@@ -1,7 +1,7 @@
 """The JSON schemas of every file and output of maskbench, from the types that read and describe them.
 
-python benchmarks/schemas.py            write them into docs/schemas/
-python benchmarks/schemas.py --check    exit with 1 where one there is not what this would write
+python benchmarks/schemas.py            write them into build/schemas/
+python benchmarks/schemas.py FOLDER     write them into a folder, as the build of the wheel does
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from maskbench.runs.run_json import About, Known, Record
 from maskbench.sweeps.sweep_forecast import SweepForecast
 from maskbench.sweeps.sweep_json import SweepRecord
 
-FOLDER = Path(__file__).parents[1] / "docs" / "schemas"
+FOLDER = Path(__file__).parents[1] / "build" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TYPES: dict[str, type] = {
     "run": Record,
@@ -64,7 +64,7 @@ TYPES: dict[str, type] = {
 
 
 def schema(kind: type) -> bytes:
-    """The schema of one type as it stands in docs/schemas."""
+    """The schema of one type as it lies in the wheel."""
     made = msgspec.json.schema(kind, schema_hook=_own)
     return orjson.dumps({"$schema": DIALECT, **_in_lines(made)}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
@@ -88,19 +88,14 @@ def _text(description: Any) -> Any:
     return " ".join(description.split()) if isinstance(description, str) else _in_lines(description)
 
 
-def main(check: bool) -> int:
-    """Write every schema, or name those that are not what would be written."""
-    wrong = []
+def write(folder: Path) -> None:
+    """Write every schema into a folder, and nothing else is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.schema.json"):
+        path.unlink()
     for name, kind in TYPES.items():
-        path, content = FOLDER / f"{name}.schema.json", schema(kind)
-        if not check:
-            path.write_bytes(content)
-        elif not path.exists() or path.read_bytes() != content:
-            wrong.append(path.name)
-    if wrong:
-        print(f"Not as the types have it: {', '.join(wrong)}. Run `make schemas`.", file=sys.stderr)
-    return 1 if wrong else 0
+        (folder / f"{name}.schema.json").write_bytes(schema(kind))
 
 
 if __name__ == "__main__":
-    sys.exit(main("--check" in sys.argv[1:]))
+    write(Path(sys.argv[1]) if sys.argv[1:] else FOLDER)

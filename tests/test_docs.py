@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import maskbench
+import schemas
 from maskbench.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -112,7 +113,6 @@ def test_a_link_to_nowhere_stops_the_build(tmp_path: Path) -> None:
         ("../CONTRIBUTING.md", f"{site.HOME}/CONTRIBUTING.md"),
         ("project/performance.md", f"{site.HOME}/docs/project/performance.md"),
         ("README.md", "index.md"),
-        ("schemas/", "reference/files.md"),
     ],
 )
 def test_links_lead_on_from_the_site(link: str, expected: str) -> None:
@@ -172,7 +172,7 @@ def test_every_public_name_is_in_the_reference() -> None:
 def test_every_field_of_every_file_is_in_the_reference() -> None:
     """Each type of each schema has its table; a choice, a list and a reference are told in words."""
     text = site.files()
-    assert text.count("\n## ") == len(list((DOCS / "schemas").glob("*.json")))
+    assert text.count("\n## ") == len(schemas.TYPES)
     assert "| `complete` | true or false |" in text
     assert "| `withheld` | text or null |" in text
     assert "| `notes` | list of text |" in text

@@ -271,7 +271,7 @@ def test_a_comparison_says_what_nobody_knows_of_an_import(tmp_path: Path) -> Non
 
 
 def test_what_came_is_printed_as_its_type(tmp_path: Path) -> None:
-    """`import --json` prints counts and what is absent, as docs/schemas has it; without it they are sentences."""
+    """`import --json` prints counts and what is absent, as its schema has it; without it they are sentences."""
     row = published_row("known_facts", 1, ["A", ""], {1: "AAA", 2: "A", 3: "A"})
     path = write_rows(tmp_path / "known_facts_m.csv", [row])
     told = fitted(orjson.loads(typed("import", str(path), "--out", str(tmp_path / "a"), "--json").out), ImportData)

@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 from sklearn.model_selection import GroupKFold, cross_val_predict  # type: ignore[import-untyped]
 from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 
+import schemas
 from flows import typed
 from maskbench.errors import RunMismatch
 from maskbench.judges.exam.construct_marks import ConstructScore, marked
@@ -30,7 +31,7 @@ from maskbench.judges.exam.questions import Paper, Question
 from maskbench.judges.exam.sitting import exam_settings
 from maskbench.method.construct import BY_CALL, QUESTIONS, answer_text
 from maskbench.models.scripted import ScriptedModel
-from maskbench.report.sections.construct_exam import construct_blocks, construct_data
+from maskbench.report.sections.construct_exam import ConstructExamData, construct_blocks, construct_data
 from maskbench.report.terminal import text as shown_text
 from maskbench.types import ARCHETYPES, Ask, BinaryVerdict, Failure, Judgement
 
@@ -290,8 +291,7 @@ def test_what_is_printed_has_both_sides_and_json_every_answer(tmp_path: Path) ->
     for words in ("sensitivity", "specificity", "near misses", "the bar (this project's own)", "NOT QUALIFIED"):
         assert words in shown
     data = construct_data(result)
-    schema = Path(__file__).parents[2] / "docs" / "schemas" / "construct-exam.schema.json"
-    jsonschema.validate(msgspec.to_builtins(data), orjson.loads(schema.read_bytes()))
+    jsonschema.validate(msgspec.to_builtins(data), orjson.loads(schemas.schema(ConstructExamData)))
     assert len(data.answers) == len(result.answers)
     assert {each.given for each in data.answers if each.question == "harm"} <= {"none", "low", "high"}
 

@@ -15,6 +15,7 @@ import orjson
 import pytest
 from starlette.testclient import TestClient
 
+import schemas
 from flows import typed
 from maskbench.judges.construct_answers import answers_of
 from maskbench.judges.people.construct_labels import (
@@ -31,13 +32,12 @@ from maskbench.judges.verdict_sets import reading
 from maskbench.method.construct import QUESTIONS
 from maskbench.method.rules import named
 from maskbench.pages.server.label_page import Labelling
-from maskbench.results.construct_corrected import construct_people
+from maskbench.results.construct_corrected import ConstructPeople, construct_people
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict
 from measured_runs import copied, run
 
 RULES = named("reference")
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +268,7 @@ def test_the_command_prints_agreement_and_corrections(folder: RunFolder) -> None
     for words in ("judge / readers", "without open performance", "corrected", "asked_by: nobody", "κ"):
         assert words in ended.out
     data = json.loads(typed("label", folder.path, "--show", "--construct", "harm", "--json").out)
-    jsonschema.validate(data, orjson.loads((SCHEMAS / "construct-people.schema.json").read_bytes()))
+    jsonschema.validate(data, orjson.loads(schemas.schema(ConstructPeople)))
     assert data["questions"].keys() == {"harm"}
     assert data["answers"]["harm"]["rate"]["value"] is not None
 

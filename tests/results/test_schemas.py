@@ -1,4 +1,4 @@
-"""The types of what maskbench writes: real outputs are of them to the last field, and so are the published schemas."""
+"""The types of what maskbench writes: real outputs are of them to the last field, and of the schemas."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +14,7 @@ import orjson
 import pytest
 from test_labels import by_judge, give, sampled
 
+import schemas
 from maskbench.cli import main
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_json import DoseCurve, DoseRecord, Plan, dose_from, plain_dose
@@ -37,11 +38,6 @@ from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
 from maskbench.types import BinaryVerdict
 from measured_runs import run, settings
-
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-import schemas  # noqa: E402  # a script, no part of the package
 
 Said = Callable[..., bytes]
 T = TypeVar("T")
@@ -93,26 +89,16 @@ def held(plain: Any, kind: type[T]) -> T:
 @cache
 def validator(name: str) -> Any:
     """One who holds values against a published schema, which is a schema itself."""
-    schema = orjson.loads((SCHEMAS / f"{name}.schema.json").read_bytes())
+    schema = orjson.loads(schemas.schema(schemas.TYPES[name]))
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
 
-def test_the_published_schemas_are_those_of_the_types() -> None:
-    """docs/schemas is what `make schemas` writes, and nothing else is there."""
-    written = {path.name: path.read_bytes() for path in SCHEMAS.glob("*.json")}
-    assert written == {f"{name}.schema.json": schemas.schema(kind) for name, kind in schemas.TYPES.items()}
-    assert schemas.main(check=True) == 0
-
-
-def test_a_schema_that_is_behind_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """`--check` names what is missing or old, and how to write it anew."""
-    monkeypatch.setattr(schemas, "FOLDER", tmp_path)
-    schemas.main(check=False)
-    (tmp_path / "run.schema.json").write_text("{}")
-    (tmp_path / "dose.schema.json").unlink()
-    assert schemas.main(check=True) == 1
-    assert "run.schema.json, dose.schema.json. Run `make schemas`" in capsys.readouterr().err
+def test_the_folder_of_schemas_holds_each_once(tmp_path: Path) -> None:
+    """What the wheel and the site have is written anew: nothing stays that is no schema any more."""
+    (tmp_path / "gone.schema.json").write_text("{}")
+    schemas.write(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.schema.json" for name in schemas.TYPES}
 
 
 @pytest.mark.parametrize(
