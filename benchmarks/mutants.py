@@ -1,10 +1,11 @@
 """Faults planted in the rooms that make the figures, a sample of them: how many do the tests of these modules find?
 
     python -m benchmarks.mutants --sample 120 --seed 2    (or `make mutants`)
+    python -m benchmarks.mutants --rooms judges,method,results,runs,stats --sample 1000    200 a room, for hours
 
 mutmut plants every fault that it knows behind a switch, in a copy of the project (`mutants/`); [tool.mutmut] in
-pyproject.toml names the rooms. All of them, some thirteen thousand, take hours: this draws the same number from each
-room and runs, for each, the test files that belong to its module, slow ones included, until one of them fails.
+pyproject.toml names the rooms. All of them take days: this draws the same number from each room and runs, for each, the
+test files that belong to its module, slow ones included, until one of them fails.
 Survivors are printed with what was changed; docs/project/mutants.md has those of the last sample.
 """
 
@@ -13,10 +14,12 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from mutmut import __main__ as mutmut
@@ -29,7 +32,10 @@ ROOT = Path(__file__).parents[1]
 SECONDS = 600  # that the tests of one fault may take: a fault that makes a loop endless is noticed
 PASSED, FAILED = 0, 1  # exit codes of pytest; any other is a fault of this script, but for what kills the process
 
-# The test files that belong to a module, the likeliest first, below tests/.
+MOST = 5  # test files of a module that TESTS does not name
+
+# The test files that belong to a module, the likeliest first, below tests/. Of a module that is not here they are those
+# that import it, or that import what does.
 TESTS: Mapping[str, str] = {
     "method.archetypes": "scenarios/test_own_archetypes method/test_judge_ask method/test_method judges/test_labels",
     "method.asks": "method/test_method method/test_outcomes runs/test_flow runs/test_forecast",
@@ -53,7 +59,7 @@ TESTS: Mapping[str, str] = {
     "runs.system_prompts": "runs/test_system_prompts",
     "method.numbers_apart": "method/test_numbers_apart",
     "method.with_reasoning": "results/test_further_judging",
-    "method.verdict": "method/test_verdict method/test_reading_on method/test_judge_style method/test_judged_together",
+    "method.verdict": "method/test_verdict method/test_judge_style method/test_judged_together",
     "results.common_beliefs": "results/test_common_beliefs",
     "results.comparison": "results/test_comparison results/test_pairing results/test_limits results/test_contrasts",
     "results.comparison_json": "results/test_comparison results/test_schemas",
@@ -129,7 +135,7 @@ def _planted_in(path: Path) -> Iterator[str]:
 
 def module(name: str) -> str:
     """The module of a fault, `maskbench.stats.paired.…` being in stats.paired."""
-    return ".".join(name.split(".")[1:3])
+    return ".".join(name.split(".")[1:-1])
 
 
 def room(name: str) -> str:
@@ -148,7 +154,28 @@ def drawn(names: Iterable[str], sample: int, seed: int) -> list[str]:
 
 def test_files(name: str) -> list[str]:
     """The test files that belong to the module of a fault."""
-    return [f"tests/{file}.py" for file in TESTS[module(name)].split()]
+    named = [f"tests/{file}.py" for file in TESTS.get(module(name), "").split()]
+    return named or list(_importing(module(name)))
+
+
+@cache
+def _importing(of: str, steps: int = 2) -> tuple[str, ...]:
+    """The test files that import a module, the one of its name and those that speak of it most first."""
+    word = re.compile(rf"\bmaskbench\.{re.escape(of)}\b")
+    found = {path: len(word.findall(text)) for path, text in _texts("tests") if path.name.startswith("test_")}
+    found = {path: count for path, count in found.items() if count}
+    if not found and steps:
+        others = (
+            ".".join(path.with_suffix("").parts[2:]) for path, text in _texts("src/maskbench") if word.search(text)
+        )
+        return tuple(dict.fromkeys(file for other in others for file in _importing(other, steps - 1)))[:MOST]
+    own = f"test_{of.rpartition('.')[2]}"
+    return tuple(map(str, sorted(found, key=lambda path: (path.stem != own, -found[path], path))[:MOST]))
+
+
+@cache
+def _texts(folder: str) -> list[tuple[Path, str]]:
+    return [(path, path.read_text("utf-8")) for path in sorted(Path(folder).rglob("*.py"))]
 
 
 def passes(files: Iterable[str], fault: str = "") -> bool:
@@ -182,11 +209,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--least", type=float, default=0.95, help="the share that has to be found")
     parser.add_argument("--processes", type=int, default=2, help="that plant; tests run one after another")
+    parser.add_argument("--rooms", default="method,results,stats", help="with commas; [tool.mutmut] has to name them")
     parser.add_argument("--only", default="", help="draw only faults whose name begins so: maskbench.stats, for one")
     given = parser.parse_args()
     os.chdir(ROOT)
-    known = [name for name in planted(given.processes) if name.startswith(given.only)]
-    if untested := {module(name) for name in known} - set(TESTS):
+    rooms = given.rooms.split(",")
+    known = [name for name in planted(given.processes) if name.startswith(given.only) and room(name) in rooms]
+    if untested := {module(name) for name in known if not test_files(name)}:
         sys.exit(f"Name the test files of {', '.join(sorted(untested))} in TESTS.")
     names = drawn(known, given.sample, given.seed)
     if not passes(sorted({file for name in names for file in test_files(name)})):

@@ -14,6 +14,7 @@ from compare_inspect import HEADLINE, dollars
 from maskbench.models.prices import packaged
 from patience import PATIENCE
 from server_ledger import Asked, Ledger
+from shelf import HALVES, clean, differences
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 COMPARE = BENCHMARKS / "compare_inspect.py"
@@ -124,3 +125,23 @@ def test_memory_of_every_command_is_measured() -> None:
     assert re.findall(r"^\| `(\w+[ \w-]*)`.*\| \d+ MB, \d+ s \|$", done.stdout, re.MULTILINE) == [
         *("run", "score", "compare", "report", "report --include-text", "view", "view --include-text")
     ]
+
+
+def test_what_two_runs_of_a_version_cannot_share_is_no_difference(tmp_path: Path) -> None:
+    """Times, ids, money and places go from a text, tokens and sessions from an object too; figures stay."""
+    said = f"{tmp_path}/a took 3.2 s and $0.12 at 2026-11-23T08:38:01+00:00, protocol 652e10e2d6bc: 36.7 %"
+    assert clean(said, tmp_path) == "WORK/a took TIME and $ at TIME, protocol ID: 36.7 %"
+    assert clean('{"usage": {"tokens": 3}, "p_lie": 0.25}', tmp_path) == '{\n "p_lie": 0.25\n}'
+
+
+def test_a_shelf_says_which_outputs_differ_and_where(tmp_path: Path) -> None:
+    """A file that differs is shown by its lines, one that is missing by its name; what is equal is not named."""
+    places = [tmp_path / half for half in HALVES]
+    for place, figure in zip(places, ("36.7 %", "40.0 %"), strict=True):
+        place.mkdir()
+        (place / "same.txt").write_text("exit 0", "utf-8")
+        (place / "score.txt").write_text(f"exit 0\nP(lie) {figure}", "utf-8")
+    (places[0] / "gone.txt").write_text("exit 0", "utf-8")
+    gone, score = differences(places[0], places[1])
+    assert gone == f"gone.txt: only in {places[0]}"
+    assert score == "score.txt:\n@@ -2 +2 @@\n-P(lie) 36.7 %\n+P(lie) 40.0 %"
