@@ -1,7 +1,7 @@
 """Developer's prompt, steering and LoRRA on pinocchio: what each does to lies and what it costs, printed as Markdown.
 
     python benchmarks/interventions.py --out DIR            # some ten minutes on four cores; goes on where it stopped
-    python benchmarks/interventions.py --out DIR --write    # and puts the table into docs/interventions.md
+    python benchmarks/interventions.py --out DIR --write    # and puts the table into docs/project/demonstration.md
     python benchmarks/interventions.py --out DIR --small    # a minute: one dose each, few statements, no choice
 
 It runs the commands that it prints, three at a time. Doses and layers are chosen on two draws of the sandbox, and
@@ -29,7 +29,7 @@ from maskbench.report.markdown import table as markdown
 from maskbench.report.sections.doses import dose_of, opposite_row
 from maskbench.results.comparison_json import PairedRate
 
-DOC = Path(__file__).parents[1] / "docs" / "interventions.md"
+DOC = Path(__file__).parents[1] / "docs" / "project" / "demonstration.md"
 BEGIN, END = "<!-- interventions.py writes from here -->", "<!-- to here -->"
 DEV, TEST = (9001, 9002), (311, 312)  # draws of the sandbox; nothing was chosen on the second two, or looked at before
 SMALL_TEST = (301,)
@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="a folder for adapters, vectors and runs")
     parser.add_argument("--small", action="store_true", help="a small version of it all")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/interventions.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/project/demonstration.md")
     options = parser.parse_args()
     started = time.monotonic()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1] / "docs"
 # In this order: later pages use the runs of earlier ones.
 PAGES = (
-    *("install", "first-figure", "first-real-model", "compare-checkpoints", "gate-in-ci", "own-scenarios"),
-    *("own-transcripts", "coming-from", "publish-a-figure", "leaderboard", "real-runs"),
+    *("install", "first-figure", "models", "comparing", "gate-in-ci", "scenarios"),
+    *("coming-from", "publish-a-figure", "leaderboard", "real-runs"),
 )
 RUN = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # `bash` blocks need a key or a model
 SHOWN = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -258,7 +258,7 @@ def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch)
     """The visit in docs/models.md is the one that 80 columns have, seconds and the spaces at line ends apart."""
     monkeypatch.setenv("COLUMNS", "80")
     page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
-    shown = page.split("<!-- maskbench doctor pinocchio --judge rules/sandbox -->\n```text\n")[1].split("```")[0]
+    shown = page.split("<!-- maskbench doctor pinocchio --judge rules/sandbox -->\n```console\n")[1].split("```")[0]
     printed = typed("doctor", "pinocchio", "--judge", "rules/sandbox").out
     lines = [[re.sub(r"\d+\.\d s", "0.0 s", line.rstrip()) for line in text.splitlines()] for text in (shown, printed)]
     assert [line for line in lines[0] if line] == [line for line in lines[1] if line]

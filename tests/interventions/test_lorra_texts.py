@@ -51,7 +51,7 @@ def test_files_are_refused_line_by_line(tmp_path: Path) -> None:
         lines,
         (
             "not JSON",
-            "it is [1, 2]; docs/lorra.md has the form",
+            "it is [1, 2]; docs/interventions.md has the form",
             '"messages" must end with the user',
             '"answer" must be a text',
             'messages[0].role is "teacher"',

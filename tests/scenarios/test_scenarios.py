@@ -423,6 +423,6 @@ def test_a_draw_of_nothing_is_refused(n: int) -> None:
 def test_the_example_in_the_docs_is_a_sound_row(tmp_path: Path) -> None:
     """docs/scenarios.md tells readers to start from it."""
     text = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
-    example = text.split("```json")[1].split("```")[0]
+    example = text.split("pumps.jsonl <<'END'\n")[1].split("END")[0]
     (tmp_path / "rows.jsonl").write_text(example.strip(), encoding="utf-8")
     assert [one.key for one in load(str(tmp_path / "rows.jsonl"))] == [("known_facts", "pumps-01")]

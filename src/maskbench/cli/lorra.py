@@ -34,8 +34,8 @@ class _Recipe(TypedDict, total=False):
         str,
         option(
             "builtin|sandbox|FILE",
-            "The adapter is trained on these texts, never on scenarios that are measured. docs/lorra.md has the "
-            "format of a file.",
+            "The adapter is trained on these texts, never on scenarios that are measured. docs/interventions.md has "
+            "the format of a file.",
             default="builtin; for pinocchio sandbox",
             group=_WHAT,
         ),

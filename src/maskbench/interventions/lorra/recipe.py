@@ -41,7 +41,7 @@ class Recipe:
 
 
 _DISTILL: Mapping[str, Any] = {"alpha": 1.0, "retain": 1.0}
-# Chosen on pinocchio's dev sandboxes (docs/lorra.md): a small model takes larger steps.
+# Chosen on pinocchio's dev sandboxes (docs/interventions.md): a small model takes larger steps.
 _PINOCCHIO: Mapping[str, Any] = {"data": "sandbox", "target_layers": (1, 2, 3), "rate": 2e-3}
 _PINOCCHIO_ALPHA: Mapping[Variant, float] = {"lorra": 1.0, "prompt-distill": 1.5}
 

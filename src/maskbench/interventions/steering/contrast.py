@@ -1,7 +1,7 @@
 """Contrast pairs: two conversations that differ in honesty alone, to learn a direction from; never evaluated scenarios.
 
 `builtin` is for any chat model, `sandbox[:SEED]` for pinocchio, and a file of one's own has a pair a line
-(docs/steering.md).
+(docs/interventions.md).
 """
 
 from __future__ import annotations

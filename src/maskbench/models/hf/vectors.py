@@ -1,7 +1,7 @@
 """Steering vectors: a direction for each layer, kept in one safetensors file together with what it is.
 
 A direction is stored as it is added at strength 1; layer n means the hidden states that leave decoder layer n, the
-first being 0. docs/steering.md says what the metadata holds.
+first being 0. docs/interventions.md says what the metadata holds.
 """
 
 from __future__ import annotations
