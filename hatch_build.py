@@ -25,7 +25,8 @@ class SchemasHook(BuildHookInterface[Any]):
             about = Path(place) / f"maskbench-{self.metadata.version}.dist-info"
             about.mkdir()
             (about / "METADATA").write_text(f"Name: maskbench\nVersion: {self.metadata.version}\n")
-            environ = {**os.environ, "PYTHONPATH": os.pathsep.join((str(root / "src"), place))}
+            # what the build may import lies wherever pip or uv has put it, which sys.path says
+            environ = {**os.environ, "PYTHONPATH": os.pathsep.join((str(root / "src"), place, *sys.path))}
             script = root / "benchmarks" / "schemas.py"
             subprocess.run([sys.executable, str(script), str(folder)], check=True, env=environ)
         build_data["force_include"][str(folder)] = "maskbench/schemas"

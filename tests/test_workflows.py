@@ -79,7 +79,7 @@ def test_a_release_is_built_checked_attested_and_only_then_published() -> None:
     assert (jobs["attest"]["needs"], jobs["publish"]["needs"]) == ("build", "attest")
     assert jobs["publish"]["environment"] == "pypi"
     build = " ".join(step.get("run", "") for step in jobs["build"]["steps"])
-    assert build.index('test "v$version"') < build.index("python -m build") < build.index("maskbench run")
+    assert build.index('test "v$version"') < build.index("python -m build") < build.index(".ci/package dist")
     uses = {name: [step.get("uses", "").partition("@")[0] for step in job["steps"]] for name, job in jobs.items()}
     assert uses["build"][-1] == "actions/upload-artifact"
     assert uses["attest"] == ["actions/download-artifact", "actions/attest-build-provenance"]
