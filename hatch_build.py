@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+# What a build may import lies where pip, uv or build has put it; this process knows where, and another one is told.
+WRITE = """
+import json, runpy, sys
+sys.path[:] = json.loads(sys.argv.pop())
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 class SchemasHook(BuildHookInterface[Any]):
@@ -20,13 +28,11 @@ class SchemasHook(BuildHookInterface[Any]):
         if version == "editable":
             return
         root = Path(self.root)
-        folder = root / "build" / "schemas"
+        script, folder = root / "benchmarks" / "schemas.py", root / "build" / "schemas"
         with TemporaryDirectory() as place:  # the package asks for its version, and is not installed yet
             about = Path(place) / f"maskbench-{self.metadata.version}.dist-info"
             about.mkdir()
             (about / "METADATA").write_text(f"Name: maskbench\nVersion: {self.metadata.version}\n")
-            # what the build may import lies wherever pip or uv has put it, which sys.path says
-            environ = {**os.environ, "PYTHONPATH": os.pathsep.join((str(root / "src"), place, *sys.path))}
-            script = root / "benchmarks" / "schemas.py"
-            subprocess.run([sys.executable, str(script), str(folder)], check=True, env=environ)
+            paths = json.dumps([str(root / "src"), place, *sys.path])
+            subprocess.run([sys.executable, "-I", "-S", "-c", WRITE, str(script), str(folder), paths], check=True)
         build_data["force_include"][str(folder)] = "maskbench/schemas"
