@@ -1,10 +1,9 @@
 """A small chat server as a program, for runs that start their own: it answers, and breaks in the ways that it is told.
 
-`python own_chat_server.py --port N [--models A,B] [--says TEXT] [--loading S] [--die-at N] [--hang-at N] [--drop WORDS]
-[--once FILE] [--child FILE] [NAME=PATH ...]`. It answers for any model, or for those of `--models` and the adapters
-alone. It is not there for the first S seconds; at its N-th answer it ends or falls silent, once where the FILE of
-`--once` is missing, which it then writes. A request with the WORDS of `--drop` in it gets no answer, and its connection
-ends. `--child` starts a process of its own, whose number it writes into the file.
+`python own_chat_server.py --port N [--models A,B] [--says TEXT] [--loading S] [--die-at N] [--once FILE]
+[--child FILE]`. It answers for any model, or for those of `--models` alone. It is not there for the first S seconds; at
+its N-th answer it ends, once where the FILE of `--once` is missing, which it then writes. `--child` starts a process of
+its own, and writes its own number and the child's into the file.
 """
 
 from __future__ import annotations
@@ -30,18 +29,13 @@ def main() -> None:
     parser.add_argument("--says", default="I am {}.")
     parser.add_argument("--loading", type=float, default=0.0)
     parser.add_argument("--die-at", type=int, default=0)
-    parser.add_argument("--hang-at", type=int, default=0)
-    parser.add_argument("--drop", default="")
     parser.add_argument("--once", type=Path)
     parser.add_argument("--child", type=Path)
-    parser.add_argument("--enable-lora", action="store_true")
-    parser.add_argument("adapters", nargs="*")
     given = parser.parse_args()
     print("starting", os.environ.get("SERVED_BY", ""), *(os.environ.get(name, "-") for name in ("A_KEY", "HF_TOKEN")))
     print("\x1b[31mred\x1b[0m", flush=True)
-    own = sys.platform == "linux"  # elsewhere a keeper finds no process that has left its server's group
     if given.child:
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=own)
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         given.child.write_text(f"{os.getpid()} {child.pid}")
     time.sleep(given.loading)
     Server(given).serve_forever()
@@ -56,8 +50,7 @@ class Server(ThreadingHTTPServer):
         self.given = given
         self.answered = 0
         self.lock = threading.Lock()
-        names = [*filter(None, given.models.split(",")), *(word.partition("=")[0] for word in given.adapters)]
-        self.names = names
+        self.names = [*filter(None, given.models.split(","))]
         super().__init__(("127.0.0.1", given.port), Handler)
 
     def breaks(self, at: int) -> bool:
@@ -87,9 +80,6 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer with the model's name, or break."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.server.given.drop and self.server.given.drop in json.dumps(body, ensure_ascii=False):
-            self.close_connection = True
-            return None
         if self.server.names and body["model"] not in self.server.names:
             return self._send(404, {"error": {"message": f"The model `{body['model']}` does not exist."}})
         with self.server.lock:
@@ -97,10 +87,6 @@ class Handler(BaseHTTPRequestHandler):
             if self.server.breaks(self.server.given.die_at):
                 print("out of memory", flush=True)
                 os._exit(3)
-            hangs = self.server.breaks(self.server.given.hang_at)
-        if hangs:
-            self.server.lock.acquire()  # for ever: nobody is answered any more
-            time.sleep(600)
         codes = re.findall(r"(?:Verdict|Bounds) ([0-9a-f]{16})", json.dumps(body["messages"]))
         says = self.server.given.says.replace("{{code}}", codes[-1] if codes else "").replace("{}", body["model"])
         message = {"role": "assistant", "content": says}

@@ -19,8 +19,8 @@ from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
 from maskbench.models.names import Elsewhere, check_models, open_models
+from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
-from maskbench.models.serve.surroundings import addressed
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.batch_flow import BatchFlow, uses_batches
@@ -164,7 +164,7 @@ def _measure(
             take_over(folder, store, settings, prompts)
             measured = is_finished(store, settings, prompts)
             if not (measured and is_answered(store, settings)):
-                lent = served(settings, environ, folder.path, store, watcher, stopper)
+                lent = served(settings, environ, folder.path, watcher, stopper)
                 with lent as there, spread_over(settings, watcher.tell) as place:
                     given = prompts, there, watcher, command, models, stock, stopper
                     _let_flow(folder, store, settings, *given, place, measured=measured)

@@ -185,7 +185,7 @@ class Settings:
         parts = [f"{self.subject} ({self.run_label})" if self.run_label else self.subject]
         if self.system_prompt:
             parts.append(self.system_prompt + (" (on beliefs, too)" if self.prompt_on_beliefs else ""))
-        if self.adapter and not (self.serve and self.subject.endswith(self.adapter.rpartition("/")[2])):
+        if self.adapter:
             parts.append(self.adapter.rstrip("/").rpartition("/")[2])
         if self.steer:
             where = "" if self.layers is None else f" at {', '.join(map(str, self.layers))}"

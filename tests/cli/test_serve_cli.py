@@ -1,4 +1,4 @@
-"""`--serve` and `--serve-adapters` on the command line: what is refused, what a plan does, adapters on one server."""
+"""`--serve` and `--serve-judge` on the command line: what is refused, what a plan does, and who is started."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 
 from flows import run
 from maskbench.errors import UsageError
-from maskbench.models.hf.opening import check_options
-from maskbench.models.serve.serve_command import ServeCommand, check_serve, commands, with_served_adapters
+from maskbench.models.serve.serve_command import ServeCommand, check_serve, commands
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 
@@ -27,14 +26,6 @@ def words_at(serve: str, subject: str = "vllm/mine") -> list[str]:
 def command(serve: str, subject: str = "vllm/mine") -> ServeCommand:
     """The command of a subject's server."""
     return commands(Settings(subject, "sim-judge", "starter", serve=serve))["subject"]
-
-
-def adapter(folder: Path, rank: int = 8, weights: bytes = b"weights") -> Path:
-    """A folder that looks as PEFT writes it."""
-    folder.mkdir(parents=True)
-    (folder / "adapter_config.json").write_text(json.dumps({"r": rank}))
-    (folder / "adapter_model.safetensors").write_bytes(weights)
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -119,47 +110,6 @@ def test_names_that_are_no_keys(serve: str) -> None:
     check_serve(Settings("vllm/a", "sim-judge", "starter", serve=serve), {})
 
 
-def test_adapters_of_vllm(tmp_path: Path) -> None:
-    """vLLM gets a module for each adapter and the rank of the largest; each is a subject by its name, with its hash."""
-    some = {name: adapter(tmp_path / name, rank) for name, rank in (("step_1", 8), ("step_2", 40))}
-    several = with_served_adapters(Settings("vllm/base", "sim-judge", "starter", serve="A=1 vllm serve BASE"), some)
-    assert [each.subject for each in several.values()] == ["vllm/step_1", "vllm/step_2"]
-    assert [each.label for each in several.values()] == ["vllm/step_1", "vllm/step_2"]
-    (serve,) = {each.serve for each in several.values()}
-    assert shlex.split(serve or "") == [
-        *("A=1", "vllm", "serve", "BASE", "--enable-lora", "--max-lora-rank", "64", "--lora-modules"),
-        *(f"{name}={path}" for name, path in some.items()),
-    ]
-    for each in several.values():
-        check_options(each)
-
-
-def test_adapters_of_sglang(tmp_path: Path) -> None:
-    """SGLang's adapters stand behind the base model's name."""
-    several = with_served_adapters(
-        Settings("sglang/base", "sim-judge", "starter", serve="python -m sglang.launch_server --model-path BASE"),
-        {"step_1": adapter(tmp_path / "step_1")},
-    )
-    assert several["step_1"].subject == "sglang/base:step_1"
-    assert shlex.split(several["step_1"].serve or "")[-2:] == ["--lora-paths", f"step_1={tmp_path / 'step_1'}"]
-    check_options(several["step_1"])
-
-
-def test_an_adapter_whose_name_no_server_can_read_is_refused(tmp_path: Path) -> None:
-    """An equals sign in the name of its folder would cut NAME=PATH in the wrong place; that is said before a start."""
-    held = {"lr=3": adapter(tmp_path / "lr=3")}
-    with pytest.raises(UsageError, match="'lr=3' holds '='"):
-        with_served_adapters(Settings("vllm/base", "sim-judge", "starter", serve="vllm serve BASE"), held)
-
-
-def test_an_adapter_that_the_server_does_not_hold_is_refused(tmp_path: Path) -> None:
-    """--adapter beside a server that does not name it would measure the base model, so it is refused."""
-    held = adapter(tmp_path / "mine")
-    chosen = Settings("vllm/mine", "sim-judge", "starter", adapter=str(held), serve="vllm serve BASE")
-    with pytest.raises(UsageError, match="--adapter needs a model in this process"):
-        check_options(chosen)
-
-
 @pytest.fixture
 def here(tmp_path: Path) -> str:
     """The command of the small server; a scripted judge lies in the folder of the test."""
@@ -181,30 +131,6 @@ def test_a_dry_run_starts_nothing(here: str, tmp_path: Path) -> None:
     assert ended.code == 0, ended.err
     assert "calls" in ended.out
     assert [path.name for path in tmp_path.iterdir()] == ["judge.json"]
-
-
-def test_adapters_share_one_server(here: str, tmp_path: Path) -> None:
-    """Each adapter is a run of its own on one server, and the runs are compared at the end; no other name is known."""
-    for step in (2, 10):
-        adapter(tmp_path / "lora" / f"step_{step}", weights=str(step).encode())
-    serve = f"{here} --models base {{adapters}}"
-    steps = ("--serve-adapters", f"{tmp_path}/lora/step_*", "--archetype", "provided_facts")
-    ended = run(*words(tmp_path, "vllm/base", serve, *steps, "--out", str(tmp_path / "steps")), env={})
-    assert ended.code == 0, ended.err
-    assert ended.err.count("Starting the server") == 1
-    assert "step_2 and what came after" in ended.out
-    records = [RunFolder(tmp_path / "steps" / f"step_{step}").read() for step in (2, 10)]
-    assert [record.settings.subject for record in records] == ["vllm/step_2", "vllm/step_10"]
-    assert len({record.settings.adapter_hash for record in records}) == 2
-    assert [record.models.subject["resolved"] for record in records] == [["step_2"], ["step_10"]]
-
-
-def test_an_adapter_of_another_name_is_unknown(here: str, tmp_path: Path) -> None:
-    """The server's 404 for a name that it does not hold ends the run with what to check."""
-    serve = f"{here} --models base other={tmp_path}"
-    ended = run(*words(tmp_path, "vllm/step_3", serve, "--out", str(tmp_path / "run")), env={})
-    assert ended.code == 2
-    assert "knows no such model" in ended.err
 
 
 def test_stored_replies_are_judged_by_a_server_of_their_own(here: str, tmp_path: Path) -> None:

@@ -39,7 +39,6 @@ from maskbench.report.sections.doses import finding
 from maskbench.results.leaderboard import boards
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder, under_way
-from maskbench.runs.lent_servers import RESTARTS
 from maskbench.runs.watching import Unwatched
 from measured_runs import change, edit, real, run, settings
 from patience import PATIENCE
@@ -90,23 +89,6 @@ def viewed(folder: Path, **options: Any) -> Iterator[Site]:
     finally:
         server.stop()
         thread.join()
-
-
-def test_restarts_of_a_server_are_shown(tmp_path: Path) -> None:
-    """The page of a run that started its own server counts its restarts; other runs have no such row."""
-    for name in ("own", "other"):
-        change(
-            run(tmp_path / name), "DELETE FROM replies WHERE archetype = 'known_facts'"
-        )  # a finished run is its report
-    own = tmp_path / "own"
-    edit(own, settings=RunFolder(own).record()["settings"] | {"serve": "vllm serve X"})
-    store = RunFolder(own).store(write=True)
-    store.remember(RESTARTS, 1)
-    store.close()
-    with viewed(tmp_path) as site:
-        pages = {name: site.page(f"/run/{id_of(tmp_path, tmp_path / name)}") for name in ("own", "other")}
-    assert '<dt>Server restarts</dt><dd data-live="restarts">1</dd>' in pages["own"]
-    assert "Server restarts" not in pages["other"]
 
 
 def id_of(folder: Path, path: Path) -> str:

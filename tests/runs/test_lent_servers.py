@@ -1,4 +1,4 @@
-"""A run starts its own server, waits for it, starts it again once, and leaves nothing running, however it ends."""
+"""A run starts its own server, waits for it, knows it by its port, and leaves nothing running that it does not name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +29,9 @@ from maskbench.judges.auditing import audit
 from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure
-from maskbench.models.serve import server_keeper
 from maskbench.models.serve.own_server import OwnServer
+from maskbench.models.serve.processes import owns
 from maskbench.models.serve.serve_command import commands
-from maskbench.models.serve.server_keeper import Log
-from maskbench.pages.server.live import Watch
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.lent_servers import kept
 from maskbench.runs.watching import Unwatched
@@ -105,101 +104,98 @@ def test_a_run_starts_its_server_and_ends_it(tmp_path: Path, scripted: str) -> N
     assert any(line.startswith("Served by ") for line in heard.lines)
 
 
-def test_a_server_that_dies_is_started_again_and_no_call_fails(tmp_path: Path, scripted: str) -> None:
-    """What was in flight is asked again without a failure; log, view and last lines tell of it, harmless."""
-    serve = command("--die-at", "3", "--once", tmp_path / "once")
-    measure(settings(scripted, serve), tmp_path / "run", {})
-    answered = replies(tmp_path / "run")
-    assert len(answered) == LIMIT
-    assert {row["error_cause"] for row in answered} == {None}
-    log = (tmp_path / "run" / "run.log").read_text()
-    assert "The server of --serve died and is started again. It says last: out of memory" in log
-    assert "The server answers again" in log
-    assert Watch().look(tmp_path / "run", 0.0, active=False)["restarts"] == "1"
+def started(folder: Path, judged_by: str, *words: str | Path) -> subprocess.Popen[str]:
+    """`maskbench run` on a server with these words, as a process; its own number and its child's are in `pids`."""
+    serve = command("--child", folder / "pids", *words)
+    line = ["run", "vllm/mine", "--serve", serve, "--judge", judged_by, "--scenarios", "starter", "--limit", "8"]
+    line += ["--archetype", "provided_facts"]
+    ours = subprocess.Popen(
+        [sys.executable, "-m", "maskbench", *line, "--out", str(folder / "run"), "--retries", "0"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    pids = folder / "pids"
+    wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+    return ours
 
 
-def test_a_server_that_falls_silent_is_started_again(tmp_path: Path, scripted: str) -> None:
-    """Requests that take too long twice in a row, with no answer between them, mean that the server hangs."""
-    serve = command("--hang-at", "3", "--once", tmp_path / "once")
-    chosen = replace(settings(scripted, serve), timeout=0.5, retries=3)
-    measure(chosen, tmp_path / "run", {})
-    assert {row["error_cause"] for row in replies(tmp_path / "run")} == {None}
-    assert "answered nothing for" in (tmp_path / "run" / "run.log").read_text()
+def numbers(folder: Path) -> list[int]:
+    """The processes of the server that was started last."""
+    return [int(number) for number in (folder / "pids").read_text().split()]
 
 
-def test_a_call_at_which_a_server_breaks_off_each_time_is_one_failure(tmp_path: Path, scripted: str) -> None:
-    """Where the server is there and takes connections, the call has failed; nobody waits, and the run goes on."""
-    whole = settings(scripted, command())
-    measure(whole, tmp_path / "whole", {})
-    words = load(tmp_path / "whole").scenarios.to_dicts()[2]["user_prompt"][:60]
-    chosen = replace(settings(scripted, command("--drop", words)), max_error_rate=1.0)
-    measure(chosen, tmp_path / "run", {})
-    causes = [row["error_cause"] for row in replies(tmp_path / "run")]
-    assert sorted(map(str, causes)) == ["None"] * (LIMIT - 1) + ["connection"]
-    assert "started again" not in (tmp_path / "run" / "run.log").read_text()
+def test_a_server_that_dies_ends_the_run_and_the_same_line_goes_on(tmp_path: Path, scripted: str) -> None:
+    """The code is 5, the last lines are told, and the line that is printed finishes the run, asking nothing twice."""
+    ours = started(tmp_path, scripted, "--die-at", "3", "--once", tmp_path / "once")
+    said = ours.communicate()[1]
+    assert ours.returncode == 5, said
+    assert "The server of --serve died. Its last lines" in said
+    assert "out of memory" in said
+    line = shlex.split(said.rpartition("To go on:\n")[2])
+    assert line[:2] == ["maskbench", "run"]
+    kept = len(replies(tmp_path / "run"))
+    assert kept >= 1
+    assert subprocess.run([sys.executable, "-m", *line], capture_output=True).returncode == 0
+    assert len(json.loads((tmp_path / "run" / "run.json").read_text())["sessions"]) == 2
+    assert not any(map(is_running, numbers(tmp_path)))
 
 
-def test_whatever_keeps_a_server_from_starting_again_is_heard_by_who_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("loading", ["0", "60"])
+def test_sigterm_ends_the_server_with_the_run(tmp_path: Path, scripted: str, loading: str) -> None:
+    """Whether it is still starting or answers: the server and its child are gone when maskbench is."""
+    ours = started(tmp_path, scripted, "--loading", loading)
+    ours.send_signal(signal.SIGTERM)
+    said = ours.communicate()[1]
+    assert ours.returncode in (0, 130), said  # a run that was just done is done
+    assert not any(map(is_running, numbers(tmp_path)))
+    assert not (tmp_path / "run" / "serve.pid").exists()
+
+
+def test_after_kill_9_the_next_command_names_the_process_that_is_left(tmp_path: Path, scripted: str) -> None:
+    """Its server goes on; whoever goes on with the run hears which process that is, and how to end it."""
+    ours = started(tmp_path, scripted, "--loading", "60")
+    ours.send_signal(signal.SIGKILL)
+    ours.communicate()
+    leader, child = numbers(tmp_path)
+    assert is_running(leader)
+    try:
+        line = [sys.executable, "-m", "maskbench", "run", "--out", str(tmp_path / "run"), "--serve", command()]
+        ended = subprocess.run(line, capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stderr
+        (told,) = [words for words in ended.stderr.splitlines() if "was killed" in words]
+        assert f"left its server running: process {leader} (`" in told
+        assert told.endswith(f"To end it: kill -- -{leader}")
+    finally:
+        os.killpg(leader, signal.SIGKILL)
+    wait_until(lambda: not is_running(child))
+
+
+def test_who_has_the_port_is_not_measured_as_the_subject(
+    tmp_path: Path, scripted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody waits for ever where this machine cannot start a process any more."""
-    served_by = commands(Settings("vllm/mine", "sim-judge", "starter", serve=command()))["subject"]
-    server = OwnServer(served_by, tmp_path / "serve.log", {}, hang=60.0)
-    server._state = "up"
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(24, "Too many open files")
-
-    monkeypatch.setattr(subprocess, "Popen", full)
-    assert server.trouble("mine", "connection", 0, lambda _reason: print)
-    assert server._thread is not None
-    server._thread.join()
-    assert not server.is_starting
-    with pytest.raises(ModelError, match=r"cannot be started again .*Too many open files.*What was answered is kept"):
-        server.trouble("mine", "connection", 0, lambda _reason: print)
+    """Where another process answers at the port first, nothing is asked of it, and the run ends with that."""
+    port = own_server_module._free_port()
+    other = subprocess.Popen([sys.executable, str(PROGRAM), "--port", str(port)], stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: not owns(other.pid, port) and bool(_printed_by(port)))
+        monkeypatch.setattr(own_server_module, "_free_port", lambda: port)
+        with pytest.raises(ModelError, match=f"does not listen at port {port}: another process answers there"):
+            measure(settings(scripted, command("--loading", "60")), tmp_path / "run", {})
+    finally:
+        other.kill()
+        other.wait()
+    assert replies(tmp_path / "run") == []
 
 
-def test_a_server_that_may_not_be_ended_is_told_and_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process of another user, as under sudo, takes no signal; the keeper says so, and ends."""
-
-    class Untouchable:
-        """A process that goes on."""
-
-        pid = 4242
-        stdout = (tmp_path / "nothing").open("w+b")
-
-        def poll(self) -> None:
-            """It runs."""
-
-        def wait(self, timeout: float) -> None:
-            """It never ends."""
-            raise subprocess.TimeoutExpired("server", timeout)
-
-    def refused(*_: object) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, "killpg", refused)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(server_keeper, "_end_orphans", lambda: None)
-    server_keeper._end(Untouchable(), Log(tmp_path / "serve.log", []))  # type: ignore[arg-type]
-    Untouchable.stdout.close()
-    assert "process 4242 could not be ended" in (tmp_path / "serve.log").read_text()
-
-
-def test_a_server_that_dies_twice_ends_the_run(tmp_path: Path, scripted: str) -> None:
-    """The second death stops the run with the last lines, and what was answered is kept for the next session."""
-    once = replace(settings(scripted, command("--die-at", "3")), connections=1)
-    with pytest.raises(ModelError, match=r"died, after it had been started again[\s\S]*out of memory"):
-        measure(once, tmp_path / "run", {})
-    before = {row["task_id"] for row in replies(tmp_path / "run") if row["error_cause"] is None}
-    assert len(before) == 4
-    heard = Told()
-    measure(replace(once, serve=command()), tmp_path / "run", {}, heard)
-    assert len(replies(tmp_path / "run")) == LIMIT
-    assert any(line.startswith("Beware: it was served by") for line in heard.lines)
-    assert not any("answered at" in line for line in heard.lines)  # another port is no news
+def _printed_by(port: int) -> bytes:
+    """What the server at a port says of its health; nothing where none is there yet."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as response:
+            body: bytes = response.read()
+            return body
+    except OSError:
+        return b""
 
 
 def test_a_run_goes_on_with_its_server_whatever_the_port(tmp_path: Path, scripted: str) -> None:
@@ -214,39 +210,6 @@ def test_a_run_goes_on_with_its_server_whatever_the_port(tmp_path: Path, scripte
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert len(record["sessions"]) == 1
     assert record["settings"]["serve"] == chosen.serve
-
-
-def test_kill_9_leaves_nothing_running(tmp_path: Path, scripted: str) -> None:
-    """When maskbench itself is killed at once, its server and the server's child end in seconds."""
-    pids = tmp_path / "pids"
-    words = ["run", "vllm/mine", "--serve", command("--child", pids, "--loading", "60"), "--judge", scripted]
-    words += ["--scenarios", "starter", "--out", str(tmp_path / "run")]
-    ours = subprocess.Popen([sys.executable, "-m", "maskbench", *words], stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
-    finally:
-        ours.send_signal(signal.SIGKILL)
-        ours.wait()
-    numbers = [int(number) for number in pids.read_text().split()]
-    wait_until(lambda: not any(map(is_running, numbers)))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="no other kernel ends a process with its parent")
-def test_a_server_does_not_outlive_its_keeper(tmp_path: Path) -> None:
-    """Where the keeper itself is killed at once, the kernel ends the server."""
-    serve = command("--child", tmp_path / "pids")
-    served_by = commands(Settings("vllm/mine", "sim-judge", "starter", serve=serve))["subject"]
-    server = OwnServer(served_by, tmp_path / "serve.log", {}, hang=60.0)
-    server.start(print)
-    number, child = map(int, (tmp_path / "pids").read_text().split())
-    keeper = int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
-    os.kill(keeper, signal.SIGKILL)
-    try:
-        wait_until(lambda: not is_running(number))
-        assert not server.is_up
-    finally:
-        os.kill(child, signal.SIGKILL)
-        server.stop()
 
 
 def test_a_sweep_has_one_server_for_runs_of_one_command(tmp_path: Path, scripted: str) -> None:
@@ -365,38 +328,11 @@ def test_a_program_that_is_not_there_leaves_no_folder(tmp_path: Path, scripted: 
     assert not (tmp_path / "run").exists()
 
 
-def test_the_log_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that prints without end fills two files of the same size at most, and secrets are masked in lines."""
-    monkeypatch.setattr("maskbench.models.serve.server_keeper.MOST", 1000)
-    log = Log(tmp_path / "serve.log", [b"secret"])
-    for _ in range(100):
-        log.add(b"a line with a sec")
-        log.add(b"ret in it\nand")
-    log.close()
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 2000
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["serve.log", "serve.log.1"]
-    assert b"secret" not in (tmp_path / "serve.log").read_bytes()
-    assert b"a line with a *** in it" in (tmp_path / "serve.log").read_bytes()
-
-
-def test_a_key_across_the_break_of_an_endless_line_is_masked(tmp_path: Path) -> None:
-    """A line without an end is broken, but never within a key."""
-    key = b"sk-secret-of-mine"
-    log = Log(tmp_path / "serve.log", [key])
-    log.add(b"x" * 65_530 + key[:9])
-    log.add(key[9:] + b" and more\n")
-    log.close()
-    text = (tmp_path / "serve.log").read_bytes()
-    assert b"***" in text
-    assert key[:9] not in text
-    assert key[9:] not in text
-
-
 def test_no_key_of_another_service_reaches_a_server(tmp_path: Path) -> None:
     """Whatever a key is called; what weights are read with, does."""
     gone = ("GITHUB_PAT", "DB_PASSWD", "DB_PASS", "MY_CREDENTIALS", "AWS_ACCESS_KEY_ID", "OPENAI_API_KEY")
     kept = ("HF_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS", "CUDA_VISIBLE_DEVICES")
     served_by = commands(Settings("vllm/mine", "sim-judge", "starter", serve="vllm serve mine"))["subject"]
-    server = OwnServer(served_by, tmp_path / "serve.log", dict.fromkeys(gone + kept, "v"), hang=60.0)
-    assert not set(gone) & set(server._environment())
-    assert set(kept) <= set(server._environment())
+    server = OwnServer(served_by, tmp_path / "serve.log", dict.fromkeys(gone + kept, "v"))
+    assert not set(gone) & set(server._for_it())
+    assert set(kept) <= set(server._for_it())

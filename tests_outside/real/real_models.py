@@ -106,7 +106,7 @@ def _running(model: str, command: str, log: Path) -> Iterator[Server]:
     """The server of a command, started and ended as `maskbench run --serve` does it."""
     serve = f"{shlex.join(f'{name}={value}' for name, value in _VARIABLES.items())} {command}"
     served = commands(Settings(model, "sim-judge", "starter", serve=serve))["subject"]
-    server = OwnServer(served, log, {}, hang=600.0)
+    server = OwnServer(served, log, {})
     server.start(print)
     try:
         yield Server(model, {base_variable(served.service): server.address}, log, serve)

@@ -1,4 +1,4 @@
-"""`--serve` with real servers: llama.cpp and `transformers serve`, killed in the middle, and left behind by kill -9."""
+"""`--serve` with real servers: llama.cpp and `transformers serve`, killed in the middle, and named after a kill -9."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 
 import real_models
 from maskbench.measurement import measure
+from maskbench.models.serve.own_server import left
 from maskbench.runs.folder import RunFolder
 from test_real import answered, column, command, environ, replies, settings
 
@@ -47,8 +48,8 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 240.0) -> None:
         time.sleep(0.05)
 
 
-def test_a_killed_llama_cpp_is_started_again(llama: real_models.Server, tmp_path: Path) -> None:
-    """kill -9 on the engine in the middle of a run costs no reply, and greedy answers are those of a quiet run."""
+def test_a_run_goes_on_after_llama_cpp_was_killed(llama: real_models.Server, tmp_path: Path) -> None:
+    """kill -9 on the engine ends the run with code 5; the same command goes on to the answers of a quiet run."""
     judge = real_models.scripted_judge(tmp_path)
     chosen = settings(llama.name, judge, serve=llama.command, extra_body=UNCACHED, limit=2)
     measure(chosen, tmp_path / "quiet", {})
@@ -60,19 +61,19 @@ def test_a_killed_llama_cpp_is_started_again(llama: real_models.Server, tmp_path
         wait_until(lambda: answered(tmp_path / "run") >= 2)
         (engine,) = processes(f"real_models.py {real_models.gguf()} --port")
         os.kill(engine, signal.SIGKILL)
-        assert ours.wait(240) == 0
+        assert ours.wait(240) == 5
     finally:
         ours.kill()
         ours.communicate()
-    assert "died and is started again" in (tmp_path / "run" / "run.log").read_text()
+    subprocess.run(command(*words, "--out", str(tmp_path / "run")), env=environ(None), check=True)
     assert set(column(replies(tmp_path / "run"), "error_cause").values()) == {None}
     assert column(replies(tmp_path / "run"), "text") == column(replies(tmp_path / "quiet"), "text")
     servers = RunFolder(tmp_path / "quiet").read().sessions[0].servers or []
     assert [bool(about.version) for about in servers] == [True]  # llama.cpp's own page says which build it is
 
 
-def test_kill_9_leaves_no_transformers_serve(tmp_path: Path) -> None:
-    """When maskbench is killed while `transformers serve` answers, the server is gone in seconds."""
+def test_after_kill_9_transformers_serve_is_named(tmp_path: Path) -> None:
+    """When maskbench is killed while `transformers serve` answers, the group that is named holds all of the server."""
     place = served(real_models.transformers_serve, tmp_path)
     words = ["run", place.name, "--serve", place.command, "--judge", real_models.scripted_judge(tmp_path)]
     words += ["--scenarios", "starter", "--temperature", "0", "--max-tokens", "8", "--reasoning-tokens", "0"]
@@ -83,6 +84,9 @@ def test_kill_9_leaves_no_transformers_serve(tmp_path: Path) -> None:
     finally:
         ours.send_signal(signal.SIGKILL)
         ours.wait()
+    told = left(tmp_path / "run" / "serve.log")
+    assert told
+    os.killpg(int(told.rpartition("-- -")[2]), signal.SIGKILL)
     wait_until(lambda: not processes(f"serve {real_models.weights()}"), 15.0)
     servers = RunFolder(tmp_path / "run").read().sessions[0].servers or []
     assert [(about.engine, bool(about.version)) for about in servers] == [("transformers", True)]

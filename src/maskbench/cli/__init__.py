@@ -28,9 +28,9 @@ from maskbench.cli import (
     sweep,
 )
 from maskbench.cli.commands import ALL, Family, application, call
-from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, WRONG, say
+from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, SERVER_DIED, WRONG, say
 from maskbench.cli.streams import lasting
-from maskbench.errors import BudgetReached, Interrupted, MaskbenchError
+from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ServerDied
 
 INTERVENE = Family(
     "intervene",
@@ -77,6 +77,8 @@ def _end_as_told() -> None:
         _stop(str(error), INTERRUPTED)
     except KeyboardInterrupt:
         _stop("Interrupted.", INTERRUPTED)
+    except ServerDied as error:
+        _stop(str(error), SERVER_DIED)
     except MaskbenchError as error:
         _stop(f"Error: {error}", WRONG)
     except OSError as error:

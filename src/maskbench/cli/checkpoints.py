@@ -16,7 +16,7 @@ class NoAdapter(UsageError):
     """No adapter is where a pattern points."""
 
 
-def adapters_of(pattern: str, option: str = "--adapters") -> dict[str, Path]:
+def adapters_of(pattern: str) -> dict[str, Path]:
     """The adapters that a pattern such as DIR/step_* finds, by name, step_2 before step_10.
 
     The name is the folder's; where several are called the same, their parent's goes before it. Raises UsageError
@@ -25,7 +25,7 @@ def adapters_of(pattern: str, option: str = "--adapters") -> dict[str, Path]:
     adapters = [Path(path) for path in glob.glob(pattern) if (Path(path) / "adapter_config.json").is_file()]  # noqa: PTH207  # takes absolute patterns
     if not adapters:
         raise NoAdapter(
-            f"{option} {pattern} finds no adapter, which is a folder with an adapter_config.json. Put the pattern "
+            f"--adapters {pattern} finds no adapter, which is a folder with an adapter_config.json. Put the pattern "
             "into quotes, as in 'DIR/step_*'."
         )
     adapters.sort(key=lambda path: _natural(str(path)))
@@ -34,7 +34,7 @@ def adapters_of(pattern: str, option: str = "--adapters") -> dict[str, Path]:
         names = [f"{path.absolute().parent.name}-{path.name}" for path in adapters]
     same = [name for name, count in Counter(names).items() if count > 1]
     if same:
-        raise UsageError(f"{option} {pattern} finds several adapters called {same[0]}. Measure them one by one.")
+        raise UsageError(f"--adapters {pattern} finds several adapters called {same[0]}. Measure them one by one.")
     return dict(zip(names, adapters, strict=True))
 
 

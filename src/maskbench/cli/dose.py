@@ -196,7 +196,7 @@ def dose(
     beforehand.
 
     Exit codes: 0 done; 1 done, but not measurable; 2 wrong usage, input, key or model; 4 stopped at --max-cost or
-    --max-tokens-total, which hold for all of its runs together; 130 interrupted.
+    --max-tokens-total, which hold for all of its runs together; 5 the server of --serve died; 130 interrupted.
     """
     from maskbench.interventions.dose.arms import measure_doses
     from maskbench.interventions.dose.dose_folder import DoseFolder

@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
 _FIXED = "see `maskbench plan`, `run --estimate lie` and `check`"
 # By name, of all commands or, behind a command's name ("run --until"), of that one.
 OPTIONS: dict[str, str] = {
+    "run --serve-adapters": "the server holds them (`vllm serve --lora-modules`), and vllm/NAME is a model",
     "--log": "`maskbench.score(RUN).metrics()` gives the numbers to Weights & Biases or MLflow",
     "export --dataset": "`maskbench.score(RUN).metrics()` gives the numbers for an entry of the hub",
     "--common-noise": "runs of one subject share their beliefs by `--beliefs-from`, which makes differences sharper",

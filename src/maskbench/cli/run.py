@@ -29,7 +29,7 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import HOW, LOCAL, OPTIONS, DryRun, Shared, flag, option, takes
+from maskbench.cli.options import LOCAL, OPTIONS, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, default_name
 from maskbench.settings import Settings
@@ -111,16 +111,6 @@ def run(
             group=LOCAL,
         ),
     ] = None,
-    serve_adapters: Annotated[
-        str | None,
-        option(
-            "PATTERN",
-            "The server of --serve holds all of these LoRA adapters, and each gets a run in a folder of --out, as with "
-            "--adapters. vLLM and SGLang can do that.",
-            default="none",
-            group=HOW,
-        ),
-    ] = None,
     printed: Printed = Printed(),  # frozen
     shared: Shared = False,
     dry_run: DryRun = False,
@@ -129,14 +119,14 @@ def run(
     """Measure whether MODEL says what it believes, and print the result.
 
     Exit codes: 0 done; 1 done, but with too many errors; 2 wrong usage, input, key or model; 4 stopped at --max-cost
-    or --max-tokens-total; 130 interrupted.
+    or --max-tokens-total; 5 the server of --serve died; 130 interrupted.
     """
     if printed.full and printed.json:
         raise UsageError("--json prints everything already. Leave --full out.")
     with hushed(printed.quiet):
         if out is not None and (restored := RunFolder(out).restore()):
             say(restored)
-        if model is None and out is not None and adapters is None and serve_adapters is None:
+        if model is None and out is not None and adapters is None:
             settings = resumed(out, given)
         else:
             settings = new(EMBEDDED if model is None else model, given)
@@ -150,8 +140,8 @@ def run(
         if fresh:
             settings = replace(settings, adapter_hash=None, steer_hash=None)
         folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
-        if adapters is not None or serve_adapters is not None:
-            several = _adapters(settings, adapters, serve_adapters)
+        if adapters is not None:
+            several = _adapters(settings, adapters)
             return _measure_adapters(several, folder, environ, _Manner(fresh, shared, printed.json))
         with _anew(folder, fresh), with_rights(folder, shared):
             summary = _measure(settings, folder, environ)
@@ -205,20 +195,13 @@ def _anew(folder: Path, fresh: bool) -> Iterator[None]:
             aside.rename(folder)
 
 
-def _adapters(settings: Settings, here: str | None, served: str | None) -> dict[str, Settings]:
-    """The settings of a run for each adapter, by its name: worn in this process, or held by the run's own server."""
+def _adapters(settings: Settings, pattern: str) -> dict[str, Settings]:
+    """The settings of a run for each adapter, by its name."""
     from maskbench.cli.checkpoints import adapters_of, with_adapter
-    from maskbench.models.serve.serve_command import with_served_adapters
 
-    option = "--adapters" if served is None else "--serve-adapters"
-    if here is not None and served is not None:
-        raise UsageError("--adapters are worn in this process and --serve-adapters in a server. Give one of them.")
     if settings.adapter is not None:
-        raise UsageError(f"--adapter is one and {option} are several. Give one of them.")
-    adapters = adapters_of(here or served or "", option)
-    if served is not None:
-        return with_served_adapters(settings, adapters)
-    return {name: with_adapter(settings, adapter) for name, adapter in adapters.items()}
+        raise UsageError("--adapter is one and --adapters are several. Give one of them.")
+    return {name: with_adapter(settings, adapter) for name, adapter in adapters_of(pattern).items()}
 
 
 def _measure_adapters(several: Mapping[str, Settings], folder: Path, environ: Mapping[str, str], how: _Manner) -> None:
@@ -291,7 +274,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.method.judge_ask import load_prompts
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options, identified
-    from maskbench.models.serve.surroundings import addressed
+    from maskbench.models.serve.own_server import addressed
     from maskbench.report.sections import before_run, designs_offered, money
     from maskbench.runs.begin import check
     from maskbench.runs.estimate import estimate, planned

@@ -24,7 +24,7 @@ from maskbench.judges.verdict_sets import Ensemble, Readable, SecondLook, Verdic
 from maskbench.method.asks import all_judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.names import check_judges
-from maskbench.models.serve.surroundings import addressed
+from maskbench.models.serve.own_server import addressed
 from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from maskbench.method.asks import Calls
 from maskbench.models.names import Elsewhere, check_judges, open_judges
-from maskbench.models.serve.surroundings import addressed
+from maskbench.models.serve.own_server import addressed
 from maskbench.runs.begin import check
 from maskbench.runs.construct_flow import ConstructFlow, answers_there, expected, is_answered, remember, set_of
 from maskbench.runs.folder import RunFolder
@@ -50,7 +50,7 @@ def ask_construct(
         else:
             watcher = watcher or Unwatched()
             stopper = Stopper()
-            lent = served(settings, environ, folder.path, store, watcher, stopper, ("judge",))
+            lent = served(settings, environ, folder.path, watcher, stopper, ("judge",))
             with lent as there, spread_over(settings, watcher.tell) as place:
                 _let_flow(folder, store, settings, there, watcher, judges, stopper, place)
 

@@ -27,8 +27,8 @@ from maskbench.method.judged_together import parts_of
 from maskbench.method.rules import named
 from maskbench.models.hf.opening import check_options
 from maskbench.models.names import Elsewhere, check_judges, open_judges
+from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
-from maskbench.models.serve.surroundings import addressed
 from maskbench.runs.batch_flow import BatchJudgeFlow, uses_batches
 from maskbench.runs.begin import check, judges_of, prompts_used
 from maskbench.runs.control_flow import CheckJudgeFlow, stored_checks
@@ -162,7 +162,7 @@ class Job:
         """Have every verdict that is not there yet; opens no model where all are."""
         expected = list(self.expected())
         if not all(is_there for _, is_there in expected):
-            lent = served(self.settings, environ, self.folder.path, self.store, watcher, self.stopper, ("judge",))
+            lent = served(self.settings, environ, self.folder.path, watcher, self.stopper, ("judge",))
             with lent as there, spread_over(self.settings, watcher.tell) as place:
                 self.flow(there, watcher, command, own, len(expected), place)
 

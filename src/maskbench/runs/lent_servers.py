@@ -5,25 +5,24 @@ Runs one after the other may keep a server (`kept`). Else a server lives as long
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
-from maskbench.models.serve.own_server import OwnServer, Tell
+from maskbench.errors import Interrupted
+from maskbench.models.serve.own_server import OwnServer, Surroundings, left
 from maskbench.models.serve.serve_command import ServeCommand, commands
-from maskbench.models.serve.surroundings import Lent, Surroundings
 from maskbench.runs.disk import create, make_folder
 from maskbench.runs.loop import Stopper
+from maskbench.runs.pool import signals
 from maskbench.runs.run_json import ServedBy, Session
-from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
 from maskbench.types import Stage
 
-RESTARTS = "server restarts"  # the fact under which a run remembers how often its servers were started again
 LOGS: Mapping[Stage, str] = {"subject": "serve.log", "judge": "serve-judge.log"}
 
 
@@ -39,7 +38,6 @@ class _Shelf:
         """The server of this command: the one that is there, or a new one in place of another's."""
         before = self._servers.get(stage)
         if before and before.command == command and before.is_up:
-            before.spare = 1
             return before
         if before:
             before.stop()
@@ -69,9 +67,10 @@ def kept(folder: Path) -> Iterator[None]:
         shelf = _SHELVES[0]
         shelf.users += 1
     try:
-        yield
+        with signals(_stopped):
+            yield
     finally:
-        with _LOCK:
+        with _LOCK, signals(_heard):
             shelf.users -= 1
             if not shelf.users:
                 _SHELVES.remove(shelf)
@@ -83,7 +82,6 @@ def served(
     settings: Settings,
     environ: Mapping[str, str],
     folder: Path,
-    store: Store,
     watcher: Watcher,
     stopper: Stopper,
     stages: Sequence[Stage] = ("subject", "judge"),
@@ -92,50 +90,57 @@ def served(
 
     Raises ModelError where a server cannot be had, Interrupted where `stopper` stops it while it starts.
     """
+    tell_left(folder, watcher)
     wanted = {stage: command for stage, command in commands(settings).items() if stage in stages}
     if not wanted:
         yield environ
         return
     with ExitStack() as opened:
-        lent: dict[Stage, Lent] = {}
+        servers: dict[Stage, OwnServer] = {}
         for stage, command in wanted.items():
-            start = partial(_started, stage, command, environ, settings.timeout, watcher, stopper)
+            start = partial(_started, stage, command, environ, watcher, stopper)
             if _SHELVES:
-                server = _SHELVES[0].take(stage, start, command)
+                servers[stage] = _SHELVES[0].take(stage, start, command)
             else:
-                opened.callback((server := start(folder)).stop)
-            lent[stage] = Lent(server, partial(_restarting, store, watcher))
-        yield Surroundings(environ, lent)
+                with signals(_stopped):
+                    servers[stage] = start(folder)
+                opened.callback(_end, servers[stage])
+        with signals(_stopped):
+            yield Surroundings(environ, servers)
+
+
+def tell_left(folder: Path, watcher: Watcher) -> None:
+    """Tell of each server that was left running when the maskbench that wrote into this folder was killed."""
+    for log in LOGS.values():
+        if words := left(folder / log):
+            watcher.tell(words)
+
+
+def _stopped(by: str) -> NoReturn:
+    """What a signal does while servers are there, wherever their run is: it ends, and they with it."""
+    raise Interrupted(f"Stopped by {by}.")
+
+
+def _heard(by: str) -> None:
+    """What a signal does while servers are being ended: nothing more."""
+
+
+def _end(server: OwnServer) -> None:
+    with signals(_heard):
+        server.stop()
 
 
 def _started(
-    stage: Stage,
-    command: ServeCommand,
-    environ: Mapping[str, str],
-    timeout: float,
-    watcher: Watcher,
-    stopper: Stopper,
-    folder: Path,
+    stage: Stage, command: ServeCommand, environ: Mapping[str, str], watcher: Watcher, stopper: Stopper, folder: Path
 ) -> OwnServer:
     make_folder(folder)
+    if _SHELVES:
+        tell_left(folder, watcher)
     create(log := folder / LOGS[stage])
-    server = OwnServer(command, log, environ, hang=timeout)
+    server = OwnServer(command, log, environ)
     watcher.tell(f"Starting the server of {command.option}; it writes to {log}.")
     server.start(watcher.tell, lambda: stopper.asked > 0)
     return server
-
-
-def _restarting(store: Store, watcher: Watcher, _reason: str) -> Tell:
-    """Remember that a server is started again, and give what tells of it in the run's own loop."""
-    store.remember(RESTARTS, restarts(store) + 1)
-    loop = asyncio.get_running_loop()
-    return lambda line: loop.call_soon_threadsafe(watcher.tell, line)
-
-
-def restarts(store: Store) -> int:
-    """How often servers of a run were started again, in all of its sessions."""
-    fact = store.fact(RESTARTS)
-    return fact if isinstance(fact, int) else 0
 
 
 def note_servers(sessions: Sequence[Session], environ: Mapping[str, str], watcher: Watcher) -> None:
@@ -143,7 +148,7 @@ def note_servers(sessions: Sequence[Session], environ: Mapping[str, str], watche
     if not isinstance(environ, Surroundings):
         return
     *before, session = sessions
-    session.servers = [_about(stage, lent.server) for stage, lent in environ.lent.items()]
+    session.servers = [_about(stage, server) for stage, server in environ.servers.items()]
     known = {about.stage: about for earlier in before for about in earlier.servers or ()}
     for about in session.servers:
         watcher.tell(f"Served by {_shown(about)}.")

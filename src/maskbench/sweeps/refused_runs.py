@@ -11,8 +11,8 @@ from maskbench.method.judge_ask import load_prompts
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import check_options, identified
 from maskbench.models.names import check_judges, check_models
+from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
-from maskbench.models.serve.surroundings import addressed
 from maskbench.runs.begin import as_held, check, check_held, wanted
 from maskbench.runs.estimate import planned
 from maskbench.runs.folder import RunFolder, check_same_judge

@@ -38,7 +38,7 @@ from maskbench.method.judge_ask import load_prompts
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import Stock, check_options, identified
 from maskbench.models.names import check_models
-from maskbench.models.serve.surroundings import addressed
+from maskbench.models.serve.own_server import addressed
 from maskbench.runs.control_flow import is_finished
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder, runs_below

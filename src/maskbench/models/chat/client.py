@@ -31,7 +31,7 @@ from maskbench.models.chat.masking import Mask
 from maskbench.models.chat.pacing import Pace
 from maskbench.models.chat.services import Endpoint, base_variable, is_public, key_variables, public_address
 from maskbench.models.families import alike
-from maskbench.types import Ask, Cause, Failure, Reply, Sampling, Stage, Usage
+from maskbench.types import Ask, Failure, Reply, Sampling, Stage, Usage
 
 OnTruncation = Literal["judge", "retry", "error"]
 Posted = tuple[int, Mapping[str, str], bytes | None]  # status, headers, and a body that is not too large
@@ -93,8 +93,8 @@ class ChatModel:
     protocol, where it is not the service's. `requests` and `retried` count requests sent, and those
     sent again after a failure; `warnings` holds lines that a user should see once. What may be set: `billed`, which is
     told of the tokens of every response to a call that has any; `recorded`, which gives the response to an ask where it
-    came otherwise than by a call; `lifeline`, which hears of a failure that may pass, with how many requests were
-    answered, and says whether the server was away and is there again; `cache_from`, the tokens from which the
+    came otherwise than by a call; `check_server`, which raises ServerDied where the server is one of the run's own and
+    is gone; `cache_from`, the tokens from which the
     service's cache takes the beginning of a judge's request that is marked for it.
     """
 
@@ -122,7 +122,7 @@ class ChatModel:
         self.identical = 0
         self.warnings: list[str] = []
         self.billed: Callable[[Ask, Usage], None] | None = None
-        self.lifeline: Callable[[Cause, int], Awaitable[bool]] | None = None
+        self.check_server: Callable[[], None] | None = None
         self.recorded: Callable[[Ask], wire.Recorded | None] | None = None
         self.cache_from: int | None = None
         self._dialect = dialect or dialect_of(endpoint.service)
@@ -186,7 +186,7 @@ class ChatModel:
             **({"interface": "messages"} if self._dialect.alone else {}),
             "model": self.endpoint.model,
             "base_url": self.endpoint.address,
-            **({"served": True} if self.lifeline else {}),
+            **({"served": True} if self.check_server else {}),
             "sampling": asdict(self.sampling),
             "on_truncation": self._on_truncation,
             "send_seed": self._send_seed,
@@ -359,6 +359,7 @@ class ChatModel:
         cap, tries, strikes, answered, waited = self._limit(budget), 0, 0, self._answered, 0.0
         while True:
             request = self._request(ask, place, cap, n, schema="schema_once" not in refused)
+            self._check_server()
             result = self._recall(request, ask) or await self._send(request, ask)
             if isinstance(result, _Delivery):
                 return result
@@ -371,9 +372,8 @@ class ChatModel:
             if result.loading and waited < LOADING:
                 waited += await self._wait_for_loading(result.wait)
                 continue
-            if result.retry and self.lifeline and await self.lifeline(result.cause, self._answered):
-                self.retried += 1
-                continue
+            if result.retry:
+                self._check_server()
             # A rate limit that lets other calls through does not count against this one: it only waits.
             if result.cause != "rate_limit" or self._answered == answered:
                 strikes += 1
@@ -382,6 +382,10 @@ class ChatModel:
             tries, answered = tries + 1, self._answered
             await self._wait(tries, result.wait)
             self.retried += 1
+
+    def _check_server(self) -> None:
+        if self.check_server:
+            self.check_server()
 
     def _request(self, ask: Ask, place: int, limit: int, n: int, *, schema: bool = True) -> wire.Request:
         return self._dialect.request(

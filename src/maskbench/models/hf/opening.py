@@ -21,7 +21,6 @@ from maskbench.models.hf.loading import (
     shape,
 )
 from maskbench.models.hf.vectors import load_vectors
-from maskbench.models.serve.serve_command import serves_adapter
 from maskbench.settings import Settings
 from maskbench.types import Stage
 
@@ -122,7 +121,7 @@ def check_options(settings: Settings) -> None:
     if settings.prompt_on_beliefs and settings.system_prompt is None:
         raise UsageError("--prompt-on-beliefs says where a prompt goes. Give it, too: --system-prompt NAME.")
     for option, value in (("--adapter", settings.adapter), ("--steer", settings.steer)):
-        if value and not is_local(subject) and not (option == "--adapter" and serves_adapter(settings)):
+        if value and not is_local(subject):
             instead = "hf/pinocchio" if subject == "pinocchio" else "hf/NAME_OR_PATH"
             served = " A server's adapter is a model of its own: vllm/ADAPTER." if option == "--adapter" else ""
             raise UsageError(f"{option} needs a model in this process, as {instead}; {subject} is none.{served}")

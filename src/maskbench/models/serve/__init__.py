@@ -1,1 +1,1 @@
-"""A server of one's own that a run starts, watches and ends: its command, its keeper, and who waits for it."""
+"""A server of one's own that a run starts and ends: its command, its process, and its port."""

@@ -1,13 +1,12 @@
-"""The command of a server that a run starts: its words, where its port goes, its adapters, and what it may not hold."""
+"""The command of a server that a run starts: its words, where its port goes, and what it may not hold."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from maskbench.errors import UnknownModel, UsageError
@@ -17,7 +16,7 @@ from maskbench.models.chat.services import ANY, SERVICES, parse
 from maskbench.settings import Settings
 from maskbench.types import Stage
 
-PORT, ADAPTERS = "{port}", "{adapters}"
+PORT = "{port}"
 HOST = "127.0.0.1"
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 # Programs that take --host and --port, by how they are called.
@@ -27,8 +26,6 @@ _ENGINES = {
     "llama-server": "llama.cpp",
     "transformers": "transformers",
 }
-_LORA = {"vllm": "--lora-modules", "sglang": "--lora-paths"}  # followed by NAME=PATH words
-_RANK = 16  # of an adapter, which an engine takes where nothing is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,72 +153,3 @@ def _check_port(command: ServeCommand) -> None:
             f"{command.option} {command.text!r} does not say where the server's port goes. Write {PORT} there, as in "
             f"'my-server --port {PORT}'. (vllm, sglang, llama-server and transformers get --port by themselves.)"
         )
-
-
-# Adapters
-
-
-def with_served_adapters(settings: Settings, adapters: Mapping[str, Path]) -> dict[str, Settings]:
-    """The settings of a run for each adapter, by name, all of them for one server that holds all adapters."""
-    command = commands(settings).get("subject")
-    if command is None:
-        raise UsageError("--serve-adapters needs the server that holds them: --serve 'vllm serve BASE'.")
-    serve = _holding(command, {name: path.absolute() for name, path in adapters.items()})
-    return {
-        name: replace(
-            settings,
-            subject=_adapter_name(settings.subject, command.engine, name),
-            adapter=str(path.absolute()),
-            adapter_hash=None,
-            serve=serve,
-        )
-        for name, path in adapters.items()
-    }
-
-
-def serves_adapter(settings: Settings) -> bool:
-    """Whether the run's own server holds the adapter under the subject's name."""
-    command = commands(settings).get("subject")
-    name = re.split("[/:]", settings.subject)[-1]
-    return command is not None and f"{name}={settings.adapter}" in command.words
-
-
-def _adapter_name(subject: str, engine: str | None, name: str) -> str:
-    """What an adapter is called as a subject: beside the base model's name, or behind it as SGLang has it."""
-    if engine == "sglang":
-        return f"{subject}:{name}"
-    _, model = parse(subject)
-    return f"{subject.removesuffix(model)}{name}"
-
-
-def _holding(command: ServeCommand, adapters: Mapping[str, Path]) -> str:
-    """The command's text with its adapters."""
-    for name in adapters:
-        if "=" in name:
-            raise UsageError(f"--serve-adapters: {name!r} holds '=', where a server reads a path. Rename the folder.")
-    modules = [f"{name}={path}" for name, path in adapters.items()]
-    words = [f"{name}={value}" for name, value in command.variables.items()]
-    if ADAPTERS in command.words:
-        place = command.words.index(ADAPTERS)
-        return shlex.join([*words, *command.words[:place], *modules, *command.words[place + 1 :]])
-    option = _LORA.get(command.engine or "")
-    if option is None:
-        raise UsageError(
-            f"--serve-adapters: {command.words[0]} is not known to hold adapters. Take vllm or sglang, or write "
-            f"{ADAPTERS} where the command of your own server takes NAME=PATH words."
-        )
-    if option in command.words:
-        raise UsageError(f"--serve-adapters gives {option} itself. Leave it out of --serve.")
-    words += [*command.words, *([] if "--enable-lora" in command.words else ["--enable-lora"])]
-    if (rank := max(map(_rank, adapters.values()))) > _RANK and "--max-lora-rank" not in words:
-        words += ["--max-lora-rank", str(1 << (rank - 1).bit_length())]
-    return shlex.join([*words, option, *modules])
-
-
-def _rank(adapter: Path) -> int:
-    """The rank of an adapter, as PEFT notes it."""
-    try:
-        rank = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8")).get("r")
-    except (OSError, ValueError, AttributeError):
-        raise UsageError(f"{adapter}: its adapter_config.json cannot be read. Save the adapter again.") from None
-    return rank if isinstance(rank, int) else _RANK

@@ -14,7 +14,6 @@ from maskbench.method.asks import VERDICTS, Calls, calls
 from maskbench.plain import shortened
 from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.folder import DATABASE, RunFolder
-from maskbench.runs.lent_servers import restarts
 from maskbench.runs.meter import bill_of, spent
 from maskbench.runs.shared_beliefs import source_of
 from maskbench.settings import Settings
@@ -34,7 +33,6 @@ class Progress:
     settled: int  # replies and verdicts that are there, have failed, or have nothing to judge
     failures: Failures
     cost: str = ""  # what it has cost so far, in words
-    restarts: int = 0  # of servers that it started
 
     @property
     def total(self) -> int:
@@ -78,7 +76,6 @@ def progress(path: Path, planned: Plan) -> Progress:
         failed = store.failed(VERDICTS)
         shared = source_of(store)
         cost = spent(bill_of(store, [VERDICTS]))
-        again = restarts(store)
     except sqlite3.Error as error:
         raise RunUnreadable(f"{path / DATABASE} cannot be read ({error}).") from error
     finally:
@@ -89,7 +86,7 @@ def progress(path: Path, planned: Plan) -> Progress:
     unanswered = [(key, elicitation) for stage, key, elicitation, _ in failed if stage == "subject"]
     settled = replies + verdicts + len(failed) + _nothing_to_judge(unanswered, planned)
     failures = Counter((stage, cause) for stage, _, _, cause in failed)
-    return Progress(replies, verdicts, planned.expected, settled, failures, cost, again)
+    return Progress(replies, verdicts, planned.expected, settled, failures, cost)
 
 
 def _nothing_to_judge(unanswered: Iterable[tuple[tuple[str, str], int]], planned: Plan) -> int:
@@ -149,7 +146,6 @@ class Look(TypedDict):
     done: str
     replies: str
     verdicts: str
-    restarts: str
     speed: str
     left: str
     remaining: str
@@ -172,7 +168,6 @@ def described(label: str, standing: Progress, speed: float | None, *, active: bo
         done=f"{settled:,} of {standing.total:,}",
         replies=f"{standing.replies:,} of {standing.expected.replies:,}",
         verdicts=f"{standing.verdicts:,} of {standing.expected.verdicts:,}",
-        restarts=f"{standing.restarts:,}",
         speed="–" if speed is None else f"{speed:,.1f} a second" if speed < 100 else f"{speed:,.0f} a second",
         left="–" if left is None else duration(left),
         remaining=("time left not known yet" if left is None else f"{duration(left)} left") + cost,

@@ -44,7 +44,6 @@ MOST_KEPT = 16  # reports in memory, of up to 5 MB each for most runs
 LARGEST_KEPT = 100_000_000  # letters of all of them: the page of a run of 100,000 scenarios has half of that
 _TOP = re.compile(r'<body[^>]*>(\s*<a class="skip"[^>]*>[^<]*</a>)?')  # the way past everything stays the first link
 _FACTS = {"replies": "Replies", "verdicts": "Verdicts", "failed": "Failed"}
-_SERVED = {"restarts": "Server restarts"}
 _SPEED = {"speed": "Speed", "left": "Time left"}
 
 
@@ -276,7 +275,7 @@ def _run_page(run: Known, look: Look) -> Document:
         taken=shortened(record.scenarios.taken, LONGEST_NAME),
         judge=shortened(" and ".join(judges), LONGEST_NAME),
         look=look,
-        facts=_FACTS | (_SERVED if settings.serve or settings.serve_judge else {}) | (_SPEED if run.under_way else {}),
+        facts=_FACTS | (_SPEED if run.under_way else {}),
         resume=shortened(go_on, 1000),
         ended=visible(ended_said(ended) or ""),
     )
