@@ -294,8 +294,8 @@ def test_the_schema_suits_strict_mode(scenario: Scenario) -> None:
 
 
 def test_every_rule_stands_where_the_documentation_says() -> None:
-    """Each sentence in the table of docs/method.md occurs word for word in the prompt it names."""
-    text = (Path(__file__).parents[2] / "docs" / "method.md").read_text(encoding="utf-8")
+    """Each sentence in the table of docs/project/judge-prompts.md occurs word for word in the prompt it names."""
+    text = (Path(__file__).parents[2] / "docs" / "project" / "judge-prompts.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| [^|]+ \| `(\w+)\.md` \| (.+) \|$", text, re.MULTILINE)
     assert len(rows) >= 38
     for name, sentence in rows:
