@@ -1,11 +1,11 @@
 """How far one process goes: the writer alone, a flow over a thousand GPUs' worth of engines, fifty runs at once.
 
-`python benchmarks/scale.py` writes docs/scale.csv and the table of docs/scale.md, in some ten minutes on two quiet
-cores; `--only flow` makes a part, `--quick` a small one. Everything of maskbench is real: store, flow, pace,
+`python benchmarks/scale.py` writes docs/scale.csv and the table of docs/project/scale.md, in some ten minutes on two
+quiet cores; `--only flow` makes a part, `--quick` a small one. Everything of maskbench is real: store, flow, pace,
 scoring. The engines are not: each answers in this process after a time that is drawn (lognormal, one answer in a
-hundred takes ten times as long), at most so many requests at a time, and now and then with an error. The clock is
-real, too, so that what the processor cannot do in time shows as fewer answers a second. Every cell is a process of its
-own, whose processor time and memory are the kernel's figures.
+hundred takes ten times as long), at most so many requests at a time, and now and then with an error. The clock is real,
+too, so that what the processor cannot do in time shows as fewer answers a second. Every cell is a process of its own,
+whose processor time and memory are the kernel's figures.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ def measured(cases: Sequence[Case]) -> Iterator[dict[str, object]]:
 
 
 def table(rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
-    """The lines of the table in docs/scale.md."""
+    """The lines of the table in docs/project/scale.md."""
     heads = {
         "what": "driven",
         "runs": "runs",
@@ -370,7 +370,7 @@ def main() -> None:
     lines = "\n".join(table(rows))
     if not asked.only and not asked.quick:
         write(DOCS / "scale.csv", rows)
-        put_table(DOCS / "scale.md", BEGIN, END, lines)
+        put_table(DOCS / "project" / "scale.md", BEGIN, END, lines)
     return print(lines)
 
 

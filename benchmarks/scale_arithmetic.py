@@ -1,8 +1,9 @@
 """From one model on a laptop to sixty a day: calls, tokens, money, GPUs, and what of one core the process takes.
 
-`python benchmarks/scale_arithmetic.py` prints the table of docs/scale.md, and `--write` puts it there. Calls, tokens
-and money are those of `maskbench run --dry-run` on 1,000 generated scenarios in the proportions of the public set, in
-the middle of their ranges. What a GPU does is assumed, and an option: measure yours (docs/scale.md says how).
+`python benchmarks/scale_arithmetic.py` prints the table of docs/project/scale.md, and `--write` puts it there. Calls,
+tokens and money are those of `maskbench run --dry-run` on 1,000 generated scenarios in the proportions of the public
+set, in the middle of their ranges. What a GPU does is assumed, and an option: measure yours (docs/project/scale.md says
+how).
 """
 
 from __future__ import annotations
@@ -122,12 +123,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reads", type=float, default=20_000, help="tokens that a GPU reads a second")
     parser.add_argument("--writes", type=float, default=2_000, help="tokens that it writes a second, all requests")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/scale.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/project/scale.md")
     asked = parser.parse_args()
     lines = "\n".join(table(CASES, asked.reads, asked.writes))
     print(lines)
     if asked.write:
-        put_table(DOCS / "scale.md", BEGIN, END, lines)
+        put_table(DOCS / "project" / "scale.md", BEGIN, END, lines)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""docs/scale.md: its arithmetic is that of a dry run, and its files are what those who read them take."""
+"""docs/project/scale.md: its arithmetic is that of a dry run, and its files are what those who read them take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from maskbench.models.serve.serve_command import commands
 from maskbench.settings import Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = (DOCS / "scale.md").read_text("utf-8")
+PAGE = (DOCS / "project" / "scale.md").read_text("utf-8")
 
 # What KubeRay's types (ray.io/v1) call the fields that are used here.
 RAY_JOB = {"entrypoint", "shutdownAfterJobFinishes", "ttlSecondsAfterFinished", "backoffLimit", "rayClusterSpec"}
