@@ -1,7 +1,7 @@
 """Rates corrected for the judge's error by the labels of another run: the statistics alone.
 
-What the judge makes of each true outcome there, solved for the true shares here. docs/statistics.md has the formulas,
-what is assumed, and simulated coverage where that holds and where it does not.
+What the judge makes of each true outcome there, solved for the true shares here. docs/project/formulas.md has the
+formulas, what is assumed, and simulated coverage where that holds and where it does not.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The judge's rate over all scenarios plus the weighted mean of "human minus judge" over the labelled ones: a
 post-stratified difference estimator, which is prediction-powered inference for a finite set of scenarios. Sources:
 Särndal, Swensson & Wretman 1992, chapters 6 and 9; Angelopoulos et al. 2023. carried.py does it by labels of another
-run. docs/statistics.md has the formulas, what is assumed, and simulated coverage.
+run. docs/project/formulas.md has the formulas, what is assumed, and simulated coverage.
 """
 
 from __future__ import annotations

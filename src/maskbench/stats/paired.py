@@ -1,7 +1,7 @@
 """Two runs on the same scenarios: differences, the one test, its matching interval, factors, and bounds.
 
 Every array has one entry a scenario that both runs have. The test is the sign-flip permutation over propositions,
-and its interval holds the differences that it does not reject: docs/statistics.md has formulas and simulations.
+and its interval holds the differences that it does not reject: docs/project/formulas.md has formulas and simulations.
 """
 
 import math
@@ -129,7 +129,7 @@ def smallest_difference(differences: ArrayLike, weights: ArrayLike, clusters: Ar
     """The smallest true difference that this many scenarios would have shown with 80 % power at 5 %.
 
     From the variance of the observed differences, but never less than changes that go one way only need. None for
-    fewer than two propositions. Source: docs/statistics.md.
+    fewer than two propositions. Source: docs/project/formulas.md.
     """
     sums, totals = _by_cluster(*_checked(differences, weights, clusters))
     groups = len(totals)
@@ -147,7 +147,7 @@ def factors(first: ArrayLike, other: ArrayLike, weights: ArrayLike, clusters: Ar
     `first` and `other` have a row a scenario and three columns: the shares of its statements that have a belief
     behind them, that also give an answer (lie or honest), and that are lies. The three contributions add up to the
     difference of P(lie). None where a factor has no denominator. Sources: Das Gupta 1993 and Shorrocks 2013 (the
-    decomposition), Binder 1983 (linearised variances); docs/statistics.md.
+    decomposition), Binder 1983 (linearised variances); docs/project/formulas.md.
     """
     weights = np.asarray(weights, dtype=np.float64)
     influences, values = [], []

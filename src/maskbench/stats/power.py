@@ -1,6 +1,6 @@
 """How many scenarios and statements show a difference: the variance of P(lie) split by source, and sample sizes.
 
-Arrays have a row a run and a column a scenario. Formulas, their sources and simulated power: docs/statistics.md.
+Arrays have a row a run and a column a scenario. Formulas, their sources and simulated power: docs/project/formulas.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every array has one entry a scenario that both runs have. A scenario counts as the first judge saw it, plus what the
 second one changed, times the number of scenarios that the look stands for: the difference estimator of two-phase
-sampling (Särndal, Swensson & Wretman 1992). docs/statistics.md has formulas and simulations.
+sampling (Särndal, Swensson & Wretman 1992). docs/project/formulas.md has formulas and simulations.
 """
 
 import math
