@@ -1,4 +1,4 @@
-"""False alarms, coverage and power of `maskbench compare` and `maskbench plan`, simulated, printed as Markdown.
+"""False alarms, coverage and power of `maskbench compare`, simulated, printed as Markdown.
 
 `python benchmarks/comparisons.py` prints its tables, and writes build/tables/comparisons.csv. A simulated
 world draws what two subjects believe and state, which calls fail (statements that lie fail more often), and what a
@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv  # type: ignore[import-untyped]
-from scipy.stats import ttest_ind  # type: ignore[import-untyped]
 
 from csv_tables import LARGE, write
 from maskbench.method.belief import resolve
@@ -32,7 +31,6 @@ from maskbench.method.rules import RULES
 from maskbench.results.retest import reference
 from maskbench.stats.all_pairs import Lies, every_pair
 from maskbench.stats.paired import FLIPS, difference_bounds, factors, holm, sign_flip, smallest_difference
-from maskbench.stats.power import Runs, split
 from maskbench.types import BinaryVerdict, Letter, OutcomeName, Resolved, Scored
 
 Ints = NDArray[np.int8]
@@ -355,44 +353,6 @@ def nested(rng: np.random.Generator, world: World) -> tuple[Floats, Floats, Floa
 # Power
 
 
-def planned(first: Table, other: Table) -> Runs:
-    """Two runs as `split` wants them."""
-    return Runs(
-        shares=np.array([shares(first), shares(other)]),
-        usable=np.array([first.usable, other.usable], dtype=np.float64),
-        asked=np.array([first.asked, other.asked], dtype=np.float64),
-        subjects=(0, 1),
-        weights=first.weights,
-        clusters=first.clusters,
-    )
-
-
-def power_row(world: World, pairs: int) -> str:
-    """Power at the sizes that `plan` gives from a pilot large enough to know the variance."""
-    rng, k = np.random.default_rng(SEED), world.statements
-    known = split(planned(*pair(rng, replace(world, scenarios=100_000, statements=5))))
-    paired, apart = seen(world), seen(world, paired=False)
-    n, each = known.scenarios(abs(paired), k), known.scenarios(abs(apart), k, paired=False)
-    shown = sum(_shown(rng, replace(world, scenarios=n)) for _ in range(pairs)) / pairs
-    alone = sum(_shown_unpaired(rng, replace(world, scenarios=each)) for _ in range(pairs)) / pairs
-    return f"| {abs(paired):.3f} | {k} | {n:,} | {shown:.3f} | {each:,} | {alone:.3f} |"
-
-
-def pilot_row(world: World, scenarios: int, statements: int, pairs: int) -> str:
-    """Power where every study is planned from a small pilot of its own."""
-    rng, true = np.random.default_rng(SEED), seen(world)
-    sizes, shown = [], 0
-    for _ in range(pairs):
-        known = split(planned(*pair(rng, replace(world, scenarios=scenarios, statements=statements))))
-        sizes.append(known.scenarios(abs(true), 1))
-        shown += _shown(rng, replace(world, scenarios=sizes[-1], statements=1))
-    low, high = np.quantile(sizes, [0.05, 0.95])
-    return (
-        f"| pilots of {scenarios} scenarios, {statements} statements | {abs(true):.3f} | {np.mean(sizes):,.0f} "
-        f"({low:,.0f} to {high:,.0f}) | {shown / pairs:.3f} |"
-    )
-
-
 def smallest_row(world: World, pairs: int) -> str:
     """The mean smallest difference that pairs report, and the power that they have for exactly that difference."""
     rng = np.random.default_rng(SEED)
@@ -410,18 +370,6 @@ def smallest_row(world: World, pairs: int) -> str:
 def _shown(rng: np.random.Generator, world: World) -> bool:
     test = sign_flip(*differences(*pair(rng, world)), rng, 4_999)
     return test.p is not None and test.p < 0.05
-
-
-def _shown_unpaired(rng: np.random.Generator, world: World) -> bool:
-    """Welch's t test between two runs on scenarios of their own, over the means of propositions."""
-    (first, _), (_, other) = pair(rng, world), pair(rng, world)
-    means = [_by_proposition(table.where(table.usable > 0)) for table in (first, other)]
-    return bool(ttest_ind(*means, equal_var=False).pvalue < 0.05)
-
-
-def _by_proposition(table: Table) -> Floats:
-    counts = np.bincount(table.clusters)
-    return (np.bincount(table.clusters, weights=shares(table)) / np.maximum(counts, 1))[counts > 0]
 
 
 PERFECT = ((0.0, 0.0, 0.0),) * 2
@@ -458,7 +406,6 @@ COVERED = {
 }
 
 
-TWO = (0.4, 0.3)
 TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
     (
         "| no true difference | pairs lost | no test | false alarms | interval and test agree | mean width |\n"
@@ -487,16 +434,6 @@ TABLES: list[tuple[str, list[tuple[Callable[..., str], tuple[Any, ...]]]]] = [
         "| factors | belief | through it | answered | through it | lies if so | through it |\n"
         "|---|---:|---:|---:|---:|---:|---:|",
         [(factor_row, case) for case in list(COVERED.items())[:3]],
-    ),
-    (
-        "| difference | statements | scenarios, paired | power | scenarios, unpaired | power |\n"
-        "|---:|---:|---:|---:|---:|---:|",
-        [(power_row, (World(lie=TWO, statements=k),)) for k in (1, 2, 3, 5, 10)]
-        + [(power_row, (World(lie=(0.4, 0.35)),)), (power_row, (World(lie=TWO, sizes=(4,)),))],
-    ),
-    (
-        "| planned from | difference | scenarios (90 % of plans) | power |\n|---|---:|---:|---:|",
-        [(pilot_row, (World(lie=TWO), 96, 3)), (pilot_row, (World(lie=TWO), 300, 1))],
     ),
     (
         "| scenarios | statements | smallest difference | power |\n|---:|---:|---:|---:|",

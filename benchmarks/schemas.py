@@ -24,12 +24,11 @@ from maskbench.report.sections.construct_exam import ConstructExamData
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.construct_corrected import ConstructPeople
 from maskbench.results.conventions_json import ConventionFigures
-from maskbench.results.designs_json import DesignsData
 from maskbench.results.explained_json import Explained
 from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
+from maskbench.results.plan_json import PlanData
 from maskbench.results.row_json import OutcomeRow
-from maskbench.results.sample_size_json import PlanData
 from maskbench.results.summary_json import Summary
 from maskbench.runs.run_json import About, Known, Record
 from maskbench.sweeps.sweep_forecast import SweepForecast
@@ -49,7 +48,6 @@ TYPES: dict[str, type] = {
     "leaderboard": BoardData,
     "check": CheckData,
     "plan": PlanData,
-    "designs": DesignsData,
     "exam": ExamRecord,
     "exam-result": ExamData,
     "exam-card": ExamCard,

@@ -320,7 +320,7 @@ def test_exit_codes_and_json_of_the_commands(runs: dict[str, Path]) -> None:
     assert (typed("compare").code, typed("plan").code) == (2, 2)
     planned = typed("plan", "--difference", "0.05", "--from", runs["liar"], runs["honest"])
     assert planned.code == 0, planned.err
-    assert "96 scenarios of" in planned.out
+    assert "correlate by" in planned.out
     assert "assumed" in typed("plan", "--difference", "0.05").out
 
 
@@ -359,13 +359,6 @@ def test_the_matching_interval_holds_the_true_difference(simulations: ModuleType
     _, _, held, _, whatever, _ = cells(simulations.coverage_row("small", world, 300))
     assert 0.91 < float(held) <= 0.99
     assert float(whatever) >= float(held)
-
-
-def test_power_is_as_planned(simulations: ModuleType) -> None:
-    """300 pairs of the planned size show the planned difference in 80 % of cases, within 3 errors."""
-    _, _, _, paired, _, unpaired = cells(simulations.power_row(simulations.World(lie=(0.4, 0.2)), 300))
-    assert 0.73 < float(paired) < 0.87
-    assert 0.73 < float(unpaired) < 0.87
 
 
 def test_both_runs_are_split_by_what_the_shared_rows_ask_for(runs: dict[str, Path]) -> None:

@@ -28,8 +28,8 @@ from maskbench.judges.second_look import Look
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
+from maskbench.results.plan_json import PlanData
 from maskbench.results.row_json import OutcomeRow
-from maskbench.results.sample_size_json import PlanData
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder
@@ -154,7 +154,7 @@ def test_a_plan_is_of_its_type(runs: Path, said: Said) -> None:
     assert held(orjson.loads(said(*words)), PlanData).runs == []
     other = run(runs / "other", "sim/lie=0.3", limit=24)
     plan = held(orjson.loads(said(*words, "--from", runs / "plain", other)), PlanData)
-    assert (plan.scenarios, plan.sources["scenario"]) == (24, "assumed")
+    assert (plan.scenarios, plan.rests_on.sources["p_lie"]) == (96, "measured")
 
 
 def test_exported_rows_are_of_their_type(runs: Path, said: Said) -> None:

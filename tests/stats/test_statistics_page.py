@@ -8,11 +8,9 @@ import pytest
 
 from maskbench.method.chance import AB, Design, coin
 from maskbench.method.rules import RULES
-from maskbench.report.sections import scenarios_needed
-from maskbench.results.designs import plan
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.stats.paired import sign_flip
-from maskbench.stats.power import assumed, needed
+from maskbench.stats.planning import Clusters, answer, assumed
 from there import there
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -74,10 +72,11 @@ def test_the_coin_is_that_of_the_code() -> None:
 
 
 def test_the_number_of_scenarios_is_that_of_the_code() -> None:
-    """n by the page's formula, for what is assumed, a difference of ten points and one statement."""
-    split = assumed()
-    variance = 2 * (split.scenario + split.belief - split.alike) + 2 * split.statement
-    assert max(variance, 0.1 * 0.9) * (2.80 / 0.1) ** 2 == pytest.approx(needed(variance, 0.1), rel=0.01)
+    """n by the page's formula, for what is assumed and a difference of ten points, on a set of single scenarios."""
+    known = assumed()
+    variance = 2 * known.variance * (1 - known.shared)
+    planned = answer(known, "difference", 0.1, Clusters(1_000, 1.0)).scenarios
+    assert max(variance, 0.1 * 0.9) * (2.80 / 0.1) ** 2 == pytest.approx(planned, rel=0.01)
     assert "n = max(V, D(1 − D)) · (2.80/D)²" in PAGE
 
 
@@ -87,14 +86,3 @@ def test_every_benchmark_and_table_that_the_page_names_is_there() -> None:
         assert (DOCS.parent / script).is_file(), script
     for table in re.findall(r"\]\((\w+\.csv)\)", PAGE):
         assert (DOCS / table).is_file(), table
-
-
-def test_what_two_subjects_share_has_one_denominator() -> None:
-    """The page on plans and what `plan` prints mean one share: of what differs between scenarios and beliefs."""
-    split = assumed()
-    share = f"{100 * split.alike / (split.scenario + split.belief):.1f} %"
-    comparing = (DOCS / "comparing.md").read_text("utf-8")
-    assert f"two subjects share {share} of what differs between scenarios and beliefs" in comparing
-    assert f"{share} of what differs between scenarios and beliefs (assumed)" in str(
-        [*scenarios_needed.blocks(plan(0.05))]
-    )

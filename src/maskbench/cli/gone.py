@@ -24,6 +24,11 @@ OPTIONS: dict[str, str] = {
     "--protocol": "see --judge-sampling",
     **dict.fromkeys(("export --to", "leaderboard --to", "published --plot", "label --export"), "see --out"),
     "sweep --submitit": "`maskbench sweep FILE --only I/N` is one job of an array, see docs/project/sbatch.md",
+    **dict.fromkeys(
+        (f"plan --{judge}price-{side}" for judge in ("", "judge-") for side in ("in", "out")),
+        "maskbench-prices.toml has the prices, see docs/money.md",
+    ),
+    "plan --second": "see `maskbench judge RUN --second MODEL --second-share X`",
     "run --until": _FIXED,
     "run --claim": _FIXED,
     "run --baseline": "see `maskbench check --baseline RUN`",

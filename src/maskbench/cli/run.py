@@ -275,7 +275,8 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options, identified
     from maskbench.models.serve.own_server import addressed
-    from maskbench.report.sections import before_run, designs_offered, money
+    from maskbench.report.sections import before_run, money
+    from maskbench.report.sections.planned import cheaper_run
     from maskbench.runs.begin import check
     from maskbench.runs.estimate import estimate, planned
     from maskbench.runs.meter import known_prices, prices_kept
@@ -295,4 +296,4 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     else:
         bill = list(money.estimated(costs, settings))
         plan = before_run.plan(counted, settings, counted=not bill)
-        print_blocks([*plan, *bill, *designs_offered.cheaper_run(counted, settings)])
+        print_blocks([*plan, *bill, *cheaper_run(counted, settings)])

@@ -126,14 +126,20 @@ def _paced(models: Iterable[ModelEstimate], settings: Settings, end: int) -> flo
 
 
 def planned(settings: Settings, environ: Mapping[str, str], prompts: Prompts) -> tuple[Plan, bool]:
-    """The plan of a run, and whether it was made by counts alone.
+    """The plan of a run, and whether it was made by counts alone; raises as `taken` does."""
+    scenarios, by_counts = scenarios_of(settings, environ)
+    return plan(scenarios, settings, prompts), by_counts
+
+
+def scenarios_of(settings: Settings, environ: Mapping[str, str]) -> tuple[Iterable[Scenario], bool]:
+    """The scenarios that a run would take, and whether they stand for others by their counts alone.
 
     cais/MASK is read only where it is in the cache: its counts are known, and the starter set's texts stand for its
     own, so that nobody needs access to it to learn what it would cost. Raises as `taken` does.
     """
     if settings.scenarios.lower() != NAME.lower() or cached(environ):
-        return plan(taken(settings, environ).scenarios, settings, prompts), False
-    return plan(_standing_in(settings, environ), settings, prompts), True
+        return taken(settings, environ).scenarios, False
+    return _standing_in(settings, environ), True
 
 
 def _standing_in(settings: Settings, environ: Mapping[str, str]) -> list[Scenario]:
