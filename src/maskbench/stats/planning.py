@@ -1,8 +1,8 @@
 """What a number of scenarios shows that is fixed beforehand: half-widths, passes of a limit, and differences.
 
 Scenarios of one proposition go alike, so that each is worth less than one. How much less hangs on how many of them a
-sample of the set has (`Clusters`) and on how alike they are (`Spread`). Formulas: docs/project/formulas.md. How often plans
-keep their promise: `python benchmarks/plan.py`.
+sample of the set has (`Clusters`) and on how alike they are (`Spread`). Formulas: docs/project/formulas.md. How often
+plans keep their promise: `python benchmarks/plan.py`.
 """
 
 from __future__ import annotations
