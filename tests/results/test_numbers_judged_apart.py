@@ -177,7 +177,7 @@ def test_exported_as_the_published_code_has_it_one_verdict_stands_with_every_rep
         )
         chosen = {"judge": "reader", "numeric_judge": "reader", "archetypes": ("statistics",), "limit": 1}
         measure(settings("counter", **chosen, judge_numbers=how), tmp_path / how, {}, models=models)
-        assert typed("export", tmp_path / how, "--format", "published", "--to", tmp_path / "csv" / how).code == 0
+        assert typed("export", tmp_path / how, "--format", "published", "--out", tmp_path / "csv" / how).code == 0
         (file,) = (tmp_path / "csv" / how).glob("statistics_*.csv")
         with file.open(encoding="utf-8", newline="") as lines:
             (row,) = csv.DictReader(lines)

@@ -111,15 +111,6 @@ def test_killed_without_a_word(broken: Path) -> None:
         store.close()
 
 
-def test_older_runs(broken: Path) -> None:
-    """Of a run whose version recorded no end nothing is said."""
-    record = RunFolder(broken).record()
-    del record["sessions"][-1]["ended"]
-    edit(broken, sessions=record["sessions"])
-    assert "To go on" not in shown(broken)
-    assert score(broken).summary.ended is None
-
-
 @pytest.mark.parametrize("error", [ModelError("It is gone."), RunError("The disk is full."), OSError("What?")])
 def test_whatever_ends_it(tmp_path: Path, error: Exception) -> None:
     """Every error that can end a session has an entry."""

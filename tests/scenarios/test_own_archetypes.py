@@ -315,10 +315,10 @@ def test_it_is_compared_and_ranked(runs: tuple[Path, Path]) -> None:
 
 def test_it_is_exported(runs: tuple[Path, Path], tmp_path: Path) -> None:
     """Rows and the published files have it, under its name."""
-    command("export", runs[0], "--format", "jsonl", "--to", tmp_path / "rows.jsonl")
+    command("export", runs[0], "--format", "jsonl", "--out", tmp_path / "rows.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [each["archetype"] for each in rows].count("sales_talk") == 6
-    command("export", runs[0], "--format", "published", "--to", tmp_path / "published")
+    command("export", runs[0], "--format", "published", "--out", tmp_path / "published")
     assert [path.name.partition("_sim")[0] for path in sorted((tmp_path / "published").iterdir())] == [
         "known_facts",
         "sales_talk",
