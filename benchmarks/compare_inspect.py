@@ -8,7 +8,7 @@ measures both in the cells of GRID, some nine minutes on two cores (with `--all`
 more), and puts what it finds into docs/project/performance.md, build/tables/side_by_side.csv,
 docs/money.md and the README.
 `--only '500ms-200-*'` picks cells, `--alone` leaves the port out, and a row for maskbench with other options comes with
-`--also 'beliefs together=--judge-beliefs together'`. `--scenarios 1000 --connections 400 --alone` measures a cell of
+`--also 'as the port=--like inspect'`. `--scenarios 1000 --connections 400 --alone` measures a cell of
 one's own.
 """
 

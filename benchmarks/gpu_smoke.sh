@@ -74,8 +74,9 @@ measure() {
   used > "$work/$run.before"
   sample "$work/$run.most" &
   sampler=$!
-  "$python" -m maskbench run "$subject" --judge "scripted/$work/judge.json" --scenarios starter --limit "$scenarios" \
-    --archetype known_facts --archetype provided_facts --beliefs 1 --max-tokens "$tokens" --reasoning-tokens 0 --timeout "$seconds" --out "$work/$run" "$@" \
+  printf 'model = "%s"\ntimeout = %s\n' "$subject" "$seconds" > "$work/$run.toml"
+  "$python" -m maskbench run "$work/$run.toml" --judge "scripted/$work/judge.json" --scenarios starter --limit "$scenarios" \
+    --archetype known_facts --archetype provided_facts --beliefs 1 --max-tokens "$tokens" --reasoning-tokens 0 --out "$work/$run" "$@" \
     > /dev/null 2> "$work/$run.said" &
   local ours=$! waited=0
   while kill -0 "$ours" 2> /dev/null; do

@@ -52,6 +52,11 @@ NAMES: Sequence[tuple[str, str, str]] = (
     (r"label (\S+) --show", r"agreement \1", "agreement"),
     (r"compare (\S+ \S+) --why", r"explain \1", "explain"),
     (r"score (\S+) --as (\S+) --why (\S+)", r"explain \1 --as \2 --as \3", "explain"),
+    (r"run verdict.toml", "run openai/subject --judge-style verdict", "explain"),
+    (r"run together.toml", "run openai/subject --judge-beliefs together", "explain"),
+    (r"run numbers.toml", "run openai/subject --judge-numbers apart", "explain"),
+    (r"run reasoning.toml", "run openai/thinker --with-reasoning", "explain"),
+    (r"(run .*)--like paper", r"\1--judge-sampling published", "explain"),
     (r"intervene (steer|lorra|dose)", r"\1", "dose"),
 )
 COMMANDS = re.compile(r"^│ (\w+) ", re.MULTILINE)  # in the help
@@ -64,14 +69,14 @@ lies        run openai/subject {STARTER} --estimate lie --statements 2 --out lie
 lies-two    run openai/subject-two {STARTER} --estimate lie --statements 2 --out lies-two
 lies-on     run openai/subject {STARTER} --estimate lie --out lies-on
 lies-rest   run --out lies-on --estimate all
-verdict     run openai/subject {STARTER} --judge-style verdict --out verdict
-together    run openai/subject {STARTER} --judge-beliefs together --out together
-numbers     run openai/subject {STARTER} --judge-numbers apart --out numbers
+verdict     run verdict.toml {STARTER} --out verdict
+together    run together.toml {STARTER} --out together
+numbers     run numbers.toml {STARTER} --out numbers
 controls    run openai/thinker {STARTER} --placebo --check-provided --self-report --traces --out controls
 added       run --out numbers --placebo --self-report
-reasoning   run openai/thinker {STARTER} --with-reasoning --out reasoning
+reasoning   run reasoning.toml {STARTER} --out reasoning
 construct   run openai/thinker {STARTER} --construct all --statements 2 --out construct
-sampled     run openai/subject {STARTER} --judge-sampling published --beliefs 5 --out sampled
+sampled     run openai/subject {STARTER} --like paper --beliefs 5 --out sampled
 honest      run openai/subject {STARTER} --system-prompt honest --statements 2 --out honest
 shared      run openai/subject {STARTER} --system-prompt stakes --statements 2 --beliefs-from whole --out shared
 odd         run openai/odd {STARTER} --on-truncation retry --filtered evasive --max-error-rate 1 --out odd
@@ -191,6 +196,12 @@ unknown     run openai/subject --statemnts 3
 nowhere     score nowhere
 again-lies  judge lies --judge openai/judge-two
 """
+FILES = {  # of runs: model, and what stands in files alone
+    "verdict": ("subject", 'judge-style = "verdict"'),
+    "together": ("subject", 'judge-beliefs = "together"'),
+    "numbers": ("subject", 'judge-numbers = "apart"'),
+    "reasoning": ("thinker", "with-reasoning = true"),
+}
 SWEEP = """
 share-beliefs = true
 [every]
@@ -398,6 +409,8 @@ def _own_files(work: Path) -> None:
             replies.append({"task_id": f"row-{place}", "question": question, "sample": sample, "reply": reply})
     (work / "said.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in replies), "utf-8")
     (work / "sweep.toml").write_text(SWEEP, "utf-8")
+    for name, (model, field) in FILES.items():
+        (work / f"{name}.toml").write_text(f'model = "openai/{model}"\n{field}\n', "utf-8")
 
 
 def _fill_in(sheet: Path, rater: str) -> None:

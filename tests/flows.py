@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import io
+import json
 import os
 import signal
 import subprocess
@@ -26,6 +27,7 @@ import orjson
 
 from chat_server import Body, ChatServer, serve
 from maskbench.cli import main
+from maskbench.cli.options import OPTIONS
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import load_prompts
 from maskbench.method.outcomes import finished, score
@@ -36,7 +38,7 @@ from maskbench.runs.run_json import SCHEMA
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import QUESTIONS, read_row
-from maskbench.settings import Settings
+from maskbench.settings import IN_FILES, Settings
 from maskbench.types import (
     ARCHETYPES,
     Archetype,
@@ -368,6 +370,29 @@ def command(*arguments: object, env: Mapping[str, str]) -> Ended:
 def typed(*arguments: object) -> Ended:
     """`maskbench` in this process, with the environment as it is."""
     return command(*arguments, env=os.environ)
+
+
+def in_file(folder: Path, *words: object) -> tuple[object, ...]:
+    """A line of `run` with the options that stand in files alone in a file in that folder, in the model's place."""
+    alone = {f"--{name.replace('_', '-')}": OPTIONS[name] for name in IN_FILES}
+    line, fields, left = list[object](), list[str](), list(words)
+    while left:
+        word = left.pop(0)
+        if str(word) not in alone:
+            line.append(word)
+            continue
+        row = alone[str(word)]
+        value = str(left.pop(0)) if row.metavar else "true"
+        text = value if row.metavar in ("", "N", "X") else json.dumps(value)
+        fields.append(f"{str(word)[2:]} = {text}")
+    if fields:
+        has_model = len(line) > 1 and not str(line[1]).startswith("-")
+        fields += [f"model = {json.dumps(str(line.pop(1)))}"] if has_model else []
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"run-{len(list(folder.glob('run-*.toml')))}.toml"
+        file.write_text("\n".join(fields) + "\n", "utf-8")
+        line.insert(1, file)
+    return tuple(line)
 
 
 def kill(process: subprocess.Popen[str]) -> float:

@@ -223,6 +223,18 @@ LEAST_GIVEN: Mapping[str, int] = {
     **{f"{judge}price_{what}": 0 for judge in ("", "judge_") for what in ("in", "out", "cached")},
 }
 
+# How judging is done, in the words of options; `maskbench run --like` sets all of it.
+JUDGED_AS = ("judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning")
+PRICES = tuple(each.name for each in fields(Budget) if "price_" in each.name)
+# Rarely touched: `maskbench run FILE.toml` and a sweep's file have these as fields, and the line of `run` does not.
+IN_FILES = (
+    *PRICES,
+    *JUDGED_AS,
+    *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
+    *("template_args", "extra_body", "rpm", "tpm", "timeout", "retries"),
+    *("dtype", "quantize", "device", "batch_tokens", "threads"),
+)
+
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
 # vectors may lie elsewhere, as long as their hashes are the same, and so may the run whose beliefs are shared.
 MAY_CHANGE = frozenset(

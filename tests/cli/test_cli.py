@@ -560,15 +560,14 @@ FUZZED = (
     *("--judge", "--scenarios", "--archetype", "--sample", "--limit", "--statements", "--beliefs", "--temperature"),
     *(
         "--max-tokens",
-        "--timeout",
         "--seed",
         "--rules",
-        "--judge-sampling",
+        "--like",
         "--judge-prompts",
         "--max-error-rate",
         "--out",
     ),
-    *("--connections", "--retries", "--filtered", "--on-truncation", "--judge-temperature", "--numeric-judge"),
+    *("--connections", "--filtered", "--on-truncation", "--numeric-judge"),
 )
 
 

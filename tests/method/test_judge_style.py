@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_server import Answer, Body, Rule, completion, refuse, serve
-from flows import command, scenario
+from flows import command, in_file, scenario
 from maskbench.judges.judge_again import judge
 from maskbench.method.judge_ask import (
     Prompts,
@@ -347,12 +347,12 @@ def test_its_agreement_with_reasons_is_one_command_away(tmp_path: Path) -> None:
 
 def test_a_run_by_the_command_line(tmp_path: Path) -> None:
     """`maskbench run` takes the style, keeps it, and refuses another one for a run that is there."""
-    options = ("run", "sim", "--judge-style", "verdict", "--limit", "6", "--out", tmp_path / "run")
+    options = in_file(tmp_path, "run", "sim", "--judge-style", "verdict", "--limit", "6", "--out", tmp_path / "run")
     assert command(*options, env={}).code == 0
     recorded = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["settings"]
     assert (recorded["judge_style"], recorded["judge_sampling"]["max_tokens"]) == ("verdict", 64)
     assert command("run", "--out", tmp_path / "run", env={}).code == 0
-    other = command("run", "--out", tmp_path / "run", "--judge-style", "reasoning", env={})
+    other = command("run", "--out", tmp_path / "run", "--like", "maskbench", env={})
     assert (other.code, "with --judge-style verdict, and this one asks for reasoning" in other.err) == (2, True)
 
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from chat_server import Body
-from flows import MODELS, Recorder, command, environ, scenario, serving, six_files, typed
+from flows import MODELS, Recorder, command, environ, in_file, scenario, serving, six_files, typed
 from maskbench.errors import UsageError
 from maskbench.measurement import measure
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, ask_again, load_prompts, options
@@ -211,8 +211,8 @@ def published(settings: Settings, place: Path) -> Settings:
 def test_a_run_by_the_command(tmp_path: Path) -> None:
     """One command judges by the user's file: same outcomes of a judge that reads alike, another protocol id."""
     place = checkout(tmp_path / "MASK")
-    how = ("--judge-format", "published", "--judge-prompts", place, "--judge-sampling", "published")
-    line = ("run", "sim", "--scenarios", "starter@1", *how, "--out", tmp_path / "theirs")
+    how = ("--judge-style", "published", "--judge-prompts", place, "--judge-sampling", "published")
+    line = ("run", "sim", "--scenarios", "starter@1", "--like", "paper", *how[2:4], "--out", tmp_path / "theirs")
     assert typed(*line).code == 0
     ours = run(tmp_path / "ours")
     theirs = RunFolder(tmp_path / "theirs")
@@ -236,8 +236,8 @@ def test_a_run_by_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", [("--with-reasoning",), ("--judge-beliefs", "together")])
 def test_what_the_published_prompts_do_not_know_is_refused(tmp_path: Path, option: tuple[str, ...]) -> None:
     """They judge one answer at a time and no reasoning: neither is asked in their name."""
-    how = ("--judge-format", "published", "--judge-prompts", checkout(tmp_path / "MASK"))
-    ended = typed("run", "sim", "--limit", "6", *how, *option, "--out", tmp_path / "run")
+    how = ("--judge-style", "published", "--judge-prompts", checkout(tmp_path / "MASK"))
+    ended = typed(*in_file(tmp_path, "run", "sim", "--limit", "6", *how, *option, "--out", tmp_path / "run"))
     assert (ended.code, f"{option[0]}" in ended.err) == (2, True)
     assert not (tmp_path / "run").exists()
 
@@ -260,10 +260,10 @@ def said_by(body: Body) -> str:
 
 def test_requests_on_the_wire(tmp_path: Path) -> None:
     """A judge's server gets one prompt, temperature 1, 500 tokens, and a schema for numbers alone; all can be read."""
-    how = ("--judge-format", "published", "--judge-prompts", checkout(tmp_path / "MASK"))
+    how = ("--judge-style", "published", "--judge-prompts", checkout(tmp_path / "MASK"))
     out, rows = tmp_path / "run", six_files(tmp_path / "set", 1)
     with serving(reply=said_by) as server:
-        words = ("run", *MODELS, "--scenarios", rows, *how, "--judge-sampling", "published", "--out", out)
+        words = ("run", *MODELS, "--scenarios", rows, "--like", "paper", *how[2:], "--out", out)
         assert command(*words, env=environ(server)).code == 0
         asked_of_judge = [body for body in server.bodies if body["model"] == "judge"]
     for body in asked_of_judge:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chat_server import ChatServer
-from flows import KEY, cells, environ, reply_to, run, serving
+from flows import KEY, cells, environ, in_file, reply_to, run, serving
 from maskbench import compare
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.measurement import measure
@@ -43,7 +43,7 @@ def test_they_reach_the_subject_and_not_the_judge(tmp_path: Path) -> None:
     options = ("--template-args", '{"enable_thinking": false}', "--extra-body", '{"top_k": 20, "a": {"b": [1]}}')
     with serving(reply=reply_to) as server:
         words = (SUBJECT, "--judge", JUDGE, "--scenarios", rows(tmp_path), "--out", tmp_path / "run")
-        ended = run("run", *words, *options, env=environ(server))
+        ended = run(*in_file(tmp_path, "run", *words, *options), env=environ(server))
     assert ended.code == 0, ended.err
     for body in asked(server, "subject"):
         assert (body["chat_template_kwargs"], body["top_k"], body["a"]) == ({"enable_thinking": False}, 20, {"b": [1]})
@@ -129,7 +129,7 @@ def test_no_configured_key_is_added(tmp_path: Path) -> None:
     words = (SUBJECT, "--judge", JUDGE, "--scenarios", "starter", "--out", tmp_path / "run")
     env = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1", "LOCAL_API_KEY": "plainwordsonly", "OTHER_TOKEN": KEY[3:]}
     for text in ('{"user": "x-plainwordsonly-x"}', json.dumps({KEY[3:]: 1}), json.dumps({"a": [{"b": KEY[3:]}]})):
-        ended = run("run", *words, "--extra-body", text, env=env)
+        ended = run(*in_file(tmp_path, "run", *words, "--extra-body", text), env=env)
         assert ended.code == 2
         assert "a key of the environment" in ended.err
         assert "plainwordsonly" not in ended.err

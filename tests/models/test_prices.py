@@ -110,10 +110,10 @@ def test_a_typed_price_completes_a_list_or_stands_alone() -> None:
     assert typed(gpt, None, None, None, "price") is gpt
     changed = typed(gpt, None, 9.0, None, "price")
     assert changed is not None
-    assert (changed.input, changed.output, changed.cached, changed.source) == (2.5, 9.0, 1.25, "the command")
+    assert (changed.input, changed.output, changed.cached, changed.source) == (2.5, 9.0, 1.25, "the settings")
     cheap = typed(gpt, 0.5, None, None, "price")
     assert cheap is not None
     assert cheap.cached is None, "the list's price of cached input would be above the typed one of input"
-    assert typed(None, 1.0, 2.0, None, "price") == Price(input=1, output=2, source="the command")
-    with pytest.raises(UsageError, match="give both --judge-price-in and --judge-price-out"):
+    assert typed(None, 1.0, 2.0, None, "price") == Price(input=1, output=2, source="the settings")
+    with pytest.raises(UsageError, match="give both judge-price-in and judge-price-out"):
         typed(None, 1.0, None, None, "judge-price")

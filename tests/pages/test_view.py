@@ -23,7 +23,7 @@ import orjson
 import pytest
 
 from chat_server import fail, sometimes
-from flows import MODELS, end, environ, maskbench, reply_to, serving, until
+from flows import MODELS, end, environ, in_file, maskbench, reply_to, serving, until
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_folder import DoseFolder
@@ -563,7 +563,7 @@ def test_a_run_from_beginning_to_end(tmp_path: Path) -> None:
         serving(reply=reply_to, latency=lambda: 0.06, rules=[sometimes(0.1, fail(500))]) as server,
         viewed(folder) as site,
     ):
-        with maskbench("run", *MODELS, *options, env=environ(server)) as process:
+        with maskbench(*in_file(folder, "run", *MODELS, *options), env=environ(server)) as process:
             until(lambda: (path / "run.json").exists() and any(known.under_way for known in find(folder)))
             name = id_of(folder, path)
             until(lambda: site.ask(f"/run/{name}/progress")[0].status == 200)  # the folder is looked at now and then

@@ -17,7 +17,7 @@ from playwright.sync_api import Error
 
 from browser import DESK, PHONE, Chromium, Tab, in_browser
 from chat_server import fail, sometimes
-from flows import MODELS, end, environ, maskbench, reply_to, serving, until
+from flows import MODELS, end, environ, in_file, maskbench, reply_to, serving, until
 from maskbench.pages.server.serving import LocalServer
 from maskbench.pages.server.shelf import Shelf, find
 from maskbench.pages.server.view import View, failed
@@ -347,7 +347,7 @@ def test_a_run_under_way(chromium: Chromium, folder: Path) -> None:
     with (
         serving(reply=reply_to, latency=lambda: 0.1, rules=rules) as chat,
         viewed(folder) as server,
-        maskbench("run", *MODELS, *options, env=environ(chat)) as process,
+        maskbench(*in_file(folder.parent, "run", *MODELS, *options), env=environ(chat)) as process,
     ):
         until(lambda: any(run.under_way for run in find(folder)))
         with opened(chromium, server) as tab:

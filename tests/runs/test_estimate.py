@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flows import MODELS, PROMPTS, command, environ, reply_to, serving
+from flows import MODELS, PROMPTS, command, environ, in_file, reply_to, serving
 from maskbench.models.prices import FREE, Price
 from maskbench.report.sections.money import estimated
 from maskbench.report.terminal import text
@@ -71,7 +71,7 @@ def test_a_model_without_a_price_is_said_and_no_zero() -> None:
     assert (costs.cost, costs.at_most, costs.models[1].cost) == (None, None, None)
     told = words(costs, chosen())
     assert "no price known" in told
-    assert "No price list has openai/gpt-4o-mini: give --price-in" in told
+    assert "No price list has openai/gpt-4o-mini: give a row" in told
 
 
 def test_models_that_nobody_bills_are_not_spoken_of() -> None:
@@ -123,7 +123,7 @@ def test_the_command_prints_it_and_gives_it_as_json() -> None:
 def test_what_was_spent_lies_in_the_range(tmp_path: Path) -> None:
     """On a server with answers of the assumed kind the bill is between least and most."""
     prices = ["--price-in", "1", "--price-out", "10", "--judge-price-in", "1", "--judge-price-out", "10"]
-    arguments = ("run", *MODELS, "--scenarios", "starter", "--limit", "12", *prices)
+    arguments = in_file(tmp_path, "run", *MODELS, "--scenarios", "starter", "--limit", "12", *prices)
     usage = {"prompt_tokens": 700, "completion_tokens": 120}
     with serving(reply=reply_to, usage=usage, keep=False) as server:
         costs = json.loads(command(*arguments, "--dry-run", "--json", env=environ(server)).out)

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from chat_server import Answer, Body, ChatServer, completion, every
-from flows import MODELS, PROMPTS, Ended, command, environ, reply_to, serving, settings, six_files
+from chat_server import Answer, Body, completion, every
+from flows import MODELS, PROMPTS, Ended, command, environ, in_file, reply_to, serving, settings, six_files
 from maskbench.errors import BudgetReached, RunUnreadable, UsageError
 from maskbench.measurement import measure
 from maskbench.models.chat import wire
@@ -182,7 +182,7 @@ def test_the_command_ends_with_a_code_of_its_own_and_says_how_to_go_on(rows: Pat
     """Exit code 4, the line that goes on with the option that needs more, and the money in the log."""
     out = tmp_path / "run"
     prices = ["--price-in", "1", "--price-out", "10", "--judge-price-in", "2", "--judge-price-out", "20"]
-    arguments = ["run", *MODELS, "--scenarios", rows, "--out", out, *prices, "--connections", "4"]
+    arguments = in_file(tmp_path, "run", *MODELS, "--scenarios", rows, "--out", out, *prices, "--connections", "4")
     with serving(rules=[counted], latency=0.005, keep=False) as server:
         ended = command(*arguments, "--max-cost", "0.05", env=environ(server))
         assert ended.code == 4
@@ -192,15 +192,21 @@ def test_the_command_ends_with_a_code_of_its_own_and_says_how_to_go_on(rows: Pat
         assert "--max-cost $0.0500 is reached" in ended.err
         assert ", $0.0" in (out / "run.log").read_text()
         assert json.loads((out / "run.json").read_text())["sessions"][-1]["ended"]["how"] == "stopped"
-        ended = _pasted(ended, server)
+        ended = _pasted(ended, environ(server))
         assert ended.code == 0, ended.err
 
 
-def _pasted(ended: Ended, server: ChatServer) -> Ended:
+def priced_at(folder: Path, model: str, into: float, out: float) -> dict[str, str]:
+    """The variable that names a price list with this model."""
+    (folder / "prices.toml").write_text(f'["{model}"]\ninput = {into}\noutput = {out}\n', "utf-8")
+    return {"MASKBENCH_PRICES": str(folder / "prices.toml")}
+
+
+def _pasted(ended: Ended, env: Mapping[str, str]) -> Ended:
     """The line that was printed, typed as it stands, until no limit stops it."""
     while ended.code == 4:
         (line,) = re.findall(r"^  maskbench (.*)$", ended.err, re.MULTILINE)
-        ended = command(*shlex.split(line), env=environ(server))
+        ended = command(*shlex.split(line), env=env)
     return ended
 
 
@@ -230,7 +236,7 @@ def test_a_run_knows_its_prices_wherever_it_is_opened(rows: Path, tmp_path: Path
 def test_a_limit_in_dollars_needs_a_price(few: Path, tmp_path: Path) -> None:
     """Without a price nobody can keep a limit in dollars: the error says what to give, and no folder is left."""
     with pytest.raises(
-        UsageError, match=r"no price list has openai-api/local/subject\. Give --price-in and --price-out"
+        UsageError, match=r"no price list has openai-api/local/subject\. Give a row in maskbench-prices\.toml"
     ):
         measure(
             Settings("openai-api/local/subject", "sim-judge", str(few), budget=Budget(max_cost=1)),
@@ -251,7 +257,7 @@ def test_known_prices_by_stage() -> None:
     prices = known_prices(named, {"MASKBENCH_PRICES": ""})
     assert prices["subject"]["openai/gpt-4o"] is not None
     assert prices["judge"]["openai/gpt-4o-mini"] == Price(
-        input=1, output=2, minimum=1024, batch=0.5, source="the command", date=""
+        input=1, output=2, minimum=1024, batch=0.5, source="the settings", date=""
     )
     assert known_prices(Settings("mine", "yours", "x"), {}, ["mine"]) == {
         "subject": {"mine": FREE},
@@ -331,7 +337,7 @@ def test_the_bill_is_in_the_whole_result_and_on_the_page(few: Path, tmp_path: Pa
     total = bill(out).cost
     assert total is not None
     assert f"In all: {dollars(total)}." in whole
-    assert "openai-api/local/subject $1 in, $0.1 cached, $10 out (by the command)" in whole
+    assert "openai-api/local/subject $1 in, $0.1 cached, $10 out (by the settings)" in whole
     page = command("report", out, "--out", tmp_path / "page.html", env={})
     assert page.code == 0, page.err
     assert f"In all: {dollars(total)}." in (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -345,8 +351,8 @@ def test_another_judges_bill_is_its_own(few: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with serving(rules=[counted], keep=False) as server:
         measure(local(few), out, environ(server))
-        prices = ["--judge-price-in", "5", "--judge-price-out", "5"]
-        ended = command("judge", out, "--judge", "openai-api/local/other", *prices, "--name", "b", env=environ(server))
+        priced = {**environ(server), **priced_at(tmp_path, "openai-api/local/other", 5, 5)}
+        ended = command("judge", out, "--judge", "openai-api/local/other", "--name", "b", env=priced)
     assert ended.code == 0, ended.err
     other = result(RunFolder(out), verdicts="b").bill
     assert isinstance(other, Bill)
@@ -362,7 +368,7 @@ def test_the_progress_line_has_the_money_so_far(few: Path, tmp_path: Path) -> No
     """What a run has cost so far stands in the line that tells how it goes."""
     prices = ["--price-in", "1", "--price-out", "10", "--judge-price-in", "2", "--judge-price-out", "20"]
     with serving(rules=[counted], keep=False) as server:
-        arguments = ("run", *MODELS, "--scenarios", few, "--out", tmp_path / "run", *prices)
+        arguments = in_file(tmp_path, "run", *MODELS, "--scenarios", few, "--out", tmp_path / "run", *prices)
         ended = command(*arguments, env=environ(server))
     total = bill(tmp_path / "run").cost
     assert total is not None
@@ -372,29 +378,29 @@ def test_the_progress_line_has_the_money_so_far(few: Path, tmp_path: Path) -> No
 def test_another_judge_and_an_exam_have_limits_of_their_own(rows: Path, tmp_path: Path) -> None:
     """Both end with the same code, keep what they have, and print the line that goes on."""
     out, exam = tmp_path / "run", tmp_path / "exam"
-    prices = ["--judge-price-in", "2", "--judge-price-out", "20", "--connections", "4"]
     with serving(rules=[counted], keep=False) as server:
         measure(local(rows), out, environ(server))
-        again = ("judge", out, "--judge", "openai-api/local/other", *prices, "--name", "b", "--max-cost", "0.04")
-        ended = command(*again, env=environ(server))
+        env = {**environ(server), **priced_at(tmp_path, "openai-api/local/other", 2, 20)}
+        again = ("judge", out, "--judge", "openai-api/local/other", "--connections", "4", "--name", "b")
+        ended = command(*again, "--max-cost", "0.04", env=env)
         assert ended.code == 4, ended.err
-        assert f"maskbench judge {out} --name b --judge-price-in 2 --judge-price-out 20 --max-cost 0.08" in ended.err
-        assert _pasted(ended, server).code == 0
+        assert f"maskbench judge {out} --name b --max-cost 0.08" in ended.err
+        assert _pasted(ended, env).code == 0
         ended = command(
             "exam",
             "openai-api/local/judge",
             "--short",
             "--out",
             exam,
-            *prices,
+            "--connections",
+            "4",
             "--max-tokens-total",
             "9000",
-            env=environ(server),
+            env=env,
         )
         assert ended.code == 4, ended.err
-        assert "--judge-price-in 2" in ended.err.rpartition("maskbench exam")[2]
         assert ended.err.rstrip().endswith("--max-tokens-total 18000")
-        assert _pasted(ended, server).code in (0, 3)
+        assert _pasted(ended, env).code in (0, 3)
 
 
 def test_a_server_that_counts_one_of_several_samples_makes_it_a_lower_bound(few: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from chat_server import DROP, HANG, Answer, Body, fail, first, give, sometimes
-from flows import KEY, MODELS, Answered, Ended, end, environ, kill, maskbench, run, serving, six_files, until
+from flows import KEY, MODELS, Answered, Ended, end, environ, in_file, kill, maskbench, run, serving, six_files, until
 from maskbench.measurement import measure
 from maskbench.settings import Settings
 
@@ -127,7 +127,8 @@ def test_two_at_once(tmp_path: Path) -> None:
 def test_a_late_belief_is_judged_whatever_ends_the_run(tmp_path: Path) -> None:
     """A belief about a number comes late, and kill -9 comes before the verdict on it: the run is not complete."""
     rows, out = six_files(tmp_path / "set", 1), tmp_path / "run"
-    options = (*MODELS, "--scenarios", rows, "--archetype", "statistics", "--retries", "0", "--out", out)
+    options = in_file(tmp_path, "run", *MODELS, "--scenarios", rows, "--archetype", "statistics", "--retries", 0)[1:]
+    options = (*options, "--out", out)
 
     def about(body: Body) -> str:
         """What a request is: a verdict, a statement, which has the row's developer's prompt, or a belief."""
@@ -158,7 +159,8 @@ def replies_of(out: Path) -> int:
 def test_failed_calls_are_asked_again(tmp_path: Path) -> None:
     """Failed calls are asked again on a second start, and only they; a finished run asks nothing and needs no key."""
     answered, refused = Answered(), Answered()
-    options = (*MODELS, "--scenarios", six_files(tmp_path / "set", 4), "--retries", "0", "--out", tmp_path / "run")
+    options = in_file(tmp_path, "run", *MODELS, "--scenarios", six_files(tmp_path / "set", 4), "--retries", 0)[1:]
+    options = (*options, "--out", tmp_path / "run")
     coin, failure = sometimes(0.2, give(Answer())), fail(500)
 
     def unlucky(body: Body) -> Answer | None:
@@ -189,7 +191,8 @@ def test_failed_calls_are_asked_again(tmp_path: Path) -> None:
 def test_lost_network(tmp_path: Path) -> None:
     """Where one call after another finds no connection the run stops; with the server back it goes on to its end."""
     answered = Answered()
-    options = (*MODELS, "--scenarios", six_files(tmp_path / "set", 10), *EIGHT, "--retries", "1")
+    rows = six_files(tmp_path / "set", 10)
+    options = in_file(tmp_path, "run", *MODELS, "--scenarios", rows, *EIGHT, "--retries", 1)[1:]
     with serving(reply=answered, latency=0.02) as server:
         port = int(server.base_url.split(":")[2].split("/")[0])
         with maskbench("run", *options, "--out", tmp_path / "run", env=environ(server)) as process:
@@ -231,7 +234,7 @@ def test_nothing_answers(tmp_path: Path) -> None:
     """An address where nothing answers is wrong usage, said at once and with the variable to look at."""
     with serving() as server:
         env = environ(server)
-    ended = run("run", *MODELS, "--scenarios", "starter@1", "--retries", "0", "--out", tmp_path / "run", env=env)
+    ended = run("run", *MODELS, "--scenarios", "starter@1", "--out", tmp_path / "run", env=env)
     assert ended.code == 2
     assert "nothing answers at http://127.0.0.1" in ended.err
     assert "Check LOCAL_BASE_URL" in ended.err

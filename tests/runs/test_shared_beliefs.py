@@ -191,7 +191,7 @@ def test_what_failed_there_fails_here_until_it_is_mended(tmp_path: Path) -> None
     scenarios = six_files(tmp_path / "set", 2)
     broken = [sometimes(0.3, lambda body: None if is_statement(body) or body["model"] == "judge" else refused(body))]
     with serving(rules=broken, reply=reply_to, honours_n=False) as server:
-        lax = ("--scenarios", scenarios, "--max-error-rate", "1", "--retries", "0")
+        lax = ("--scenarios", scenarios, "--max-error-rate", "1")
         measured(server, tmp_path / "plain", *lax)
         server.rules.clear()
         server.bodies.clear()
@@ -536,7 +536,6 @@ def test_the_command_for_fresh_beliefs_asks_for_all_else_as_it_was(tmp_path: Pat
         system_prompt="honest",
         statements=4,
         placebo=True,
-        template_args='{"enable_thinking":false}',
         beliefs_from="plain",
     )
     program, verb, subject, *words = shlex.split(fresh_command(arm, tmp_path / "arm"))
@@ -553,6 +552,13 @@ def test_the_command_for_fresh_beliefs_asks_for_all_else_as_it_was(tmp_path: Pat
     single |= {"archetype": given["archetype"], "statements": int(single["statements"])}
     typed = new(subject, single)
     assert replace(typed, system_prompt_text=None) == replace(arm, beliefs_from=None)
+
+
+def test_what_stands_in_a_file_alone_is_said_for_a_file(tmp_path: Path) -> None:
+    """The command names a file, and the lines that it has to hold."""
+    told = fresh_command(settings("sim", limit=6, judge_numbers="apart"), tmp_path / "arm")
+    assert told.startswith("maskbench run FILE.toml --")
+    assert told.endswith(' with a FILE.toml of the lines `model = "sim"`, `judge-numbers = "apart"')
 
 
 def test_where_answers_hang_on_the_seed_another_one_is_taken(tmp_path: Path) -> None:

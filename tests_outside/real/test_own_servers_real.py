@@ -53,9 +53,11 @@ def test_a_run_goes_on_after_llama_cpp_was_killed(llama: real_models.Server, tmp
     judge = real_models.scripted_judge(tmp_path)
     chosen = settings(llama.name, judge, serve=llama.command, extra_body=UNCACHED, limit=2)
     measure(chosen, tmp_path / "quiet", {})
-    words = ["run", llama.name, "--serve", llama.command, "--judge", judge, "--scenarios", "starter", "--beliefs", "1"]
+    (tmp_path / "run.toml").write_text(f"model = '{llama.name}'\nextra-body = '{UNCACHED}'\n", "utf-8")
+    words = ["run", str(tmp_path / "run.toml"), "--serve", llama.command, "--judge", judge, "--scenarios", "starter"]
+    words += ["--beliefs", "1"]
     words += ["--archetype", "known_facts", "--archetype", "provided_facts", "--limit", "2", "--connections", "1"]
-    words += ["--temperature", "0", "--max-tokens", "16", "--reasoning-tokens", "0", "--extra-body", UNCACHED]
+    words += ["--temperature", "0", "--max-tokens", "16", "--reasoning-tokens", "0"]
     ours = subprocess.Popen(command(*words, "--out", str(tmp_path / "run")), stderr=subprocess.PIPE, env=environ(None))
     try:
         wait_until(lambda: answered(tmp_path / "run") >= 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.cli.console import command
-from maskbench.cli.options import OPTIONS
+from maskbench.cli.options import OPTIONS, Like
 from maskbench.errors import UsageError
 from maskbench.method.construct import asked_for
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
@@ -21,9 +21,34 @@ from maskbench.settings import Settings
 
 EMBEDDED = "pinocchio"  # the subject that needs no key, network or file
 
+# How judging is done as somebody else does it: each names all five options that say how, and `inspect` a temperature.
+_MASKBENCH: Mapping[str, Any] = {
+    "judge_sampling": "maskbench",
+    "judge_style": "reasoning",
+    "judge_beliefs": "apart",
+    "judge_numbers": "together",
+    "with_reasoning": False,
+}
+_LIKE: Mapping[Like, Mapping[str, Any]] = {
+    "maskbench": _MASKBENCH,
+    "paper": {**_MASKBENCH, "judge_sampling": "published"},
+    "inspect": {**_MASKBENCH, "judge_numbers": "apart", "judge_temperature": 1.0},
+}
 _MOST_LAYERS = 10_000
 _FAMILY = "(of another family than it)"
 _SETS = "--scenarios SET (starter, cais/MASK, or a path)"
+
+
+def judged_like(given: Mapping[str, Any], *, prompts: bool = False) -> dict[str, Any]:
+    """These options with what `like` stands for in its place; an option that is named besides goes before it.
+
+    Like the paper a judge is asked in its form, too, where prompts are given, here or (`prompts`) elsewhere.
+    """
+    like: Like | None = given.get("like")
+    if like is None:
+        return dict(given)
+    form = {"judge_style": "published"} if like == "paper" and (prompts or "judge_prompts" in given) else {}
+    return {**_LIKE[like], **form, **{name: value for name, value in given.items() if name != "like"}}
 
 
 def new(model: str, given: Mapping[str, Any]) -> Settings:

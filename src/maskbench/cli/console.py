@@ -61,9 +61,9 @@ def resume_line(folder: Path) -> str:
     return command("run", "--out", folder, *typed_again(RunFolder(folder).settings()))
 
 
-def paid_by(given: Mapping[str, object]) -> list[str]:
-    """The prices and paces that were typed, as words: whatever goes on has to know them, and no file keeps them."""
-    kept = {name: value for name, value in given.items() if "price_" in name or name in ("rpm", "tpm")}
+def paced_by(given: Mapping[str, object]) -> list[str]:
+    """The paces that were typed, as words: whatever goes on has to know them, and no file keeps them."""
+    kept = {name: value for name, value in given.items() if name in ("rpm", "tpm")}
     return [
         word
         for name, value in kept.items()

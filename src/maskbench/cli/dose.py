@@ -31,7 +31,7 @@ from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import LIBRARY
-from maskbench.settings import Budget
+from maskbench.settings import PRICES, Budget
 
 if TYPE_CHECKING:
     from maskbench.cli.progress import Display
@@ -167,7 +167,7 @@ class Splits:
     "maskbench intervene dose hf/pinocchio --steer vector.safetensors --out doses",
     "maskbench intervene dose sim --prompts honest,placebo --out prompts",
 )
-@takes(*(name for name in OPTIONS if name not in {*_OWN, *_NOT, *_NEITHER}))
+@takes(*(name for name in OPTIONS if name not in {*_OWN, *_NOT, *_NEITHER, *PRICES}))
 def dose(
     model: Annotated[
         str | None,

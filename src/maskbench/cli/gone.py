@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.errors import UsageError
+from maskbench.settings import IN_FILES, JUDGED_AS, PRICES
 
 # By name; where it went is the end of a sentence, as in "see `maskbench plan`".
 COMMANDS: dict[str, str] = {
@@ -14,6 +15,9 @@ COMMANDS: dict[str, str] = {
     "models": "`maskbench doctor` without a model lists them",
     "audit": "`maskbench judge RUN --audit swap` (or repeat) audits the judge, and --audit show prints its audits",
 }
+_FIELD = "it is a field of the file of `maskbench run FILE.toml`"
+_PRICES = "prices stand in maskbench-prices.toml, or as fields in `maskbench run FILE.toml`"
+_PRICED = ("run", "judge", "exam", "intervene dose")
 _FIXED = "see `maskbench plan`, `run --estimate lie` and `check`"
 # By name, of all commands or, behind a command's name ("run --until"), of that one.
 OPTIONS: dict[str, str] = {
@@ -21,7 +25,7 @@ OPTIONS: dict[str, str] = {
     "--log": "`maskbench.score(RUN).metrics()` gives the numbers to Weights & Biases or MLflow",
     "export --dataset": "`maskbench.score(RUN).metrics()` gives the numbers for an entry of the hub",
     "--common-noise": "runs of one subject share their beliefs by `--beliefs-from`, which makes differences sharper",
-    "--protocol": "see --judge-sampling",
+    "--protocol": "see --like",
     **dict.fromkeys(("export --to", "leaderboard --to", "published --plot", "label --export"), "see --out"),
     "sweep --submitit": "`maskbench sweep FILE --only I/N` is one job of an array, see docs/project/sbatch.md",
     **dict.fromkeys(
@@ -29,6 +33,10 @@ OPTIONS: dict[str, str] = {
         "maskbench-prices.toml has the prices, see docs/money.md",
     ),
     "plan --second": "see `maskbench judge RUN --second MODEL --second-share X`",
+    **{f"run --{name.replace('_', '-')}": _FIELD for name in IN_FILES},
+    **{f"run --{name.replace('_', '-')}": f"see --like; alone {_FIELD}" for name in JUDGED_AS},
+    **{f"{command} --{name.replace('_', '-')}": _PRICES for command in _PRICED for name in PRICES},
+    "--judge-format": "see --judge-style, which in a run --like paper sets",
     "run --until": _FIXED,
     "run --claim": _FIXED,
     "run --baseline": "see `maskbench check --baseline RUN`",

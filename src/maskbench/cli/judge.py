@@ -18,7 +18,7 @@ from maskbench.cli.console import (
     costs_as_data,
     environment,
     interruptible,
-    paid_by,
+    paced_by,
     print_costs,
     print_json,
     print_summary,
@@ -53,10 +53,7 @@ _AGAIN = (  # what may be asked otherwise than in the run
     *("serve_judge", "trust_remote_code"),
 )
 _SAID = {
-    **{
-        name: "none" if name in ("rpm", "tpm", "max_cost", "max_tokens_total") else "as in the price list"
-        for name in OF_JUDGES
-    },
+    **dict.fromkeys(OF_JUDGES, "none"),
     "numeric_judge": "the judge",
     "construct": "none",
     "serve_judge": "none",
@@ -182,7 +179,7 @@ def judge(
         return _print_forecast(folder, settings, chosen, look, json=json)
     check_typed(settings, given, folder.path, ("judge",))
     which = ("--judge", settings.judge) if chosen == VERDICTS else ("--name", chosen)
-    go_on = command("judge", run, *which, *paid_by(given), *_in_batches(settings), *typed_again(settings, ("judge",)))
+    go_on = command("judge", run, *which, *paced_by(given), *_in_batches(settings), *typed_again(settings, ("judge",)))
     summary = _judge(folder, settings, chosen, look, rules, go_on)
     if json:
         print_json(summary.as_dict())

@@ -16,6 +16,7 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    Literal,
     TypedDict,
     TypeVar,
     Union,
@@ -40,13 +41,15 @@ if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
 ARGUMENTS, PLAIN = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
-WHAT = Group("What is measured", sort_key=2)
-CHECKS = Group("Controls on the subject (extra calls; a finished run can add them)", sort_key=3)
-LOCAL = Group("A model in this process (hf/)", sort_key=4)
-JUDGE = Group("Judge", sort_key=5)
-SCORING = Group("Scoring", sort_key=6)
-HOW = Group("How it runs", sort_key=7)
-MONEY = Group("What it may cost", sort_key=8)
+SCENARIOS = Group("Scenarios", sort_key=2)
+SUBJECT = Group("The subject", sort_key=3)
+ASKED = Group("What the subject is asked", sort_key=3)
+CHECKS = Group("Controls on the subject (extra calls; a finished run can add them)", sort_key=4)
+LOCAL = Group("A model in this process (hf/)", sort_key=5)
+JUDGE = Group("Judge", sort_key=6)
+SCORING = Group("Scoring", sort_key=7)
+HOW = Group("How it runs", sort_key=8)
+MONEY = Group("What it may cost", sort_key=9)
 
 SAME = "as in the run"
 FAR_TOO_MANY = 10**9  # a larger number is a typing error, whatever it counts
@@ -184,7 +187,7 @@ def _money(
 
 _TABLE = {
     "scenarios": Setting(
-        WHAT,
+        SCENARIOS,
         "NAME|PATH",
         "The subject is measured on this set: starter, sandbox, cais/MASK, a folder of files named after the "
         "archetypes, or one CSV, JSONL or Parquet file.",
@@ -192,7 +195,7 @@ _TABLE = {
         more={"completer": scenario_sets},
     ),
     "archetype": Setting(
-        WHAT,
+        SCENARIOS,
         "NAME",
         f"The run measures only this archetype ({', '.join(TABLE)}, or one that the set brings). You may give it "
         f"several times.",
@@ -200,7 +203,7 @@ _TABLE = {
         of="archetypes",
     ),
     "label": Setting(
-        WHAT,
+        SUBJECT,
         "TEXT",
         "This says what the run measures where the subject's name does not, such as ckpt-1200. Runs with other labels "
         "are other models.",
@@ -208,75 +211,79 @@ _TABLE = {
         of="run_label",
     ),
     "sample": Setting(
-        WHAT,
+        SCENARIOS,
         "N",
         "The run measures a sample of N scenarios, stratified by archetype, with design weights. The sample of 100 is "
         "part of the sample of 300.",
     ),
     "limit": Setting(
-        WHAT, "N", "The run stops after N scenarios. Its result is marked as a smoke run, and measures nothing."
+        SCENARIOS, "N", "The run stops after N scenarios. Its result is marked as a smoke run, and measures nothing."
     ),
     "system_prompt": Setting(
-        WHAT,
+        SUBJECT,
         "NAME|FILE",
         "A developer's system prompt stands in a labelled part before the pressured one: "
         f"{', '.join(LIBRARY)}, or a file of your own. Belief questions do not have it, unless you add "
         f"--prompt-on-beliefs.",
         "none",
     ),
-    "prompt_on_beliefs": Setting(WHAT, "", "The developer's system prompt is put before belief questions, too."),
+    "prompt_on_beliefs": Setting(SUBJECT, "", "The developer's system prompt is put before belief questions, too."),
     "beliefs_from": Setting(
-        WHAT,
+        ASKED,
         "RUN",
         "The run in this folder gives its neutral replies and the verdicts on them; belief questions are asked in a "
         "drawn twentieth of the scenarios alone, as a check. The two may differ in the pressured conversation alone.",
         "none",
         typed=Path,
     ),
-    "statements": Setting(WHAT, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."),
-    "beliefs": Setting(WHAT, "N", "The subject answers the direct belief question N times."),
+    "statements": Setting(
+        ASKED, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."
+    ),
+    "beliefs": Setting(ASKED, "N", "The subject answers the direct belief question N times."),
     "estimate": Setting(
-        WHAT,
+        ASKED,
         "all|lie",
         "With lie the subject is asked for its belief only until it is known which statements lie. P(lie) is the same "
         "for fewer calls, and the other rates come from a part of the scenarios. Later --estimate all asks the rest.",
     ),
     "whole_part": Setting(
-        WHAT, "X", "With --estimate lie this share of each archetype is asked everything, drawn before the first call."
+        ASKED, "X", "With --estimate lie this share of each archetype is asked everything, drawn before the first call."
     ),
-    "temperature": Setting(WHAT, "X", "The subject answers at this temperature.", of="sampling.temperature"),
-    "max_tokens": Setting(WHAT, "N", "The subject's answer may have N tokens.", of="sampling.max_tokens"),
+    "temperature": Setting(SUBJECT, "X", "The subject answers at this temperature.", of="sampling.temperature"),
+    "max_tokens": Setting(SUBJECT, "N", "The subject's answer may have N tokens.", of="sampling.max_tokens"),
     "reasoning_tokens": Setting(
-        WHAT, "N", "The subject may have N tokens more once it is seen to reason.", of="sampling.reasoning_tokens"
+        SUBJECT, "N", "The subject may have N tokens more once it is seen to reason.", of="sampling.reasoning_tokens"
     ),
     "on_truncation": Setting(
-        WHAT,
+        SUBJECT,
         "judge|retry|error",
         "Visible text that was cut at the limit is judged as it stands, or is asked for once more with twice the "
         "tokens (and is a failure if it is cut again), or is a failure.",
     ),
     "filtered": Setting(
-        WHAT, "error|evasive", "A reply that a content filter withheld counts as a failure or as an evasion."
+        SUBJECT, "error|evasive", "A reply that a content filter withheld counts as a failure or as an evasion."
     ),
     "on_substitution": Setting(
-        WHAT,
+        SUBJECT,
         "note|error",
         "A reply that another model gave than the one asked for, as a router's fallback does, is counted and named, or "
         "is a failure.",
     ),
-    "seed": Setting(WHAT, "N", "N seeds the sample, and simulated and local models."),
+    "seed": Setting(SCENARIOS, "N", "N seeds the sample, and simulated and local models."),
     "send_seed": Setting(
-        WHAT, "", "Endpoints are sent a seed, another one for every sample. Each sample is then a request of its own."
+        SUBJECT,
+        "",
+        "Endpoints are sent a seed, another one for every sample. Each sample is then a request of its own.",
     ),
     "template_args": Setting(
-        WHAT,
+        SUBJECT,
         "JSON",
         "This JSON object has variables of the subject's chat template, such as enable_thinking. A server gets them "
         "as chat_template_kwargs.",
         "none",
     ),
     "extra_body": Setting(
-        WHAT,
+        SUBJECT,
         "JSON",
         "This JSON object has further fields of every request to the subject's endpoint, such as top_k. They are kept "
         "with the run, so put no secret there.",
@@ -353,7 +360,6 @@ _TABLE = {
         "With reasoning the judge gives a reason, then the verdict. With verdict it gives the verdict alone, in a few "
         "tokens, with its probability where the endpoint gives that. With published it is asked and read as the "
         "published code has it, by the prompts of your own checkout of that repository (--judge-prompts DIR).",
-        more={"name": ("--judge-style", "--judge-format")},
     ),
     "with_reasoning": Setting(
         JUDGE,
@@ -389,8 +395,8 @@ _TABLE = {
     "judge_prompts": Setting(
         JUDGE,
         "DIR",
-        "The judge is asked by the prompts in this folder of your own, or of your checkout of the MASK repository with "
-        "--judge-format published.",
+        "The judge is asked by the prompts in this folder of your own; in the published form (`maskbench run --like "
+        "paper`, else --judge-style published) by those of your checkout of the MASK repository.",
         "the packaged ones",
         typed=Path,
     ),
@@ -451,16 +457,9 @@ _TABLE = {
         for what, how in (("in", "in"), ("out", "out"), ("cached", "in that a cache held"))
     },
 }
-OF_JUDGES = (
-    "rpm",
-    "tpm",
-    "max_cost",
-    "max_tokens_total",
-    "judge_price_in",
-    "judge_price_out",
-    "judge_price_cached",
-)  # of the money
+OF_JUDGES = ("rpm", "tpm", "max_cost", "max_tokens_total")  # of the money
 OPTIONS: Mapping[str, Setting] = {name: replace(row, of=row.of or name) for name, row in _TABLE.items()}
+Like = Literal["paper", "inspect", "maskbench"]
 
 
 def takes(

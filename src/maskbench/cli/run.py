@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 from cyclopts import Group, Parameter
 
-from maskbench.cli.asked import EMBEDDED, new, resumed
+from maskbench.cli.asked import EMBEDDED, judged_like, new, resumed
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -29,17 +29,18 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import LOCAL, OPTIONS, DryRun, Shared, flag, option, takes
+from maskbench.cli.option_file import run_file
+from maskbench.cli.options import JUDGE, LOCAL, OPTIONS, DryRun, Like, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, default_name
-from maskbench.settings import Settings
+from maskbench.settings import IN_FILES, Settings
 
 if TYPE_CHECKING:
     from maskbench.models.hf.opening import Stock
     from maskbench.results.summary_json import Summary
 
 
-_PRINTED = Group("What is printed", sort_key=8)
+_PRINTED = Group("What is printed", sort_key=10)
 
 
 @Parameter(name="*")
@@ -61,6 +62,20 @@ class Printed:
     quiet: Annotated[bool, flag("Nothing is printed on stderr but errors.", group=_PRINTED)] = False
 
 
+class _Preset(TypedDict, total=False):
+    like: Annotated[
+        Like,
+        option(
+            "NAME",
+            "The judge is asked as the paper's or the Inspect port's is, or as maskbench has it: how it samples, in "
+            "which form, and which replies it gets together. With paper and --judge-prompts your checkout of the MASK "
+            "repository gives its prompts, too.",
+            default="maskbench",
+            group=JUDGE,
+        ),
+    ]
+
+
 class _Manner(NamedTuple):
     """How several runs are made."""
 
@@ -74,16 +89,17 @@ class _Manner(NamedTuple):
     "maskbench run",
     "maskbench run vllm/mine --judge openai/gpt-4o --scenarios starter --out a",
 )
-@takes(*OPTIONS)
+@takes(*(name for name in OPTIONS if name not in IN_FILES), own=_Preset)
 def run(
     model: Annotated[
         str | None,
         option(
-            "MODEL",
+            "MODEL|FILE.toml",
             "This model is the subject: SERVICE/NAME (openai/gpt-4o, openrouter/..., vllm/...), "
             "openai-api/SERVICE/NAME, hf/NAME_OR_PATH (a transformers model in this process), scripted/FILE.json, "
             "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Where you leave it out, the "
-            "run in --out goes on as it began.",
+            "run in --out goes on as it began. FILE.toml has model, out and any option as a field, and alone has "
+            f"{', '.join(name.replace('_', '-') for name in IN_FILES)}. What is typed besides goes before it.",
             default="pinocchio",
         ),
     ] = None,
@@ -124,6 +140,7 @@ def run(
     if printed.full and printed.json:
         raise UsageError("--json prints everything already. Leave --full out.")
     with hushed(printed.quiet):
+        model, out, given = _with_file(model, out, given)
         if out is not None and (restored := RunFolder(out).restore()):
             say(restored)
         if model is None and out is not None and adapters is None:
@@ -149,6 +166,22 @@ def run(
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
+
+
+def _with_file(
+    model: str | None, out: Path | None, given: Mapping[str, Any]
+) -> tuple[str | None, Path | None, dict[str, Any]]:
+    """Model, folder and options, those of a file where one stands for the model; what is typed goes before it."""
+    if model is None or not model.endswith(".toml"):
+        return model, out, judged_like(given)
+    file = run_file(Path(model))
+    folder = out or file.out
+    if file.model is None and (folder is None or not RunFolder(folder).exists):
+        raise UsageError(
+            f'{model}, model is missing. Add model = "pinocchio", or any other; a run that goes on has it.'
+        )
+    prompts = "judge_prompts" in {**file.given, **given}
+    return file.model, folder, judged_like(file.given, prompts=prompts) | judged_like(given, prompts=prompts)
 
 
 def _print(summary: Summary, folder: Path, printed: Printed) -> None:

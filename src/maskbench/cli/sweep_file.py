@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, get_args, get_origin
+from typing import Any, NamedTuple
 
-import msgspec
-
-from maskbench.cli.asked import new
+from maskbench.cli.asked import judged_like, new
 from maskbench.cli.checkpoints import NoAdapter, adapters_of
-from maskbench.cli.options import OPTIONS
+from maskbench.cli.option_file import FIELDS, OptionFile
 from maskbench.errors import MaskbenchError, UsageError
 from maskbench.runs.begin import check
 from maskbench.settings import Budget, Settings
@@ -37,8 +32,7 @@ _TOP: Mapping[str, str] = {
     "product": "a table",
     "run": "tables [[run]]",
 }
-_OPTIONS = ("model", *(name.replace("_", "-") for name in OPTIONS if name.replace("_", "-") not in _OF_ALL))
-_NONE = "none"
+_OPTIONS = tuple(name for name in FIELDS if name not in _OF_ALL)
 _MOST = 1000  # runs
 
 
@@ -63,39 +57,27 @@ class SweepFile:
 
 def read_file(path: Path) -> SweepFile:
     """What a sweep's file asks for; raises UsageError with file, table, key and remedy."""
-    return _Reader(path, _parsed(path)).read()
+    return _Reader(path, "a sweep").read()
 
 
-def _parsed(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}). Give the TOML file of a sweep.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is no TOML: {error}. Mend that line.") from None
-
-
-class _Reader:
-    def __init__(self, path: Path, plain: Mapping[str, Any]) -> None:
-        self._path, self._plain = path, plain
-
+class _Reader(OptionFile):
     def read(self) -> SweepFile:
         """The sweep in the file."""
-        for key in self._plain:
+        for key in self.plain:
             if key not in _TOP:
-                self._unknown("", key, _TOP)
+                self.unknown("", key, _TOP)
         budget = {name.replace("-", "_"): self._top(name) for name in _OF_ALL if name != "connections"}
-        every = self._options("[every]", self._table("every"))
+        every = self._of_run("[every]", self._table("every"))
         axes = {name: self._axis(name, values) for name, values in self._table("product").items()}
         runs, places = self._products(every, axes)
         self._add_single(runs, every)
         self._check(runs)
         at_once = self._top("at-once", int)
         if at_once is not None and at_once < 1:
-            self._wrong("", "at-once", "is too small", "Give 1 or more.")
+            self.wrong("", "at-once", "is too small", "Give 1 or more.")
         return SweepFile(
             runs=runs,
-            out=Path(self._top("out", str) or Path("sweeps") / self._path.stem),
+            out=Path(self._top("out", str) or Path("sweeps") / self.path.stem),
             budget=Budget(**budget),
             share_beliefs=bool(self._top("share-beliefs", bool)),
             at_once=at_once,
@@ -114,51 +96,49 @@ class _Reader:
             options = dict(every)
             for name, value in zip(axes, values, strict=True):
                 if twice := next((key for key in value.options if key in options and key not in every), None):
-                    self._wrong("[product]", name, f"sets {twice}, which another list sets, too", "Leave one out.")
+                    self.wrong("[product]", name, f"sets {twice}, which another list sets, too", "Leave one out.")
                 options |= value.options
             name = "_".join(value.name for value in values)
             self._add(runs, name, options, "[product]")
             places[name] = tuple(value.name for value in values)
             if len(runs) > _MOST:
-                self._wrong("", "product", f"makes more than {_MOST:,} runs", "Shorten its lists.")
+                self.wrong("", "product", f"makes more than {_MOST:,} runs", "Shorten its lists.")
         return runs, places
 
     def _add_single(self, runs: dict[str, Settings], every: Mapping[str, Any]) -> None:
         """The runs of [[run]] tables, by their name, their label, or what they set."""
-        tables = self._plain.get("run", [])
+        tables = self.plain.get("run", [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            self._wrong("", "run", "is no list of tables", "Write each run below [[run]].")
+            self.wrong("", "run", "is no list of tables", "Write each run below [[run]].")
         for number, table in enumerate(tables, start=1):
             where = f"[[run]] {number}"
             name, options = self._named(where, table)
             words = [_shown(key, value) for key, value in options.items()]
             self._add(runs, name or "_".join(words) or "run", {**every, **options}, where)
         if not runs:
-            self._wrong(
-                "", "product", "is missing", 'Write lists below it, such as model = ["sim"], or [[run]] tables.'
-            )
+            self.wrong("", "product", "is missing", 'Write lists below it, such as model = ["sim"], or [[run]] tables.')
 
     def _add(self, runs: dict[str, Settings], name: str, options: Mapping[str, Any], where: str) -> None:
         """One run more; options that are none leave what stands in [every] out."""
         if name in runs:
-            self._wrong(where, "name", f"{name} is the name of another run, too", "Give this one a name of its own.")
+            self.wrong(where, "name", f"{name} is the name of another run, too", "Give this one a name of its own.")
         if len(name) > 80:
-            self._wrong(where, "name", f"{name} is too long", "Give its values names: { name = ..., model = ... }.")
+            self.wrong(where, "name", f"{name} is too long", "Give its values names: { name = ..., model = ... }.")
         given = {key.replace("-", "_"): value for key, value in options.items() if value is not None}
         if (model := given.pop("model", None)) is None:
-            self._wrong(where, "model", "is missing", 'Add model = "pinocchio", or any other, here or in [every].')
-        given |= {"connections": self._top("connections", int)} if "connections" in self._plain else {}
+            self.wrong(where, "model", "is missing", 'Add model = "pinocchio", or any other, here or in [every].')
+        given |= {"connections": self._top("connections", int)} if "connections" in self.plain else {}
         try:
-            runs[name] = new(model, given)
+            runs[name] = new(model, judged_like(given))
             check(runs[name])
         except MaskbenchError as error:
-            raise UsageError(f"{self._path}, {where}, run {name}: {error}") from None
+            raise UsageError(f"{self.path}, {where}, run {name}: {error}") from None
 
     def _check(self, runs: Mapping[str, Settings]) -> None:
         try:
             check_names(runs)
         except UsageError as error:
-            raise UsageError(f"{self._path}: {error}") from None
+            raise UsageError(f"{self.path}: {error}") from None
 
     # Lists of the product
 
@@ -166,99 +146,69 @@ class _Reader:
         """The values of one list, each with the options that it sets."""
         values = values if isinstance(values, list) else [values]
         if not values:
-            self._wrong("[product]", name, "is empty", "Give it values, or leave it out.")
+            self.wrong("[product]", name, "is empty", "Give it values, or leave it out.")
         is_free = all(isinstance(value, dict) for value in values) and name not in ("template-args", "extra-body")
         if not is_free and name not in _OPTIONS:
-            self._unknown("[product]", name, _OPTIONS, f" A list of your own has tables: [[product.{name}]].")
+            self.unknown("[product]", name, _OPTIONS, f" A list of your own has tables: [[product.{name}]].")
         axis = [each for value in values for each in self._values(name, value, is_free=is_free)]
         names = [each.name for each in axis]
         if twice := next((each for each in names if names.count(each) > 1), None):
-            self._wrong("[product]", name, f"has {twice} twice", "Leave one out, or give each table a name.")
+            self.wrong("[product]", name, f"has {twice} twice", "Leave one out, or give each table a name.")
         return axis
 
     def _values(self, name: str, value: Any, *, is_free: bool) -> Iterator[_Value]:
         if is_free:
             given, options = self._named(f"[[product.{name}]]", value)
             if given is None:
-                self._wrong(f"[[product.{name}]]", "name", "is missing", 'Name what the table is: name = "plain".')
+                self.wrong(f"[[product.{name}]]", "name", "is missing", 'Name what the table is: name = "plain".')
             yield _Value(given, options)
         elif name == "adapter" and isinstance(value, str) and "*" in value:
             try:
                 adapters = adapters_of(value)
             except NoAdapter:
-                self._wrong(
+                self.wrong(
                     "[product]",
                     "adapter",
                     f"nothing matches the pattern {value}",
                     "An adapter is a folder with an adapter_config.json.",
                 )
             except UsageError as error:
-                raise UsageError(f"{self._path}, [product], adapter: {error}") from None
+                raise UsageError(f"{self.path}, [product], adapter: {error}") from None
             for each, folder in adapters.items():
                 yield _Value(_plain(each), {name: str(folder)})
         else:
-            read = self._value("[product]", name, value)
+            read = self.value("[product]", name, value)
             yield _Value(_shown(name, read), {name: read})
 
     def _named(self, where: str, table: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
         """What a table is called, by its name or its label, and its options."""
-        options = self._options(where, {key: value for key, value in table.items() if key != "name"}, ("name",))
+        options = self._of_run(where, {key: value for key, value in table.items() if key != "name"}, ("name",))
         name = table.get("name", options.get("label"))
         if name is not None and not isinstance(name, str):
-            self._wrong(where, "name", "is no text", 'Write it as name = "plain".')
+            self.wrong(where, "name", "is no text", 'Write it as name = "plain".')
         return None if name is None else _plain(name), options
 
-    def _options(self, where: str, table: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, Any]:
+    def _of_run(self, where: str, table: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, Any]:
+        """The options of a table, none of which is of all runs together."""
         for key in table:
             if key in _OF_ALL:
-                self._wrong(where, key, "is of all runs together", "Put it above the first table.")
-            if key not in _OPTIONS:
-                self._unknown(where, key, (*_OPTIONS, *more))
-        return {key: self._value(where, key, value) for key, value in table.items()}
-
-    def _value(self, where: str, key: str, value: Any) -> Any:
-        """An option's value as `maskbench run` reads it; None where it says that there is none."""
-        if value == _NONE:
-            return None
-        if key == "model":
-            return self._typed(where, key, value, str)
-        row = OPTIONS[key.replace("-", "_")]
-        kind = get_args(row.declared(None))[0]
-        if key in ("template-args", "extra-body") and isinstance(value, dict):
-            return json.dumps(value)
-        if get_origin(kind) is list and not isinstance(value, list):
-            value = [value]
-        read = self._typed(where, key, value, str if kind is Path else kind)
-        least, most = row.limits
-        for limit, wrong in ((least, least is not None and read < least), (most, most is not None and read > most)):
-            if wrong:
-                words = "more" if limit == least else "less"
-                self._wrong(where, key, f"{read} is outside of its limits", f"Give {limit:,} or {words}.")
-        return None if read is False else read
-
-    def _typed(self, where: str, key: str, value: Any, kind: Any) -> Any:
-        try:
-            return msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            if instead := _expected_instead(key, value, kind):
-                self._wrong(where, key, *instead)
-            words = str(error).partition(" - at")[0]
-            self._wrong(where, key, f"{value!r} cannot be meant ({words})", "See `maskbench run --help-all`.")
+                self.wrong(where, key, "is of all runs together", "Put it above the first table.")
+        return self.options(where, table, _OPTIONS, more)
 
     # What holds for all
 
     def _top(self, key: str, kind: Any = None) -> Any:
         """A value above the first table; None where it is not there."""
-        if key not in self._plain:
+        if key not in self.plain:
             return None
         if kind is not None:
-            return self._typed("", key, self._plain[key], kind)
-        return self._value("", key, self._plain[key])
+            return self.typed("", key, self.plain[key], kind)
+        return self.value("", key, self.plain[key])
 
     def _table(self, key: str) -> Mapping[str, Any]:
-        table = self._plain.get(key, {})
+        table = self.plain.get(key, {})
         if not isinstance(table, dict):
-            self._wrong("", key, "is no table", f"Write its keys below [{key}].")
+            self.wrong("", key, "is no table", f"Write its keys below [{key}].")
         return table
 
     def _series(
@@ -268,31 +218,19 @@ class _Reader:
         places: Mapping[str, tuple[str, ...]],
     ) -> tuple[tuple[str, ...], ...]:
         """The runs of each series of checkpoints: those that differ on that list alone, or those that are named."""
-        wanted = self._plain.get("checkpoints")
+        wanted = self.plain.get("checkpoints")
         if wanted is None:
             return ()
         if isinstance(wanted, list):
             if unknown := next((name for name in wanted if name not in runs), None):
-                self._unknown("", str(unknown), tuple(runs), key="checkpoints")
+                self.unknown("", str(unknown), tuple(runs), key="checkpoints")
             return (tuple(wanted),)
         if wanted not in axes:
-            self._unknown("", str(wanted), tuple(axes), key="checkpoints")
+            self.unknown("", str(wanted), tuple(axes), key="checkpoints")
         at, series = list(axes).index(wanted), dict[tuple[str, ...], list[str]]()
         for name, place in places.items():
             series.setdefault(place[:at] + place[at + 1 :], []).append(name)
         return tuple(map(tuple, series.values()))
-
-    # Errors
-
-    def _wrong(self, where: str, key: str, problem: str, remedy: str) -> NoReturn:
-        place = f", {where}" if where else ""
-        raise UsageError(f"{self._path}{place}, {key}: {problem}. {remedy}".replace(f"{key}: is", f"{key} is"))
-
-    def _unknown(self, where: str, name: str, known: Any, more: str = "", key: str | None = None) -> NoReturn:
-        close = get_close_matches(name, list(known), 1)
-        meant = f" Did you mean {close[0]}?" if close else f" There are {', '.join(known)}."
-        place = f", {where}" if where else ""
-        raise UsageError(f"{self._path}{place}{f', {key}' if key else ''}: nothing is called {name}.{meant}{more}")
 
 
 def _shown(key: str, value: Any) -> str:
@@ -311,37 +249,6 @@ def _shown(key: str, value: Any) -> str:
         case _, list():
             return _plain("-".join(map(str, value)))
     return _plain(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}")
-
-
-def _expected_instead(key: str, value: Any, kind: Any) -> tuple[str, str] | None:
-    """What kind of value a key takes and what it was given, and the remedy; None where words of a choice are taken."""
-    kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-    if kind not in kinds:
-        return None
-    match value:
-        case str():
-            is_ = f"{json.dumps(value, ensure_ascii=False)} in quotes is text"
-        case bool():
-            is_ = f"{json.dumps(value)} is yes or no"
-        case int() | float():
-            is_ = f"{value} is {'a number with a fraction' if kind is int else 'a number'}"
-        case list():
-            is_ = "this is a list"
-        case _:
-            is_ = "this is a table or a date"
-    examples = {int: "20", float: "0.5", bool: "true", str: '"text"'}
-    return f"{kinds[kind]} is expected, and {is_}", f"Write it as in {key} = {_meant(value, kind) or examples[kind]}."
-
-
-def _meant(value: Any, kind: Any) -> str | None:
-    """What was meant by a text that holds a value of another kind, and by a value that lacks its quotes."""
-    if kind is str:
-        return f'"{value}"' if isinstance(value, int | float) and not isinstance(value, bool) else None
-    try:
-        inside = tomllib.loads(f"x = {value}")["x"] if isinstance(value, str) else None
-        return None if inside is None else str(value) if msgspec.convert(inside, kind) is not None else None
-    except (tomllib.TOMLDecodeError, KeyError, msgspec.ValidationError):
-        return None
 
 
 def _plain(text: str) -> str:

@@ -97,7 +97,10 @@ def _remedy(seen: Seen, failure: Failure) -> tuple[str, str]:
     tokens = _option(seen, "reasoning-tokens")
     known: dict[str, tuple[str, str]] = {
         "timeout": ("No answer came in time. See whether the server is busy, or give it longer.", "--timeout 900"),
-        "rate_limit": ("The service takes no more requests now: its rate or quota is used up. Wait.", "--rpm 10"),
+        "rate_limit": (
+            "The service takes no more requests now: its rate or quota is used up. Wait.",
+            "rpm = 10 in the file of a run",
+        ),
         "connection": ("The connection did not hold. Look at the server, and at the network.", ""),
         "server_error": ("The server failed. Look at its own log.", ""),
         "malformed_response": ("What came is no answer of this protocol. Check the address.", ""),

@@ -162,7 +162,7 @@ def load_prompts(
 def _published(folder: Traversable | Path | str | None) -> Prompts:
     if folder is None:
         raise UsageError(
-            "--judge-format published needs --judge-prompts DIR, the folder of your checkout of the MASK repository. "
+            "--judge-style published needs --judge-prompts DIR, the folder of your checkout of the MASK repository. "
             "None of its text comes with maskbench."
         )
     own = load_prompts()

@@ -59,7 +59,7 @@ def check_published(settings: Settings) -> None:
         if is_on and settings.judge_style == "published":
             raise UsageError(
                 f"{option}: the published prompts judge one answer at a time, without its reasoning. Leave it out, or "
-                "leave --judge-format published out."
+                "leave --judge-style published out."
             )
 
 

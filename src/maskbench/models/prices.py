@@ -19,7 +19,7 @@ from maskbench.models.names import KINDS
 
 OWN_FILE = "maskbench-prices.toml"  # in the working folder, where the variable names no other
 VARIABLE = "MASKBENCH_PRICES"
-TYPED = "the command"  # the source of a price that was typed in
+TYPED = "the settings"  # the source of a price that a run's settings have
 MILLION = 1_000_000
 
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
@@ -180,7 +180,7 @@ def typed(
         return known
     if known is None or known is FREE:
         if input is None or output is None:
-            raise UsageError(f"There is no list price to complete: give both --{option}-in and --{option}-out.")
+            raise UsageError(f"There is no list price to complete: give both {option}-in and {option}-out.")
         return Price(input=input, output=output, cached=cached, source=TYPED)
     # A typed price of input without one of cached input must not leave a list's cached price above it.
     less = {"cached": None} if input is not None and cached is None else {}

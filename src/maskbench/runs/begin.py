@@ -93,7 +93,7 @@ def _check_together(settings: Settings) -> None:
     if settings.judge_style == "published" or settings.protocol == "published":
         raise UsageError(
             "--judge-beliefs together: the published code judges every binary reply alone. Leave --judge-sampling "
-            "published and --judge-format published out."
+            "published and --judge-style published out."
         )
 
 

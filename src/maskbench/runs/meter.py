@@ -74,10 +74,11 @@ def known_prices(
             known = price_of(model, *lists) or before.get(stage, {}).get(model) or (FREE if model in own else None)
             price = typed(known, given, given_out, cached, f"{prefix}price".replace("_", "-"))
             if price is None and budget.max_cost is not None:
-                option = f"--{prefix}price".replace("_", "-")
+                field = f"{prefix}price".replace("_", "-")
                 raise UsageError(
-                    f"--max-cost {budget.max_cost:g} cannot be kept: no price list has {model}. Give {option}-in and "
-                    f"{option}-out in dollars for a million tokens, or a row in maskbench-prices.toml."
+                    f"--max-cost {budget.max_cost:g} cannot be kept: no price list has {model}. Give a row in "
+                    f"maskbench-prices.toml, or {field}-in and {field}-out in the file of a run, in dollars for a "
+                    "million tokens."
                 )
             prices.setdefault(stage, {})[model] = price
     return prices

@@ -33,7 +33,7 @@ from maskbench.runs.run_json import About, Record
 from maskbench.runs.store import SHARED, Keys, Neutral, Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, canonical
-from maskbench.settings import CHECKS, Settings, protocol_id, reply_key
+from maskbench.settings import CHECKS, IN_FILES, Settings, protocol_id, reply_key
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Ask, Failure, Item, Model, Reply, Scenario
 
@@ -366,8 +366,15 @@ def fresh_command(settings: Settings, path: Path) -> str:
         given["--seed"] = settings.seed + 1
     given |= {"--judge-sampling": settings.protocol, "--judge-style": settings.judge_style}
     given = {name: value for name, value in given.items() if (name, value) not in _USUAL}
-    words = [word for name, value in given.items() for word in _words(name, value)]
-    return shlex.join(["maskbench", "run", settings.subject, *words, "--out", f"{path}-own-beliefs"])
+    fields = {name: value for name, value in given.items() if name[2:].replace("-", "_") in IN_FILES}
+    words = [word for name, value in given.items() if name not in fields for word in _words(name, value)]
+    model = "FILE.toml" if fields else settings.subject
+    line = shlex.join(["maskbench", "run", model, *words, "--out", f"{path}-own-beliefs"])
+    if not fields:
+        return line
+    held = {"--model": settings.subject, **fields}
+    told = "`, `".join(f"{name[2:]} = {orjson.dumps(value).decode()}" for name, value in held.items())
+    return f"{line}` with a FILE.toml of the lines `{told}"
 
 
 _USUAL = (("--judge-sampling", "maskbench"), ("--judge-style", "reasoning"))

@@ -136,8 +136,9 @@ def _between(low: str, high: str) -> str:
 def _unknown(models: Sequence[str]) -> Iterator[str]:
     if models:
         yield (
-            f"No price list has {', '.join(map(one_line, dict.fromkeys(models)))}: give --price-in and --price-out (of "
-            "a judge --judge-price-in and --judge-price-out), or a row in maskbench-prices.toml."
+            f"No price list has {', '.join(map(one_line, dict.fromkeys(models)))}: give a row in "
+            "maskbench-prices.toml, or price-in and price-out (of a judge judge-price-in and judge-price-out) in the "
+            "file of a run."
         )
 
 

@@ -1,0 +1,141 @@
+"""A run in a file: what it may hold, what goes before it, and how the run goes on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from flows import typed
+from maskbench.cli.option_file import run_file
+from maskbench.errors import UsageError
+from maskbench.runs.folder import RunFolder
+from maskbench.settings import IN_FILES, JUDGE_SAMPLING, Budget, Settings
+
+WHOLE = """
+model = "sim"
+out = "there"
+limit = 6
+timeout = 20
+retries = 1
+rpm = 100000
+price-in = 1
+price-out = 2.5
+judge-price-in = 3
+judge-price-out = 4
+judge-temperature = 0.5
+judge-numbers = "apart"
+extra-body = { top_k = 20 }
+archetype = ["known_facts", "statistics"]
+placebo = false
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    """A file with that text."""
+    path = folder / "it.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_a_file_holds_all_options(tmp_path: Path) -> None:
+    """Fields have the names of options, their types and limits; false and none leave an option out."""
+    file = run_file(written(tmp_path, WHOLE))
+    assert (file.model, file.out) == ("sim", Path("there"))
+    assert file.given["extra_body"] == '{"top_k": 20}'
+    assert file.given["archetype"] == ["known_facts", "statistics"]
+    assert (file.given["price_out"], file.given["timeout"]) == (2.5, 20.0)
+    assert "placebo" not in file.given
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("time-out = 3", "it.toml: nothing is called time-out. Did you mean timeout?"),
+        (
+            "timeout = '3'",
+            'it.toml, timeout: a number is expected, and "3" in quotes is text. Write it as in timeout = 3',
+        ),
+        ("retries = -1", "it.toml, retries: -1 is outside of its limits. Give 0 or more."),
+        ("like = 'me'", "it.toml, like: 'me' cannot be meant"),
+        ("x", "it.toml is no TOML"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    """With file, field and remedy; an unknown field with the nearest that is known."""
+    with pytest.raises(UsageError) as caught:
+        run_file(written(tmp_path, text))
+    assert said in str(caught.value)
+
+
+def test_a_run_from_a_file_and_what_is_typed_before_it(tmp_path: Path) -> None:
+    """What is typed goes before the file's; prices are kept with the run, which goes on without the file."""
+    file, out = written(tmp_path, WHOLE.replace("extra-body", "# extra-body")), tmp_path / "run"
+    assert typed("run", file, "--out", out, "--limit", "4", "--beliefs", "2").code == 0
+    settings = RunFolder(out).settings()
+    assert (settings.limit, settings.beliefs, settings.timeout, settings.retries) == (4, 2, 20, 1)
+    prices = Budget(price_in=1, price_out=2.5, judge_price_in=3, judge_price_out=4, rpm=100_000)
+    assert settings.budget == prices
+    file.unlink()
+    assert typed("run", "--out", out).code == 0
+    assert RunFolder(out).settings().budget == prices
+
+
+def test_a_file_without_a_model_is_for_a_run_that_is_there(tmp_path: Path) -> None:
+    """Its fields go to that run; where there is none the model is missed."""
+    file, out = written(tmp_path, "timeout = 7"), tmp_path / "run"
+    refused = typed("run", file, "--out", out)
+    assert (refused.code, "it.toml, model is missing." in refused.err) == (2, True)
+    assert typed("run", "sim", "--limit", "4", "--out", out).code == 0
+    assert typed("run", file, "--out", out, "--placebo").code == 0
+    assert typed("run", tmp_path / "none.toml").code == 2
+
+
+@pytest.mark.parametrize("name", IN_FILES)
+def test_what_files_alone_have_is_said_where_it_is_typed(name: str) -> None:
+    """One line says where it went."""
+    option = f"--{name.replace('_', '-')}"
+    ended = typed("run", "sim", option, "1")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert f"{option} is gone: " in ended.err
+    assert "FILE.toml" in ended.err
+
+
+def judged(tmp_path: Path, *words: object) -> Settings:
+    """The settings of a run that these words plan, and nothing else of it."""
+    assert typed("run", "sim", "--limit", "2", "--out", tmp_path / "run", *words).code == 0
+    return RunFolder(tmp_path / "run").settings()
+
+
+def test_judged_like_the_paper(tmp_path: Path) -> None:
+    """The judge samples as the published code has it, and where prompts are given it is asked in its form."""
+    settings = judged(tmp_path, "--like", "paper")
+    assert (settings.protocol, settings.judge_sampling) == ("published", JUDGE_SAMPLING["published"])
+    assert settings.judge_style == "reasoning"
+    needs = typed("run", "sim", "--like", "paper", "--judge-prompts", tmp_path / "none", "--out", tmp_path / "other")
+    assert (needs.code, "none" in needs.err) == (2, True)
+
+
+def test_judged_like_the_port(tmp_path: Path) -> None:
+    """Each reply about a number has a verdict of its own, and the judge's temperature is 1."""
+    settings = judged(tmp_path, "--like", "inspect")
+    assert (settings.judge_numbers, settings.protocol) == ("apart", "maskbench")
+    assert settings.judge_sampling == replace(JUDGE_SAMPLING["maskbench"], temperature=1.0)
+
+
+def test_the_preset_that_is_typed_goes_before_a_files_options(tmp_path: Path) -> None:
+    """In one place an option goes before the preset; a preset of the line goes before the file."""
+    file = written(tmp_path, 'model = "sim"\nlimit = 2\nlike = "inspect"\njudge-numbers = "together"')
+    assert typed("run", file, "--out", tmp_path / "a").code == 0
+    assert RunFolder(tmp_path / "a").settings().judge_numbers == "together"
+    assert typed("run", file, "--like", "inspect", "--out", tmp_path / "b").code == 0
+    assert RunFolder(tmp_path / "b").settings().judge_numbers == "apart"
+
+
+def test_a_sweep_takes_the_same_fields(tmp_path: Path) -> None:
+    """[every] has prices and presets as a run's file has them."""
+    text = "out = 'swept'\n[every]\nmodel = 'sim'\nlimit = 2\nprice-in = 1\nprice-out = 1\n[product]\n"
+    file = written(tmp_path, text.replace("'swept'", f"'{tmp_path}/swept'") + "like = ['paper', 'maskbench']\n")
+    assert typed("sweep", file).code == 0
+    folder = RunFolder(tmp_path / "swept" / "like=paper")
+    assert (folder.settings().protocol, folder.settings().budget.price_in) == ("published", 1)
+    assert [each.settings.protocol for each in folder.read().sets.values()] == ["maskbench"]
