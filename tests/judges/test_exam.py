@@ -657,15 +657,6 @@ def test_a_judge_in_this_process_sits_in_the_precision_that_is_asked_for(tmp_pat
     assert not (tmp_path / "other").exists()
 
 
-def test_an_exam_of_before_that_says_nothing_of_precision_goes_on(tmp_path: Path) -> None:
-    """It was the checkpoint's own."""
-    first = examine(exam_settings("sim-judge"), tmp_path / "exam")
-    about = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
-    del about["settings"]["dtype"], about["settings"]["trust_remote_code"]
-    (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
-    assert examine(exam_settings("sim-judge"), tmp_path / "exam").score == first.score
-
-
 def test_wrong_usage_leaves_no_folder(tmp_path: Path) -> None:
     """A name that cannot be a judge's, and too many repetitions, are refused before anything is written."""
     for settings, repeat in ((exam_settings("pinocchio"), 1), (exam_settings("sim-judge"), 99)):

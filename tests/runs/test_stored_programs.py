@@ -52,7 +52,7 @@ def test_nothing_that_is_stored_is_started(handed_over: tuple[Path, Path], words
 
 
 def test_python_refuses_it_as_well(handed_over: tuple[Path, Path]) -> None:
-    """A folder alone is a run of before, of which nobody knows who made it."""
+    """A folder alone is a run of which nobody knows who made it."""
     path, mark = handed_over
     with pytest.raises(UsageError, match="runs code on this machine"):
         maskbench.measure(path)
