@@ -1,4 +1,4 @@
-"""The Python names that docs/api.md promises, by their signatures and columns."""
+"""The Python names that docs/api.md promises, by their signatures and columns, and the fields of their values."""
 
 import dataclasses
 import importlib
@@ -18,7 +18,9 @@ from maskbench.results.frames import COLUMNS
 from maskbench.results.scored import Result
 from maskbench.settings import Settings
 
-PAGE = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "api.md").read_text("utf-8")
+VALUES = (DOCS / "project" / "python-values.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("name", "parameters"), re.findall(r"^## `(\w+)\((.*?)\) -> ", PAGE, re.MULTILINE))
@@ -60,7 +62,7 @@ def test_further_modules(path: str) -> None:
 
 ROWS = {
     name: re.findall(r"`(\w+)`", fields)
-    for name, fields in re.findall(r"^\| `(maskbench[\w.]+)` \| (.*) \|$", PAGE, re.MULTILINE)
+    for name, fields in re.findall(r"^\| `(maskbench[\w.]+)` \| (.*) \|$", VALUES, re.MULTILINE)
 }
 
 
