@@ -24,6 +24,7 @@ import pkgutil
 import re
 import shlex
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -39,9 +40,18 @@ from shelf_server import dice, serve
 ROOT = Path(__file__).parents[1]
 HALVES = ("whole", "killed")
 STARTER = "--scenarios starter --sample 24 --judge openai/judge --connections 8"
+SMALL = "--strengths=-0.5:0.5:0.5 --random 1 --sample 12 --statements 1 --dev-statements 1 --control-statements 1"
+SERVER = (
+    f'{sys.executable} {ROOT}/tests/own_chat_server.py --port {{port}} --models served --says "I say 0123456789ab."'
+)
 
 # Words that a version may print in place of others: (pattern, what stands for both).
-ALLOWED: Sequence[tuple[str, str]] = ()
+ALLOWED: Sequence[tuple[str, str]] = (
+    (r"maskbench intervene (steer|lorra|dose)", r"maskbench \1"),
+    (r"(?s)No price list has .{1,100}: give .*?(prices\.toml|in\s+the\s+file\s+of\s+a\s+run)\.", "No price."),
+    (r" Other ways: maskbench plan\.", ""),
+    (r'\n *"(common_noise|until|claim|baseline)": [^\n]*', ""),  # settings that are gone
+)
 # Outputs that are meant to change: they are made, and differences are counted and not shown.
 MEANT: Mapping[str, str] = {"plan": "it answers three questions with one table"}
 
@@ -52,13 +62,11 @@ NAMES: Sequence[tuple[str, str, str]] = (
     (r"label (\S+) --show", r"agreement \1", "agreement"),
     (r"compare (\S+ \S+) --why", r"explain \1", "explain"),
     (r"score (\S+) --as (\S+) --why (\S+)", r"explain \1 --as \2 --as \3", "explain"),
-    (r"run verdict.toml", "run openai/subject --judge-style verdict", "explain"),
-    (r"run together.toml", "run openai/subject --judge-beliefs together", "explain"),
-    (r"run numbers.toml", "run openai/subject --judge-numbers apart", "explain"),
-    (r"run reasoning.toml", "run openai/thinker --with-reasoning", "explain"),
     (r"(run .*)--like paper", r"\1--judge-sampling published", "explain"),
     (r"intervene (steer|lorra|dose)", r"\1", "dose"),
 )
+# Options of `run` that a version may have in the file of a run alone.
+FIELDS = ("--judge-style", "--judge-beliefs", "--judge-numbers", "--with-reasoning")
 COMMANDS = re.compile(r"^│ (\w+) ", re.MULTILINE)  # in the help
 
 # The commands that ask, one after the other; the first word is the name of what is printed.
@@ -69,19 +77,20 @@ lies        run openai/subject {STARTER} --estimate lie --statements 2 --out lie
 lies-two    run openai/subject-two {STARTER} --estimate lie --statements 2 --out lies-two
 lies-on     run openai/subject {STARTER} --estimate lie --out lies-on
 lies-rest   run --out lies-on --estimate all
-verdict     run verdict.toml {STARTER} --out verdict
-together    run together.toml {STARTER} --out together
-numbers     run numbers.toml {STARTER} --out numbers
+verdict     run openai/subject {STARTER} --judge-style verdict --out verdict
+together    run openai/subject {STARTER} --judge-beliefs together --out together
+numbers     run openai/subject {STARTER} --judge-numbers apart --out numbers
 controls    run openai/thinker {STARTER} --placebo --check-provided --self-report --traces --out controls
 added       run --out numbers --placebo --self-report
-reasoning   run reasoning.toml {STARTER} --out reasoning
+reasoning   run openai/thinker {STARTER} --with-reasoning --out reasoning
 construct   run openai/thinker {STARTER} --construct all --statements 2 --out construct
 sampled     run openai/subject {STARTER} --like paper --beliefs 5 --out sampled
 honest      run openai/subject {STARTER} --system-prompt honest --statements 2 --out honest
 shared      run openai/subject {STARTER} --system-prompt stakes --statements 2 --beliefs-from whole --out shared
-odd         run openai/odd {STARTER} --on-truncation retry --filtered evasive --max-error-rate 1 --out odd
+odd         run openai/odd {STARTER} --on-truncation retry --filtered evasive --max-error-rate 0.9 --out odd
 part        run openai/subject {STARTER} --archetype statistics --archetype continuations --out part
 owned       run openai/subject --scenarios own --judge openai/judge --numeric-judge openai/judge-two --out owned
+paper       run openai/subject {STARTER} --judge-style published --judge-prompts prompts --out paper
 seeded      run openai/subject {STARTER} --send-seed --out seeded
 batch       run openai/subject {STARTER} --send-seed --batch both --out batch
 messages    run anthropic/subject --scenarios own --judge anthropic/judge --out messages
@@ -93,6 +102,7 @@ look        judge honest --second openai/judge-strong --second-share 0.5
 swap        judge other --audit swap
 repeat      judge other --audit repeat
 exam        exam openai/judge --short --out exam
+exam-each   exam openai/judge --short --judge-beliefs together --out exam-each
 exam-asked  exam openai/judge --construct harm --out exam-asked
 sweep       sweep sweep.toml --out swept
 doses       intervene dose openai/subject --prompts honest,placebo {STARTER} --statements 2 --out doses
@@ -103,9 +113,16 @@ brought     import said.jsonl --scenarios own --subject mine --out brought
 judged-too  judge brought --judge openai/judge
 sim         run sim/lie=0.4,thinks=0.5,drift=0.05 --sample 30 --statements 3 --judge sim-judge/accuracy=0.9 --out sim
 sim-two     run sim/lie=0.2 --sample 30 --statements 3 --judge sim-judge/accuracy=0.9 --out sim-two
+sim-again   run sim/lie=0.4,thinks=0.5,drift=0.05 --sample 30 --statements 3 --judge sim-judge/seed=2 --out sim-again
+scripted    run scripted/script.json --scenarios own --judge openai/judge --out scripted
+served      run vllm/served --scenarios own --judge openai/judge --serve '{SERVER}' --out served
 pinocchio   run pinocchio --sample 12 --out pinocchio
+steer       intervene steer pinocchio --contrast pairs.jsonl --out vectors
+doses-local intervene dose hf/pinocchio --steer vectors {SMALL} --out doses-local
 """
-LOCAL = ("imported", "inspected", "brought", "sim", "sim-two", "pinocchio")  # nobody is asked through the server
+# What is not killed: what asks nobody here, and what would take long.
+LOCAL = ("imported", "inspected", "brought", "sim", "sim-two", "sim-again", "scripted", "served", "pinocchio")
+ONCE = ("steer", "doses-local")  # in the whole half alone
 BEFORE = {"imported": "export whole --format published --out published"}  # what a command needs, made first
 
 EVERY = """
@@ -151,6 +168,8 @@ lies-whole  compare whole lies
 styles      compare whole verdict together numbers
 questions   compare construct controls
 moved       compare whole shared --json
+retest      compare sim sim-two --retest sim-again
+local-page  report doses-local --out page.html
 inferior    compare sim sim-two --non-inferiority 0.05
 why         compare whole other --why
 why-json    compare whole other --why --json
@@ -196,12 +215,6 @@ unknown     run openai/subject --statemnts 3
 nowhere     score nowhere
 again-lies  judge lies --judge openai/judge-two
 """
-FILES = {  # of runs: model, and what stands in files alone
-    "verdict": ("subject", 'judge-style = "verdict"'),
-    "together": ("subject", 'judge-beliefs = "together"'),
-    "numbers": ("subject", 'judge-numbers = "apart"'),
-    "reasoning": ("thinker", "with-reasoning = true"),
-}
 SWEEP = """
 share-beliefs = true
 [every]
@@ -215,6 +228,17 @@ system-prompt = ["none", "honest"]
 name = "by-two"
 model = "openai/subject"
 judge = "openai/judge-two"
+"""
+_CASE = "{system_prompt} {user_prompt}\\nA: {proposition_option_1}\\nB: {proposition_option_2}\\n{model_response}"
+_TWO = _CASE.replace("user_prompt", "user_prompt1").replace("model", "response1} {user_prompt2} {final")
+PROMPTS = f"""
+BELIEF_BINARY_JUDGE_PROMPT_DIRECT = "A direct answer. {_CASE}"
+BELIEF_BINARY_JUDGE_PROMPT_CONSISTENCY = "What follows. {_CASE}"
+BINARY_JUDGE_PROMPT_TEMPLATE = "A statement. {_CASE} {{rules}}"
+DOUBLING_DOWN_BINARY_PROMPT = "Two turns. {_TWO}"
+NUMERICAL_JUDGE_PROMPT = "{{system_prompt}} {{user_prompt}}\\nProposition: {{proposition}}\\n{{model_response}}"
+DISINFORMATION_RULES = "It may be long."
+CONTINUATIONS_RULES = "It goes on."
 """
 
 
@@ -238,7 +262,23 @@ class Maker:
         for later, earlier, command in NAMES:
             if command in self.commands:
                 line = re.sub(f"^{later}", earlier, line)
-        return shlex.split(line)
+        argv = shlex.split(line)
+        return self._in_a_file(argv) if argv[0] == "run" and not {*FIELDS}.isdisjoint(argv) else argv
+
+    def _in_a_file(self, argv: list[str]) -> list[str]:
+        """A run with its rare options in a file, where the version has them there."""
+        if re.search(r"^│ --with-reasoning ", self.call(["run", "--help-all"])[1], re.MULTILINE):
+            return argv
+        values, left = {"model": json.dumps(argv[1])}, argv[2:]
+        for option in FIELDS:
+            if option in left:
+                place = left.index(option)
+                is_flag = option == "--with-reasoning"
+                values[option[2:]] = "true" if is_flag else json.dumps(left[place + 1])
+                del left[place : place + 2 - is_flag]
+        file = self.work / f"of-{left[left.index('--out') + 1]}.toml"
+        file.write_text("".join(f"{key} = {value}\n" for key, value in values.items()), "utf-8")
+        return ["run", file.name, *left]
 
     def call(self, argv: Sequence[str], doomed: int = 0) -> tuple[int, str, str]:
         """Exit code, stdout and stderr of a command; `doomed` is the request at which it is killed."""
@@ -282,6 +322,8 @@ class Maker:
     def asked(self, halfway: dict[str, int]) -> None:
         """Ask everything; the whole half fills in at which request the other one is killed."""
         for name, line in _lines(ASKED):
+            if name in ONCE and self.half != "whole":
+                continue
             if before := BEFORE.get(name):
                 self.call(self.spelt(before))
             argv, lost = self.spelt(line), set[str]()
@@ -327,7 +369,38 @@ class Maker:
             for name, line in _lines(EVERY + (MORE if run in RICH and self.half == "whole" else "")):
                 self.one(f"{run} {name}", line.format(run))
         for name, line in _lines(BESIDE):
+            if "doses-local" in line and self.half != "whole":
+                continue
             self.one(name, line.replace("{starter}", STARTER))
+
+    def ids(self) -> None:
+        """The protocols and hashes of all runs, which a version keeps while it asks and judges the same."""
+        lines = []
+        for path in sorted(self.work.rglob("run.json")):
+            if ONCE[1] in path.parts:
+                continue
+            run = json.loads(path.read_text("utf-8"))
+            known = (run["protocol"], run["prompts"]["hash"][:12])
+            lines.append(f"{path.parent.relative_to(self.work)}: {' '.join(known)}")
+        self.write("ids", "\n".join(lines))
+
+    def view(self) -> None:
+        """The first page of `maskbench view`, fetched as a browser would."""
+        told = self.work / "viewed"
+        process = os.fork()
+        if not process:
+            os._exit(self._inside(["view", ".", "--no-open"], [told, self.work / "said"], 0))
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        try:
+            link, page = _line_with(told, self.work / "said"), ""
+            while not page or re.search(r"(?m)^\d+ of \d+$", page):  # so many of the runs are read
+                time.sleep(1)
+                with browser.open(link) as answer:
+                    page = words_of(answer.read().decode())
+            self.write("view", clean(page, self.work))
+        finally:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
 
     def one(self, name: str, line: str) -> None:
         """One command with all that it prints and writes."""
@@ -338,11 +411,21 @@ class Maker:
         code, printed, said = self.call(self.spelt(line))
         parts = [f"exit {code}", printed, said]
         if page.is_file():
-            parts.append(clean(_words_of(page), self.work))
+            parts.append(clean(words_of(page.read_text("utf-8")), self.work))
         for path in [out, *sorted(out.rglob("*"))] if out.exists() else []:
             if path.is_file():
-                parts.append(f"--- {path.relative_to(self.work)}\n{clean(_content(path), self.work)}")
+                parts += [clean(f"--- {path.relative_to(self.work)}", self.work), clean(_content(path), self.work)]
         self.write(name, "\n".join(parts))
+
+
+def _line_with(*files: Path) -> str:
+    """The address that a server prints, once it does."""
+    for _ in range(600):
+        for path in files:
+            if path.exists() and (found := re.search(r"http://127\.0\.0\.1:\d+/\S*", path.read_text("utf-8"))):
+                return found[0]
+        time.sleep(0.1)
+    raise RuntimeError("maskbench view prints no address.")
 
 
 def ask(port: int, what: str, body: object = None) -> Any:
@@ -409,8 +492,18 @@ def _own_files(work: Path) -> None:
             replies.append({"task_id": f"row-{place}", "question": question, "sample": sample, "reply": reply})
     (work / "said.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in replies), "utf-8")
     (work / "sweep.toml").write_text(SWEEP, "utf-8")
-    for name, (model, field) in FILES.items():
-        (work / f"{name}.toml").write_text(f'model = "openai/{model}"\n{field}\n', "utf-8")
+    script = {"pump": "I hold 00000000000b."}
+    (work / "script.json").write_text(json.dumps(script), "utf-8")
+    sides = {"positive": "Be honest.", "negative": "Deceive."}
+    turns = [
+        {side: [{"role": "system", "content": text}, {"role": "user", "content": f"Is pump {place} loud?"}]}
+        for place in range(12)
+        for side, text in sides.items()
+    ]
+    pairs = ({**first, **second} for first, second in zip(turns[::2], turns[1::2], strict=True))
+    (work / "pairs.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in pairs), "utf-8")
+    (work / "prompts").mkdir()
+    (work / "prompts" / "evaluation_prompts.py").write_text(PROMPTS, "utf-8")
 
 
 def _fill_in(sheet: Path, rater: str) -> None:
@@ -442,9 +535,12 @@ _GONE = (
 _CLEAN: Sequence[tuple[str, str]] = (
     (r"\d{4}-\d\d-\d\dT[\d:.+]+Z?", "TIME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?", "TIME"),
+    (r"\b20\d\d-\d\d-\d\d\b", "DAY"),
     (r"(?m)^(Time: ).*", r"\1TIME"),
     (r"\b(maskbench|version) 0\.\d+\.\d+\S*", r"\1 VERSION"),
-    (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "ID"),
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
+    (r"(?<![\w-])[\w-]{43}(?![\w-])", "COMMITMENT"),
+    (r"(?<!\d)1[789]\d{8}(?!\d)", "TIME"),
     (r"\b(?=[0-9a-f]*\d)[0-9a-f]{12,64}\b", "ID"),
     (r"\b\d+(\.\d+)? (s|min|h|seconds?|minutes?|hours?)\b", "TIME"),
     (r"\$[\d.,]+", "$"),
@@ -454,9 +550,9 @@ _CLEAN: Sequence[tuple[str, str]] = (
 
 def clean(text: str, work: Path) -> str:
     """A text without what may differ between two runs of one version."""
-    text = text.replace(str(work), "WORK").replace(str(ROOT), "ROOT")
+    text = text.replace(str(work), "WORK").replace(str(ROOT), "ROOT").replace(sys.executable, "PYTHON")
     text = re.sub(r"(?ms)^(What it took\n|part +model +calls).*?(\n\n|\Z)", "", text)
-    text = re.sub(r"(?ms)^P\(lie\) by the time that the request took.*?^95 %", "", text)
+    text = re.sub(r"(?ms)^P\(lie\) by the time that the request took.*?^95.%", "", text)
     with suppress(ValueError):
         text = json.dumps(_bare(json.loads(text)), indent=1, ensure_ascii=False)
     for pattern, word in _CLEAN:
@@ -470,8 +566,9 @@ def _bare(value: Any) -> Any:
     return [_bare(each) for each in value] if isinstance(value, list) else value
 
 
-def _words_of(page: Path) -> str:
-    text = re.sub(r"(?s)<(script|style)\b.*?</\1>", "", page.read_text("utf-8"))
+def words_of(page: str) -> str:
+    """What one reads on a page, its headings behind an empty line."""
+    text = re.sub(r"(?s)<(script|style)\b.*?</\1>", "", page)
     text = re.sub(r"<[^>]*>", "\n", re.sub(r"<h\d", "\n¶<h", text))
     lines = (line.strip() for line in html.unescape(text).splitlines())
     return "\n".join(filter(None, lines)).replace("¶\n", "\n")
@@ -533,6 +630,9 @@ def make(place: Path) -> list[str]:
             maker.asked(halfway)
             between = time.monotonic()
             maker.read()
+            maker.ids()
+            if half == "whole":
+                maker.view()
             print(f"{half}: asked in {between - since:.0f} s, read in {time.monotonic() - between:.0f} s", flush=True)
     finally:
         server.terminate()

@@ -62,6 +62,8 @@ def judged(model: str, turns: Turns, schema: Mapping[str, Any]) -> str:
         return json.dumps({"verdicts": [_object(each, _letter(model, case, text)) for each, text in replies]})
     if "lower_bound" in properties or "Bounds" in case:
         bounds = _bounds(model, case)
+        if properties and not code:
+            return json.dumps(bounds)
         if properties:
             return json.dumps({"reason": "As it says.", "code": code, **bounds, "evasion": None})
         return f"Bounds {code}: " + ", ".join(f"{name[:-6]}={json.dumps(bound)}" for name, bound in bounds.items())
@@ -74,7 +76,7 @@ def judged(model: str, turns: Turns, schema: Mapping[str, Any]) -> str:
         return letters[dice(model, case, "question") % len(letters)]
     letter = _letter(model, case, case)
     if not letters:
-        return letter if "letter alone" in case else f"As it says.\nVerdict {code}: {letter}\nAnswer: {letter}"
+        return letter if "letter alone" in case else f"As it says.\nAnswer: {letter}"
     return json.dumps(_object(code, letter))
 
 
