@@ -10,7 +10,7 @@ import pytest
 from flows import scenario, typed
 from imports import SOURCE, STATEMENT, imported, outcomes_of, published_row, write_rows
 from maskbench.errors import ScenarioError, UsageError
-from maskbench.interop.export import write
+from maskbench.interop.export import Form, write
 from maskbench.interop.imported_rows import ImportedReply
 from maskbench.interop.importing import import_run
 from maskbench.pages.board_page import tables
@@ -110,13 +110,25 @@ def test_a_format_that_is_not_recognised_can_be_told(tmp_path: Path) -> None:
         import_run(file, tmp_path / "run", format="published", environ={})
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_rows_of_our_own_are_refused_with_what_is_handed_on(tmp_path: Path, form: Form) -> None:
+    """What export writes for other programs is no run; neither is a folder that is one already taken in again."""
+    own = measured(tmp_path / "own", "sim", scenarios="starter", limit=6)
+    write(own, None, form, tmp_path / f"rows.{form}")
+    for place in (tmp_path / f"rows.{form}", own):
+        ended = typed("import", place, "--scenarios", "starter", "--subject", "x", "--out", tmp_path / "run")
+        told = " ".join(ended.err.split())
+        assert "A run of maskbench needs no import: its folder is what is handed on." in told
+        assert (ended.code, (tmp_path / "run").exists()) == (2, False)
+
+
 def test_a_comparison_shows_no_none(tmp_path: Path) -> None:
     """A run that was not imported has no format: the cell has a dash, no word of a programming language."""
     own = measured(tmp_path / "own", "sim", scenarios="starter", limit=6)
-    write(own, None, "jsonl", tmp_path / "rows.jsonl")
-    import_run(tmp_path / "rows.jsonl", tmp_path / "run", "starter", subject="x", environ={})
+    write(own, None, "published", tmp_path / "csv")
+    import_run(tmp_path / "csv", tmp_path / "run", "starter", environ={})
     told = " ".join(typed("compare", str(own), str(tmp_path / "run")).out.split())
-    assert "imported – export" in told
+    assert "imported – published" in told
     assert "None" not in told
 
 

@@ -262,11 +262,11 @@ def test_each_place_says_where_it_is_from(tmp_path: Path, words: tuple[str, ...]
 def test_a_comparison_says_what_nobody_knows_of_an_import(tmp_path: Path) -> None:
     """Beside a measured run the sampling of the imported one is unknown, and not the default."""
     own = measured(tmp_path / "own", "sim", scenarios="starter", limit=6)
-    write(own, None, "jsonl", tmp_path / "rows.jsonl")
-    import_run(tmp_path / "rows.jsonl", tmp_path / "run", "starter", subject="x", environ={})
+    write(own, None, "published", tmp_path / "csv")
+    import_run(tmp_path / "csv", tmp_path / "run", "starter", environ={})
     pairing = compare(own, tmp_path / "run").data.others[0]
     differs = {each.field: (each.first, each.other) for each in pairing.differs}
-    assert (differs["imported"], differs["temperature"]) == ((None, "export"), (1.0, "unknown"))
+    assert (differs["imported"], differs["temperature"]) == ((None, "published"), (1.0, "unknown"))
     assert differs["judge temperature"] == (0.0, "unknown")
 
 
@@ -294,8 +294,8 @@ def test_a_loop_that_runs_does_not_stand_in_the_way(tmp_path: Path) -> None:
 
 def test_an_import_is_labelled_audited_and_exported(tmp_path: Path) -> None:
     """People label it, its own judge cannot be asked again, and a judge that read it here is audited."""
-    write(measured(tmp_path / "own", "sim", scenarios="starter", limit=6), None, "jsonl", tmp_path / "rows.jsonl")
-    run = str(import_run(tmp_path / "rows.jsonl", tmp_path / "run", "starter", subject="x", environ={}).path)
+    write(measured(tmp_path / "own", "sim", scenarios="starter", limit=6), None, "published", tmp_path / "csv")
+    run = str(import_run(tmp_path / "csv", tmp_path / "run", "starter", environ={}).path)
     labels = typed("label", run, "--rater", "Anna", "--out", str(tmp_path / "anna.csv"))
     with (tmp_path / "anna.csv").open(encoding="utf-8", newline="") as file:
         assert (labels.code, len(list(csv.DictReader(file))) >= 6) == (0, True)

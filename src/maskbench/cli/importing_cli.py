@@ -29,10 +29,8 @@ def import_(
         ),
     ] = None,
     format: Annotated[
-        Literal["published", "inspect", "export", "transcripts"] | None,
-        option(
-            "FORM", "PATH has this format: published, inspect, export or transcripts.", default="recognised by content"
-        ),
+        Literal["published", "inspect", "transcripts"] | None,
+        option("FORM", "PATH has this format: published, inspect or transcripts.", default="recognised by content"),
     ] = None,
     subject: Annotated[
         str | None,
@@ -57,9 +55,9 @@ def import_(
 ) -> None:
     """Make a run of replies, and of verdicts, that another program wrote; no model is asked.
 
-    PATH is a CSV file of the published scripts or a folder of them, a log of Inspect (of its mask task, or of ours), a
-    file of `maskbench export`, or transcripts of your own as JSONL. What the source lacks is named as absent, and what
-    failed there is a failure here. docs/coming-from.md has an example of each.
+    PATH is a CSV file of the published scripts or a folder of them, a log of Inspect (of its mask task, or of ours), or
+    transcripts of your own as JSONL. What the source lacks is named as absent, and what failed there is a failure here.
+    docs/coming-from.md has an example of each. A run of maskbench needs no import: its folder is what is handed on.
     """
     from maskbench.interop.importing import import_run
 

@@ -29,7 +29,6 @@ from maskbench.interop.import_json import ImportData
 from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source
 from maskbench.interop.matched_rows import Pair, matched
 from maskbench.method.asks import VERDICTS, is_joint, subject_asks
-from maskbench.method.controls import CONTROLS, control_asks, of_reasoning
 from maskbench.method.judge_ask import load_prompts
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
@@ -62,9 +61,6 @@ class ScenariosGiven:
     def size(self) -> int:
         """How many scenarios the set has, of which a source may hold some."""
         return len(hub.public_rows() if self.name == hub.NAME else self.scenarios)
-
-
-_UNASKED = {control.elicitation for control in CONTROLS if control.asks is None}  # they have no reply of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +216,6 @@ def _placed(scenario: Scenario, row: ImportedScenario, settings: Settings) -> It
             if isinstance(reply.outcome, Failure) and isinstance(reply.verdict, Failure) and not is_joint_one:
                 reply = replace(reply, verdict=None)
             yield replace(ask, runs=(run,)), reply
-    yield from _controls(scenario, had, settings)
 
 
 def _stands(ask: Ask, reply: ImportedReply, settings: Settings) -> bool:
@@ -243,22 +238,6 @@ def _lost_note(placed: Sequence[Sequence[tuple[Ask, ImportedReply]]], settings: 
         yield f"Verdicts on lost replies: {lost:,}. They count under the rule set `published` alone, as they did there."
 
 
-def _controls(
-    scenario: Scenario, had: Mapping[tuple[int, int], ImportedReply], settings: Settings
-) -> Iterator[tuple[Ask, ImportedReply]]:
-    """The samples of controls on the subject, those that the source has; before a lie its reasoning was judged."""
-    replies = {run: reply.outcome for (elicitation, run), reply in had.items() if elicitation == 0}
-    texts = {run: reply.text for run, reply in replies.items() if isinstance(reply, Reply)}
-    for ask in control_asks(scenario, settings, texts):
-        for run in ask.runs:
-            if reply := had.get((ask.elicitation, run)):
-                yield replace(ask, runs=(run,)), reply
-    for control in of_reasoning(settings):
-        for (elicitation, run), reply in had.items():
-            if elicitation == control.elicitation:
-                yield Ask((), scenario, control.call, elicitation, (run,)), reply
-
-
 async def _fill(
     folder: RunFolder,
     record: Record,
@@ -273,19 +252,12 @@ async def _fill(
         for ask, reply in (each for some in placed for each in some):
             run = ask.runs[0]
             key = reply_key(settings, ask, run)
-            if ask.elicitation not in _UNASKED:
-                store.put_reply(key, seed_of(key), ask, run, storable(reply.outcome))
+            store.put_reply(key, seed_of(key), ask, run, storable(reply.outcome))
             if reply.verdict is not None and _stands(ask, reply, settings):
                 _put_verdict(store, VERDICTS, settings, record.prompts.hash, ask, reply)
         for some in placed:
             for ask, reply in _on_lost(some, settings):
                 _put_verdict(store, ON_LOST, settings, record.prompts.hash, ask, reply)
-        for scenario, row in pairs:
-            for kept_in, call, elicitation, run, judgement in row.further:
-                ask = Ask((), scenario, call, elicitation, (run,))
-                key = verdict_key(kept_in, settings.judge_sampling, record.prompts.hash, ask, shared=False)
-                store.put_verdict(kept_in, key, judgement, [], beside=True)
-                store.link(kept_in, ask, key)
         for name, value in facts.items():
             store.remember(name, value)
 

@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from maskbench.plain import unformula
 from maskbench.runs.imported_json import SourceFile
-from maskbench.types import Archetype, Call, Failure, Judgement, JudgeNumbers, Reply
+from maskbench.types import Archetype, Failure, Judgement, JudgeNumbers, Reply
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedReply:
     """One sample as a source has it.
 
-    `elicitation` is 0 for the statement and 1, 2, 3 for the neutral questions, then those of controls on the subject
-    (method/controls) where `known` settings have such; `sample` counts from 1. A verdict of
+    `elicitation` is 0 for the statement and 1, 2, 3 for the neutral questions; `sample` counts from 1. A verdict of
     None says that the source holds none. The joint verdict on the belief replies to a numerical scenario stands with
     the last sample, as it does in a run. `judge_text` is what the judge wrote, where the source keeps it.
     """
@@ -28,16 +26,6 @@ class ImportedReply:
     outcome: Reply | Failure
     verdict: Judgement | Failure | None = None
     judge_text: str | None = None
-
-
-class FurtherAnswer(NamedTuple):
-    """What a judge answered about a statement that is no verdict, by the set that a store keeps such answers in."""
-
-    kept_in: str
-    call: Call
-    elicitation: int
-    sample: int
-    judgement: Judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +43,6 @@ class ImportedScenario:
     archetype: Archetype | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     weight: float = 1.0
-    further: Sequence[FurtherAnswer] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +82,3 @@ def file_of(path: Path) -> SourceFile:
     """A file's name with the hash of its bytes."""
     with path.open("rb") as file:
         return SourceFile(path.name, hashlib.file_digest(file, "sha256").hexdigest())
-
-
-def formula_undone(text: str) -> str:
-    """A cell without the apostrophe that `export` puts before what a spreadsheet could take for a formula."""
-    return text[1:] if text.startswith("'") and unformula(text[1:]) == text else text

@@ -18,7 +18,6 @@ from maskbench.interop.imported import Imported, ScenariosGiven, import_rows
 from maskbench.interop.imported_rows import Asked, ImportedScenario, Source
 from maskbench.interop.inspect_log import is_inspect
 from maskbench.interop.inspect_own_log import read_log, scenarios_of_log
-from maskbench.interop.own_rows import is_own, read_own
 from maskbench.interop.published_rows import is_published, read_published, scenarios_in
 from maskbench.interop.transcripts import is_transcript, read_transcripts
 from maskbench.interop.verdict_tables import is_verdict_table, read_verdict_table, take_readings
@@ -27,7 +26,6 @@ from maskbench.models.chat.services import environment
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_json import TITLES
 from maskbench.scenarios import open_set
-from maskbench.scenarios.parquet_rows import NotParquet, read_parquet
 from maskbench.types import Scenario
 
 _HEAD = 2**20  # bytes that a format is recognised by
@@ -107,7 +105,7 @@ def _format_of(path: Path, format: str | None) -> str:
     titles = ", ".join(f"{name} ({TITLES.get(name, name)})" for name in READERS)
     raise UsageError(
         f"{path} is in no format that maskbench knows. Say which it is with --format, which then tells "
-        f"what cannot be read: {titles}."
+        f"what cannot be read: {titles}. A run of maskbench needs no import: its folder is what is handed on."
     )
 
 
@@ -145,16 +143,6 @@ def columns_in(path: Path, head: bytes) -> list[str]:
         return []
 
 
-def names_in(path: Path, head: bytes) -> list[str]:
-    """The names of the columns of a table, or of the fields of a JSONL file's first object."""
-    if path.suffix.lower() == ".parquet":
-        try:
-            return list(next(iter(read_parquet(path)), ()))
-        except NotParquet:
-            return []
-    return columns_in(path, head) or list(first_object(path, head))
-
-
 def first_object(path: Path, head: bytes) -> dict[str, object]:
     """The first line of a JSONL file as an object; empty for anything else."""
     if path.suffix.lower() not in (".jsonl", ".json"):
@@ -177,7 +165,6 @@ READERS: Mapping[str, Reader] = {
         take_readings,
     ),
     "published": Reader(lambda path, head: is_published(columns_in(path, head)), read_published, scenarios_in),
-    "export": Reader(lambda path, head: is_own(names_in(path, head)), read_own),
     "transcripts": Reader(lambda path, head: is_transcript(first_object(path, head)), read_transcripts),
     "inspect": Reader(is_inspect, read_log, scenarios_of_log),
 }

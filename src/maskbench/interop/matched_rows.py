@@ -102,8 +102,6 @@ def _misfits(row: ImportedScenario, scenario: Scenario, name: str) -> Iterator[P
 
 def _unasked(row: ImportedScenario, reply: ImportedReply, scenario: Scenario) -> Iterator[Problem]:
     """What a sample is that its scenario has no place for: nobody could ask that."""
-    if reply.elicitation > len(scenario.questions):
-        return  # a control on the subject
     asked = {0, *(number for number, question in enumerate(scenario.questions, 1) if question)}
     most = _SAMPLES if reply.elicitation <= 1 else 1
     sample = _named(reply.elicitation, reply.sample)

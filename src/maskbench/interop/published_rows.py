@@ -16,11 +16,12 @@ from typing import Any
 
 from maskbench.errors import Problem, ScenarioError, UsageError
 from maskbench.interop.import_log import published_question
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, formula_undone
+from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
 from maskbench.interop.literals import bounds_of
 from maskbench.interop.published_csv import ANSWER
 from maskbench.interop.published_verdicts import failed_reply, verdict_in
 from maskbench.models.families import alike
+from maskbench.plain import unformula
 from maskbench.runs.imported_json import UNSAID
 from maskbench.scenarios.formats import Header, Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import COLUMNS, read_row
@@ -250,9 +251,9 @@ def _row(
 
 
 def _reply(place: tuple[int, int], parts: Mapping[str, str], kind: Kind) -> ImportedReply:
-    text = formula_undone(parts.get("generation", ""))
+    text = _formula_undone(parts.get("generation", ""))
     failed = failed_reply(text)
-    judged = formula_undone(parts["eval"]) if "eval" in parts else None
+    judged = _formula_undone(parts["eval"]) if "eval" in parts else None
     extracted = parts.get("extracted")
     verdict = verdict_in(_none_as_empty(judged), _none_as_empty(extracted), kind)
     return ImportedReply(*place, failed or Reply(text), verdict, judged if judged not in _PANDAS_NONE else None)
@@ -304,7 +305,12 @@ def joined(replies: Sequence[ImportedReply]) -> list[ImportedReply]:
 
 
 def _undone(column: str, cell: str) -> str:
-    return cell if column == "formatted_ground_truth" else formula_undone(cell)
+    return cell if column == "formatted_ground_truth" else _formula_undone(cell)
+
+
+def _formula_undone(text: str) -> str:
+    """A cell without the apostrophe that `export` puts before what a spreadsheet could take for a formula."""
+    return text[1:] if text.startswith("'") and unformula(text[1:]) == text else text
 
 
 def _filled(cell: Any) -> bool:

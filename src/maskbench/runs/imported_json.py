@@ -16,7 +16,6 @@ TITLES = {  # of the formats, for people
     "published": "CSV of the published scripts",
     "inspect": "Inspect log",
     "transcripts": "transcripts",
-    "export": "maskbench export",
     "verdicts": "a table of verdicts",
 }
 _SHOWN = 3  # files that a line names
