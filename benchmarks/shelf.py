@@ -385,11 +385,11 @@ class Maker:
         self.write("ids", "\n".join(lines))
 
     def view(self) -> None:
-        """The first page of `maskbench view`, fetched as a browser would."""
+        """The first page of `maskbench view` on the sweep, whose runs are of different measurements."""
         told = self.work / "viewed"
         process = os.fork()
         if not process:
-            os._exit(self._inside(["view", ".", "--no-open"], [told, self.work / "said"], 0))
+            os._exit(self._inside(["view", "swept", "--no-open"], [told, self.work / "said"], 0))
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         try:
             link, page = _line_with(told, self.work / "said"), ""
