@@ -130,17 +130,19 @@ def measure(client: str, command: Sequence[str], environ: Mapping[str, str], cel
 
 
 def maskbench(
-    cell: Cell, folder: Path, scratch: Path, name: str = "", options: Sequence[str] = (), *, own: bool = False
+    cell: Cell, folder: Path, scratch: Path, name: str = "", field: str = "", *, own: bool = False
 ) -> Measured:
-    """The whole of `maskbench run` with further options: start, calls, storage, scoring and printing.
+    """The whole of `maskbench run` with a further field of its file: start, calls, storage, scoring and printing.
 
     `own`: the server counts as one of one's own, which gets all connections from the start.
     """
     scratch.mkdir(exist_ok=True)
     out = scratch / "run"
-    command = [sys.executable, "-m", "maskbench", "run", "openai-api/bench/subject"]
+    file = scratch / "run.toml"
+    file.write_text(f'model = "openai-api/bench/subject"\n{field}\n', encoding="utf-8")
+    command = [sys.executable, "-m", "maskbench", "run", str(file)]
     command += ["--judge", "openai-api/bench/judge", "--scenarios", str(folder), "--out", str(out)]
-    command += ["--connections", str(cell.connections), "--statements", str(cell.statements), *options]
+    command += ["--connections", str(cell.connections), "--statements", str(cell.statements)]
     name = f"maskbench {version('maskbench')}" + (f" {name}" if name else "")
     result = measure(name, command, OWN if own else HOSTED, cell, scratch / "maskbench.log")
     counts = orjson.loads((out / "summary.json").read_bytes())["counts"]

@@ -8,7 +8,7 @@ measures both in the cells of GRID, some nine minutes on two cores (with `--all`
 more), and puts what it finds into docs/project/performance.md, build/tables/side_by_side.csv,
 docs/money.md and the README.
 `--only '500ms-200-*'` picks cells, `--alone` leaves the port out, and a row for maskbench with other options comes with
-`--also 'as the port=--like inspect'`. `--scenarios 1000 --connections 400 --alone` measures a cell of
+`--also 'as the port=like = "inspect"'`. `--scenarios 1000 --connections 400 --alone` measures a cell of
 one's own.
 """
 
@@ -18,7 +18,6 @@ import argparse
 import os
 import platform
 import re
-import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -258,8 +257,8 @@ def measured(cell: Cell, arguments: argparse.Namespace) -> Iterator[Measured]:
         cell = replace(cell, scenarios=count)
         yield maskbench(cell, folder, scratch / "plain", own=arguments.own)
         for place, also in enumerate(arguments.also):
-            title, _, options = also.partition("=")
-            yield maskbench(cell, folder, scratch / str(place), title, shlex.split(options), own=arguments.own)
+            title, _, field = also.partition("=")
+            yield maskbench(cell, folder, scratch / str(place), title, field, own=arguments.own)
         if not (arguments.alone or cell.at_once):
             yield inspect_evals(cell, folder, scratch, arguments.inspect_python)
 
@@ -269,7 +268,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inspect-python", default=os.environ.get(PYTHON, sys.executable), help="it has the port")
     parser.add_argument("--alone", action="store_true", help="measure maskbench without the port")
-    parser.add_argument("--also", action="append", default=[], metavar="NAME=OPTIONS", help="one row more of maskbench")
+    parser.add_argument("--also", action="append", default=[], metavar="NAME=FIELD", help="one row more of maskbench")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="cells by name, such as '500ms-200-*'")
     parser.add_argument("--all", action="store_true", help="replies alike at 50 and 1,000 connections, too")
     parser.add_argument("--share", type=float, default=1.0, help="of the grid's scenarios, for a quick look")

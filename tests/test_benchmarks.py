@@ -45,7 +45,7 @@ def test_what_a_script_imports_is_there(script: Path) -> None:
 
 def test_a_small_load_gives_a_table_with_every_request_counted() -> None:
     """40 scenarios are 288 requests: 3 samples of a question are one, every reply is judged; 188 together."""
-    also = ("--also", "together=--judge-beliefs together")
+    also = ("--also", 'together=judge-beliefs = "together"')
     done = compare("--alone", "--scenarios", "40", "--connections", "8", "--latency", "0.005", *also)
     assert done.returncode == 0, done.stderr
     bill, together, clock, _ = [cell(row) for row in re.findall(r"^\| maskbench 0.*\|$", done.stdout, re.MULTILINE)]

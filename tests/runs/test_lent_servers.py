@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import maskbench.models.serve.own_server as own_server_module
-from flows import Told
+from flows import Told, in_file
 from maskbench import load
 from maskbench.cli.statement_questions import _settings as of_questions
 from maskbench.errors import ModelError, UsageError
@@ -109,8 +109,9 @@ def started(folder: Path, judged_by: str, *words: str | Path) -> subprocess.Pope
     serve = command("--child", folder / "pids", *words)
     line = ["run", "vllm/mine", "--serve", serve, "--judge", judged_by, "--scenarios", "starter", "--limit", "8"]
     line += ["--archetype", "provided_facts"]
+    words = map(str, in_file(folder, *line, "--out", folder / "run", "--retries", 0))
     ours = subprocess.Popen(
-        [sys.executable, "-m", "maskbench", *line, "--out", str(folder / "run"), "--retries", "0"],
+        [sys.executable, "-m", "maskbench", *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
