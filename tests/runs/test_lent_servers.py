@@ -109,9 +109,9 @@ def started(folder: Path, judged_by: str, *words: str | Path) -> subprocess.Pope
     serve = command("--child", folder / "pids", *words)
     line = ["run", "vllm/mine", "--serve", serve, "--judge", judged_by, "--scenarios", "starter", "--limit", "8"]
     line += ["--archetype", "provided_facts"]
-    words = map(str, in_file(folder, *line, "--out", folder / "run", "--retries", 0))
+    typed = map(str, in_file(folder, *line, "--out", folder / "run", "--retries", 0))
     ours = subprocess.Popen(
-        [sys.executable, "-m", "maskbench", *words],
+        [sys.executable, "-m", "maskbench", *typed],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
