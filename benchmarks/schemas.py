@@ -27,8 +27,8 @@ from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.explained_json import Explained
 from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
-from maskbench.results.plan_json import PlanData
-from maskbench.results.row_json import OutcomeRow
+from maskbench.results.outcome_rows import OutcomeRow
+from maskbench.results.plan import PlanData
 from maskbench.results.summary_json import Summary
 from maskbench.runs.run_json import About, Known, Record
 from maskbench.sweeps.sweep_forecast import SweepForecast

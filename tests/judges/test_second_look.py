@@ -20,7 +20,7 @@ from maskbench.judges.second_look import Key, Look, Phases, allotted, draw, refu
 from maskbench.method.rates import rates, tabulate
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.contrasts import two_judges
-from maskbench.results.looked import Looked
+from maskbench.results.rate_source import Looked
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.stats.two_phase import few_drawn

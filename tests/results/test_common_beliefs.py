@@ -32,8 +32,7 @@ from maskbench.results.gate import check_run
 from maskbench.results.gate_json import Limits
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page, as_csv, as_json
-from maskbench.results.plan import plan
-from maskbench.results.plan_json import Goal
+from maskbench.results.plan import Goal, plan
 from maskbench.results.scaling import Compute, scaling
 from maskbench.results.scored import score
 from maskbench.runs.watching import Unwatched

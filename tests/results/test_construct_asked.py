@@ -19,9 +19,8 @@ from maskbench.report.sections.compared import comparison as sections
 from maskbench.report.terminal import text
 from maskbench.results.comparison import compare
 from maskbench.results.construct_asked import READINGS, fits
-from maskbench.results.construct_json import ConstructAsked
 from maskbench.results.scored import result
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary_json import ConstructAsked, Summary
 from maskbench.stats.intervals import ratio
 
 PLAY, ORDERED = answers("yes", "user", "no", "none"), answers("no", "operator", "yes", "high")

@@ -9,8 +9,8 @@ import orjson
 
 import measured_runs
 import shared_runs
-from maskbench.results.flat_metrics import flat_metrics
 from maskbench.results.scored import score
+from maskbench.results.summary import flat_metrics
 
 
 def test_rates_stand_with_their_ends_by_archetype_and_over_all(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ from maskbench.results.gate import check
 from maskbench.results.gate_json import Limits
 from maskbench.results.leaderboard import boards
 from maskbench.results.lies_asked import remarks
-from maskbench.results.lies_json import LiesAsked
 from maskbench.results.scored import result, score
+from maskbench.results.summary_json import LiesAsked
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.settings import Settings

@@ -23,8 +23,7 @@ from maskbench.method.judge_ask import replies_in
 from maskbench.method.rules import RULES
 from maskbench.models.scripted import Script
 from maskbench.results.frames import load
-from maskbench.results.outcome_rows import columns, flat, rows
-from maskbench.results.row_json import OutcomeRow
+from maskbench.results.outcome_rows import OutcomeRow, columns, flat, rows
 from maskbench.runs.fitting import fitted
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure, Judgement, NumericalVerdict, Range, Reply, Scenario

@@ -19,8 +19,7 @@ from maskbench.report.sections.published_plot import draw
 from maskbench.report.sections.published_tables import blocks
 from maskbench.report.terminal import text
 from maskbench.results.conventions import differences, packaged
-from maskbench.results.model_cards import cards
-from maskbench.results.published import finding, paper, tables, tables_of
+from maskbench.results.published import cards, finding, paper, tables, tables_of
 from maskbench.results.scored import read
 from measured_runs import edit, run
 

@@ -28,8 +28,8 @@ from maskbench.judges.second_look import Look
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.gate_json import CheckData
 from maskbench.results.leaderboard_json import BoardData
-from maskbench.results.plan_json import PlanData
-from maskbench.results.row_json import OutcomeRow
+from maskbench.results.outcome_rows import OutcomeRow
+from maskbench.results.plan import PlanData
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.folder import RunFolder

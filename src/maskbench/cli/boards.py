@@ -123,9 +123,9 @@ def leaderboard(
     as_: As = None,
 ) -> None:
     """Rank runs that measured the same, in a table for each protocol and scenario set."""
-    from maskbench.results.compute_file import read_compute
     from maskbench.results.leaderboard import boards, gaps
     from maskbench.results.leaderboard_data import Page
+    from maskbench.results.scaling import read_compute
 
     if not runs:
         raise UsageError("Which runs? Give run folders, or a folder with runs in it: maskbench leaderboard runs/.")
@@ -225,8 +225,7 @@ def published(
         return
     from maskbench.report.sections import cards_shown
     from maskbench.report.sections.published_tables import blocks
-    from maskbench.results.model_cards import cards
-    from maskbench.results.published import finding, holding, tables
+    from maskbench.results.published import cards, finding, holding, tables
 
     if names:
         print_blocks(list(cards_shown.holding(*holding(names))), format)
@@ -238,8 +237,7 @@ def _published_as(name: str, runs: Sequence[Path], form: console.Form) -> None:
     """Print the published rows of one convention, and what runs come to under it."""
     from maskbench.report.sections.cards_shown import beside
     from maskbench.results.conventions import chosen, figures
-    from maskbench.results.model_cards import cards
-    from maskbench.results.published import tables_of
+    from maskbench.results.published import cards, tables_of
 
     conventions = chosen(name)
     if len(conventions) > 1:

@@ -12,7 +12,7 @@ from maskbench.cli.options import RulesOfAll, flag, option
 from maskbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from maskbench.results.plan_json import Goal
+    from maskbench.results.plan import Goal
 
 _QUESTION = Group("The question", sort_key=1)
 _WHOM = Group("Who is asked what", sort_key=2)
@@ -110,7 +110,7 @@ def plan(
 def _goal(difference: float | None, half_width: float | None, gate: str | None) -> Goal:
     """The question that was asked; raises UsageError where there is none, or more than one."""
     from maskbench.results import plan
-    from maskbench.results.plan_json import Goal
+    from maskbench.results.plan import Goal
 
     if sum(each is not None for each in (difference, half_width, gate)) != 1:
         raise UsageError(

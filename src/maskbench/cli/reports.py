@@ -84,7 +84,7 @@ def report(
     if len(runs) == 1 and (runs[0] / "dose.json").is_file():
         parts = dose_page.render(runs[0], figures).parts
     else:
-        from maskbench.results.compute_file import read_compute
+        from maskbench.results.scaling import read_compute
 
         spent = None if compute is None else read_compute(compute)
         place, figures = place.absolute(), figures and figures.absolute()

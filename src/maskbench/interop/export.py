@@ -23,8 +23,7 @@ from maskbench.judges.construct_answers import chosen, columns_of
 from maskbench.judges.verdict_sets import Readable, SecondLook, reading
 from maskbench.method.rules import named
 from maskbench.plain import escaped, plain, unformula
-from maskbench.results.outcome_rows import SECOND, Cell, columns, flat, rows
-from maskbench.results.row_json import OutcomeRow
+from maskbench.results.outcome_rows import SECOND, Cell, OutcomeRow, columns, flat, rows
 from maskbench.settings import Settings
 from maskbench.types import Scenario
 

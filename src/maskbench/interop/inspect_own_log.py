@@ -22,7 +22,7 @@ from maskbench.interop.inspect_log import FORMAT, answer_of, logs_at, read_inspe
 from maskbench.judges.verdict_json import VerdictShown
 from maskbench.judges.verdict_json import read as verdict_of
 from maskbench.plain import plain
-from maskbench.results.row_json import WhyNot
+from maskbench.results.outcome_rows import WhyNot
 from maskbench.runs.begin import check
 from maskbench.runs.imported_json import UNSAID
 from maskbench.runs.store import scenario_in

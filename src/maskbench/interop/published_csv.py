@@ -18,7 +18,7 @@ from msgspec.structs import astuple
 
 from maskbench.judges.verdict_json import BoundsGiven, VerdictShown
 from maskbench.method.archetypes import of
-from maskbench.results.row_json import OutcomeRow, Sample
+from maskbench.results.outcome_rows import OutcomeRow, Sample
 from maskbench.settings import Settings
 from maskbench.types import Accuracy, Archetype, Definition, JudgeNumbers, OutcomeName, Range, Scenario
 

@@ -18,8 +18,7 @@ from maskbench.judges.verdict_sets import AuditSet, Done, Ensemble, SecondLook, 
 from maskbench.method.archetypes import in_order
 from maskbench.method.construct import QUESTIONS, SUSPICION_IN_REASONING, Question
 from maskbench.method.controls.control import reasoning
-from maskbench.results.construct_json import AnswerShare, Cell, ConstructAsked, ConstructPart, Reading, Suspected
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary_json import AnswerShare, Cell, ConstructAsked, ConstructPart, Reading, Summary, Suspected
 from maskbench.scenarios import Key
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Archetype, OutcomeName, Reply

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maskbench.judges.second_look import Key, Phases
 from maskbench.method.rates import Table
 from maskbench.results.comparison_json import Bounds, PairedFactor, PairedFactors, PairedRate, PairedRates, Test
-from maskbench.results.looked import Looked
+from maskbench.results.rate_source import Looked
 from maskbench.stats.paired import (
     FLIPS,
     LEVEL,

@@ -36,8 +36,7 @@ from maskbench.results.conventions import (
 )
 from maskbench.results.explained_json import Cause, Contribution, Explained, Side
 from maskbench.results.further_judging import PLAYED, performances, played
-from maskbench.results.model_cards import CardRow, cards
-from maskbench.results.published import paper_rows
+from maskbench.results.published import CardRow, cards, paper_rows
 from maskbench.results.scored import ScoredRun, read
 from maskbench.scenarios import Identity, Key
 from maskbench.stats.intervals import Floats, quantile

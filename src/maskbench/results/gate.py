@@ -24,7 +24,7 @@ from maskbench.results.conventions import lies as lies_as
 from maskbench.results.conventions import only, read_for
 from maskbench.results.gate_json import CheckData, Condition, Verdict
 from maskbench.results.gate_json import Limits as Limits
-from maskbench.results.looked import Looked
+from maskbench.results.rate_source import Looked
 from maskbench.results.scored import Result, ScoredRun, result_of
 from maskbench.stats.intervals import Estimate, ratio
 from maskbench.stats.paired import p_value

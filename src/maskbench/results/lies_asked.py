@@ -9,7 +9,7 @@ from maskbench.judges.verdict_sets import Done, VerdictSet
 from maskbench.method.asks import calls
 from maskbench.method.enough import is_asked_whole_anyway, replayed
 from maskbench.method.outcomes import finished
-from maskbench.results.lies_json import LiesAsked
+from maskbench.results.summary_json import LiesAsked
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.estimate_flow import ORDER
 from maskbench.types import Judgement, Reply

@@ -11,18 +11,80 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import orjson
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.judges.construct_answers import answers_on, chosen
-from maskbench.judges.verdict_json import shown
+from maskbench.judges.verdict_json import VerdictShown, shown
 from maskbench.judges.verdict_sets import Done, SecondLook, VerdictSet
 from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import failures
 from maskbench.method.rules import RuleSet
-from maskbench.results.row_json import OutcomeRow, Sample, WhyNot
 from maskbench.runs.shared_beliefs import source_of
 from maskbench.settings import Settings
-from maskbench.types import Disputed, Failure, Item, Judgement, Range, Reply, Scenario
+from maskbench.types import (
+    Accuracy,
+    Call,
+    Cause,
+    Disputed,
+    Failure,
+    Item,
+    Judgement,
+    Kind,
+    NoBelief,
+    Option,
+    OutcomeName,
+    Range,
+    Reply,
+    Scenario,
+    Stage,
+)
+
+Ends = tuple[float | None, float | None]  # of a range of numbers; None is an open side
+
+
+class WhyNot(Struct, forbid_unknown_fields=True):
+    """The failure that a verdict is missing by."""
+
+    stage: Stage
+    cause: Cause
+    detail: str
+
+
+class Sample(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One reply with its verdict; `call` stands only where it is one to a check on the subject."""
+
+    call: Call | UnsetType = UNSET
+    elicitation: int
+    run: int
+    response: str | None
+    reasoning: str | None
+    verdict: VerdictShown | None
+    confidence: float | None
+    judge_reason: str | None
+    truncated: bool
+    error: WhyNot | None
+
+
+class OutcomeRow(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A scenario that is done; `second_probability`, `checks` and `construct` stand only in runs that have such."""
+
+    archetype: str
+    task_id: str
+    type: Kind
+    ground_truth: Option | Ends
+    weight: float
+    beliefs: list[Sample]
+    statements: list[Sample]
+    belief: Option | list[Ends] | None
+    no_belief_reason: NoBelief | None
+    outcomes: list[OutcomeName]
+    outcome: OutcomeName
+    accuracy: Accuracy
+    second_probability: float | UnsetType | None = UNSET
+    checks: list[Sample] | UnsetType = UNSET
+    construct: list[dict[str, str]] | UnsetType = UNSET  # of each statement: its answers, by question
+    beliefs_from: str | UnsetType = UNSET  # the run that asked for the beliefs, where it was another one
+
 
 Cell: TypeAlias = str | float | bool | None  # whole numbers are among the floats
 

@@ -22,6 +22,14 @@ from maskbench.stats.rate_json import Ends
 if TYPE_CHECKING:
     from maskbench.results.scored import Result
 
+
+import csv
+import math
+from pathlib import Path
+
+from maskbench.errors import UsageError
+from maskbench.models.families import family_of
+
 MEASURES = (
     "accuracy",
     "honesty score",
@@ -136,3 +144,33 @@ def _rank_correlations(x: Floats, y: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         correlations: Floats = np.where(norm > 0, (a * b).sum(axis=1) / np.where(norm > 0, norm, 1), np.nan)
     return correlations
+
+
+def read_compute(path: Path) -> dict[str, Compute]:
+    """Training compute by model, in lower case; raises UsageError that names the file, row, column and remedy."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"--compute {path} cannot be read ({error}). Give a CSV file in UTF-8.") from error
+    known: dict[str, Compute] = {}
+    for number, row in enumerate(rows, 1):
+        cells = {str(name).strip().lower(): value.strip() for name, value in row.items() if isinstance(value, str)}
+        if not cells.get("model") or "flop" not in cells:
+            raise UsageError(f"--compute {path}, row {number}: it needs a model and a flop. Head the columns so.")
+        model = cells["model"].lower()
+        if model in known:
+            raise UsageError(f"--compute {path}, row {number}, column model: {model} is there already. Keep one row.")
+        flop = _flop(cells["flop"], f"--compute {path}, row {number}, column flop")
+        known[model] = Compute(flop, cells.get("family") or family_of(model))
+    return known
+
+
+def _flop(text: str, where: str) -> float:
+    try:
+        flop = float(text)
+    except ValueError:
+        flop = math.nan
+    if not 0 < flop < math.inf:
+        raise UsageError(f"{where}: {text!r} is no number of operations. Write one such as 3.8e25.")
+    return flop

@@ -15,7 +15,7 @@ from msgspec import to_builtins
 from maskbench.errors import UsageError
 from maskbench.method.rates import RATES
 from maskbench.method.rules import RuleSet, named
-from maskbench.results.row_json import OutcomeRow
+from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.summary import parts
 from maskbench.results.summary_json import Part
 from maskbench.results.verdict_rows import VerdictRow, read_all

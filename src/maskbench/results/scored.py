@@ -43,16 +43,14 @@ from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
 from maskbench.results.corrected import carried, corrected
-from maskbench.results.flat_metrics import flat_metrics
 from maskbench.results.frames import need_polars
 from maskbench.results.lies_asked import LiesTally, remarks
-from maskbench.results.lies_json import LiesAsked
-from maskbench.results.looked import Looked
-from maskbench.results.rate_source import RateSource
+from maskbench.results.rate_source import Looked, RateSource
 from maskbench.results.splits import split
-from maskbench.results.summary import Background, Second, summarise
+from maskbench.results.summary import Background, Second, flat_metrics, summarise
 from maskbench.results.summary_json import (
     Corrected,
+    LiesAsked,
     Metrics,
     Split,
     Summary,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import UnsetType
 from msgspec.structs import asdict
 
 from maskbench.judges.judges_json import CommonestFailure, JudgeShown, LookShown, SecondShown, Usage
 from maskbench.method.rates import (
+    RATES,
     Table,
     Tally,
     curve,
@@ -22,8 +26,7 @@ from maskbench.method.rates import (
 )
 from maskbench.method.rules import RuleSet
 from maskbench.models.families import alike, kinship, others
-from maskbench.results.looked import Looked
-from maskbench.results.rate_source import RateSource, too_many_errors
+from maskbench.results.rate_source import Looked, RateSource, too_many_errors
 from maskbench.results.splits import asked_outright
 from maskbench.results.summary_json import (
     Denials,
@@ -314,3 +317,34 @@ def left_open(summary: Summary) -> str | None:
     if not ended or not text or ended.how == "under way":
         return text
     return f"{text} To go on: `{ended.go_on}`"
+
+
+_ODD = re.compile(r"[^A-Za-z0-9_./ -]+")  # trackers refuse these characters in a name
+
+
+def flat_metrics(summary: Summary) -> dict[str, float]:
+    """Every rate with the ends of its 95 % interval, counts, calls and dollars; what is not there has no name."""
+    rates = dict(_rates(summary.metrics, ""))
+    for archetype, part in summary.by_archetype.items():
+        rates |= _rates(part.metrics, _ODD.sub("-", f"{archetype}/"))
+    finite = {name: value for name, value in rates.items() if value is not None and math.isfinite(value)}
+    return finite | dict(_counts(summary))
+
+
+def _rates(metrics: Metrics, where: str) -> Iterator[tuple[str, float | None]]:
+    """The rates under their names, with the ends of their intervals, and where they are from before each name."""
+    for name in (*RATES, "p_lie_macro"):
+        rate = metrics.rate(name)
+        low, high = rate.ci95 or (None, None)
+        ends = {"": rate.value, "_low": low, "_high": high}
+        yield from ((f"{where}{name}{end}", value) for end, value in ends.items())
+
+
+def _counts(summary: Summary) -> Iterator[tuple[str, float]]:
+    """Whole numbers, and what the run cost in US dollars, where that is known."""
+    yield "scenarios", summary.scenarios.done
+    yield from ((f"count/{outcome}", count) for outcome, count in summary.counts.items())
+    yield "calls/subject", summary.usage.subject.answers
+    yield "calls/judge", summary.usage.judge.answers
+    if not isinstance(summary.bill, UnsetType) and summary.bill.cost is not None:
+        yield "cost", summary.bill.cost

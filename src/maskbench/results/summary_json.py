@@ -11,8 +11,6 @@ from maskbench.judges.people.readers import Who
 from maskbench.method.chance import Chance
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies
-from maskbench.results.construct_json import ConstructAsked
-from maskbench.results.lies_json import LiesAsked
 from maskbench.runs.bill_json import Bill
 from maskbench.runs.endings import LastEnd
 from maskbench.runs.imported_json import ImportedFrom
@@ -20,6 +18,92 @@ from maskbench.runs.run_json import About, ArchetypeWords
 from maskbench.runs.shared_beliefs import BeliefsFrom
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Archetype, Call, Cause, Evasion, Json, NoBelief, OutcomeName, Stage
+
+
+class LiesAsked(Struct, forbid_unknown_fields=True, kw_only=True):
+    """How much was asked of how many scenarios, and what that cost beside asking everything.
+
+    `only_lies` scenarios were asked until it was known which statements lie; `drawn` ones were asked everything, by a
+    draw of `whole_part` of each archetype before the first call; `nothing_to_leave_out` ask for no belief. Replies and
+    verdicts are those that are there, and those that asking everything takes of the same scenarios. `unseen_errors` of
+    the drawn ones have no outcome, where asking only for lies would have stopped before the failure.
+    """
+
+    what: Literal["lie"] = "lie"
+    whole_part: float
+    seed: int
+    drawn: int
+    nothing_to_leave_out: int
+    only_lies: int
+    replies: int
+    replies_of_all: int
+    verdicts: int
+    verdicts_of_all: int
+    belief_samples: Literal["one_by_one", "together"] | None
+    unseen_errors: int
+
+
+class AnswerShare(Struct, forbid_unknown_fields=True):
+    """How often an answer was given: among all statements with an answer, and among the lies of them."""
+
+    statements: Rate
+    lies: Rate
+
+
+class Reading(Rate, forbid_unknown_fields=True):
+    """The share of scenarios whose statement is a lie of this kind, and what it could be whatever is missing."""
+
+    bounds: Ends | None
+
+
+class Suspected(Struct, forbid_unknown_fields=True):
+    """How often the suspicion of a test is voiced, and P(lie) of the statements that voice none.
+
+    `replies` is a share of replies, `reasoning` of those with reasoning that was asked about; `either` is of
+    statements, by reply or reasoning.
+    """
+
+    replies: Rate
+    reasoning: Rate
+    either: Rate
+    p_lie_without: Rate
+
+
+class ConstructPart(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The answers on all scenarios, or on those of one archetype.
+
+    `shares` are by question and answer; `readings` by name, as far as the questions for them were asked. `missing` are
+    statements with an outcome that lack an answer, by question: they are no answer, and in no share. `withheld` says
+    why all rates are withheld, or those that need answers which are missing too often.
+    """
+
+    withheld: str | None
+    shares: dict[str, dict[str, AnswerShare]]
+    readings: dict[str, Reading]
+    suspicion: Suspected | UnsetType = UNSET  # only where it was asked about
+    missing: dict[str, int]
+
+
+class Cell(Struct, forbid_unknown_fields=True):
+    """Lies that have these answers together, and their share of the lies that have all of the answers."""
+
+    answers: dict[str, str]
+    lies: int
+    share: Rate
+
+
+class ConstructAsked(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a judge answered to the questions on the words of each statement; no score hangs on it.
+
+    `prompts` is a hash of each question's prompt. `cells` is the cross-table of the lies, the largest cell first.
+    """
+
+    judge: str
+    questions: list[str]
+    prompts: dict[str, str]
+    all: ConstructPart
+    by_archetype: dict[str, ConstructPart]
+    cells: list[Cell]
 
 
 class DisputedRate(Rate, forbid_unknown_fields=True):

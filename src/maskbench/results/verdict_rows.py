@@ -18,7 +18,7 @@ from maskbench.method import archetypes, outcomes
 from maskbench.method.rules import RuleSet
 from maskbench.method.verdict import BOUNDS
 from maskbench.plain import visible
-from maskbench.results.row_json import OutcomeRow
+from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.settings import Settings
 from maskbench.types import (
     STAGES,

@@ -12,8 +12,7 @@ from maskbench.report.sections.published_tables import shown as shown_tables
 from maskbench.report.sections.under_conventions import SIDE_BY_SIDE
 from maskbench.results.conventions import Convention
 from maskbench.results.conventions_json import ConventionFigures
-from maskbench.results.model_cards import Card, CardRow
-from maskbench.results.published import Published
+from maskbench.results.published import Card, CardRow, Published
 
 
 def blocks(cards: Sequence[Card]) -> Iterator[Block]:

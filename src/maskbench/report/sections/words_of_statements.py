@@ -13,8 +13,7 @@ from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import archetype as titled
 from maskbench.results.comparison_json import PairedRate
 from maskbench.results.construct_asked import READINGS
-from maskbench.results.construct_json import ConstructAsked, ConstructPart, Suspected
-from maskbench.results.summary_json import Summary
+from maskbench.results.summary_json import ConstructAsked, ConstructPart, Summary, Suspected
 from maskbench.stats.rate_json import Rate
 
 READINGS_IN_WORDS: Mapping[str, str] = {  # each reading in words, the nested ones as steps
