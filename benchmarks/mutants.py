@@ -54,7 +54,6 @@ TESTS: Mapping[str, str] = {
     "method.published_form": "method/test_published_form",
     "method.rates": "method/test_rates results/test_summary results/test_withheld",
     "method.belief": "method/test_method method/test_outcomes",
-    "method.repeats": "results/test_retest",
     "method.rules": "method/test_method method/test_outcomes",
     "runs.system_prompts": "runs/test_system_prompts",
     "method.numbers_apart": "method/test_numbers_apart",

@@ -17,7 +17,7 @@ from maskbench.interop.exam_card import ExamCard
 from maskbench.interop.import_json import ImportData
 from maskbench.interop.transcript_json import Transcript
 from maskbench.interventions.dose.dose_json import DoseRecord
-from maskbench.judges.audit_json import AuditData
+from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.exam.exam_json import ExamData, ExamRecord
 from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.report.sections.construct_exam import ConstructExamData

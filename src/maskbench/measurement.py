@@ -28,9 +28,9 @@ from maskbench.runs.begin import as_held, check, prepare, wanted
 from maskbench.runs.construct_flow import ConstructFlow, InTurn, is_answered
 from maskbench.runs.construct_flow import expected as construct_expected
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
+from maskbench.runs.disk import network_kind
 from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.estimate_flow import LieFlow
-from maskbench.runs.file_systems import network_kind
 from maskbench.runs.flow import Flow, JudgeFlow
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.imported_run import check_not_imported

@@ -9,7 +9,7 @@ import pytest
 from test_dose import measured, plan
 
 from flows import command
-from maskbench.interventions.dose.dose_forecast import forecast
+from maskbench.interventions.dose.plan import forecast
 from maskbench.runs.folder import RunFolder
 from measured_runs import settings
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from flows import Ended, Recorder, command, letter, scenario, typed, verdict_a
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.interop.export import write
-from maskbench.judges.audit_figures import figures
-from maskbench.judges.audit_json import AuditData
+from maskbench.judges.audit_figures import AuditData, figures
 from maskbench.judges.audit_kinds import exchanged
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audit, audits, forecast

@@ -11,9 +11,8 @@ import pytest
 
 from flows import command
 from maskbench.judges.exam.marks import is_right
-from maskbench.judges.exam.papers import paper_for
+from maskbench.judges.exam.papers import NEIGHBOUR, on_sheets, paper_for, replies_of
 from maskbench.judges.exam.questions import Paper, Question, written
-from maskbench.judges.exam.sheets import NEIGHBOUR, on_sheets, replies_of
 from maskbench.judges.exam.sitting import Result, exam_settings, examine, forecast
 from maskbench.method.judge_ask import judged, options
 from maskbench.settings import Settings

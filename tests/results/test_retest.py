@@ -11,8 +11,7 @@ from flows import typed
 from judged_samples import a_scenario, item
 from maskbench.cli import main
 from maskbench.errors import UsageError
-from maskbench.method.outcomes import Items, score
-from maskbench.method.repeats import Halves, by_halves
+from maskbench.method.outcomes import Halves, Items, by_halves, score
 from maskbench.method.rules import RULES
 from maskbench.report.sections.compared import comparison
 from maskbench.results.comparison import compare, compare_read

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows import scenarios
-from maskbench.runs.file_systems import network_kind
+from maskbench.runs.disk import network_kind
 from maskbench.runs.store import Store
 from maskbench.types import Ask, Reply, Scenario
 

@@ -29,8 +29,7 @@ from maskbench.judges.auditing import audit
 from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure
-from maskbench.models.serve.own_server import OwnServer
-from maskbench.models.serve.processes import owns
+from maskbench.models.serve.own_server import OwnServer, owns
 from maskbench.models.serve.serve_command import commands
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.lent_servers import kept

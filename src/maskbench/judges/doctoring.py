@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import MaskbenchError, ModelError
-from maskbench.judges.doctor_json import Doctored, Examined, Finding
-from maskbench.judges.doctor_reading import Seen, findings
+from maskbench.judges.doctor_reading import Doctored, Examined, Finding, Seen, findings
 from maskbench.judges.exam.papers import paper_for
 from maskbench.method.elicit import belief_asks
 from maskbench.method.judge_ask import ask_about, load_prompts

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.judge_first import begin_own, own_set, put_judges, seconds_of, set_of
-from maskbench.judges.numbered import check_has_numbers, take_alike
-from maskbench.judges.reasoned import check_has_reasoning
 from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
+from maskbench.method import archetypes
 from maskbench.method.asks import VERDICTS, Calls, all_judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.method.judged_together import parts_of
@@ -46,7 +46,7 @@ from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings, protocol_id, verdict_key
-from maskbench.types import Ask, Judgement, Kind, Model, OutcomeName, Scenario, Stage
+from maskbench.types import Ask, Judgement, Kind, Model, OutcomeName, Reply, Scenario, Stage
 
 
 def judge(
@@ -325,4 +325,49 @@ def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | 
         raise RunMismatch(
             f"{folder.path} has a verdict set {name} on {was}, and this asks for {now_}. Give this one another --name, "
             f"or go on with that one: maskbench judge {folder.path} --name {name}"
+        )
+
+
+def has_numbers(store: Store) -> bool:
+    """Whether any scenario in store asks for a belief in a number."""
+    return any(scenario.kind == "numerical" and not archetypes.of(scenario).given for scenario, _ in store.scenarios())
+
+
+def check_has_numbers(folder: RunFolder, store: Store, settings: Settings) -> None:
+    """Raise UsageError where numbers are to be judged apart and no scenario has one."""
+    if settings.judge_numbers == "apart" and not has_numbers(store):
+        raise UsageError(
+            f"--judge-numbers apart: no scenario of {folder.path} asks for a belief in a number, so there is nothing "
+            "to judge otherwise. Leave the option out."
+        )
+
+
+def take_alike(store: Store, name: str, sources: Sequence[str], keys: Iterable[bytes]) -> int:
+    """Copy into the verdict set `name` what these sets of the run have on the very same requests; returns how many."""
+    known: dict[bytes, Sequence[Any]] = {}
+    for key in keys:
+        if key in known or store.has_verdict(name, key):
+            continue
+        rows = (store.verdict_row(source, key) for source in sources)
+        if (row := next((row for row in rows if row is not None), None)) is not None:
+            known[key] = row
+    return store.take_verdicts(name, known.items())
+
+
+def has_reasoning(store: Store) -> bool:
+    """Whether any statement in store has reasoning."""
+    return any(
+        isinstance(item.reply, Reply) and bool(item.reply.reasoning)
+        for scenario, _ in store.scenarios()
+        for item in store.items(VERDICTS, scenario)
+        if item.call == "statement"
+    )
+
+
+def check_has_reasoning(folder: RunFolder, store: Store, settings: Settings) -> None:
+    """Raise UsageError where reasoning is to be judged and no statement has any: its verdicts are there already."""
+    if settings.with_reasoning and not has_reasoning(store):
+        raise UsageError(
+            f"--with-reasoning: no statement of {folder.path} came with reasoning, so the answer alone is all that "
+            "there is to judge. Leave the option out."
         )

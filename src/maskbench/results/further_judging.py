@@ -14,8 +14,7 @@ from itertools import count
 from typing import Literal, TypeAlias
 
 from maskbench.judges.construct_answers import Answers, answers_of, chosen
-from maskbench.judges.numbered import has_numbers
-from maskbench.judges.reasoned import has_reasoning
+from maskbench.judges.judge_again import has_numbers, has_reasoning
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.asks import VERDICTS
 from maskbench.method.classify import over_statements

@@ -36,9 +36,8 @@ from maskbench.method.asks import VERDICTS
 from maskbench.method.chance import Chance, ChanceTally
 from maskbench.method.controls import Controls
 from maskbench.method.false_lies import FalseLies, FalseLieTally
-from maskbench.method.outcomes import Items, belief
+from maskbench.method.outcomes import ENOUGH, Halves, Items, belief, by_halves
 from maskbench.method.rates import RATES, Table, error_share, tabulate
-from maskbench.method.repeats import ENOUGH, Halves, by_halves
 from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures

@@ -20,8 +20,7 @@ import orjson
 from maskbench.errors import RunError, RunUnreadable
 from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls import CONTROLS
-from maskbench.runs.disk import check_file, create
-from maskbench.runs.file_systems import network_kind
+from maskbench.runs.disk import check_file, create, network_kind
 from maskbench.runs.fitting import misfit, writer
 from maskbench.scenarios import pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype

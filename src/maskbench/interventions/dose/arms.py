@@ -16,6 +16,7 @@ from msgspec import structs
 
 from maskbench.interventions.dose.conclusion import CHOICE, Conclusion, choose, conclude, exceeds
 from maskbench.interventions.dose.curve import candidate, curve, effect
+from maskbench.interventions.dose.damage import Perplexities
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.dose_json import (
     DoseAlone,
@@ -30,7 +31,6 @@ from maskbench.interventions.dose.dose_json import (
     RandomDirections,
     RandomRow,
 )
-from maskbench.interventions.dose.perplexity import Perplexities
 from maskbench.interventions.dose.plan import Dose, Split, check, doses, splits, strength, zero
 from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure, measure_beside

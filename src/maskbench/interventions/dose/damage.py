@@ -12,12 +12,26 @@ import math
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from maskbench.interventions.dose.dose_folder import DoseFolder
+from maskbench.interventions.dose.plan import Dose
+from maskbench.interventions.steering.hidden_states import threads_for
 from maskbench.method.elicit import neutral
+from maskbench.models.hf.adapters import with_adapter, without_adapter
+from maskbench.models.hf.opening import Stock, is_local, place_of
+from maskbench.models.hf.steering import steered
 from maskbench.models.hf.template import shared_start
+from maskbench.models.hf.vectors import load_vectors
+from maskbench.pinocchio.rule_judge import NAME as SANDBOX_JUDGE
+from maskbench.runs.folder import RunFolder
+from maskbench.settings import Settings
 from maskbench.types import Item, Judgement, Message, Reply
 
 if TYPE_CHECKING:
@@ -32,6 +46,7 @@ PACKED = 1 / 3  # of a stretch's length; speech recognisers drop text at 1/2.4 (
 NO_TEXT = 0.1  # of the characters
 NEUTRAL = "neutral.md"
 AT_ONCE = 8  # chats
+FILE = "perplexity.json"  # in the dose curve's folder
 _NEVER = ("Cc", "Co", "Cn", "Cs")  # categories of characters
 Chat = tuple[Sequence[Message], str]  # a conversation, and the reply to it
 
@@ -133,3 +148,46 @@ def _logits(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
     tokens, mask = right_padded(rows, loaded.device)
     logits: Tensor = loaded.model(input_ids=tokens, attention_mask=mask).logits
     return logits
+
+
+class Perplexities:
+    """Measures each dose once, on the model that the runs use, and keeps it in the dose curve's folder."""
+
+    def __init__(self, folder: DoseFolder, environ: Mapping[str, str], stock: Stock) -> None:
+        self._folder = RunFolder(folder.path)
+        self._environ = environ
+        self._stock = stock
+        path = folder.path / FILE
+        self._known = msgspec.json.decode(path.read_bytes(), type=dict[str, float]) if path.is_file() else {}
+
+    def of(self, dose: Dose) -> float | None:
+        """The perplexity at this dose; None for subjects whose weights are not at hand."""
+        if not is_local(dose.settings.subject):
+            return None
+        if dose.name not in self._known:
+            self._known[dose.name] = self._measured(dose.settings)
+            self._folder.write(FILE, self._known)
+        return self._known[dose.name]
+
+    def _measured(self, settings: Settings) -> float:
+        chats = neutral_chats(of_the_sandbox=settings.judge == SANDBOX_JUDGE)
+        if settings.system_prompt_text:
+            chats = [_developed(chat, settings.system_prompt_text) for chat in chats]
+        base = self._stock.base(place_of(settings.subject), settings, "subject", self._environ)
+        with ExitStack() as stack:
+            loaded = base if settings.adapter is None else with_adapter(base, Path(settings.adapter))
+            if settings.adapter is not None:
+                stack.callback(without_adapter, loaded)
+            if settings.steer is not None:
+                vectors = load_vectors(Path(settings.steer))
+                stack.enter_context(steered(loaded.layers, vectors, settings.layers, settings.strength))
+            stack.enter_context(threads_for(loaded))
+            return perplexity(loaded, chats)
+
+
+def _developed(chat: Chat, developer: str) -> Chat:
+    """The conversation under a developer's system prompt."""
+    messages, answer = chat
+    return [
+        Message.system(message.content, developer) if message.role == "system" else message for message in messages
+    ], answer

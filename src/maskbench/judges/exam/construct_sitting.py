@@ -17,8 +17,8 @@ from maskbench.judges.exam.construct_marks import ConstructScore, marked
 from maskbench.judges.exam.construct_papers import construct_paper
 from maskbench.judges.exam.exam_json import ExamRecord, ExamUsage
 from maskbench.judges.exam.marks import Answer
+from maskbench.judges.exam.papers import Stored
 from maskbench.judges.exam.questions import Paper, Question
-from maskbench.judges.exam.sheets import Stored
 from maskbench.judges.exam.sitting import How, Sitting, held, still_to_ask
 from maskbench.method.asks import subject_asks
 from maskbench.method.construct import QUESTIONS, as_typed, form, named, prompts_hash, question_ask

@@ -23,9 +23,8 @@ import orjson
 from maskbench.errors import RunError, RunMismatch, RunUnreadable, UsageError
 from maskbench.judges.exam.exam_json import SCHEMA, ExamRecord, ExamSettings, ExamUsage, PaperSat, exam_from
 from maskbench.judges.exam.marks import Answer, Score, is_lost, score
-from maskbench.judges.exam.papers import paper_for
+from maskbench.judges.exam.papers import Stored, paper_for, replies_of
 from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
-from maskbench.judges.exam.sheets import Stored, replies_of
 from maskbench.method.asks import VERDICTS, Calls, all_judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, load_prompts
 from maskbench.models.hf.opening import Stock

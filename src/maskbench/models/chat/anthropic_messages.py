@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from maskbench.models.chat.cache_marks import CHARACTERS_PER_TOKEN, marked
 from maskbench.models.chat.wire import (
     Answer,
     Choice,
@@ -22,11 +21,31 @@ from maskbench.models.chat.wire import (
     string,
     usage_of,
 )
-from maskbench.types import Ask
+from maskbench.types import Ask, Message
 
 VERSION = "2023-06-01"  # of the interface, which every request has to name
+CHARACTERS_PER_TOKEN = 4.0  # of prompts in English, about; a beginning must surely reach what a cache takes
 _CUT = frozenset(("max_tokens", "model_context_window_exceeded"))
 _NOT_WHOLE = frozenset(("pause_turn",))  # the turn would have to be gone on with
+
+
+def marked(messages: Sequence[Message], ask: Ask, cache_from: int | None) -> Sequence[Message | dict[str, Any]]:
+    """The messages with the last one in two parts, the first of them marked; as they are where no cache takes it.
+
+    The mark stands behind what several requests begin with (`Ask.shared`), from which Anthropic's cache takes it.
+    OpenRouter's chat completions take it in the same form for these models
+    (https://openrouter.ai/docs/features/prompt-caching). A beginning that is put into the cache costs more than one
+    that is not, so that nothing is marked which no other request has.
+    """
+    *before, last = messages
+    start = sum(len(message.content) for message in ask.messages[:-1]) + ask.shared
+    if not ask.shared or cache_from is None or start / CHARACTERS_PER_TOKEN < cache_from:
+        return messages
+    parts = [
+        {"type": "text", "text": last.content[: ask.shared], "cache_control": {"type": "ephemeral"}},
+        {"type": "text", "text": last.content[ask.shared :]},
+    ]
+    return (*before, {"role": last.role, "content": parts})
 
 
 def headers(key: str | None) -> dict[str, str]:
@@ -50,7 +69,7 @@ def request(
     """The request for one sample of an ask, as `wire.request` makes it for chat completions.
 
     A system text of `cache_from` tokens or more, which is the same in many requests, has the mark from which a cache
-    takes it, and so has what several requests share (cache_marks.py); without a number nothing is marked. `seed` and
+    takes it, and so has what several requests share (`marked`); without a number nothing is marked. `seed` and
     `n` are not sent: the interface has neither.
     """
     limit = _with_thinking(limit, extra)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from maskbench.models.chat import anthropic_messages, wire
-from maskbench.models.chat.cache_marks import marked
+from maskbench.models.chat.anthropic_messages import marked
 from maskbench.types import Ask
 
 

@@ -170,7 +170,7 @@ def fold(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def has_system(messages: Iterable[Message | Mapping[str, Any]]) -> bool:
-    """Whether one of these messages is a system text; the marked ones among them are plain JSON (cache_marks.py)."""
+    """Whether one of these messages is a system text; those marked for a cache are plain JSON."""
     return any((message.role if isinstance(message, Message) else message["role"]) == "system" for message in messages)
 
 

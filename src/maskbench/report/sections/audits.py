@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from maskbench.judges.audit_figures import figures
-from maskbench.judges.audit_json import AskedAgain, AuditData
+from maskbench.judges.audit_figures import AskedAgain, AuditData, figures
 from maskbench.judges.audit_kinds import kind_of
 from maskbench.judges.audit_plan import Audit
 from maskbench.judges.auditing import audits as of_run

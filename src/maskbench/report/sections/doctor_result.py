@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from maskbench.judges.doctor_json import Doctored, Examined, Finding
+from maskbench.judges.doctor_reading import Doctored, Examined, Finding
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Heading, Listed, Sentence, Table, Warn, Words
 
