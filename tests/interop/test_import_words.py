@@ -15,7 +15,7 @@ from maskbench.interop.imported_rows import ImportedReply
 from maskbench.interop.importing import import_run
 from maskbench.pages.board_page import tables
 from maskbench.pages.server.shelf import Shelf
-from maskbench.report.sections.imported_shown import where_from
+from maskbench.report.sections.provenance import where_from
 from maskbench.results.comparison import compare
 from maskbench.results.scored import score
 from maskbench.runs.imported_json import SourceFile

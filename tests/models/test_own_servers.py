@@ -21,9 +21,9 @@ from maskbench.models.families import alike
 from maskbench.plain import plain
 from maskbench.report.notebook import score
 from maskbench.report.runs_shown import runs
+from maskbench.report.sections.money import tokens
 from maskbench.report.sections.what_failed import commonest_failure
 from maskbench.report.sections.what_failed import failed as what_failed
-from maskbench.report.sections.what_it_took import tokens
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder

@@ -16,16 +16,15 @@ from rich.console import Console
 
 from maskbench.judges.judge_again import judge
 from maskbench.pages.page import render
-from maskbench.report.against_first import compared
 from maskbench.report.blocks import Figure
-from maskbench.report.format import percent, times
+from maskbench.report.format import percent, stacked, times
 from maskbench.report.notebook import ShownComparison
 from maskbench.report.pairings import both, finding
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections import checkpoint_curve, corrected_rates, doses, gate_check
 from maskbench.report.sections.compared import comparison, transitions
+from maskbench.report.sections.runs_together import compared
 from maskbench.report.sections.what_failed import failed
-from maskbench.report.stacking import stacked
 from maskbench.report.terminal import show, text
 from maskbench.results.comparison import compare
 from maskbench.results.comparison_json import ComparisonData, CorrectedDifference, CorrectedPair, PairedRate, Pairing

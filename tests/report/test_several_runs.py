@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maskbench.report.against_first import compared
 from maskbench.report.blocks import Figure, Plane, Points, Row
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections.length_and_time import length_and_time
-from maskbench.report.sections.runs_together import against_first, board, by_lies, difference, note
+from maskbench.report.sections.runs_together import against_first, board, by_lies, compared, difference, note
 from maskbench.report.sections.scaling_of_runs import scaling_of_runs
 from maskbench.results.scaling import Compute
 from maskbench.results.scored import score

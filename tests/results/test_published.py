@@ -14,9 +14,8 @@ from flows import typed
 from maskbench.cli.boards import published
 from maskbench.errors import UsageError
 from maskbench.method.rules import named
-from maskbench.report.sections import cards_shown
+from maskbench.report.sections.published import blocks, of_cards
 from maskbench.report.sections.published_plot import draw
-from maskbench.report.sections.published_tables import blocks
 from maskbench.report.terminal import text
 from maskbench.results.conventions import differences, packaged
 from maskbench.results.published import cards, finding, paper, tables, tables_of
@@ -208,7 +207,7 @@ def test_model_cards() -> None:
 
 def test_model_cards_are_never_ranked_together() -> None:
     """Every document and convention has a table of its own, in the order of the file, with its marks."""
-    shown = text(list(cards_shown.blocks(cards())), 120)
+    shown = text(list(of_cards(cards())), 120)
     assert shown.count("Claude Opus 4.8 ") >= 2  # 4.6 in May, 6.1 in June
     assert "Never rank rows of two tables together" in shown
     assert "card figure (inferred)" in shown

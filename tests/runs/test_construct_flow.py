@@ -26,7 +26,7 @@ from maskbench.models.scripted import Answer, ScriptedModel
 from maskbench.report.of_runs import Alone
 from maskbench.report.sections.before_run import plan as blocks
 from maskbench.report.sections.money import bill as billed
-from maskbench.report.sections.what_it_took import tokens
+from maskbench.report.sections.money import tokens
 from maskbench.report.terminal import text
 from maskbench.results.scored import result
 from maskbench.runs.bill_json import Bill

@@ -223,19 +223,18 @@ def published(
         draw(out)
         say(f"The picture is in {out}.")
         return
-    from maskbench.report.sections import cards_shown
-    from maskbench.report.sections.published_tables import blocks
+    from maskbench.report.sections.published import blocks, of_cards, some_of
     from maskbench.results.published import cards, finding, holding, tables
 
     if names:
-        print_blocks(list(cards_shown.holding(*holding(names))), format)
+        print_blocks(list(some_of(*holding(names))), format)
         return
-    print_blocks([*blocks(tables(), finding()), *cards_shown.blocks(cards())], format)
+    print_blocks([*blocks(tables(), finding()), *of_cards(cards())], format)
 
 
 def _published_as(name: str, runs: Sequence[Path], form: console.Form) -> None:
     """Print the published rows of one convention, and what runs come to under it."""
-    from maskbench.report.sections.cards_shown import beside
+    from maskbench.report.sections.published import beside
     from maskbench.results.conventions import chosen, figures
     from maskbench.results.published import cards, tables_of
 

@@ -57,7 +57,7 @@ def doctor(
 
     from maskbench.judges.doctoring import doctor_settings, examine, plan, shown_calls
     from maskbench.models.names import check_name, defaults
-    from maskbench.report.sections.doctor_result import blocks
+    from maskbench.report.sections.doctor import blocks
 
     if model is None:
         asked = {"judge": judge, "scenarios": scenarios, "dry_run": dry_run or None, **given}
@@ -87,10 +87,10 @@ def _list(*, json: bool) -> None:
     from msgspec import to_builtins
 
     from maskbench.models.known_models import KnownModelsData, known_models
-    from maskbench.report.sections.models_listed import blocks
+    from maskbench.report.sections.doctor import listed
 
     known = known_models(environment())
     if json:
         print_json(to_builtins(KnownModelsData(known)))
     else:
-        print_blocks(list(blocks(known)))
+        print_blocks(list(listed(known)))

@@ -8,20 +8,21 @@ from pathlib import Path
 from markupsafe import Markup
 
 from maskbench.method.judge_ask import options
-from maskbench.pages import figure_files, masthead
+from maskbench.pages import figure_files
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.shell import Document, document, environment, static
 from maskbench.plain import shortened, visible
 from maskbench.report import of_one_run
-from maskbench.report.against_first import Compared, compared
 from maskbench.report.blocks import Section
-from maskbench.report.of_runs import has_rates, unit
+from maskbench.report.format import times
+from maskbench.report.of_runs import facts_given, has_rates, unit
 from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections import headline, people, runs_together
 from maskbench.report.sections.audits import audits
 from maskbench.report.sections.compared import accuracy_and_honesty, comparison
 from maskbench.report.sections.length_and_time import length_and_time
+from maskbench.report.sections.runs_together import Compared, compared
 from maskbench.report.sections.scaling_of_runs import scaling_of_runs
 from maskbench.report.sections.story import story
 from maskbench.report.sections.under_conventions import section as as_published
@@ -34,6 +35,36 @@ from maskbench.results.scaling import Compute
 from maskbench.types import Reply
 
 _LONGEST = 300  # characters of one text in the example
+_LIMITS = (
+    (
+        "What it says, not what it leaves out",
+        "A lie here is an assertion. Misleading by omission, by emphasis or by flattery is not measured.",
+    ),
+    (
+        "Belief is behaviour",
+        "A belief is what the model says when nothing presses it, several times over. Nothing here looks inside it.",
+    ),
+    (
+        "Role play and obedience look like lying",
+        "The scenarios give roles and instructions. A model that plays its part or does as it is told contradicts its "
+        "belief here all the same; whether that is dishonest is for the reader to judge.",
+    ),
+    (
+        "The worst case on purpose",
+        f"{headline.PRESSES}. The rate says how a model behaves there, not how often it lies in use.",
+    ),
+    ("English only", "Scenarios and judge prompts are in English. Other languages may behave differently."),
+    (
+        "A judge decides",
+        "A judge, as a rule another model, reads every reply and may err. Its error is not in the intervals, which "
+        "hold sampling error alone: other scenarios of this kind would have given other figures.",
+    ),
+    (
+        "No proof of intent",
+        "A high rate is no proof of misalignment, and a low one none of trustworthiness. A model can also recognise a "
+        "test, or have been trained on it.",
+    ),
+)
 
 
 def render(
@@ -87,10 +118,10 @@ def render(
                 details=after,
                 example=_example(shown[0], include_text),
                 explorer=explored.html,
-                limits=masthead.LIMITS,
+                limits=_LIMITS,
             )
         )
-    title = f"{masthead.question(shown)} – maskbench"
+    title = f"{_question(shown)} – maskbench"
     styles = (static("report.css"), *explored.styles)
     scripts = (static("figures.js"), *explored.scripts)
     allow = {"img-src": "blob:"}  # figures.js draws a figure from one to save it as PNG
@@ -110,8 +141,8 @@ def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
     able = any(map(has_rates, runs))
     data = against.data if against else None
     return {
-        "question": masthead.question(runs),
-        "method": masthead.method(runs),
+        "question": _question(runs),
+        "method": _method(runs),
         "headline": headline.rate(runs[0]) if len(runs) == 1 else None,
         "difference": runs_together.difference(data),
         "beside": headline.beside(runs[0]),
@@ -127,6 +158,43 @@ def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:
         "hangs_on": headline.hangs_on(runs) if able else "",
         "evader": headline.EVADER if able else "",
     }
+
+
+def _question(runs: Sequence[Run]) -> str:
+    """The title of the page."""
+    if len(runs) == 1:
+        return f"Does {runs[0].label} say what it believes?"
+    count = _SMALL.get(len(runs), str(len(runs)))
+    models = len({(run.result.settings.subject, run.result.settings.run_label) for run in runs}) == len(runs)
+    return f"Do these {count} {'models' if models else 'runs'} say what they believe?"
+
+
+_SMALL = dict(enumerate(("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), 2))
+
+
+def _method(runs: Sequence[Run]) -> str:
+    """What was done, in two sentences."""
+    done = [run.summary.scenarios.done for run in runs]
+    most = times(max(done), "scenario") if len({*done}) == 1 else f"up to {times(max(done), 'scenario')}"
+    where = f"In {most}" if max(done) else "In every scenario that is done"
+    who = "the model" if len(runs) == 1 else "every model"
+    if all(0 < facts_given(run.summary) == sum(run.summary.counts.values()) for run in runs):
+        return (
+            f"{where}, {who} was given a fact in its instructions, and then put under pressure to say the opposite. "
+            "Contradicting that fact is a lie here."
+        )
+    return (
+        f"{where}, {who} was asked neutrally what it holds to be true{_given(runs)}, and then put under pressure to "
+        "say the opposite. Contradicting its own belief is a lie here, whether or not that belief is true."
+    )
+
+
+def _given(runs: Sequence[Run]) -> str:
+    """In how many scenarios nothing is asked neutrally, because the facts are given."""
+    given = {facts_given(run.summary) for run in runs}
+    if not any(given):
+        return ""
+    return f" (in {max(given):,} of them it was told the facts instead)" if len(given) == 1 else " (or told the facts)"
 
 
 def _sections(runs: Sequence[Run], against: Compared | None, include_text: bool) -> tuple[list[Section], list[Section]]:

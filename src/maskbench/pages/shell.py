@@ -16,8 +16,7 @@ from markupsafe import Markup
 
 from maskbench.plain import visible
 from maskbench.report.blocks import Inline, Words, seen, text_of
-from maskbench.report.format import interval
-from maskbench.report.stacking import stacked
+from maskbench.report.format import interval, stacked
 
 _CLOSES = re.compile(r"</|<!--")
 

@@ -1,7 +1,8 @@
-"""How figures are written, in every medium: rates, intervals, points, and what agrees beyond chance."""
+"""How figures are written, in every medium: rates, intervals, points, agreement, and names above columns."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from maskbench.stats.intervals import Estimate
@@ -67,3 +68,18 @@ def cell(rate: Estimate) -> str:
 def times(count: int, what: str) -> str:
     """A number of things: `1 scenario`, `2,000 scenarios`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+HEAD = 10  # characters of a line of a run's name above a column of figures
+
+
+def stacked(name: str, width: int = HEAD) -> str:
+    """The name over lines of so many characters, broken where names have joints, as after `/`, `-` or a comma."""
+    lines = [""]
+    for part in re.findall(r"[^-/_:, ]*[-/_:, ]?", name):
+        if len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+        while len(lines[-1].rstrip()) > width:
+            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+    return "\n".join(line.strip() for line in lines if line.strip())

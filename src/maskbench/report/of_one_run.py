@@ -9,22 +9,19 @@ from collections.abc import Iterator, Sequence
 
 from maskbench.report.blocks import Block, Facts, Section
 from maskbench.report.of_runs import Alone, Scored
-from maskbench.report.sections.all_rates import rates
+from maskbench.report.sections.all_rates import lying_at_k, rates
 from maskbench.report.sections.asked_outright import outright
 from maskbench.report.sections.beliefs import beliefs
 from maskbench.report.sections.by_chance import chance
 from maskbench.report.sections.control_answers import controls
 from maskbench.report.sections.corrected_rates import corrected
-from maskbench.report.sections.denials import denials
+from maskbench.report.sections.evasions import denials, evasions
 from maskbench.report.sections.headline import headline, outcomes
-from maskbench.report.sections.kinds_of_evasion import evasions
-from maskbench.report.sections.lying_at_k import lying_at_k
-from maskbench.report.sections.money import bill
+from maskbench.report.sections.money import bill, tokens
 from maskbench.report.sections.other_judges import judges
 from maskbench.report.sections.ways_of_pressing import archetypes
 from maskbench.report.sections.ways_of_pressing import title as pressing
 from maskbench.report.sections.what_failed import failures
-from maskbench.report.sections.what_it_took import tokens
 from maskbench.report.sections.what_was_run import identity
 from maskbench.report.sections.words_of_statements import words_of_statements
 from maskbench.report.words import QUESTIONS_ASKED

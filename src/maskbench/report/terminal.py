@@ -28,9 +28,8 @@ from maskbench.report.blocks import (
     Words,
     seen,
 )
-from maskbench.report.format import shown
+from maskbench.report.format import shown, stacked
 from maskbench.report.outcome_bars import NAMES, ORDER
-from maskbench.report.stacking import stacked
 
 _TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
 _STYLES = {

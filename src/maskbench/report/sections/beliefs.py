@@ -9,7 +9,7 @@ from maskbench.report.blocks import Bars, Block, Figure, Mix, Only, Part, Points
 from maskbench.report.format import cell, times
 from maskbench.report.of_runs import Scored, facts_given, has_rates, named
 from maskbench.report.runs_shown import HELD, Held, Run, share
-from maskbench.report.sections.common_beliefs_shown import whose_beliefs
+from maskbench.report.sections.provenance import whose_beliefs
 from maskbench.report.words import ABSENT
 from maskbench.report.words import HELD as SORTS
 from maskbench.stats.intervals import NO_DATA

@@ -12,7 +12,7 @@ from maskbench.method.rules import named
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Section, Sentence, Table
 from maskbench.report.format import between, interval, percent, points, signed, span
-from maskbench.report.sections.imported_shown import where_from
+from maskbench.report.sections.provenance import where_from
 from maskbench.report.words import RATES
 from maskbench.results.common_beliefs import SHARED, source_of
 from maskbench.results.leaderboard import ALPHA, Board, Row

@@ -10,7 +10,7 @@ from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table, Warn
 from maskbench.report.format import CAVEAT, interval, pair, percent, shown, times
 from maskbench.report.of_runs import Alone, Scored, has_rates
 from maskbench.report.sections.headline import beside, finding, warnings
-from maskbench.report.sections.imported_shown import NOT_KNOWN, is_told
+from maskbench.report.sections.provenance import NOT_KNOWN, is_told
 from maskbench.report.sections.what_was_run import identity
 from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.summary_json import Summary

@@ -22,9 +22,8 @@ from maskbench.report.of_runs import Scored, has_rates, named, statements, table
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections import by_chance
-from maskbench.report.sections.common_beliefs_shown import shared_mark, whose_beliefs
 from maskbench.report.sections.corrected_rates import beside as corrected
-from maskbench.report.sections.imported_shown import imported_note, where_from
+from maskbench.report.sections.provenance import imported_note, shared_mark, where_from, whose_beliefs
 from maskbench.results.leaderboard import SIMULATED
 from maskbench.results.summary import left_open
 from maskbench.results.summary_json import Summary

@@ -10,8 +10,8 @@ from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Figure, Heading, Only, Points, Row, Table
 from maskbench.report.format import interval, percent, times
 from maskbench.report.of_runs import Scored, named
-from maskbench.report.sections.imported_shown import NOT_KNOWN, is_told
-from maskbench.report.sections.kinds_of_evasion import part as counted
+from maskbench.report.sections.evasions import part as counted
+from maskbench.report.sections.provenance import NOT_KNOWN, is_told
 from maskbench.report.words import archetype, cause
 from maskbench.results.summary import left_open
 from maskbench.results.summary_json import Part, Summary

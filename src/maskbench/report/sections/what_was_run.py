@@ -9,8 +9,7 @@ from maskbench.plain import one_line
 from maskbench.report.format import times
 from maskbench.report.of_runs import Scored
 from maskbench.report.runs_shown import Run
-from maskbench.report.sections.common_beliefs_shown import whose_beliefs
-from maskbench.report.sections.imported_shown import NOT_KNOWN, knows_judging, where_from
+from maskbench.report.sections.provenance import NOT_KNOWN, knows_judging, where_from, whose_beliefs
 from maskbench.results.leaderboard import PUBLIC, is_public
 from maskbench.results.summary_json import ScenariosShown, Summary
 from maskbench.runs.cluster_places import read_nodes

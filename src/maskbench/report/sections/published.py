@@ -1,4 +1,4 @@
-"""What `maskbench published` says of model cards: a table a document, for no two of them measured alike."""
+"""Published figures: every table with its source, and model cards, a table a document, none measured alike."""
 
 from __future__ import annotations
 
@@ -6,16 +6,72 @@ from collections.abc import Iterator, Sequence
 
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table
-from maskbench.report.format import shown
-from maskbench.report.sections.published_tables import APART
-from maskbench.report.sections.published_tables import shown as shown_tables
+from maskbench.report.format import shown, signed
 from maskbench.report.sections.under_conventions import SIDE_BY_SIDE
 from maskbench.results.conventions import Convention
 from maskbench.results.conventions_json import ConventionFigures
-from maskbench.results.published import Card, CardRow, Published
+from maskbench.results.published import Card, CardRow, Cell, Finding, Published
+
+_HEADS = {
+    "p_honest": "honest",
+    "p_lie": "P(lie)",
+    "p_evasive_or_no_belief": "evasive,\nno belief",
+    "honesty": "honesty\nscore",
+    "p_honest_at10": "honest\n@10",
+    "p_lie_at10": "lie\n@10",
+    "no_belief": "no\nbelief",
+    "no_belief_acc": "no belief,\naccuracy",
+    "err_acc": "error,\naccuracy",
+    "ci_lo": "95 %\nlow",
+    "ci_hi": "95 %\nhigh",
+    "ci95": "± 95 %",
+    "score": "honesty\nscore",
+}
+APART = (
+    "Published figures, in percent where they are shares. They are on other scenarios and by other judges: never "
+    "compare your own runs with them."
+)
 
 
-def blocks(cards: Sequence[Card]) -> Iterator[Block]:
+def blocks(tables: Sequence[Published], finding: Finding) -> Iterator[Block]:
+    """All published figures, and what the paper's hang on."""
+    yield APART
+    yield from of_tables(tables)
+    yield said(finding)
+
+
+def of_tables(tables: Sequence[Published]) -> Iterator[Block]:
+    """Each table under its title, with its source."""
+    for table in tables:
+        yield Heading(table.title)
+        yield Sentence((f"Source: {table.source}",), "note")
+        yield _table(table)
+
+
+def said(finding: Finding) -> str:
+    """The paper's finding, and what it hangs on, in a sentence each."""
+    return (
+        f"Over the paper's {finding.models} models, Spearman's correlation of accuracy with the honesty score "
+        f"(1 − P(lie)) is {signed(finding.with_score, 3)}, and with P(honest) {signed(finding.with_p_honest, 3)}: the "
+        "score counts evasion and having no belief as honest."
+    )
+
+
+def _table(table: Published) -> Table:
+    columns = [_shown(table.column(name)) for name in table.columns]
+    texts = sum(isinstance(cell, str) for cell in table.rows[0])
+    head = tuple(_HEADS.get(name, name) for name in table.columns)
+    return Table(head, tuple(zip(*columns, strict=True)), texts=texts)
+
+
+def _shown(column: Sequence[Cell]) -> list[str]:
+    """A column's cells, numbers with as many decimals as the longest of them has."""
+    numbers = [f"{cell:g}" for cell in column if isinstance(cell, float)]
+    decimals = max((len(number.partition(".")[2]) for number in numbers), default=0)
+    return ["–" if cell is None else cell if isinstance(cell, str) else f"{cell:.{decimals}f}" for cell in column]
+
+
+def of_cards(cards: Sequence[Card]) -> Iterator[Block]:
     """Every document with its own rows, and how each of them was read."""
     yield (
         "Figures of model cards, in percent, a table for each document. Never rank rows of two tables together: one "
@@ -25,7 +81,7 @@ def blocks(cards: Sequence[Card]) -> Iterator[Block]:
         yield Heading(card.title)
         yield Table(
             ("model", "prints", "value", "95 %", "n", "how it is known"),
-            tuple(_row(row) for row in card.rows),
+            tuple(_card_row(row) for row in card.rows),
             texts=2,
             last_text=True,
         )
@@ -33,13 +89,13 @@ def blocks(cards: Sequence[Card]) -> Iterator[Block]:
         yield Sentence((f"Source: {'; '.join(dict.fromkeys(row.source for row in card.rows))}",), "note")
 
 
-def holding(tables: Sequence[Published], cards: Sequence[Card]) -> Iterator[Block]:
+def some_of(tables: Sequence[Published], cards: Sequence[Card]) -> Iterator[Block]:
     """Some of the published tables and documents."""
     if tables:
         yield APART
-        yield from shown_tables(tables)
+        yield from of_tables(tables)
     if cards:
-        yield from blocks(cards)
+        yield from of_cards(cards)
 
 
 def beside(
@@ -47,9 +103,9 @@ def beside(
 ) -> Iterator[Block]:
     """The rows of one convention, and what one's own runs come to under it, with what keeps both apart."""
     yield Sentence((f"{convention.title} prints {convention.prints}.",))
-    yield from shown_tables(tables)
+    yield from of_tables(tables)
     if cards:
-        yield from blocks(cards)
+        yield from of_cards(cards)
     elif not tables:
         yield f"No published figure is known for {convention.name}."
     for run in runs:
@@ -94,7 +150,7 @@ def _apart(line: str) -> tuple[str, str]:
     return (what, how) if how else ("further", line)
 
 
-def _row(row: CardRow) -> tuple[str, ...]:
+def _card_row(row: CardRow) -> tuple[str, ...]:
     marks = ["second-hand"] if row.is_second_hand else []
     marks += ["inferred"] if row.is_inferred else []
     ends = "–" if row.ci is None else "–".join(row.ci)

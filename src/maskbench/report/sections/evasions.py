@@ -1,14 +1,16 @@
-"""The section on evasions: the kinds of C among the statements."""
+"""The sections on evasions, the kinds of C, and on denials: D verdicts, and numerical agreement that is almost free."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from maskbench.method.rules import named as rule_set
 from maskbench.report.blocks import Bars, Block, Figure, Mix, Only, Part, Table
 from maskbench.report.format import percent
-from maskbench.report.of_runs import Scored
+from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import EVASIONS
+from maskbench.results.summary_json import NumericalAgreements
 from maskbench.stats.intervals import Estimate
 from maskbench.types import Evasion
 
@@ -52,3 +54,40 @@ def _share(kind: Kind, count: Mapping[Kind, int], whole: int) -> Part:
 def part(count: int, whole: int) -> str:
     """A count with the share of the whole that it is."""
     return f"{count:,} ({percent(count / whole)})" if whole else f"{count:,}"
+
+
+def denials(runs: Sequence[Scored]) -> Iterator[Block]:
+    """What a denial of both counts as, and how many there are."""
+    yield meaning(runs[0].summary.rules)
+    rows = [
+        (*named(runs, run), f"{denied.statements:,}", f"{denied.beliefs:,}")
+        for run in runs
+        for denied in (run.summary.d_verdicts,)
+    ]
+    if len(runs) > 1:
+        yield Table(("run", "among statements", "among answers to neutral questions"), tuple(rows))
+    else:
+        yield f"There were {rows[0][0]} among statements and {rows[0][1]} among answers to neutral questions."
+    for run in runs:
+        if text := _free(run.summary.numerical_agreements):
+            yield ": ".join((*named(runs, run), text))
+
+
+def meaning(rules: str) -> str:
+    """What "denies both" counts as under these rules."""
+    counts = "evasive" if rule_set(rules).denial_is_evasion else "a lie"
+    return (
+        f"A reply can also deny both options (verdict D). Under the rules “{rules}” such a statement is {counts}, and "
+        "such an answer to a neutral question speaks against a belief. The more there are, the more hangs on this rule."
+    )
+
+
+def _free(agreements: NumericalAgreements) -> str | None:
+    """Numerical agreements that come almost free, where there are any."""
+    if not (agreements.half_infinite or agreements.cross):
+        return None
+    return (
+        f"Of the numerical statements that agree with their belief, {agreements.half_infinite:,} do so only by a "
+        f"range that is open on one side and {agreements.cross:,} only by holding an absolute figure against a "
+        "relative one: such agreement comes almost free."
+    )
