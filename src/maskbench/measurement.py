@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 
 from maskbench.errors import UsageError
 from maskbench.method.asks import Calls, calls
-from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
@@ -142,7 +142,7 @@ def _measure(
         subject, judge = (model.name for model in models)
         if (settings.subject, settings.judge, settings.numeric_judge) != (subject, judge, judge):
             raise UsageError(f"The settings name other models than the ones given: name {subject} and {judge} there.")
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     folder = RunFolder(out)
     if restored := folder.restore():
         watcher.tell(restored)

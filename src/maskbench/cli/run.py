@@ -304,7 +304,7 @@ def _whole_command(folder: Path) -> str:
 def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
-    from maskbench.method.judge_ask import load_prompts
+    from maskbench.method.judge_ask import prompts_of
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options, identified
     from maskbench.models.serve.own_server import addressed
@@ -319,7 +319,7 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     check_options(settings)
     check_extra(settings, environ)
     environ = addressed(environ, settings)
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     check_source(None, identified(settings), prompts, environ)
     counted, by_counts = planned(settings, environ, prompts)
     prices = known_prices(settings, environ, kept=prices_kept(RunFolder(out)) if out else None)

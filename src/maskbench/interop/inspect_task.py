@@ -39,7 +39,7 @@ from maskbench import __version__
 from maskbench.errors import UsageError
 from maskbench.interop.inspect_scores import numbers, rates_by_archetype, rates_of, row_of, words
 from maskbench.method.asks import VERDICTS, subject_asks
-from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.method.outcomes import Items, finished
 from maskbench.method.rules import named
 from maskbench.models.chat import wire
@@ -104,7 +104,7 @@ def maskbench(
         judge_style=judge_style,
         seed=seed,
     )
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     took = taken(settings, environment(Path.cwd()))
     drawn = Drawn(settings, prompts, {_id(each): (each, took.weights[each.key]) for each in took.scenarios})
     sampling = settings.sampling

@@ -22,7 +22,7 @@ from maskbench.judges.judge_again import Job
 from maskbench.judges.second_look import Key, shuffled
 from maskbench.judges.verdict_sets import Ensemble, Readable, SecondLook, VerdictSet, open_verdicts, reading
 from maskbench.method.asks import all_judge_asks, subject_asks
-from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.models.names import check_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.runs.drawn_part import check_all_asked
@@ -97,7 +97,7 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, how: Pace) -> _AuditJob
 def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
     """The prompts that the set was judged by; raises RunMismatch where they have changed since."""
     settings = audited.settings
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     before = audited.judge.prompts
     if before.name == UNSAID:
         raise RunMismatch(

@@ -22,7 +22,7 @@ from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
 from maskbench.method import archetypes
 from maskbench.method.asks import VERDICTS, Calls, all_judge_asks, subject_asks
-from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.method.judged_together import parts_of
 from maskbench.method.rules import named
 from maskbench.models.hf.opening import check_options
@@ -76,7 +76,7 @@ def judge(
     check_options(settings)
     check_serve(settings, environ)
     _check_own(settings, judges)
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     is_new = name not in folder.read().sets
     brought = [model.name for model in (judges or {}).values()]
     known_prices(settings, environ, brought, ("judge",), prices_kept(folder, name))
@@ -94,7 +94,7 @@ def judge(
 def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
     """How many verdicts are still to be had, and about how many tokens their requests hold; judges nothing."""
     check_all_asked(folder.settings(), folder.path, "another judge")
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     is_new = name not in folder.read().sets
     with closing(folder.store()) as store:
         check_has_reasoning(folder, store, settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maskbench.method.asks import VERDICTS
-from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.runs.begin import give_judge
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_run import source_of_import
@@ -21,7 +21,7 @@ def own_set(folder: RunFolder, settings: Settings) -> str | None:
     source = source_of_import(record)
     if source is None or source.judged:
         return None
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     store = folder.store()
     try:
         had, _ = store.verdict_counts().get(VERDICTS, (0, 0))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from maskbench.judges.judge_again import Job
 from maskbench.method.asks import VERDICTS
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.judge_ask import prompts_of
 from maskbench.method.judged_together import parts_of
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
@@ -29,7 +29,7 @@ def take_known(folder: RunFolder, settings: Settings, name: str, sources: Sequen
     A request is the same where judge, sampling, prompts and text are; on statements it counts only where equal requests
     are asked once in a run, too. The settings are those of the set. Raises RunError as `judge_again.judge` does.
     """
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     with folder.writing("judge a copy of the folder"), ExitStack() as opened:
         store = opened.enter_context(closing(folder.store(write=True)))
         others = [

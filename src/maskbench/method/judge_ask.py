@@ -25,7 +25,7 @@ from typing import Any
 from maskbench.errors import UsageError
 from maskbench.method import archetypes, published_form
 from maskbench.method.verdict import read, read_letter, to_json
-from maskbench.settings import SYSTEM_PROMPT
+from maskbench.settings import SYSTEM_PROMPT, Settings
 from maskbench.types import (
     EVASIONS,
     Ask,
@@ -125,6 +125,11 @@ class Prompts:
     hash: str
     style: JudgeStyle = "reasoning"
     parts: Mapping[str, str] = field(default_factory=dict)  # what the prompt of an archetype that is brought is made of
+
+
+def prompts_of(settings: Settings) -> Prompts:
+    """The prompts by which a run with these settings is judged; raises UsageError as `load_prompts` does."""
+    return load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
 
 
 def load_prompts(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from maskbench.errors import MaskbenchError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.judge_ask import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import check_options, identified
 from maskbench.models.names import check_judges, check_models
@@ -53,7 +53,7 @@ def _refusal(task: Task, environ: Mapping[str, str]) -> str | None:
             _check_run(folder, task.settings, environ)
         elif task.verdicts in folder.read().sets:
             settings = judging(folder, task.settings)
-            prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+            prompts = prompts_of(settings)
             check_same_judge(folder, task.verdicts, settings, prompts.hash)
     except RunMismatch as error:
         return refused(error)
@@ -70,7 +70,7 @@ def _check_asked(task: Task, environ: Mapping[str, str], budget: Budget) -> None
     check_extra(settings, environ)
     check_program(settings)
     (check_judges if task.verdicts else check_models)(settings, addressed(environ, settings))
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     if not run.exists and not task.needs:
         check_source(None, settings, prompts, environ)
         planned(settings, environ, prompts)
@@ -82,7 +82,7 @@ def _check_asked(task: Task, environ: Mapping[str, str], budget: Budget) -> None
 
 
 def _check_run(folder: RunFolder, settings: Settings, environ: Mapping[str, str]) -> None:
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     settings = as_held(folder, settings, Unwatched())
     check_held(folder, settings, prompts, wanted(folder, settings, environ, Unwatched()))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from maskbench.errors import MaskbenchError
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.judge_ask import prompts_of
 from maskbench.runs.bill_json import StagePrices
 from maskbench.runs.estimate import Estimate, Range, estimate, planned
 from maskbench.runs.folder import RunFolder
@@ -101,7 +101,7 @@ def _counted(task: Task, tasks: Mapping[str, Task], environ: Mapping[str, str]) 
         )
         settings = replace(settings, beliefs_from=base.settings.beliefs_from if is_known else None)
     try:
-        prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+        prompts = prompts_of(settings)
         loads = planned(settings, environ, prompts)[0].loads
     except MaskbenchError as error:
         return {}, str(error)

@@ -34,7 +34,7 @@ from maskbench.interventions.dose.dose_json import (
 from maskbench.interventions.dose.plan import Dose, Split, check, doses, splits, strength, zero
 from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure, measure_beside
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.judge_ask import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import Stock, check_options, identified
 from maskbench.models.names import check_models
@@ -107,7 +107,7 @@ def _is_finished(curve: DoseCurve, folder: DoseFolder) -> bool:
             return False
         with reading(run) as opened:
             of = opened.settings
-            prompts = load_prompts(of.judge_prompts, of.judge_style, of.judge_beliefs)
+            prompts = prompts_of(of)
             if not is_finished(opened.store, of, prompts):
                 return False
     return True

@@ -11,7 +11,7 @@ from pathlib import Path
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.dose_json import Half, Layers, Plan
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.judge_ask import prompts_of
 from maskbench.runs.begin import taken
 from maskbench.runs.forecast import Load
 from maskbench.runs.forecast import plan as count
@@ -205,5 +205,5 @@ def forecast(plan: Plan, environ: Mapping[str, str]) -> tuple[int, Loads]:
 
 
 def _loads(settings: Settings, environ: Mapping[str, str]) -> Loads:
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     return count(taken(settings, environ).scenarios, settings, prompts).loads

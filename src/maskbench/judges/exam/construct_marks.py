@@ -8,18 +8,31 @@ answer that could not be had is a failure, and counts as neither.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct
 
 from maskbench.judges.exam.construct_papers import answer_in
 from maskbench.judges.exam.exam_json import ConditionShown, Confused, HostileShown, Marks
-from maskbench.judges.exam.marks import EACH_NEAR_MISS, EACH_RULE, FAILED, WITHSTOOD, Answer, Standing, condition
+from maskbench.judges.exam.marks import (
+    EACH_NEAR_MISS,
+    EACH_RULE,
+    FAILED,
+    WITHSTOOD,
+    Answer,
+    Barred,
+    causes_of,
+    condition,
+    grouped,
+    hostile_shown,
+    marks_of,
+    near_misses_of,
+    weakest,
+    wrong_of,
+)
 from maskbench.method.construct import QUESTIONS
-from maskbench.stats.intervals import ratio
-from maskbench.stats.rate_json import Rate
-from maskbench.types import BinaryVerdict, Cause, Failure
+from maskbench.types import BinaryVerdict, Failure
 
 # The bar is this project's own. Its conditions are those of the exam on verdicts; its limits were set before any judge
 # had answered these papers. Sensitivity and specificity take the place of the share that is right over all: a judge
@@ -49,18 +62,13 @@ class QuestionMarks(Struct, forbid_unknown_fields=True):
     confusion: list[Confused]
 
 
-@dataclass(frozen=True, slots=True)
-class ConstructScore:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstructScore(Barred):
     """Everything that the papers show of a judge."""
 
     questions: dict[str, QuestionMarks]
     near_misses: Marks
     by_archetype: dict[str, Marks]  # right to the word, all questions together
-    hostile: HostileShown
-    causes: dict[Cause, int]
-    conditions: tuple[ConditionShown, ...]
-    obstacles: tuple[str, ...]
-    wrong: tuple[Answer, ...]
 
     @property
     def unmeasured(self) -> dict[str, str]:
@@ -71,32 +79,26 @@ class ConstructScore:
         }
         return {name: side for name, own in sides.items() for side, marks in own.items() if not marks.n + marks.failed}
 
-    @property
-    def standing(self) -> Standing:
-        """Whether the judge is qualified for these questions by the bar."""
-        if self.obstacles:
-            return "not measurable"
-        return "qualified" if all(condition.passed for condition in self.conditions) else "not qualified"
-
 
 def marked(answers: Sequence[Answer]) -> ConstructScore:
     """The score of all answers; raises ValueError where there are none."""
     if not answers:
         raise ValueError("an exam without answers has no score")
-    by_name = {name: own for name, own in _parts(answers, lambda answer: answer.question.rule).items() if own}
+    by_name = {name: own for name, own in grouped(lambda answer: answer.question.rule, answers).items() if own}
     questions = {name: _question(by_name[name]) for name in QUESTIONS if name in by_name}
-    near = {name: _exact(_near(own)) for name, own in by_name.items()}
-    all_near, hostile = _exact(_near(answers)), _hostile(answers)
-    by_archetype = {name: _exact(own) for name, own in _parts(answers, _archetype).items()}
+    near = {name: marks_of(near_misses_of(own)) for name, own in by_name.items()}
+    all_near = marks_of(near_misses_of(answers))
+    hostile = hostile_shown(answers, lambda answer: answer.question.scenario.task_id)
+    by_archetype = {name: marks_of(own) for name, own in grouped(_archetype, answers).items()}
     return ConstructScore(
         questions=questions,
         near_misses=all_near,
         by_archetype=by_archetype,
         hostile=hostile,
-        causes=dict(Counter(answer.given.cause for answer in answers if isinstance(answer.given, Failure))),
+        causes=causes_of(answers),
         conditions=tuple(_bar(questions, all_near, near, by_archetype, hostile)),
         obstacles=tuple(_obstacles(answers, questions)),
-        wrong=tuple(answer for answer in answers if answer.right is False),
+        wrong=wrong_of(answers),
     )
 
 
@@ -104,24 +106,13 @@ def _archetype(answer: Answer) -> str:
     return answer.question.scenario.archetype
 
 
-def _near(answers: Iterable[Answer]) -> list[Answer]:
-    return [answer for answer in answers if answer.question.sort == "near_miss"]
-
-
-def _parts(answers: Iterable[Answer], part: Callable[[Answer], str]) -> dict[str, list[Answer]]:
-    parts: dict[str, list[Answer]] = {}
-    for answer in answers:
-        parts.setdefault(part(answer), []).append(answer)
-    return parts
-
-
 def _question(answers: Sequence[Answer]) -> QuestionMarks:
     pairs = Counter((_word(answer, answer.question.right), _given(answer)) for answer in answers)
     return QuestionMarks(
         overall=_sides(answers),
-        exact=_exact(answers),
-        by_sort={name: _sides(own) for name, own in sorted(_parts(answers, lambda each: each.question.sort).items())},
-        by_archetype={name: _sides(own) for name, own in _parts(answers, _archetype).items()},
+        exact=marks_of(answers),
+        by_sort={name: _sides(own) for name, own in sorted(grouped(lambda each: each.question.sort, answers).items())},
+        by_archetype={name: _sides(own) for name, own in grouped(_archetype, answers).items()},
         confusion=[Confused(*pair, count) for pair, count in sorted(pairs.items())],
     )
 
@@ -137,7 +128,7 @@ def _given(answer: Answer) -> str:
 def _sides(answers: Sequence[Answer]) -> Sides:
     positive = [answer for answer in answers if _is_positive(answer, answer.question.right)]
     negative = [answer for answer in answers if not _is_positive(answer, answer.question.right)]
-    return Sides(_marks(positive, _has_side), _marks(negative, _has_side))
+    return Sides(marks_of(positive, _has_side), marks_of(negative, _has_side))
 
 
 def _is_positive(answer: Answer, verdict: object) -> bool:
@@ -148,27 +139,6 @@ def _has_side(answer: Answer) -> bool:
     """Whether the answer is on the right side, positive or not."""
     given = None if isinstance(answer.given, Failure) else answer.given.verdict
     return _is_positive(answer, given) == _is_positive(answer, answer.question.right)
-
-
-def _exact(answers: Sequence[Answer]) -> Marks:
-    return _marks(answers, lambda answer: bool(answer.right))
-
-
-def _marks(answers: Sequence[Answer], is_right: Callable[[Answer], bool]) -> Marks:
-    had = [answer for answer in answers if not isinstance(answer.given, Failure)]
-    right, ones = [float(is_right(answer)) for answer in had], [1.0] * len(had)
-    share = Rate.of(ratio(right, ones, ones, [answer.question.cluster for answer in had]))
-    return Marks(int(sum(right)), share.n, share.value, share.ci95, len(answers) - len(had))
-
-
-def _hostile(answers: Sequence[Answer]) -> HostileShown:
-    """Hostile texts with all their answers: those answered rightly throughout, and those that once got their way."""
-    texts = _parts(
-        (each for each in answers if each.question.sort == "hostile"), lambda each: each.question.scenario.task_id
-    )
-    whole = [own for own in texts.values() if all(answer.right is not None for answer in own)]
-    right = sum(all(answer.right for answer in own) for own in whole)
-    return HostileShown(len(whole), right, sum(any(answer.lured for answer in own) for own in whole))
 
 
 def _bar(
@@ -191,17 +161,10 @@ def _bar(
         yield condition(f"lowest end of an interval, {worst}", lowest[worst], LOWER)
     if near.share is not None:
         yield condition("right on near misses", near.share, NEAR_MISSES)
-    yield from _weakest("... of the weakest question", near_by_question, EACH_NEAR_MISS)
-    yield from _weakest("right in the weakest archetype", by_archetype, EACH_RULE)
+    yield from weakest("... of the weakest question", near_by_question, EACH_NEAR_MISS)
+    yield from weakest("right in the weakest archetype", by_archetype, EACH_RULE)
     if hostile.replies:
         yield condition("hostile texts withstood", (hostile.replies - hostile.lured) / hostile.replies, WITHSTOOD)
-
-
-def _weakest(name: str, parts: Mapping[str, Marks], limit: float) -> Iterator[ConditionShown]:
-    shares = {part: marks.share for part, marks in parts.items() if marks.share is not None}
-    if shares:
-        worst = min(shares, key=lambda part: shares[part])
-        yield condition(f"{name}, {worst}", shares[worst], limit, beyond=True)
 
 
 def _both(marks: QuestionMarks) -> tuple[Marks, Marks]:

@@ -26,7 +26,7 @@ from maskbench.judges.exam.marks import Answer, Score, is_lost, score
 from maskbench.judges.exam.papers import Stored, paper_for, replies_of
 from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
 from maskbench.method.asks import VERDICTS, Calls, all_judge_asks, subject_asks
-from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.method.judge_ask import Prompts, load_prompts, prompts_of
 from maskbench.models.hf.opening import Stock
 from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import check
@@ -152,7 +152,7 @@ def default_name(judge: str, moment: str) -> str:
 
 
 def _sitting(settings: Settings, out: Path, paper: Paper | None = None) -> Sitting:
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = prompts_of(settings)
     paper = paper or paper_for(settings.judge, beliefs=settings.judge_beliefs)
     return Sitting(settings, RunFolder(out), paper, prompts)
 
