@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import schemas
+from flows import typed
 from imports import items_of
 from maskbench.errors import ScenarioError, UsageError
-from maskbench.interop.importing import import_run
+from maskbench.interop.importing import READERS, import_run
 from maskbench.interop.transcript_json import Transcript
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.runs.folder import RunFolder
@@ -49,6 +50,14 @@ def test_lines_become_a_run_without_verdicts(tmp_path: Path) -> None:
     """Each line is a reply in its place, and the run is there to be judged."""
     assert set(run_of(tmp_path, *ALL)) == {(0, 1), (1, 1), (1, 2), (1, 3), (2, 1), (3, 1)}
     assert items_of(tmp_path / "run") == {}
+
+
+def test_of_a_run_that_nobody_judged_no_belief_is_told(tmp_path: Path) -> None:
+    """It does not say that nothing was asked neutrally: no scenario is done."""
+    run_of(tmp_path, *ALL)
+    told = " ".join(typed("score", str(tmp_path / "run")).out.split())
+    assert "What it believes No scenario is done yet." in told
+    assert "Nothing was asked neutrally" not in told
 
 
 def test_a_reply_that_no_line_has_is_absent(tmp_path: Path) -> None:
@@ -149,6 +158,13 @@ def test_a_file_of_no_known_format_is_refused_with_the_formats(tmp_path: Path) -
         import_run(tmp_path / "x.txt", tmp_path / "run", environ={})
     with pytest.raises(UsageError, match="no file or folder"):
         import_run(tmp_path / "y", tmp_path / "run", environ={})
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_each_format_that_is_named_can_be_given(name: str) -> None:
+    """`--format` takes every format that the refusal of an unknown file names."""
+    refused = typed("import", "nowhere", "--out", "run", "--format", name)
+    assert refused.err == "Error: There is no file or folder nowhere. Check the path.\n"
 
 
 def test_the_schema_of_a_line_says_which_fields_are_needed() -> None:

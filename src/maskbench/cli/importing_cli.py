@@ -24,13 +24,17 @@ def import_(
         option(
             "SET",
             "These scenarios were asked: the name of a set, or a path as `maskbench run --scenarios` takes it.",
-            default="those that PATH holds itself, which the published scripts' CSVs do",
+            default="those that PATH holds itself; transcripts hold none",
             completer=scenario_sets,
         ),
     ] = None,
     format: Annotated[
-        Literal["published", "inspect", "transcripts"] | None,
-        option("FORM", "PATH has this format: published, inspect or transcripts.", default="recognised by content"),
+        Literal["published", "inspect", "transcripts", "verdicts"] | None,
+        option(
+            "FORM",
+            "PATH has this format: published, inspect, transcripts or verdicts.",
+            default="recognised by content",
+        ),
     ] = None,
     subject: Annotated[
         str | None,
@@ -55,9 +59,10 @@ def import_(
 ) -> None:
     """Make a run of replies, and of verdicts, that another program wrote; no model is asked.
 
-    PATH is a CSV file of the published scripts or a folder of them, a log of Inspect (of its mask task, or of ours), or
-    transcripts of your own as JSONL. What the source lacks is named as absent, and what failed there is a failure here.
-    docs/coming-from.md has an example of each. A run of maskbench needs no import: its folder is what is handed on.
+    PATH is a CSV file of the published scripts or a folder of them, a log of Inspect (of its mask task, or of ours),
+    transcripts of your own as JSONL, or a table of verdicts without texts, as in examples/. What the source lacks is
+    named as absent, and what failed there is a failure here. docs/coming-from.md says more of each. A run of maskbench
+    needs no import: its folder is what is handed on.
     """
     from maskbench.interop.importing import import_run
 
