@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maskbench.cli.gone import check_gone
+from maskbench.cli.gone import check_gone, told_of_fields
 from maskbench.errors import UsageError
 
 _COMMANDS = {"tell": "see `maskbench score`"}
@@ -33,3 +33,27 @@ def test_what_is_gone_says_where_it_went(typed: str, told: str) -> None:
 def test_what_is_there_passes(typed: str) -> None:
     """A word that only looks like one that is gone is no error."""
     check_gone(typed.split(), _COMMANDS, _OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "told"),
+    [
+        (
+            "run f.toml",
+            "--timeout 0 leaves no time.",
+            " In a run timeout is a field of the file of `maskbench run FILE.toml`.",
+        ),
+        (
+            "run hf/x",
+            "Try --dtype bf16, or another --device.",
+            " In a run dtype and device are fields of the file of `maskbench run FILE.toml`.",
+        ),
+        ("run sim --rpm 3", "--rpm is gone.", ""),
+        ("run sim", "Give another --out.", ""),
+        ("exam hf/x", "Try --dtype bf16.", ""),
+        ("", "--timeout 0 leaves no time.", ""),
+    ],
+)
+def test_an_error_of_a_run_says_which_options_are_fields(typed: str, text: str, told: str) -> None:
+    """An option that `maskbench run` does not take, and that its error names, is called a field of the run's file."""
+    assert told_of_fields(typed.split(), text) == f"{text}{told}"

@@ -29,6 +29,7 @@ from maskbench.cli import (
 )
 from maskbench.cli.commands import ALL, Family, application, call
 from maskbench.cli.console import INTERRUPTED, NOTHING_LEFT, OK, SERVER_DIED, WRONG, say
+from maskbench.cli.gone import told_of_fields
 from maskbench.cli.streams import lasting
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ServerDied
 
@@ -80,7 +81,7 @@ def _end_as_told() -> None:
     except ServerDied as error:
         _stop(str(error), SERVER_DIED)
     except MaskbenchError as error:
-        _stop(f"Error: {error}", WRONG)
+        _stop(f"Error: {told_of_fields(sys.argv[1:], str(error))}", WRONG)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _stop(f"Error: {where}{error.strerror or error}.", WRONG)

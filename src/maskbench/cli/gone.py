@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.errors import UsageError
@@ -53,6 +54,18 @@ def check_gone(
     for command, option in _options(typed):
         if where := options.get(f"{command} {option}") or options.get(option):
             raise UsageError(f"{option} is gone: {where}.")
+
+
+def told_of_fields(typed: Sequence[str], text: str) -> str:
+    """An error's text; of a run it says which of the options that it names are fields of the run's file alone."""
+    if not typed or typed[0] != "run":
+        return text
+    named = dict.fromkeys(re.findall(r"(?<![\w-])--([a-z-]+[a-z])", text))
+    fields = [name for name in named if name.replace("-", "_") in IN_FILES and f"--{name}" not in typed]
+    if not fields:
+        return text
+    are = "is a field" if len(fields) == 1 else "are fields"
+    return f"{text} In a run {' and '.join(fields)} {are} of the file of `maskbench run FILE.toml`."
 
 
 def _options(typed: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -55,6 +55,7 @@ class Doctored(Struct, frozen=True, forbid_unknown_fields=True):
 Answers = Sequence[Reply | Failure]
 _CONTEXT = re.compile(r"context|too long|too large|maximum number of tokens|prompt.{0,30}exceed", re.IGNORECASE)
 _SHOWN = 80  # characters of an answer that are quoted
+_ALONE = 'judge-style = "verdict" in the file of a run'
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +281,11 @@ def _probabilities(seen: Seen, right: Mapping[str, tuple[Ask, Verdict]]) -> Iter
         says = f"It gives them, but its answer was no verdict alone ({_quoted(answer.text)}), which has no confidence."
         yield Finding("probabilities", "differently", says)
     elif told is None:
-        says = "It gives none: with --judge-style verdict its verdicts would have no confidence."
+        says = f"It gives none: with {_ALONE} its verdicts would have no confidence."
         yield Finding("probabilities", "no", says)
     else:
         says = f"A verdict alone comes with its confidence (here {told:.2f})."
-        yield Finding("probabilities", "yes", says, "--judge-style verdict")
+        yield Finding("probabilities", "yes", says, _ALONE)
 
 
 # Both
