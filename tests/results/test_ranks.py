@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from maskbench.report.sections.board import title
 from maskbench.results.leaderboard import Board, boards, gaps, is_public, not_ranked, unpaired
 from maskbench.results.leaderboard_data import Page, as_csv, board_data
 from maskbench.results.scored import Result
@@ -114,6 +115,14 @@ def test_a_public_set_is_known_by_its_whole_name(name: str, public: bool) -> Non
     assert is_public(scored_result("a", "LH", scenarios=name)) is public
     assert is_public(scored_result("a", "LH", scenarios=name), {"mine.csv"}) is (public or name == "mine.csv")
     assert is_public(scored_result("a", "LH", scenarios="x", public="cais/MASK"))
+
+
+@pytest.mark.parametrize(
+    ("letters", "told"), [("L", "mine.csv: 1 private scenario"), ("LH", "mine.csv: 2 private scenarios")]
+)
+def test_a_table_is_called_after_its_scenarios(letters: str, told: str) -> None:
+    """One scenario is one."""
+    assert title(board_of(scored_result("a", letters, scenarios="mine.csv"))) == told
 
 
 def gap_tables() -> tuple[Board, ...]:

@@ -32,7 +32,7 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         if plan.traces
         else ""
     )
-    yield f"{one_line(settings.name)}: {plan.scenarios:,} scenarios, {calls.replies:,} replies to get."
+    yield f"{one_line(settings.name)}: {times(plan.scenarios, 'scenario')}, {calls.replies:,} replies to get."
     if counted:
         yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
     if isinstance(plan, SharedPlan):

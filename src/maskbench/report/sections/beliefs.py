@@ -31,7 +31,9 @@ def beliefs(runs: Sequence[Scored]) -> Iterator[Block]:
             yield ": ".join((*named(runs, run), text))
     asked = [run for run in runs if _asked(run)]
     if not asked:
-        yield "Nothing was asked neutrally here: where facts are provided, they play the belief."
+        is_begun = any(sum(run.summary.counts.values()) for run in runs)
+        given = "Nothing was asked neutrally here: where facts are provided, they play the belief."
+        yield given if is_begun else "No scenario is done yet."
         return
     if read := [run for run in asked if isinstance(run, Run)]:
         yield from _held(runs, read)

@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from maskbench.method.rules import named
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Section, Sentence, Table
-from maskbench.report.format import between, interval, percent, points, signed, span
+from maskbench.report.format import between, interval, percent, points, signed, span, times
 from maskbench.report.sections.provenance import where_from
 from maskbench.report.words import RATES
 from maskbench.results.common_beliefs import SHARED, source_of
@@ -61,7 +61,7 @@ def blocks(page: Page) -> Iterator[Block | Section]:
 def title(board: Board) -> str:
     """The scenarios of a table, and whether a model can have been trained on them."""
     kind = "public" if board.public else "private"
-    return f"{one_line(board.scenarios.taken, _LONGEST)}: {board.scenarios.n:,} {kind} scenarios"
+    return f"{one_line(board.scenarios.taken, _LONGEST)}: {times(board.scenarios.n, f'{kind} scenario')}"
 
 
 def judge(board: Board) -> str:
