@@ -43,7 +43,11 @@ def check(
     ] = None,
     baseline_verdicts: Annotated[
         str | None,
-        option("NAME", "The baseline is scored by its verdict set of this name.", default="that of the run's name"),
+        option(
+            "NAME",
+            "The baseline is scored by its verdict set of this name.",
+            default="the set with the name of the run's",
+        ),
     ] = None,
     max_error_rate: Annotated[
         float | None, option("X", "This share of outcomes may be missing.", default="the run's own")
@@ -56,8 +60,8 @@ def check(
         Path | None,
         option(
             "FILE",
-            "Instead of a limit: RUN is a folder without texts, and the texts in FILE have to be those that it commits "
-            "to.",
+            "RUN is a folder that `export --format run` wrote, and no limit is checked: the texts in FILE, which "
+            "`export --open` wrote, have to be those that RUN commits to.",
             default="none",
         ),
     ] = None,

@@ -38,8 +38,8 @@ def compare(
         list[str] | None,
         option(
             "NAME|FILE",
-            "The figures are computed as a publisher computes its own, such as anthropic-2026-09. With --why a second "
-            "one is the second run's.",
+            "The figures are computed as a publisher computes its own, such as anthropic-2026-09. With --why you "
+            "may give it twice: the second is for the second run.",
             name="--as",
             default="maskbench's own rates",
         ),

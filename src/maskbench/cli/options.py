@@ -410,7 +410,7 @@ _TABLE = {
         SCORING, "X", "The headline is withheld where a larger share of outcomes than X is missing."
     ),
     "connections": Setting(
-        HOW, "N", "All models together have at most N requests in flight. A service gets fewer where it stands no more."
+        HOW, "N", "All models together have at most N requests in flight. A service that refuses some gets fewer."
     ),
     "batch": Setting(
         HOW,
@@ -421,9 +421,9 @@ _TABLE = {
     ),
     "cluster": Setting(
         HOW,
-        "auto|ADDRESS|none",
+        "auto|local|ADDRESS|none",
         "Models in this process and requests are spread over the machines of this Ray cluster: auto is the one that "
-        "this machine belongs to, local one that lasts as long as the run.",
+        "this machine belongs to, local is one that lasts as long as the run.",
         "none",
     ),
     "gpus_per_model": Setting(

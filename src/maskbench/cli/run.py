@@ -98,7 +98,7 @@ def run(
             "This model is the subject: SERVICE/NAME (openai/gpt-4o, openrouter/..., vllm/...), "
             "openai-api/SERVICE/NAME, hf/NAME_OR_PATH (a transformers model in this process), scripted/FILE.json, "
             "sim/lie=0.4,evade=0.2,unsure=0.1, or pinocchio, which comes with maskbench. Where you leave it out, the "
-            "run in --out goes on as it began. FILE.toml has model, out and any option as a field, and alone has "
+            "run in --out goes on as it began. FILE.toml has model, out and options as fields, and alone has "
             f"{', '.join(name.replace('_', '-') for name in IN_FILES)}. What is typed besides goes before it.",
             default="pinocchio",
         ),
