@@ -14,8 +14,8 @@ import msgspec
 import orjson
 
 from maskbench.interop.exam_card import ExamCard
-from maskbench.interop.import_json import ImportData
-from maskbench.interop.transcript_json import Transcript
+from maskbench.interop.imported import ImportData
+from maskbench.interop.transcripts import Transcript
 from maskbench.interventions.dose.dose_json import DoseRecord
 from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.exam.exam_json import ExamData, ExamRecord

@@ -24,7 +24,7 @@ from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.batch_flow import BatchFlow, uses_batches
-from maskbench.runs.begin import as_held, check, prepare, wanted
+from maskbench.runs.begin import allow_files, as_held, check, check_not_imported, prepare, wanted
 from maskbench.runs.construct_flow import ConstructFlow, InTurn, is_answered
 from maskbench.runs.construct_flow import expected as construct_expected
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
@@ -33,11 +33,9 @@ from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.estimate_flow import LieFlow
 from maskbench.runs.flow import Flow, JudgeFlow
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
-from maskbench.runs.imported_run import check_not_imported
 from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
 from maskbench.runs.meter import known_prices, metering, prices_kept
-from maskbench.runs.open_files import allow_files
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog

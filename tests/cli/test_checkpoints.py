@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from maskbench.cli.asked import layer_numbers
-from maskbench.cli.checkpoints import adapters_of
+from maskbench.cli.sweep_file import adapters_of
 from maskbench.errors import UsageError
 from maskbench.pinocchio.network import packaged
 from maskbench.runs.folder import RunFolder

@@ -19,8 +19,7 @@ from imports import SOURCE, imported, items_of, kinds, outcomes_of, published_ro
 from maskbench import compare, measure
 from maskbench.errors import RunMismatch, ScenarioError, UsageError
 from maskbench.interop.export import write
-from maskbench.interop.import_json import ImportData
-from maskbench.interop.imported import ScenariosGiven, import_rows
+from maskbench.interop.imported import ImportData, ScenariosGiven, import_rows
 from maskbench.interop.imported_rows import ImportedReply, ImportedScenario
 from maskbench.interop.importing import import_run
 from maskbench.judges.judge_again import judge

@@ -11,7 +11,7 @@ from flows import typed
 from imports import items_of
 from maskbench.errors import ScenarioError, UsageError
 from maskbench.interop.importing import READERS, import_run
-from maskbench.interop.transcript_json import Transcript
+from maskbench.interop.transcripts import Transcript
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_json import ImportedFrom

@@ -13,8 +13,7 @@ from flows import Ended, Recorder, command, letter, scenario, typed, verdict_a
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.interop.export import write
 from maskbench.judges.audit_figures import AuditData, figures
-from maskbench.judges.audit_kinds import exchanged
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit, exchanged
 from maskbench.judges.auditing import audit, audits, forecast
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured

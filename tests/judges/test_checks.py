@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from maskbench.cli.label import _closing
-from maskbench.judges.people.checks import draw_checks, how_many
 from maskbench.judges.people.drawn_sample import Key
-from maskbench.judges.people.labelled_outcomes import Drawn, drawn, labels_of, prepare
+from maskbench.judges.people.labelled_outcomes import Drawn, draw_checks, drawn, how_many, labels_of, prepare
 from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.people.raters import judge_side
 from maskbench.judges.verdict_sets import reading

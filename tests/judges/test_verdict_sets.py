@@ -16,7 +16,7 @@ from flows import command
 from maskbench import compare, score
 from maskbench.errors import UnknownVerdicts, UsageError
 from maskbench.interop.export import write
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look

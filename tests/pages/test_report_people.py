@@ -18,7 +18,7 @@ from test_report_page import Element, page, parsed, table
 from browser import PHONE, Chromium, in_browser
 from hostile import hostile_run
 from maskbench.judges.audit_figures import figures
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured

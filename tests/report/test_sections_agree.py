@@ -11,7 +11,7 @@ from test_labels import by_judge, give, sampled
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_json import Plan
 from maskbench.judges.audit_figures import figures
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.verdict_sets import reading
 from maskbench.pages import dose_page

@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from maskbench.cli import main
+from maskbench.cli.boards import Told
 from maskbench.cli.boards import check as command
-from maskbench.cli.gate_files import Told
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.method.rates import tabulate
 from maskbench.results.gate import Limits, check, check_run

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from flows import scenario, settings
 from maskbench.errors import UsageError
 from maskbench.interop.export import Form, write
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import forecast, judge
 from maskbench.judges.people.labelled_outcomes import prepare

@@ -19,7 +19,7 @@ from maskbench.cli import main
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_json import DoseCurve, DoseRecord, Plan, dose_from, plain_dose
 from maskbench.judges.audit_figures import AuditData
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.exam.exam_json import ExamData, ExamRecord, exam_from
 from maskbench.judges.judge_again import judge

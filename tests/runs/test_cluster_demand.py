@@ -14,8 +14,8 @@ import maskbench
 from maskbench.cli.asked import with_given
 from maskbench.errors import UsageError
 from maskbench.models.names import open_alone
-from maskbench.runs import cluster, cluster_demand
-from maskbench.runs.cluster_demand import BASE, GIB, Demand, capacity, demand_of, idle_gpus, in_words
+from maskbench.runs import cluster, cluster_models
+from maskbench.runs.cluster_models import BASE, GIB, Demand, capacity, demand_of, idle_gpus, in_words
 from maskbench.runs.cluster_places import Place, by_node, lines, read_nodes
 from maskbench.runs.cluster_worker import Answered, Opened, Worker
 from maskbench.runs.spread import joined, spread_over
@@ -68,7 +68,7 @@ def test_what_machines_have_is_said() -> None:
 
 def test_gpus_that_ray_names_have_a_memory() -> None:
     """Each kind in the table has a sane size."""
-    assert all(8 <= size <= 300 for size in cluster_demand._MEMORY.values())
+    assert all(8 <= size <= 300 for size in cluster_models._MEMORY.values())
 
 
 def test_a_worker_that_is_lost_keeps_what_it_did() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from flows import command, letter
 from maskbench.errors import UsageError
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.verdict_sets import open_verdicts
 from maskbench.measurement import measure

@@ -24,7 +24,7 @@ from maskbench.cli.statement_questions import _settings as of_questions
 from maskbench.errors import ModelError, UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_json import Plan
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.judge_again import judge

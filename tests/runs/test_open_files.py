@@ -8,7 +8,7 @@ import pytest
 
 CODE = """
 import resource
-from maskbench.runs.open_files import allow_files
+from maskbench.runs.begin import allow_files
 from maskbench.runs.watching import Unwatched
 class Told(Unwatched):
     def tell(self, line):

@@ -18,8 +18,7 @@ from typing import Any
 from maskbench.interop.export import write
 from maskbench.models.names import open_alone
 from maskbench.pinocchio.rule_judge import SandboxJudge
-from maskbench.runs.cluster_demand import BASE, Demand
-from maskbench.runs.cluster_models import ClusterModel
+from maskbench.runs.cluster_models import BASE, ClusterModel, Demand
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Model, Reply
 

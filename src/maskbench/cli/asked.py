@@ -13,8 +13,8 @@ from maskbench.cli.options import OPTIONS, Like
 from maskbench.errors import UsageError
 from maskbench.method.construct import asked_for
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
+from maskbench.runs.begin import check_not_imported
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.imported_run import check_not_imported
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt
 from maskbench.settings import Settings

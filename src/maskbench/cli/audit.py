@@ -26,7 +26,7 @@ from maskbench.plain import plain
 from maskbench.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from maskbench.judges.audit_plan import Audit
+    from maskbench.judges.audit_kinds import Audit
     from maskbench.judges.auditing import Pace
 
 
@@ -43,7 +43,7 @@ def ask_again(
 
     `given` is what was typed of `judge`'s options besides.
     """
-    from maskbench.judges.audit_plan import Audit
+    from maskbench.judges.audit_kinds import Audit
     from maskbench.judges.auditing import audits
 
     kinds = _kinds(wanted)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
+from cyclopts.exceptions import RepeatArgumentError, UnknownCommandError, UnknownOptionError
 
-from maskbench.cli.console import WRONG
+from maskbench.cli.console import WRONG, command
 from maskbench.cli.gone import check_gone
-from maskbench.cli.mistakes import sentence
 from maskbench.cli.options import ARGUMENTS, PLAIN, Command
 from maskbench.errors import UsageError
 
@@ -24,9 +26,38 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
+
 NAME = "maskbench"
 ALL = "--help-all"
 _HELP = frozenset(("--help", "-h", ALL))
+_ADDRESS = (
+    "The address of a server is a variable, in the environment or in .env: for vllm/NAME set "
+    "VLLM_BASE_URL=http://127.0.0.1:8000/v1."
+)
+_KEY = (
+    "A key is a variable, so that no shell and no log keeps it: for openai/NAME set OPENAI_API_KEY, or put it in .env."
+)
+_MODEL = "The model has no option and stands behind the command, as in `maskbench run openai/gpt-4o`."
+_SAMPLE = "To measure fewer scenarios, `--sample N`."
+_SET = "Scenarios are named by `--scenarios NAME|PATH`."
+_FILE = "What is written is named by `--out`."
+# Options that other programs have, and what they are here.
+_ELSEWHERE: Mapping[str, str] = {
+    **dict.fromkeys(("--base-url", "--api-base", "--url", "--host", "--endpoint"), _ADDRESS),
+    **dict.fromkeys(("--api-key", "--key", "--token"), _KEY),
+    **dict.fromkeys(("--model", "--subject", "-m"), _MODEL),
+    **dict.fromkeys(("-n", "--n", "--num", "--num-samples", "--max-samples"), _SAMPLE),
+    **dict.fromkeys(("--data", "--dataset", "--set", "--task", "-d"), _SET),
+    **dict.fromkeys(("-o", "--output", "--output-dir", "--html", "--csv"), _FILE),
+    **dict.fromkeys(
+        ("--resume", "--continue"), "A run goes on where its folder is given again, as in `maskbench run --out runs/A`."
+    ),
+    **dict.fromkeys(("-q", "--silent"), "To print nothing on stderr but errors, `maskbench run --quiet`."),
+}
+_FORMS = ("text", "markdown", "latex", "csv", "json", "jsonl", "parquet")  # of what is printed
+_PICTURES = ("pdf", "svg", "png", "format")  # what a page is asked for by those who want its charts
+_CHARTS = "Charts go into a folder, as PDF, SVG and PNG: --figures DIR."
+_TABLES = "Tables are printed by `maskbench score RUN --format latex` (or markdown)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +116,15 @@ def application(panels: Mapping[str, Iterable[Callable[..., None] | Family]], *,
     app.version = lambda: f"{NAME} {version(NAME)}"
     for place, (title, commands) in enumerate(panels.items()):
         group = Group(title, sort_key=place + 2)
-        for command in commands:
-            if isinstance(command, Family):
-                several = _app(command.name, command.about)
-                for each in command.commands:
-                    add(several, each, in_full=in_full)
+        for each in commands:
+            if isinstance(each, Family):
+                several = _app(each.name, each.about)
+                for command_of_it in each.commands:
+                    add(several, command_of_it, in_full=in_full)
                 several.group, several.sort_key = (group,), len(tuple(app))
                 app.command(several)
             else:
-                add(app, command, group, in_full=in_full)
+                add(app, each, group, in_full=in_full)
     app.register_install_completion_command(group=PLAIN, help="Have your shell complete commands, options and names.")
     for typed, about in (("--help", "Show this help."), ("--version", "Print the version and stop.")):
         app[typed].group, app[typed].help = (PLAIN,), about
@@ -173,3 +204,52 @@ def _in_full(typed: Sequence[str]) -> Iterator[str]:
 
 
 _NAMES = re.compile("[a-z_]+(,[a-z_]+)*,?")  # a folder that is called so is to be written with its slash, ./so
+
+
+def sentence(error: CycloptsError) -> str:
+    """What is wrong, what to type, and where to read more."""
+    text, chain = str(error), error.command_chain or ()
+    match error:
+        case UnusedCliTokensError():
+            text = f"What is {shlex.join(error.unused_tokens or ())} for? Nothing takes it."
+        case MissingArgumentError(argument=Argument(name=name, parameter=parameter)) if name.startswith("-"):
+            text = f"{name} is missing. Add {name} {parameter.metavar}. {parameter.help}"
+        case MissingArgumentError(argument=Argument(name=name, parameter=parameter)):
+            text = f"{name} is missing. {parameter.help}"
+        case RepeatArgumentError(token=token):
+            text = f"{token.keyword} stands there more than once. Give it once."
+        case UnknownOptionError(token=token):
+            name = (token.keyword or token.value).partition("=")[0]
+            advice = _form(name, error.argument_collection) or _ELSEWHERE.get(name)
+            text = f"Unknown option: {name}. {advice}" if advice else text
+        case UnknownCommandError(unused_tokens=[word, *rest]):
+            if word == "help":
+                chain, text = (*chain, *rest[:1]), "help is an option."
+            elif "Did you mean" not in text or word.startswith("-") or "/" in word:
+                text = f'Unknown command "{word}". {_no_command(word, chain)}'
+    return f"{text} For help: {command(*chain)} --help"
+
+
+def _form(name: str, known: Iterable[Argument]) -> str | None:
+    """How to have another form: by --format where the command has it, and charts as files by --figures."""
+    wanted, options = name.removeprefix("--"), {option: argument for argument in known for option in argument.names}
+    if wanted in _FORMS and "--format" in options:
+        hint = options["--format"].hint
+        forms = {form for part in (hint, *get_args(hint)) for form in get_args(part)}  # one that may be left out, too
+        return f"The form is an option: --format {wanted}." if wanted in forms else None
+    if wanted in _PICTURES and "--figures" in options:
+        return f"{_CHARTS} {_TABLES}"
+    return _TABLES if wanted in ("format", "latex", "markdown") else None
+
+
+def _no_command(word: str, chain: Sequence[str]) -> str:
+    """What a word may be that stands where a command is to stand."""
+    if "intervene" in chain:
+        return "Give steer, lorra or dose, and then the model."
+    if chain:
+        return f"If {word} is a scenario set: {command('scenarios', 'validate', word)}."
+    if word.startswith("-"):
+        return "An option stands behind its command, as in `maskbench run MODEL --out DIR`."
+    if Path(word).is_dir():
+        return f"If it is a run: {command('score', word)}."
+    return f"If it is a model: {command('run', word)}."

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from maskbench.cli.console import Form, check_form, print_blocks, print_json
 from maskbench.cli.options import Format, Retest, RulesOfAll, flag, option
 from maskbench.errors import UsageError
-from maskbench.runs.folder import RECORD, RunFolder
-from maskbench.runs.no_run import no_run
+from maskbench.runs.folder import RECORD, RunFolder, no_run
 
 if TYPE_CHECKING:
     from maskbench.results.explained_json import Explained

@@ -193,7 +193,7 @@ def judge(
 
 
 def _own_set(folder: RunFolder, settings: Settings) -> str | None:
-    from maskbench.judges.judge_first import own_set
+    from maskbench.judges.judge_again import own_set
 
     return own_set(folder, settings)
 

@@ -163,9 +163,8 @@ def label(
     kept in the run's folder, in labels.sqlite. With --show you see what they say of the judge.
     """
     from maskbench.judges.people import spreadsheet
-    from maskbench.judges.people.checks import draw_checks
     from maskbench.judges.people.construct_labels import construct_drawn, construct_store, prepare_construct
-    from maskbench.judges.people.labelled_outcomes import drawn, prepare
+    from maskbench.judges.people.labelled_outcomes import draw_checks, drawn, prepare
     from maskbench.judges.people.labels import LabelStore
     from maskbench.judges.people.readers import checked_kind
     from maskbench.judges.verdict_sets import reading

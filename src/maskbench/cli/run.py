@@ -230,7 +230,7 @@ def _anew(folder: Path, fresh: bool) -> Iterator[None]:
 
 def _adapters(settings: Settings, pattern: str) -> dict[str, Settings]:
     """The settings of a run for each adapter, by its name."""
-    from maskbench.cli.checkpoints import adapters_of, with_adapter
+    from maskbench.cli.sweep_file import adapters_of, with_adapter
 
     if settings.adapter is not None:
         raise UsageError("--adapter is one and --adapters are several. Give one of them.")

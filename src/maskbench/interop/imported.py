@@ -21,11 +21,10 @@ from shutil import rmtree
 from typing import Any
 from uuid import uuid4
 
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, Struct, to_builtins
 
 from maskbench.errors import RunError, UsageError
 from maskbench.interop import import_log
-from maskbench.interop.import_json import ImportData
 from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source
 from maskbench.interop.matched_rows import Pair, matched
 from maskbench.method.asks import VERDICTS, is_joint, subject_asks
@@ -35,7 +34,7 @@ from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import check, judges_of, prompts_used
 from maskbench.runs.disk import make_folder
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
-from maskbench.runs.imported_json import NOBODY, UNSAID, ImportedFrom
+from maskbench.runs.imported_json import NOBODY, UNSAID, ImportedFrom, SourceFile
 from maskbench.runs.record import ending, now, session
 from maskbench.runs.run_json import About, ArchetypeWords, Models, PromptsUsed, Record, TakenScenarios, WithoutTexts
 from maskbench.runs.shared_beliefs import own_beliefs
@@ -43,6 +42,22 @@ from maskbench.runs.store import ON_LOST, Store
 from maskbench.scenarios import SetHash, hub, public_of
 from maskbench.settings import Settings, protocol_id, reply_key, seed_of, verdict_key
 from maskbench.types import Archetype, Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
+
+
+class ImportData(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A run that was imported, in counts; `unjudged` are replies that the source has no verdict on."""
+
+    run: str
+    format: str
+    files: list[SourceFile]
+    scenarios: int
+    scenarios_in_set: int
+    replies: int
+    verdicts: int
+    unjudged: int
+    failures: dict[Stage, dict[Cause, int]]
+    absent: list[str]
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)

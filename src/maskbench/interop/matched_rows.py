@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from maskbench.errors import Problem, ScenarioError
 from maskbench.interop.imported_rows import ImportedReply, ImportedScenario
-from maskbench.interop.literals import bounds_of
+from maskbench.interop.published_verdicts import bounds_of
 from maskbench.plain import common_form
 from maskbench.types import BinaryVerdict, Judgement, Range, Reply, Scenario
 

@@ -7,9 +7,11 @@ template has an answer line of its own, so that the letter extracted from it is 
 
 from __future__ import annotations
 
+import ast
+import math
 import re
+from typing import cast
 
-from maskbench.interop.literals import bounds_of
 from maskbench.method.published_form import read_answer
 from maskbench.method.verdict import from_json, read_elsewhere
 from maskbench.types import Cause, Failure, Judgement, Kind, NumericalVerdict
@@ -20,6 +22,7 @@ _FAILED_REPLIES = re.compile(r"\s*\[error:(?P<what>.*)\]\s*", re.IGNORECASE | re
 _FAILED_VERDICTS = re.compile(r"\s*(?:(?P<timeout>TIMEOUT_ERROR)\s*$|ERROR: Prompt: )", re.DOTALL)
 _EMPTY = ("", "nan")
 _EXCEPTION = " and Exception: "
+_LITERAL = re.compile(r"(?:None|null|nan|[-+\d.eE,()\[\]\s]){1,400}")  # only such a text is given to a parser
 
 
 def failed_reply(text: str) -> Failure | None:
@@ -77,3 +80,36 @@ def _from_text(text: str, kind: Kind) -> Judgement | None:
     if "answer" in text.lower():
         return read_answer(text, kind)
     return read_answer(f"Answer: {text}", kind) or read_elsewhere(text, kind)
+
+
+def literal_of(text: str) -> object:
+    """What a cell of numbers, None, tuples and lists holds; Ellipsis where it is no such cell.
+
+    `null` is None as JSON has it, and `nan` as pandas writes a missing number.
+    """
+    if not _LITERAL.fullmatch(text):
+        return ...
+    try:
+        return cast(object, ast.literal_eval(re.sub("null|nan", "None", text).strip()))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return ...
+
+
+def bounds_of(text: str) -> list[float | None] | None:
+    """The bounds in a cell such as `[31.0, 34.0]` or `(52.0, None, None, None)`; None where it holds no such."""
+    value = literal_of(text)
+    items = list(value) if isinstance(value, list | tuple) else [value]
+    numbers: list[float | None] = []
+    for item in items:
+        if item is None:
+            numbers.append(None)
+        elif isinstance(item, int | float) and not isinstance(item, bool):
+            try:
+                numbers.append(float(item) + 0.0)  # minus zero is zero
+            except OverflowError:
+                return None
+        else:
+            return None
+    if not all(number is None or math.isfinite(number) for number in numbers):
+        return None
+    return numbers

@@ -1,4 +1,4 @@
-"""Transcripts of anybody's own: a JSONL file with a line a reply (transcript_json.py), checked line by line."""
+"""Transcripts of anybody's own: a JSONL file with a line a reply, checked line by line."""
 
 from __future__ import annotations
 
@@ -6,16 +6,37 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
+from msgspec import Meta, Struct
 
 from maskbench.errors import Problem, ScenarioError, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
-from maskbench.interop.transcript_json import Question, Transcript
 from maskbench.plain import plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.types import Failure, Reply
+
+Question = Literal["statement", "belief_elicit_1", "belief_elicit_2", "belief_elicit_3"]
+
+
+class Transcript(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One reply: to the pressured conversation (`statement`) or to a neutral question, by the name of its column.
+
+    A line has a `reply`, or an `error` where the call gave none. `finish_reason` is what the service said: `length` and
+    `max_tokens` mean that the reply was cut, `content_filter` that it was withheld.
+    """
+
+    task_id: Annotated[str, Meta(min_length=1, max_length=1000)]
+    question: Question
+    sample: Annotated[int, Meta(ge=1, le=1000)] = 1
+    reply: str | None = None
+    error: str | None = None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    model: str | None = None
+    archetype: str | None = None
+
 
 _QUESTIONS: Mapping[str, int] = {name: number for number, name in enumerate(get_args(Question))}
 _FIELDS = get_type_hints(Transcript, include_extras=True)

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from maskbench.errors import Problem, ScenarioError, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
-from maskbench.interop.literals import bounds_of
 from maskbench.interop.published_rows import joined
-from maskbench.interop.published_verdicts import verdict_in
+from maskbench.interop.published_verdicts import bounds_of, verdict_in
 from maskbench.judges.people.labelled_outcomes import drawn, prepare
 from maskbench.judges.people.labels import New, Role
 from maskbench.judges.verdict_sets import OpenRun

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict
 
-from maskbench.judges.audit_kinds import kind_of
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit, kind_of
 from maskbench.judges.judges_agree import lie_difference, outcomes_alike, verdict_of
 from maskbench.judges.judges_json import LieDifference, OutcomesAlike
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading

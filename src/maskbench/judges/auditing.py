@@ -16,8 +16,7 @@ from typing import Any, TypedDict
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
-from maskbench.judges.audit_kinds import kind_of
-from maskbench.judges.audit_plan import AUDIT, Audit
+from maskbench.judges.audit_kinds import AUDIT, Audit, kind_of
 from maskbench.judges.judge_again import Job
 from maskbench.judges.second_look import Key, shuffled
 from maskbench.judges.verdict_sets import Ensemble, Readable, SecondLook, VerdictSet, open_verdicts, reading

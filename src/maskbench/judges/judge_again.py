@@ -17,7 +17,6 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from maskbench.errors import RunMismatch, UsageError
-from maskbench.judges.judge_first import begin_own, own_set, put_judges, seconds_of, set_of
 from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
 from maskbench.method import archetypes
@@ -30,7 +29,7 @@ from maskbench.models.names import Elsewhere, check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
 from maskbench.runs.batch_flow import BatchJudgeFlow, uses_batches
-from maskbench.runs.begin import check, judges_of, prompts_used
+from maskbench.runs.begin import allow_files, check, give_judge, judges_of, prompts_used, source_of_import
 from maskbench.runs.control_flow import CheckJudgeFlow, stored_checks
 from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.flow import JudgeFlow
@@ -39,9 +38,8 @@ from maskbench.runs.forecast import tokens
 from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.loop import Stopper, run_flow
 from maskbench.runs.meter import known_prices, metering, prices_kept
-from maskbench.runs.open_files import allow_files
 from maskbench.runs.record import describe_judges, ending, moved, now, session
-from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings
+from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings, Models, Record
 from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
@@ -371,3 +369,45 @@ def check_has_reasoning(folder: RunFolder, store: Store, settings: Settings) -> 
             f"--with-reasoning: no statement of {folder.path} came with reasoning, so the answer alone is all that "
             "there is to judge. Leave the option out."
         )
+
+
+def own_set(folder: RunFolder, settings: Settings) -> str | None:
+    """The name of a run's own verdict set where these settings begin it or go on with it; else None.
+
+    That is so where the run was imported without verdicts, and nobody but this judge has given it one since.
+    """
+    record = folder.read()
+    source = source_of_import(record)
+    if source is None or source.judged:
+        return None
+    prompts = prompts_of(settings)
+    store = folder.store()
+    try:
+        had, _ = store.verdict_counts().get(VERDICTS, (0, 0))
+    finally:
+        store.close()
+    return VERDICTS if not had or record.protocol == protocol_id(settings, prompts.hash) else None
+
+
+def begin_own(folder: RunFolder, store: Store, settings: Settings, prompts: Prompts) -> None:
+    """Note in run.json who judges an imported run first."""
+    store.flush()
+    give_judge(folder, settings, prompts)
+
+
+def set_of(record: Record, name: str) -> Record | Judged:
+    """What run.json says of a verdict set: its own part, or the record itself of the run's own set."""
+    return record if name == VERDICTS else record.sets[name]
+
+
+def put_judges(about: Record | Judged, judges: Judges) -> None:
+    """Note the models that judge, beside the subject where the record has it."""
+    if isinstance(about, Record):
+        about.models = Models(about.models.subject, judges.binary, judges.numeric)
+    else:
+        about.models = judges
+
+
+def seconds_of(name: str) -> str:
+    """The fact that says how long a verdict set took."""
+    return "seconds" if name == VERDICTS else f"seconds {name}"

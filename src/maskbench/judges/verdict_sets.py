@@ -22,8 +22,7 @@ from typing import Self, TypeAlias
 from msgspec import structs
 
 from maskbench.errors import UnknownVerdicts, UsageError
-from maskbench.judges.audit_kinds import kind_of
-from maskbench.judges.audit_plan import Audit
+from maskbench.judges.audit_kinds import Audit, kind_of
 from maskbench.judges.equal_parts import EqualParts
 from maskbench.judges.judges_json import (
     CommonestFailure,

@@ -19,11 +19,10 @@ from typing import Any, Literal, TypeAlias, cast
 
 from maskbench.errors import UsageError
 from maskbench.method import archetypes
-from maskbench.method.construct import BY_CALL
+from maskbench.method.construct import BY_CALL, answer_text
 from maskbench.method.judge_ask import options, replies_in, written
 from maskbench.method.judged_together import combined, one_by_one
 from maskbench.method.with_reasoning import parts
-from maskbench.models.sim_answers import drawn_answer
 from maskbench.types import (
     Ask,
     BinaryVerdict,
@@ -403,3 +402,22 @@ def _judgement(ask: Ask, answer: Answer) -> Judgement:
     if answer == "C":
         return Judgement(NumericalVerdict(evasion="refusal"), reason)
     return Judgement(NumericalVerdict(float(answer), float(answer)), reason)
+
+
+def drawn_answer(ask: Ask, seed: int) -> Reply:
+    """A judge's reply with the answer that this scenario has for this seed."""
+    rng = Random(f"{seed} construct {ask.scenario.key}")
+    performs = rng.random() < 0.2
+    asked_by = rng.choices(("nobody", "operator", "user"), (2, 3, 5) if performs else (5, 3, 2))[0]
+    reaches = rng.random() < (0.3 if performs or asked_by == "user" else 0.9)
+    answers = {
+        "performance": "yes" if performs else "no",
+        "asked_by": asked_by,
+        "addressee": "yes" if reaches else "no",
+        "harm": rng.choices(("none", "low", "high"), (3, 4, 3))[0],
+        "suspicion": "yes" if rng.random() < 0.03 else "no",
+        "suspicion_reasoning": "yes" if rng.random() < 0.06 else "no",
+    }
+    text = answer_text(ask, answers[BY_CALL[ask.call].name], "As simulated.")
+    usage = Usage(sum(len(message.content) for message in ask.messages) // 4, len(text) // 4)
+    return Reply(text, usage=usage, model="sim-judge", sent={"temperature": 0})

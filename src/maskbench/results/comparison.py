@@ -48,11 +48,11 @@ from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read
 from maskbench.results.splits import asked_outright
 from maskbench.results.summary_json import Split
+from maskbench.runs.begin import source_of_import
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.imported_json import UNSAID, asked_again, knows_sampling
-from maskbench.runs.imported_run import source_of_import
 from maskbench.runs.run_json import is_copy
 from maskbench.scenarios import Key
 from maskbench.settings import Settings

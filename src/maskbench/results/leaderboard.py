@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 
-from maskbench.judges.audit_plan import AUDIT
+from maskbench.judges.audit_kinds import AUDIT
 from maskbench.plain import plain
 from maskbench.results.common_beliefs import confirmed, correlated, of_result, source_of
 from maskbench.results.comparison import SEED

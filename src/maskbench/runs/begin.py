@@ -1,17 +1,19 @@
-"""Before a measurement: whether its settings are meant, what it takes of its scenario set, and the folder with both."""
+"""Before a measurement: whether its settings are meant and can be, what it takes of its scenario set, its folder."""
 
 from __future__ import annotations
 
 import math
+import resource
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from maskbench.errors import RunUnreadable, ScenarioError, UsageError
+from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageError
 from maskbench.method import construct
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts
@@ -22,6 +24,7 @@ from maskbench.plain import plain
 from maskbench.runs.control_flow import is_finished
 from maskbench.runs.drawn_part import check_estimate, draw_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
+from maskbench.runs.imported_json import ImportedFrom, judge_line
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
 from maskbench.runs.store import Store
@@ -32,6 +35,8 @@ from maskbench.settings import JUDGING, LEAST, MOST, Settings, check_error_rate,
 from maskbench.types import Archetype, Scenario
 
 FEW = 3  # remarks on a set that are told when a run begins
+_MOST = 65_536  # some systems call their limit infinite, and take no such number
+_OTHERS = 100  # files that a run has open beside its connections
 
 
 class Taken(NamedTuple):
@@ -331,3 +336,34 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
         store.close()
         raise
     return store
+
+
+def source_of_import(record: Record) -> ImportedFrom | None:
+    """Where a run is imported from; None for one that was measured."""
+    return None if isinstance(record.imported, UnsetType) else record.imported
+
+
+def check_not_imported(folder: RunFolder) -> None:
+    """Raise RunMismatch where a run that was imported would be asked further."""
+    if folder.exists:
+        folder.check_texts("nobody can be asked here")
+    if folder.exists and (source := source_of_import(folder.read())):
+        raise RunMismatch(
+            f"{folder.path} is {source.words}: its subject answered elsewhere, and is not asked here. To have the "
+            f"replies judged, `{judge_line(folder.path)}`. To measure a model, give another --out."
+        )
+
+
+def allow_files(connections: int, watcher: Watcher) -> None:
+    """Have this process open as many files as the system lets it; tell where that is too few for the connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    if soft != resource.RLIM_INFINITY and soft < connections + _OTHERS:
+        watcher.tell(
+            f"Beware: this process may have {soft:,} files open, which is too few for --connections {connections:,}. "
+            f"Give {max(1, soft - _OTHERS):,} or fewer, or have the limit raised (`ulimit -Hn` shows it)."
+        )

@@ -8,8 +8,10 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from difflib import get_close_matches
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +23,6 @@ from msgspec import Struct
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable, UsageError
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
 from maskbench.runs.fitting import from_file
-from maskbench.runs.no_run import no_run
 from maskbench.runs.run_json import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
 from maskbench.runs.store import Store
 from maskbench.scenarios.versions import named_by_hash
@@ -32,6 +33,7 @@ RECORD = "run.json"
 DATABASE = "run.sqlite"
 SUMMARY = "summary.json"
 LOG = "run.log"
+_NAMED = 5  # runs that are listed
 
 
 class RunFolder:
@@ -380,3 +382,40 @@ def default_name(settings: Settings, now: str) -> str:
     subject = re.sub(r"[^A-Za-z0-9.=-]+", "-", settings.subject).strip("-.")[:60]
     digest = hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:6]
     return f"{now}-{subject}-{digest}"
+
+
+def no_run(path: Path, record: str) -> str:
+    """That a path is no run's folder, and what to give in its place; `record` is the file that a run has."""
+    if path.is_file():
+        has_run = (path.parent / record).is_file()
+        return f"{path} is a file. Give the run's folder{f': {path.parent}' if has_run else ''}."
+    return f"{path} holds no run: there is no {record} in it.{_advice(path, record)}"
+
+
+def _advice(path: Path, record: str) -> str:
+    if not path.exists():
+        meant = _alike(path, record)
+        return f" There is no such folder.{f' Did you mean {meant}?' if meant else ''}"
+    if below := _below(path, record, _NAMED + 1):
+        more = ", and more" if len(below) > _NAMED else ""
+        return f" There are runs below it: {', '.join(map(str, below[:_NAMED]))}{more}. Give a run's own folder."
+    if (path / "dose.json").is_file():
+        return f" It holds a dose curve: `{shlex.join(['maskbench', 'report', str(path)])}` shows it."
+    if not any(path.iterdir()):
+        line = shlex.join(["maskbench", "run", "pinocchio", "--out", str(path)])
+        return f" The folder is empty. To measure a model into it, name one, as in `{line}`."
+    return ""
+
+
+def _below(folder: Path, record: str, most: int) -> Sequence[Path]:
+    """Runs in this folder and in its folders, so many at most: a whole disk is not searched."""
+    files = chain.from_iterable(sorted(folder.glob(f"{folders}/{record}")) for folders in ("*", "*/*"))
+    return [file.parent for file in islice(files, most)]
+
+
+def _alike(path: Path, record: str) -> str | None:
+    """A run whose name is nearly this one, beside it or in runs/, where people have them."""
+    places = dict.fromkeys((path.parent, Path("runs")))
+    known = {str(run): run for place in places if place.is_dir() for run in _below(place, record, 1000)}
+    close = get_close_matches(str(path), known, 1, 0.75)
+    return close[0] if close else next((name for name, run in known.items() if run.name == path.name), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from maskbench.settings import Settings
 from maskbench.types import Item, OutcomeName, Scenario, Scored, Verdict
 
 THREE = 3  # raters of one scenario: the third checks the others
+SHARE, LEAST = 0.1, 10  # of the scenarios that raters give one outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,3 +292,30 @@ def judge_outcomes(
             is_whole = len(first) == len(items)
             scores = judged.score if is_whole else partial(score, settings=judged.settings)
             yield scenario.key, first, scores(scenario, weight, first, rules=rules)
+
+
+def how_many(agreed: int) -> int:
+    """How many of the scenarios that raters give one outcome a third person labels, too."""
+    return min(agreed, max(LEAST, math.ceil(SHARE * agreed)))
+
+
+def draw_checks(run: OpenRun, labels: LabelStore) -> dict[Key, float]:
+    """Draw what a third person is to check of all that raters agree on by now, and keep it; returns all that is drawn.
+
+    Of what three raters have labelled nothing is drawn, since the third of them has checked it.
+    """
+    design, known = labels.design(), labels.checks()
+    agreed: dict[OutcomeName, list[Key]] = {}
+    for each in human_outcomes(run, named(design.rules)):
+        if each.agreed and len(each.raters) < THREE:
+            agreed.setdefault(next(iter(each.raters.values())).outcome, []).append(each.key)
+    agreed.pop("error", None)
+    drawn: dict[Key, float] = {}
+    for keys in agreed.values():
+        wanted = how_many(len(keys))
+        ordered = shuffled(keys, design.seed, "checks")
+        new = [key for key in ordered if key not in known][: max(0, wanted - sum(key in known for key in keys))]
+        drawn |= dict.fromkeys(new, wanted / len(keys))
+    if drawn:
+        labels.add_checks(drawn)
+    return known | drawn
