@@ -9,6 +9,7 @@ import pytest
 
 from flows import scenario, typed
 from imports import SOURCE, STATEMENT, imported, outcomes_of, published_row, write_rows
+from maskbench.cli.importing_cli import told
 from maskbench.errors import ScenarioError, UsageError
 from maskbench.interop.export import Form, write
 from maskbench.interop.imported_rows import ImportedReply
@@ -55,6 +56,13 @@ def test_what_the_source_tells_is_counted(tmp_path: Path) -> None:
     told = words(tmp_path / "run")
     assert "subject 5 0 0 0" in told
     assert "All 0 (0.0 %)" in told
+
+
+@pytest.mark.parametrize(("absent", "what"), [(("tokens and time",), "replies"), (("texts",), "figures")])
+def test_the_last_line_says_what_there_is_to_see(tmp_path: Path, absent: tuple[str, ...], what: str) -> None:
+    """A source without texts has no replies to show."""
+    brought = imported(tmp_path / "run", (KNOWN, replies()), source=replace(SOURCE, absent=absent))
+    assert told(brought)[-1] == f"To see the {what}: maskbench view {tmp_path / 'run'}"
 
 
 def test_nobody_retried_an_import(tmp_path: Path) -> None:

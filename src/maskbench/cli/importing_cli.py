@@ -109,7 +109,8 @@ def told(brought: Imported) -> list[str]:
     if not brought.verdicts or brought.unjudged:
         lines.append(f"To have the replies judged: {command('judge', brought.path, '--judge', 'openai/gpt-4o')}")
     if brought.verdicts:
-        lines.append(f"To see the replies: {command('view', brought.path)}")
+        what = "figures" if "texts" in source.absent else "replies"
+        lines.append(f"To see the {what}: {command('view', brought.path)}")
     return lines
 
 
