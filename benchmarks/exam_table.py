@@ -9,7 +9,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from maskbench.interop.exam_card import ExamCard, card_in
+from msgspec.json import decode
+
+from maskbench.interop.exam_card import ExamCard
 from maskbench.report.format import pair, percent
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -24,7 +26,7 @@ OWN_PAPERS = ("sandbox", "simulated")  # of judges that read no language
 
 def cards() -> dict[str, ExamCard]:
     """Every card by the name of its file, judges that read language first."""
-    found = {path.name: card_in(path.read_bytes()) for path in sorted(CARDS.glob("*.json"))}
+    found = {path.name: decode(path.read_bytes(), type=ExamCard) for path in sorted(CARDS.glob("*.json"))}
     return dict(sorted(found.items(), key=lambda each: (each[1].paper.name in OWN_PAPERS, each[0])))
 
 

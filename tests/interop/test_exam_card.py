@@ -15,7 +15,7 @@ from msgspec import structs
 
 from exam_table import BEGIN, CARDS, END, PAGE, cards, table
 from flows import typed
-from maskbench.interop.exam_card import card_in, card_of, written
+from maskbench.interop.exam_card import ExamCard, card_of, written
 from maskbench.judges.exam.sitting import Result, exam_settings, examine
 from maskbench.runs.run_json import About
 
@@ -44,7 +44,7 @@ def strings(value: Any) -> Iterator[str]:
 def test_every_card_of_the_repository_is_one(path: Path) -> None:
     """It has the known fields and no other, and neither an address nor a path nor anything as long as a text."""
     assert re.fullmatch(r"[\w.-]+\.json", path.name)
-    card = card_in(path.read_bytes())
+    card = msgspec.json.decode(path.read_bytes(), type=ExamCard)
     assert written(card) == path.read_bytes(), "it is not as --to writes it"
     for text in strings(orjson.loads(path.read_bytes())):
         assert not PLACE.search(text), text
@@ -56,10 +56,10 @@ def test_every_card_of_the_repository_is_one(path: Path) -> None:
 @pytest.mark.parametrize("name", LANGUAGELESS)
 def test_a_judge_that_needs_no_model_has_the_card_that_its_exam_gives(name: str, tmp_path: Path) -> None:
     """Date and version apart, it is what the command writes today."""
-    kept = card_in((CARDS / f"{name}.json").read_bytes())
+    kept = msgspec.json.decode((CARDS / f"{name}.json").read_bytes(), type=ExamCard)
     ended = typed("exam", kept.judge, "--out", tmp_path / "exam", "--to", tmp_path / "cards" / "card.json")
     assert ended.code == (0 if kept.standing == "qualified" else 3)
-    new = card_in((tmp_path / "cards" / "card.json").read_bytes())
+    new = msgspec.json.decode((tmp_path / "cards" / "card.json").read_bytes(), type=ExamCard)
     assert structs.replace(new, date=kept.date, maskbench=kept.maskbench) == kept
 
 
@@ -84,7 +84,7 @@ def test_a_card_with_another_field_is_refused(result: Result) -> None:
     """Nobody can add what is not known, such as an answer in words."""
     plain = orjson.loads(written(card_of(result)))
     with pytest.raises(msgspec.ValidationError, match="unknown field `reply`"):
-        card_in(orjson.dumps(plain | {"reply": "Yes."}))
+        msgspec.json.decode(orjson.dumps(plain | {"reply": "Yes."}), type=ExamCard)
 
 
 def test_prompts_of_ones_own_are_said(result: Result) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +95,9 @@ def sample(scenario: Scenario, letters: str, epoch: int = 1, weight: float = 1.0
     }
 
 
-def written(path: Path, samples: list[Made], task: str = "maskbench/maskbench", **more: Any) -> Path:
+def written(path: Path, samples: list[Made], **more: Any) -> Path:
     """A `.eval` file of our task, whose members have the ids of the samples with their slash."""
-    told = {"task": task, "task_args": ARGUMENTS, "metadata": {"maskbench": "0.2.0"}, **more}
+    told = {"task": "maskbench/maskbench", "task_args": ARGUMENTS, "metadata": {"maskbench": "0.2.0"}, **more}
     roles = {"model_roles": {"judge": {"model": "openai/gpt-4o"}}}
     members = {f"samples/{each['id']}_epoch_{each['epoch']}.json": each for each in samples}
     return archive(path, {**members, "header.json": header(**{**roles, **told})})
@@ -113,12 +112,11 @@ def whole() -> list[Made]:
     return [sample(each, said, weight=1 + at / 4) for at, (each, said) in enumerate([*some, *numbers])]
 
 
-@pytest.mark.parametrize("task", ["maskbench/maskbench", "maskbench/mask", "mask"])
-def test_an_imported_log_has_the_figures_of_the_task(tmp_path: Path, task: str) -> None:
-    """Under either name a log becomes a run whose outcomes, rates and intervals are those that the task computes."""
+def test_an_imported_log_has_the_figures_of_the_task(tmp_path: Path) -> None:
+    """A log becomes a run whose outcomes, rates and intervals are those that the task computes."""
     samples = whole()
     rows = [each["store"]["verdicts"] for each in samples]
-    brought = import_run(written(tmp_path / "log.eval", samples, task), tmp_path / "run")
+    brought = import_run(written(tmp_path / "log.eval", samples), tmp_path / "run")
     wanted = score_rows(rows, max_error_rate=0.5)
     theirs = {(each.archetype, each.task_id): each for each in wanted.scenarios}
     result = maskbench.score(tmp_path / "run")
@@ -162,23 +160,12 @@ def test_what_the_task_leaves_out_is_left_out(tmp_path: Path) -> None:
     assert any(note.startswith("2 samples of the log were left out") for note in brought.source.notes)
 
 
-def test_a_log_without_its_scenarios_names_the_set(tmp_path: Path) -> None:
-    """A log of a version that left the scenario out says which set was asked, and is read with it."""
-    scenario = flows.scenario("known_facts", 1)
-    made = sample(scenario, "AAAAAAB")
-    del made["store"]["scenario"]
-    path = written(tmp_path / "log.eval", [made], "maskbench/mask")
-    with pytest.raises(UsageError, match=r"does not hold its scenario.*--scenarios: mine\."):
-        import_run(path, tmp_path / "run")
-    brought = import_run(path, tmp_path / "run", str(flows.six_files(tmp_path / "set", 1)))
-    assert (brought.scenarios, brought.verdicts) == (1, 7)
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"events": []}, "has a verdict on elicitation 1, sample 1, and not the reply"),
         ({"store": {"verdicts": {"task_id": 3}}}, "is not as Inspect writes it"),
+        ({"scenario": None}, "holds no sound scenario"),
         ({"scenario": {"task_id": "x"}}, "holds no sound scenario"),
         ({"scenario": {**orjson.loads(pack(flows.scenario())), "kind": "numerical"}}, "holds no sound scenario"),
     ],
@@ -214,13 +201,9 @@ def test_a_folder_of_several_logs_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_developers_prompt_is_the_arms(tmp_path: Path) -> None:
-    """The system prompt's name and text are those of the task; one of the library is known without its text."""
-    made = [sample(flows.scenario(), "AAAAAAB")]
-    given: dict[str, Any] = {"task_args": {**ARGUMENTS, "system_prompt": "honest"}}
-    import_run(written(tmp_path / "a.eval", made, **given), tmp_path / "a")
+    """The system prompt's name and text are those of the task."""
     told = {"maskbench": "0.2.0", "system_prompt_text": "Be short."}
-    import_run(written(tmp_path / "b.eval", made, metadata=told, **given), tmp_path / "b")
-    one, other = (RunFolder(tmp_path / name).settings() for name in "ab")
-    assert one.system_prompt == other.system_prompt == "honest"
-    assert one.system_prompt_text not in (None, "Be short.")
-    assert replace(one, system_prompt_text="Be short.", scenarios="") == replace(other, scenarios="")
+    given: dict[str, Any] = {"task_args": {**ARGUMENTS, "system_prompt": "honest"}, "metadata": told}
+    import_run(written(tmp_path / "log.eval", [sample(flows.scenario(), "AAAAAAB")], **given), tmp_path / "run")
+    settings = RunFolder(tmp_path / "run").settings()
+    assert (settings.system_prompt, settings.system_prompt_text) == ("honest", "Be short.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from maskbench.cli.console import Form, check_form, print_blocks, print_json
 from maskbench.cli.options import Format, Retest, RulesOfAll, flag, option
 from maskbench.errors import UsageError
-from maskbench.runs.folder import RECORD, RunFolder, no_run
+from maskbench.runs.folder import RunFolder, no_run
 
 if TYPE_CHECKING:
     from maskbench.results.explained_json import Explained
@@ -61,7 +61,7 @@ def compare(
 
     check_form(format, json=json)
     if len(runs) < 2:
-        told = f" {no_run(runs[0], RECORD)}" if runs and not RunFolder(runs[0]).exists else ""
+        told = f" {no_run(runs[0])}" if runs and not RunFolder(runs[0]).exists else ""
         raise UsageError(f"A comparison takes two runs or more, as in `maskbench compare RUN RUN`.{told}")
     if as_ or why:
         if rules or non_inferiority is not None or retest:

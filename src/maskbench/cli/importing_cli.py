@@ -88,7 +88,7 @@ def import_(
 
 def told(brought: Imported) -> list[str]:
     """What came, line by line, and what to type next."""
-    from maskbench.interop import import_log
+    from maskbench.interop.imported_rows import LOG
 
     source = brought.source
     lines = [f"The run is in {brought.path}, {plain(source.words)}."]
@@ -102,7 +102,7 @@ def told(brought: Imported) -> list[str]:
     for (stage, cause), count in sorted(brought.failures.items()):
         lines.append(f"Failures of the {stage}: {count:,} × {cause}.")
     if brought.failures:
-        lines.append(f"Each failure with file, row and column: {brought.path / import_log.NAME}")
+        lines.append(f"Each failure with file, row and column: {brought.path / LOG}")
     if source.absent:
         lines.append(f"The source does not say: {', '.join(source.absent)}.")
     lines += [plain(note) for note in source.notes]

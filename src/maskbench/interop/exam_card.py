@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import orjson
-from msgspec import Struct, json, to_builtins
+from msgspec import Struct, to_builtins
 
-from maskbench.interop.served_names import shown_name
-from maskbench.interop.shown_to_others import sha256, without_folders
+from maskbench.interop.shown_to_others import sha256, shown_name, without_folders
 from maskbench.judges.exam.exam_json import HostileShown, Marks, OrdersShown, PaperSat
 from maskbench.judges.exam.marks import Standing
 from maskbench.judges.exam.sitting import Result
@@ -57,8 +56,3 @@ def card_of(result: Result) -> ExamCard:
 def written(card: ExamCard) -> bytes:
     """The card as it stands in its file."""
     return orjson.dumps(to_builtins(card), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def card_in(content: bytes) -> ExamCard:
-    """The card that a file holds; raises msgspec.ValidationError for a field that is missing, wrong or unknown."""
-    return json.decode(content, type=ExamCard)

@@ -24,8 +24,7 @@ from uuid import uuid4
 from msgspec import UNSET, Struct, to_builtins
 
 from maskbench.errors import RunError, UsageError
-from maskbench.interop import import_log
-from maskbench.interop.imported_rows import ImportedReply, ImportedScenario, Source
+from maskbench.interop.imported_rows import LOG, ImportedReply, ImportedScenario, Source, failures
 from maskbench.interop.matched_rows import Pair, matched
 from maskbench.method.asks import VERDICTS, is_joint, subject_asks
 from maskbench.method.judge_ask import load_prompts
@@ -148,9 +147,9 @@ def import_rows(
     with new_folder(out) as making:
         with ending(begun), ThreadPoolExecutor(1) as aside:  # the caller may have a loop of its own
             aside.submit(asyncio.run, _fill(making, record, pairs, placed, source.facts)).result()
-        if failed := import_log.lines(source.format, [row for _, row in pairs], placed):
+        if failed := failures(source.format, [row for _, row in pairs], placed):
             text = "".join(f"{line}\n" for line in failed)
-            (making.path / import_log.NAME).write_text(text, encoding="utf-8", errors="replace")
+            (making.path / LOG).write_text(text, encoding="utf-8", errors="replace")
         making.write(RECORD, record)
         if labels:
             labels(making)

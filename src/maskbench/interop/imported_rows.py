@@ -1,15 +1,21 @@
-"""The records that every reader of somebody's format fills: one for the source, one a scenario, one a sample."""
+"""What every reader of somebody's format fills: a record for the source, one a scenario, one a sample; what failed."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from maskbench.plain import one_line, plain
 from maskbench.runs.imported_json import SourceFile
-from maskbench.types import Archetype, Failure, Judgement, JudgeNumbers, Reply
+from maskbench.types import Archetype, Ask, Failure, Judgement, JudgeNumbers, Reply
+
+LOG = "import.log"  # what failed, a line each with file, row and column, so that the source can be looked at
+_MOST = 10_000  # lines
+_LONGEST = 500  # characters of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +88,35 @@ def file_of(path: Path) -> SourceFile:
     """A file's name with the hash of its bytes."""
     with path.open("rb") as file:
         return SourceFile(path.name, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+Placed = Sequence[tuple[Ask, ImportedReply]]
+
+
+def failures(format: str, rows: Sequence[ImportedScenario], placed: Sequence[Placed]) -> list[str]:
+    """Every failure of the rows in their order; empty where nothing failed, and cut where they are too many."""
+    every = (line for row, replies in zip(rows, placed, strict=True) for line in _of_row(format, row, replies))
+    kept = list(islice(every, _MOST))
+    more = sum(1 for _ in every)
+    return [*kept, f"and {more:,} more"] if more else kept
+
+
+def _of_row(format: str, row: ImportedScenario, replies: Placed) -> Iterator[str]:
+    for _, reply in replies:
+        for part in (reply.outcome, reply.verdict):
+            if isinstance(part, Failure):
+                where = f"{row.file}, row {row.row}, {_place(format, reply, part)}"
+                yield plain(one_line(f"{where}: {part.stage} {part.cause}: {part.detail}", _LONGEST))
+
+
+def _place(format: str, reply: ImportedReply, failure: Failure) -> str:
+    """The column of the published scripts, or the sample where a format has no column of its own for each."""
+    if format != "published":
+        return f"elicitation {reply.elicitation}, sample {reply.sample}"
+    what = "eval" if failure.stage == "judge" else "generation"
+    return f"column {what}({published_question(reply.elicitation)})_run{reply.sample}"
+
+
+def published_question(elicitation: int) -> str:
+    """What the published scripts call a question in the names of their columns."""
+    return f"belief_system_1 + belief_elicit_{elicitation}" if elicitation else "System Prompt + User Prompt"

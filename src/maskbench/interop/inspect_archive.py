@@ -213,10 +213,8 @@ class Header(Struct):
 
     @property
     def is_ours(self) -> bool:
-        """Whether the task is maskbench's own, which was called `mask` up to 0.2.0, as that of the port is."""
-        name = self.eval.task.rpartition("/")[2]
-        is_named = name == "maskbench" or self.eval.task == "maskbench/mask"
-        return is_named or (name == "mask" and "maskbench" in (self.eval.metadata or {}))
+        """Whether the task is maskbench's own, and not the port."""
+        return self.eval.task.rpartition("/")[2] == "maskbench"
 
 
 class _Whole(Header):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Raw, Struct, UnsetType
+from msgspec import Meta, Raw, Struct
 
 from maskbench.errors import UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
@@ -26,8 +26,6 @@ from maskbench.results.outcome_rows import WhyNot
 from maskbench.runs.begin import check
 from maskbench.runs.imported_json import UNSAID
 from maskbench.runs.store import scenario_in
-from maskbench.runs.system_prompts import LIBRARY
-from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.types import Cause, Failure, Judgement, Kind, Reply, Sampling, Scenario
 
@@ -60,10 +58,10 @@ class _Row(Struct):
 
 
 class _Store(Struct):
-    """What the task leaves in a sample; versions up to 0.2.0 left no scenario there."""
+    """What the task leaves in a sample."""
 
     verdicts: _Row | None = None
-    scenario: Raw | UnsetType = msgspec.UNSET
+    scenario: Raw = Raw(b"null")
 
 
 class _Sample(Struct):
@@ -93,11 +91,6 @@ def scenarios_of_log(path: Path, asked: Asked) -> list[Scenario]:
     scenarios = []
     with opened(own) as log:
         for where, sample, row in _judged(log):
-            if isinstance(sample.store.scenario, UnsetType):
-                raise UsageError(
-                    f"{where} does not hold its scenario; maskbench 0.2.0 and before left it out. Name the set that "
-                    f"was asked with --scenarios: {plain(str(log.header.eval.task_args.get('scenarios')))[:80]}."
-                )
             try:
                 scenarios.append(scenario_in(bytes(sample.store.scenario), row.weight))
             except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -182,8 +175,6 @@ def _settings(path: Path, header: Header) -> Settings:
     given = {"subject": header.eval.model, "scenarios": str(path), **judges, **prompt, **known}
     try:
         settings = msgspec.convert(given, Settings)
-        if (name := settings.system_prompt or "") in LIBRARY and settings.system_prompt_text is None:  # up to 0.2.0
-            settings = replace(settings, system_prompt_text=developer_prompt(name))
         check(settings)
     except (msgspec.ValidationError, UsageError) as error:
         raise UsageError(f"{path} has task arguments that cannot be meant: {plain(str(error))[:200]}") from error

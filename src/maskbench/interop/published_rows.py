@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.errors import Problem, ScenarioError, UsageError
-from maskbench.interop.import_log import published_question
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
+from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, published_question
 from maskbench.interop.published_csv import ANSWER
 from maskbench.interop.published_verdicts import bounds_of, failed_reply, verdict_in
 from maskbench.models.families import alike

@@ -11,18 +11,18 @@ import hashlib
 import math
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from msgspec import to_builtins
 
 from maskbench.errors import UsageError
-from maskbench.interop.served_names import in_sentences, shown_name, with_names
 from maskbench.judges.verdict_sets import Done, OpenRun, Readable, reading
 from maskbench.method.rates import RATES
 from maskbench.method.rules import named
 from maskbench.models.serve.serve_command import engine_of
+from maskbench.plain import plain
 from maskbench.results.leaderboard import is_simulated
 from maskbench.results.scored import Result, read, result_of
 from maskbench.results.summary_json import Summary
@@ -63,6 +63,9 @@ _FOLDERS = re.compile(
     r"(?:[^\s/\\'\"]+(?: [^\s/\\'\".,;:()]+){0,1}[/\\])*(?=[^\s/\\'\"])"
 )
 _PATHS = ("judge_prompts", "adapter", "steer", "system_prompt", "beliefs_from")  # settings that name a file or folder
+LONGEST = 100  # characters of a name
+_SHORTEST = 3  # characters of what is looked for in a sentence: a blank as a name would be in all of them
+_LISTS = ("resolved", "fingerprints")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,3 +394,29 @@ def _texts(done: Done) -> Iterator[ReplyText]:
     for (elicitation, run), item in done.items.items():
         if isinstance(item.reply, Reply):
             yield ReplyText(call=item.call, elicitation=elicitation, run=run, text=item.reply.text)
+
+
+def shown_name(name: str, digest: Callable[[str], str]) -> str:
+    """The name, where it is at most 100 characters without blanks and control characters; else a hash of it."""
+    is_name = 0 < len(name) <= LONGEST and not any(sign.isspace() for sign in name) and plain(name) == name
+    return name if is_name else f"(no name, sha256 {digest(name)[:16]})"
+
+
+def with_names(about: Json, shown: Callable[[str], str]) -> Json:
+    """What a model says of itself, with every name and fingerprint of its server as it is shown to others."""
+    lists = {field: [shown(str(name)) for name in about[field]] for field in _LISTS if about.get(field)}
+    answers: Mapping[str, Any] = about.get("answers") or {}
+    counts = {"answers": {shown(name): count for name, count in answers.items()}} if answers else {}
+    return about | lists | counts
+
+
+def in_sentences(sentences: Iterable[str], names: Iterable[str], shown: Callable[[str], str]) -> list[str]:
+    """The sentences with those names in them as they are shown to others."""
+    changed: Sequence[tuple[str, str]] = sorted(
+        ((name, shown(name)) for name in set(names) if len(name) >= _SHORTEST and shown(name) != name),
+        key=lambda pair: -len(pair[0]),
+    )
+    told = list(sentences)
+    for name, instead in changed:
+        told = [sentence.replace(name, instead) for sentence in told]
+    return told

@@ -24,8 +24,7 @@ from msgspec import UNSET, structs, to_builtins
 from maskbench.errors import UsageError
 from maskbench.interop.commitments import Commitments, place_of
 from maskbench.interop.imported import new_folder
-from maskbench.interop.served_names import shown_name
-from maskbench.interop.shown_to_others import folders_of, of_model, sha256, without_folders
+from maskbench.interop.shown_to_others import folders_of, of_model, sha256, shown_name, without_folders
 from maskbench.judges.people.construct_labels import construct_drawn, construct_store
 from maskbench.judges.people.drawn_sample import new_salt
 from maskbench.judges.people.labelled_outcomes import Drawn, drawn

@@ -90,7 +90,7 @@ def read_transcripts(path: Path, asked: Asked) -> tuple[Source, list[ImportedSce
     source = Source(
         format="transcripts",
         files=[file_of(path)],
-        subject=_subject(path, told, asked),
+        subject=_subject(path, lines, asked),
         absent=tuple(absent),
         notes=tuple(_notes(others)),
     )
@@ -137,9 +137,9 @@ def _notes(others: Sequence[_Line]) -> Iterator[str]:
         yield f"{len(others):,} lines of other models were left out."
 
 
-def _subject(path: Path, told: Sequence[Transcript], asked: Asked) -> str:
+def _subject(path: Path, lines: Sequence[_Line], asked: Asked) -> str:
     """Who answered: as the user says, else the one model of all lines."""
-    models = sorted({each.model for each in told if each.model})
+    models = _models(lines)
     if asked.subject or len(models) == 1:
         return asked.subject or models[0]
     which = f"names several models ({_listed(models)})" if models else "does not say which model answered"

@@ -97,20 +97,20 @@ def traces(scenario: Scenario, items: list[Item], settings: Settings, prompts: P
                 yield control.judged_reasoning(scenario, item.run, thought, prompts)
 
 
-def is_finished(store: Store, settings: Settings, prompts: Prompts, verdicts: str = VERDICTS) -> bool:
+def is_finished(store: Store, settings: Settings, prompts: Prompts) -> bool:
     """Whether nothing is left to ask: everything and every check is answered and judged, and nothing failed."""
     return all(
-        _is_measured(store, scenario, settings, verdicts) and _is_checked(store, scenario, settings, prompts, verdicts)
+        _is_measured(store, scenario, settings) and _is_checked(store, scenario, settings, prompts)
         for scenario, _ in store.scenarios()
     )
 
 
-def _is_measured(store: Store, scenario: Scenario, settings: Settings, verdicts: str) -> bool:
+def _is_measured(store: Store, scenario: Scenario, settings: Settings) -> bool:
     finished_so_far = finished_for_lies if is_for_lies(store, scenario, settings) else finished
-    had = store.items(verdicts, scenario)
+    had = store.items(VERDICTS, scenario)
     ways = [had]
     if is_asked_anew(store, scenario, settings):
-        ways.append([*(item for item in had if not item.elicitation), *store.anew(verdicts, scenario)])
+        ways.append([*(item for item in had if not item.elicitation), *store.anew(VERDICTS, scenario)])
     every = [finished_so_far(scenario, items, settings) for items in ways]
     return all(items is not None and not any(_has_failed(item, settings) for item in items.values()) for items in every)
 
@@ -119,11 +119,11 @@ def _has_failed(item: Item, settings: Settings) -> bool:
     return isinstance(item.judgement, Failure) or not stands(item.reply, settings)
 
 
-def _is_checked(store: Store, scenario: Scenario, settings: Settings, prompts: Prompts, verdicts: str) -> bool:
+def _is_checked(store: Store, scenario: Scenario, settings: Settings, prompts: Prompts) -> bool:
     if not settings.checks:
         return True
-    items = store.items(verdicts, scenario)
-    had = {(item.elicitation, item.run): item for item in store.checks(verdicts, scenario)}
+    items = store.items(VERDICTS, scenario)
+    had = {(item.elicitation, item.run): item for item in store.checks(VERDICTS, scenario)}
     asks = control_asks(scenario, settings, said(items))
     replied = all(_is_there(had.get((ask.elicitation, ask.runs[0])), settings) for ask in asks)
     wanted = traces(scenario, items, settings, prompts)

@@ -59,7 +59,7 @@ class RunFolder:
         try:
             plain = orjson.loads(read_whole(path))
         except (FileNotFoundError, NotADirectoryError):
-            raise RunUnreadable(no_run(self.path, RECORD)) from None
+            raise RunUnreadable(no_run(self.path)) from None
         except orjson.JSONDecodeError as error:
             raise RunUnreadable(f"{path} cannot be read ({error}).{self._remedy()}") from error
         except OSError as error:
@@ -384,19 +384,19 @@ def default_name(settings: Settings, now: str) -> str:
     return f"{now}-{subject}-{digest}"
 
 
-def no_run(path: Path, record: str) -> str:
-    """That a path is no run's folder, and what to give in its place; `record` is the file that a run has."""
+def no_run(path: Path) -> str:
+    """That a path is no run's folder, and what to give in its place."""
     if path.is_file():
-        has_run = (path.parent / record).is_file()
+        has_run = (path.parent / RECORD).is_file()
         return f"{path} is a file. Give the run's folder{f': {path.parent}' if has_run else ''}."
-    return f"{path} holds no run: there is no {record} in it.{_advice(path, record)}"
+    return f"{path} holds no run: there is no {RECORD} in it.{_advice(path)}"
 
 
-def _advice(path: Path, record: str) -> str:
+def _advice(path: Path) -> str:
     if not path.exists():
-        meant = _alike(path, record)
+        meant = _alike(path)
         return f" There is no such folder.{f' Did you mean {meant}?' if meant else ''}"
-    if below := _below(path, record, _NAMED + 1):
+    if below := _below(path, _NAMED + 1):
         more = ", and more" if len(below) > _NAMED else ""
         return f" There are runs below it: {', '.join(map(str, below[:_NAMED]))}{more}. Give a run's own folder."
     if (path / "dose.json").is_file():
@@ -407,15 +407,15 @@ def _advice(path: Path, record: str) -> str:
     return ""
 
 
-def _below(folder: Path, record: str, most: int) -> Sequence[Path]:
+def _below(folder: Path, most: int) -> Sequence[Path]:
     """Runs in this folder and in its folders, so many at most: a whole disk is not searched."""
-    files = chain.from_iterable(sorted(folder.glob(f"{folders}/{record}")) for folders in ("*", "*/*"))
+    files = chain.from_iterable(sorted(folder.glob(f"{folders}/{RECORD}")) for folders in ("*", "*/*"))
     return [file.parent for file in islice(files, most)]
 
 
-def _alike(path: Path, record: str) -> str | None:
+def _alike(path: Path) -> str | None:
     """A run whose name is nearly this one, beside it or in runs/, where people have them."""
     places = dict.fromkeys((path.parent, Path("runs")))
-    known = {str(run): run for place in places if place.is_dir() for run in _below(place, record, 1000)}
+    known = {str(run): run for place in places if place.is_dir() for run in _below(place, 1000)}
     close = get_close_matches(str(path), known, 1, 0.75)
     return close[0] if close else next((name for name, run in known.items() if run.name == path.name), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -20,9 +20,9 @@ from maskbench.judges.exam.exam_json import (
 )
 from maskbench.judges.exam.marks import EXIT_CODES, Answer, Standing
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Case, Facts, Heading, Sentence, Table, Words
+from maskbench.report.blocks import Block, Case, Facts, Sentence, Table, Words
 from maskbench.report.format import pair
-from maskbench.report.sections.exam_result import SORTS, TONES, bar, short
+from maskbench.report.sections.exam_result import SORTS, TONES, bar, short, wrong_answers
 from maskbench.report.words import cause
 from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.types import ARCHETYPES, BinaryVerdict, Cause, Failure, Judgement
@@ -131,7 +131,7 @@ def construct_blocks(result: ConstructResult, shown: int | None = None) -> Itera
     yield _overall(score.questions)
     yield _apart(score.questions)
     yield _by_archetype(score.questions)
-    yield from _wrong(score.wrong, shown)
+    yield from wrong_answers(score.wrong, shown, _to_read)
     yield Facts(tuple(_facts(result)))
     yield from bar(score.conditions, score.obstacles)
     yield Sentence((Words(score.standing.upper(), TONES[score.standing]), f"{_extent(score)}."))
@@ -179,16 +179,6 @@ def _by_archetype(questions: Mapping[str, QuestionMarks]) -> Table:
 def _counted(sides: Sides | None) -> str:
     """Right positives of all, then right negatives of all."""
     return " · ".join(f"{side.right}/{side.n}" for side in _both(sides)) if sides else "–"
-
-
-def _wrong(wrong: Sequence[Answer], shown: int | None) -> Iterator[Block]:
-    if not wrong:
-        return
-    yield Heading(f"Wrong: {len(wrong)}")
-    yield from map(_to_read, wrong[:shown])
-    if shown is not None and len(wrong) > shown:
-        more = len(wrong) - shown
-        yield Sentence((f"... and {more} more: --wrong {len(wrong)} prints all, --json holds them.",), "note")
 
 
 def _to_read(answer: Answer) -> Case:

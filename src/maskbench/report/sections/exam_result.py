@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 
 from msgspec import UNSET, structs
@@ -35,7 +35,7 @@ def blocks(result: Result, shown: int | None = None) -> Iterator[Block]:
         yield Sentence((result.paper.note,), "note")
     yield from _marks(result)
     yield from (_confusion(call, counts) for call, counts in score.confusion.items())
-    yield from _wrong(score.wrong, shown)
+    yield from wrong_answers(score.wrong, shown, _to_read)
     yield Facts(tuple(_facts(result)))
     yield from bar(score.conditions, score.obstacles)
     yield Sentence((Words(f"{score.standing.upper()}.", TONES[score.standing]),))
@@ -122,11 +122,12 @@ def _confusion(call: str, counts: Mapping[tuple[str, str], int]) -> Table:
     return Table((f"{call}: right ↓ given →", *given), tuple(rows))
 
 
-def _wrong(wrong: Sequence[Answer], shown: int | None) -> Iterator[Block]:
+def wrong_answers(wrong: Sequence[Answer], shown: int | None, to_read: Callable[[Answer], Case]) -> Iterator[Block]:
+    """The wrong answers of an exam: `shown` of them to be read (None: all), the others counted."""
     if not wrong:
         return
     yield Heading(f"Wrong: {len(wrong)}")
-    yield from map(_to_read, wrong[:shown])
+    yield from map(to_read, wrong[:shown])
     if shown is not None and len(wrong) > shown:
         more = len(wrong) - shown
         yield Sentence((f"... and {more} more: --wrong {len(wrong)} prints all, --json holds them.",), "note")
