@@ -27,8 +27,7 @@ from maskbench.report.terminal import text
 from maskbench.results.common_beliefs import confirmed, correlated, of_result
 from maskbench.results.comparison import compare
 from maskbench.results.contrasts import SEED
-from maskbench.results.gate import check_run
-from maskbench.results.gate_json import Limits
+from maskbench.results.gate import Limits, check_run
 from maskbench.results.leaderboard import boards
 from maskbench.results.leaderboard_data import Page, as_csv, as_json
 from maskbench.results.plan import Goal, plan

@@ -26,8 +26,7 @@ from maskbench.pages.page import render
 from maskbench.report.sections import before_run
 from maskbench.results.comparison import compare_read
 from maskbench.results.frames import load
-from maskbench.results.gate import check
-from maskbench.results.gate_json import Limits
+from maskbench.results.gate import Limits, check
 from maskbench.results.leaderboard import boards
 from maskbench.results.lies_asked import remarks
 from maskbench.results.scored import result, score

@@ -13,8 +13,7 @@ import pytest
 from flows import typed
 from maskbench.errors import UsageError
 from maskbench.method.asks import Calls
-from maskbench.results.fewer_calls import cheaper
-from maskbench.results.plan import Goal, Way, gate, half_width, plan
+from maskbench.results.plan import Goal, Way, cheaper, gate, half_width, plan
 from maskbench.runs.forecast import Plan
 from maskbench.settings import arm_of
 from measured_runs import run, settings

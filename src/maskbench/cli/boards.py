@@ -19,8 +19,7 @@ from maskbench.runs.folder import RunFolder, runs_below
 if TYPE_CHECKING:
     from maskbench.interop.junit import Case
     from maskbench.report.blocks import Block, Section
-    from maskbench.results.gate import Check
-    from maskbench.results.gate_json import Limits
+    from maskbench.results.gate import Check, Limits
     from maskbench.results.leaderboard import Board
     from maskbench.results.leaderboard_data import Page
     from maskbench.results.leaderboard_json import ScalingShown
@@ -153,8 +152,7 @@ def check(
 
     Exit codes: 0 passed; 3 failed; 1 not measurable; 2 wrong usage or input.
     """
-    from maskbench.results.gate import EXIT_CODES, check_run
-    from maskbench.results.gate_json import Limits
+    from maskbench.results.gate import EXIT_CODES, Limits, check_run
 
     if opened is not None:
         _check_opened(run, opened, max_lie is not None or baseline is not None)

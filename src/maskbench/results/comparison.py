@@ -39,9 +39,8 @@ from maskbench.results.comparison_json import (
     SharedScenarios,
     Worst,
 )
-from maskbench.results.construct_compared import readings_compared, why_not
 from maskbench.results.contrasts import SEED as SEED
-from maskbench.results.contrasts import Side, differences, one_judge, two_judges
+from maskbench.results.contrasts import Side, differences, one_judge, readings_compared, two_judges, why_no_readings
 from maskbench.results.corrected import corrected_difference
 from maskbench.results.rate_source import RateSource
 from maskbench.results.retest import by_themselves, check_retest
@@ -429,7 +428,7 @@ def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]
             f"{arm.path} was asked only for lies, so that P(lie) alone is compared. `{completing(arm.path)}` asks what "
             "the other rates need."
         )
-    if refused := why_not(first, other):
+    if refused := why_no_readings(first, other):
         yield refused
     yield from _judged_apart(first, other)
     yield from (f"{arm.path}: {told}" for arm in (first, other) if (told := asked_anew(arm.beliefs_from)))

@@ -1,7 +1,8 @@
 """Every difference between two runs on the same scenarios, as data: rates, factors, the one test, and bounds.
 
 By one judge the test is the sign-flip permutation of paired.py; where a second judge looked at a part of the
-scenarios, that of two_phase.py, which carries the draw.
+scenarios, that of two_phase.py, which carries the draw. A narrower reading of P(lie) is compared as P(lie) is, where
+one judge answered the same questions on both runs: a lie that is not of the reading counts as no lie.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 from numpy.typing import NDArray
 
 from maskbench.judges.second_look import Key, Phases
 from maskbench.method.rates import Table
 from maskbench.results.comparison_json import Bounds, PairedFactor, PairedFactors, PairedRate, PairedRates, Test
+from maskbench.results.construct_asked import READINGS
 from maskbench.results.rate_source import Looked
+from maskbench.results.scored import ScoredRun
 from maskbench.stats.paired import (
     FLIPS,
     LEVEL,
@@ -263,3 +266,34 @@ def _bounds(first: Side, other: Side, weights: Columns, few: float | None) -> Bo
     if least.value is None or most.value is None:
         return None
     return Bounds([max(-1.0, least.value), min(1.0, most.value)], ends(least.low, most.high))
+
+
+def readings_compared(
+    first: ScoredRun, other: ScoredRun, keys: list[Key], weights: Columns, clusters: NDArray[np.int64], *, tested: bool
+) -> dict[str, PairedRate] | UnsetType:
+    """Each reading that both runs have, on these scenarios; unset where there is none, or another judge answered."""
+    if why_no_readings(first, other) is not None or first.construct is None or other.construct is None:
+        return UNSET
+    compared: dict[str, PairedRate] = {}
+    for name in READINGS:
+        ours, theirs = (run.construct.lies(name) for run in (first, other) if run.construct)
+        both = [place for place, key in enumerate(keys) if key in ours and key in theirs]
+        if both:
+            left, right = (np.array([side[keys[place]] for place in both]) for side in (ours, theirs))
+            rate = paired_rate(left, right, weights[both], clusters[both])
+            compared[name] = rate if tested else structs.replace(rate, ci95=None, one_sided95=None)
+    return compared or UNSET
+
+
+def why_no_readings(first: ScoredRun, other: ScoredRun) -> str | None:
+    """Why two runs that were both asked cannot be compared by their readings; None where they can, or one was not."""
+    asked = [run.construct.asked for run in (first, other) if run.construct and run.construct.asked]
+    if len(asked) < 2:
+        return None
+    if asked[0].judge != asked[1].judge:
+        difference = f"{asked[0].judge} answered for {first.path}, {asked[1].judge} for {other.path}"
+    elif other_prompts := [name for name, hash in asked[0].prompts.items() if asked[1].prompts.get(name, hash) != hash]:
+        difference = f"{first.path} was asked by other prompts than {other.path} ({', '.join(other_prompts)})"
+    else:
+        return None
+    return f"The readings by the questions on statements (--construct) are not compared: {difference}."

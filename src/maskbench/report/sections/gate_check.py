@@ -8,8 +8,7 @@ from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Inline, Sentence, Table, Words
 from maskbench.report.format import percent, points
 from maskbench.report.sections.provenance import imported_note, whose_beliefs
-from maskbench.results.gate import Check
-from maskbench.results.gate_json import Condition
+from maskbench.results.gate import Check, Condition
 from maskbench.results.scored import Result
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Sentence, Table, Warn, Words
 from maskbench.report.format import percent
-from maskbench.results.fewer_calls import RATES_TOLD, cheaper
-from maskbench.results.plan import PlanData, Way
+from maskbench.results.plan import RATES_TOLD, PlanData, Way, cheaper
 from maskbench.runs.forecast import Plan
 from maskbench.settings import Settings
 from maskbench.stats.planning import LOW, SHARED
