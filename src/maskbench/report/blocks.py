@@ -35,6 +35,7 @@ How = Literal[
 ]
 Tone = Literal["plain", "note", "caution", "bad", "good"]
 Ends = tuple[float, float]
+Key = tuple[tuple[str, str], ...]  # colours by name in page.css, and what they stand for
 Json = Mapping[str, Any]
 
 
@@ -245,7 +246,7 @@ class Figure:
     charts: tuple[Chart, ...]
     title: str
     table: Table
-    key: tuple[tuple[str, str], ...] = ()  # colours by name in page.css, and what they stand for
+    key: Key = ()
     note: str = ""
 
 
@@ -267,8 +268,14 @@ class Panels:
     title: str
     panels: tuple[Panel, ...]
     table: Table
-    key: tuple[tuple[str, str], ...] = ()
+    key: Key = ()
     note: str = ""
+
+
+def chart_or_table(chart: Points | Differences, title: str, table: Table, key: Key = ()) -> Figure | Table:
+    """A chart with the table behind it; the table alone where no row has a value."""
+    able = any(isinstance(row, Row) and row.estimate.value is not None for row in chart.rows)
+    return Figure((chart,), title, table, key) if able else table
 
 
 # What media show in ways of their own

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, json, structs
 
 from maskbench.judges.people.readers import Who
 from maskbench.results.summary_json import Split
-from maskbench.stats.rate_json import Ends
+from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Json, OutcomeName
+
+if TYPE_CHECKING:
+    from maskbench.stats.intervals import Estimate
 
 
 class PairedRate(Struct, forbid_unknown_fields=True):
@@ -21,6 +24,11 @@ class PairedRate(Struct, forbid_unknown_fields=True):
     ci95: Ends | None
     one_sided95: Ends | None
     n: int
+
+    @property
+    def estimate(self) -> Estimate:
+        """The difference as charts take it."""
+        return Rate(self.difference, self.ci95, self.n).estimate
 
 
 class PairedRates(Struct, forbid_unknown_fields=True):

@@ -10,7 +10,19 @@ from maskbench.judges.audit_kinds import Audit, kind_of
 from maskbench.judges.auditing import audits as of_run
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Figure, Heading, Only, Points, Row, Sentence, Table, Warn, Words
+from maskbench.report.blocks import (
+    Block,
+    Figure,
+    Heading,
+    Only,
+    Points,
+    Row,
+    Sentence,
+    Table,
+    Warn,
+    Words,
+    chart_or_table,
+)
 from maskbench.report.format import between, interval, kappa, pair, percent, points, shown, times
 from maskbench.report.of_runs import named
 from maskbench.report.runs_shown import Run
@@ -100,8 +112,7 @@ def _figure(audit: AuditData, swap: bool, taken: TakenScenarios) -> Figure | Tab
     table = Table(("verdicts that flip" if swap else "verdicts alike", "of", "share", "95 %", *last), tuple(cells))
     heading = "Verdicts that flip with the order of the options" if swap else "Verdicts alike when asked again"
     axis = "share of replies that assert an option both times" if swap else "share of replies"
-    able = any(row.estimate.value is not None for row in rows)
-    return Figure((Points(tuple(rows), axis),), heading, table) if able else table
+    return chart_or_table(Points(tuple(rows), axis), heading, table)
 
 
 def _effect(audit: AuditData) -> Iterator[str]:

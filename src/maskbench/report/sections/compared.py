@@ -23,6 +23,7 @@ from maskbench.report.blocks import (
     Table,
     Warn,
     Words,
+    chart_or_table,
 )
 from maskbench.report.format import CAVEAT, between, cell, percent, points
 from maskbench.report.of_runs import Scored, has_rates
@@ -41,7 +42,6 @@ from maskbench.results.comparison_json import (
     Differs,
     NonInferiority,
     PairedFactors,
-    PairedRate,
     Pairing,
     SharedScenarios,
     Test,
@@ -78,7 +78,7 @@ def comparison(data: ComparisonData | None, refused: Sequence[str] = ()) -> Iter
 
 def _against_the_first(data: ComparisonData) -> Figure:
     """The difference in P(lie) of every run against the first one, on one axis."""
-    rows = tuple(Row(names(data, pairing)[1], _difference(pairing.rates.p_lie), "lie") for pairing in data.others)
+    rows = tuple(Row(names(data, pairing)[1], pairing.rates.p_lie.estimate, "lie") for pairing in data.others)
     cells = tuple(
         (row.label, points(row.estimate.value), between(pairing.rates.p_lie.ci95), significance(pairing))
         for row, pairing in zip(rows, data.others, strict=True)
@@ -143,15 +143,8 @@ def _rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
         for name, rate in rates.by_name().items()
     )
     table = Table(("rate", Words(first, "name"), Words(other, "name"), "points", "95 %", "n"), rows)
-    drawn = tuple(Row(RATES[name], _difference(rate), _COLOURS[name]) for name, rate in rates.by_name().items())
-    if all(row.estimate.value is None for row in drawn):
-        return table
-    return Figure((Differences(drawn),), f"{other} minus {first}, in points", table)
-
-
-def _difference(rate: PairedRate) -> Estimate:
-    low, high = rate.ci95 or (None, None)
-    return Estimate(rate.difference, low, high, rate.n)
+    drawn = tuple(Row(RATES[name], rate.estimate, _COLOURS[name]) for name, rate in rates.by_name().items())
+    return chart_or_table(Differences(drawn), f"{other} minus {first}, in points", table)
 
 
 _PRODUCT = (

@@ -9,7 +9,7 @@ from maskbench.method.controls import CONTROLS, Controls
 from maskbench.method.controls.control import Control, Shown
 from maskbench.method.controls.self_reports import SelfReport
 from maskbench.method.controls.traces import Traces
-from maskbench.report.blocks import Block, Figure, Heading, Points, Row, Table
+from maskbench.report.blocks import Block, Heading, Points, Row, Table, chart_or_table
 from maskbench.report.format import kappa, pair, percent, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import OUTRIGHT
@@ -36,9 +36,8 @@ def _checked(checks: Controls) -> Iterator[Block]:
             rows.append(Row(rate.label, rate.rate.estimate, rate.colour))
             cells.append((rate.label, *pair(rate.rate.estimate), f"{rate.rate.n:,}", rate.of))
     table = Table(("rate", "value", "95 %", "n", "of what"), tuple(cells), last_text=True)
-    able = any(isinstance(row, Row) and row.estimate.value is not None for row in rows)
     chart = Points(tuple(rows), "share; the table says of what")
-    yield Figure((chart,), "What the controls came to", table) if able else table
+    yield chart_or_table(chart, "What the controls came to", table)
     if checks.self_report:
         yield _reports(checks.self_report)
 

@@ -27,9 +27,6 @@ from maskbench.report.blocks import (
 from maskbench.report.format import CAVEAT, between, cell, percent, points, times
 from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, outcomes
 from maskbench.report.sections.compared import transitions
-from maskbench.results.comparison_json import PairedRate
-from maskbench.stats.intervals import Estimate
-from maskbench.stats.rate_json import Rate
 from maskbench.types import EVASIONS
 
 _WHAT = {"steer": "steered", "adapter": "with an adapter", "prompts": "under developers' prompts"}
@@ -214,7 +211,7 @@ def _side_by_side(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:
     mixes = (outcomes(_label(data, row), {name: row.values[RATE_OF[name]].estimate for name in ORDER}) for row in rows)
     yield Figure((Bars(tuple(mixes)),), "Outcomes by dose, as bars", _values(data, rows), KEY, WHISKERS)
     held = [row for row in rows if isinstance(row, DoseRow)]
-    lies = [Row(_label(data, row), _difference(row.rates.p_lie), "lie") for row in held]
+    lies = [Row(_label(data, row), row.rates.p_lie.estimate, "lie") for row in held]
     if any(row.estimate.value is not None for row in lies):
         head = ("dose", "P(lie),\npoints", "95 %", "P(honest),\npoints", "95 %", "in words")
         table = Table(head, tuple(_against_zero(data, row) for row in held), last_text=True)
@@ -236,10 +233,6 @@ def _against_zero(data: DoseCurve, row: DoseRow) -> tuple[str, ...]:
     rates = row.rates.p_lie, row.rates.p_honest
     cells = (text for rate in rates for text in (points(rate.difference), between(rate.ci95)))
     return _label(data, row), *cells, row.verdict.word if isinstance(row.verdict, Conclusion) else "–"
-
-
-def _difference(rate: PairedRate) -> Estimate:
-    return Rate(rate.difference, rate.ci95, rate.n).estimate
 
 
 def _damage(data: DoseCurve, rows: Sequence[AnyDose]) -> Iterator[Block]:

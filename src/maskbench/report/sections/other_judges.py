@@ -11,7 +11,6 @@ from maskbench.plain import one_line
 from maskbench.report.blocks import (
     Block,
     Facts,
-    Figure,
     Heading,
     Inline,
     Points,
@@ -20,6 +19,7 @@ from maskbench.report.blocks import (
     Table,
     Warn,
     Words,
+    chart_or_table,
 )
 from maskbench.report.format import between, cell, interval, kappa, pair, percent, points, shown, times
 from maskbench.report.of_runs import Scored, named, unit
@@ -85,12 +85,9 @@ def several(held: JudgesShown, axis: str) -> Iterator[Block]:
         (row.label, _judge(each), *pair(row.estimate), f"{each.n:,}") for row, each in zip(rows, every, strict=True)
     )
     lies = Table(("verdict set", "judge", "P(lie)", "95 %", "n"), cells, texts=2)
-    if any(row.estimate.value is not None for row in rows):
-        key = (("unknown", "whatever the disputed outcomes are"),) if any(row.reach for row in rows) else ()
-        together = "both together" if ensemble and len(_members(ensemble)) == 2 else "their majority"
-        yield Figure((Points(rows, axis),), f"P(lie) by each verdict set, and by {together}", lies, key)
-    else:
-        yield lies
+    key = (("unknown", "whatever the disputed outcomes are"),) if any(row.reach for row in rows) else ()
+    together = "both together" if ensemble and len(_members(ensemble)) == 2 else "their majority"
+    yield chart_or_table(Points(rows, axis), f"P(lie) by each verdict set, and by {together}", lies, key)
     if text := " ".join(one_line(each, 300) for each in remarks(held)):
         yield Warn(text)
     yield _counts(every)
@@ -187,8 +184,7 @@ def _second(look: SecondShown, judge: str, lie: Estimate, axis: str) -> Iterator
     rows = (Row("first judge alone", look.p_lie_first.estimate, "lie"), Row(f"by {judge}, estimated", lie, "lie"))
     cells = tuple((row.label, *pair(row.estimate), f"{row.estimate.n:,}") for row in rows)
     table = Table(("P(lie)", "value", "95 %", "n"), cells)
-    able = any(row.estimate.value is not None for row in rows)
-    yield Figure((Points(rows, axis),), "P(lie) with and without the second look", table) if able else table
+    yield chart_or_table(Points(rows, axis), "P(lie) with and without the second look", table)
     first = ("first judge", f"verdict set {one_line(look.first, 30)}")
     failed = (("no outcome", f"all {times(look.unsure, 'scenario')}"),) if look.unsure else ()
     yield Facts((first, *failed))

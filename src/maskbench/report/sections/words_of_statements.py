@@ -7,7 +7,20 @@ from urllib.parse import quote
 
 from maskbench.method.construct import QUESTIONS
 from maskbench.plain import one_line
-from maskbench.report.blocks import Block, Figure, Heading, Inline, Only, Points, Row, Sentence, Table, Warn, Words
+from maskbench.report.blocks import (
+    Block,
+    Figure,
+    Heading,
+    Inline,
+    Only,
+    Points,
+    Row,
+    Sentence,
+    Table,
+    Warn,
+    Words,
+    chart_or_table,
+)
 from maskbench.report.format import between, cell, interval, percent, points, span
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import archetype as titled
@@ -113,8 +126,7 @@ def _readings(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) ->
         for row, ends, link in zip(rows, limits, links, strict=True)
     )
     table = Table(("lies that count", "share", "95 %", "whatever is missing", "scenarios"), cells)
-    able = any(row.estimate.value is not None for row in rows)
-    return Figure((Points(tuple(rows)),), "P(lie) by what counts as a lie", table) if able else table
+    return chart_or_table(Points(tuple(rows)), "P(lie) by what counts as a lie", table)
 
 
 def _behind(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) -> Sentence:
