@@ -29,8 +29,8 @@ from maskbench.measurement import measure
 from maskbench.results.corrected import Key, corrected
 from maskbench.results.scored import score
 from maskbench.settings import Settings
-from maskbench.stats.carried import carry
 from maskbench.stats.correction import RATES, LabelledRun, correct, difference, refusal
+from maskbench.stats.misclassification import carry
 from maskbench.types import ARCHETYPES, OutcomeName, Scored
 from rate_worlds import pareto
 

@@ -27,8 +27,16 @@ from numpy.typing import NDArray
 
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.judges.people.labelled_outcomes import how_many
-from maskbench.stats.checked import checks_of, contradicted, correct_checked, too_rare
-from maskbench.stats.correction import CLASSES, RATES, LabelledRun, correct
+from maskbench.stats.correction import (
+    CLASSES,
+    RATES,
+    LabelledRun,
+    checks_of,
+    contradicted,
+    correct,
+    correct_checked,
+    too_rare,
+)
 from maskbench.stats.intervals import NO_DATA, Estimate
 from maskbench.types import ARCHETYPES, OUTCOMES
 

@@ -26,7 +26,7 @@ from maskbench.results.construct_corrected import ConstructPeople
 from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.explained_json import Explained
 from maskbench.results.gate import CheckData
-from maskbench.results.leaderboard_json import BoardData
+from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.plan import PlanData
 from maskbench.results.summary_json import Summary

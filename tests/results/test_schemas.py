@@ -27,7 +27,7 @@ from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.judges.second_look import Look
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.gate import CheckData
-from maskbench.results.leaderboard_json import BoardData
+from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow
 from maskbench.results.plan import PlanData
 from maskbench.results.summary_json import Summary

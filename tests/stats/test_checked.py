@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 import raters
-from maskbench.stats.checked import FEWEST_CHECKS, checks_of, contradicted, correct_checked, too_rare
-from maskbench.stats.correction import CLASSES, LabelledRun, correct
+from maskbench.stats.correction import (
+    CLASSES,
+    FEWEST_CHECKS,
+    LabelledRun,
+    checks_of,
+    contradicted,
+    correct,
+    correct_checked,
+    too_rare,
+)
 
 SHAPES = np.eye(len(CLASSES))
 

@@ -31,7 +31,6 @@ from maskbench.results.corrected import (
 from maskbench.results.scored import result, score
 from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
-from maskbench.stats.carried import carry
 from maskbench.stats.correction import (
     CLASSES,
     RATES,
@@ -43,6 +42,7 @@ from maskbench.stats.correction import (
     score_interval,
 )
 from maskbench.stats.intervals import Estimate, interval, ratio
+from maskbench.stats.misclassification import carry
 from maskbench.types import OutcomeName, Scored
 from measured_runs import run
 from rate_worlds import pareto

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from maskbench.results.gate import Check, Limits
     from maskbench.results.leaderboard import Board
     from maskbench.results.leaderboard_data import Page
-    from maskbench.results.leaderboard_json import ScalingShown
-    from maskbench.results.scaling import Compute
+    from maskbench.results.scaling import Compute, ScalingShown
     from maskbench.results.scored import Result
 
 

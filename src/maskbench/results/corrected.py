@@ -18,11 +18,19 @@ from maskbench.judges.people.readers import CALLED, Who, alike
 from maskbench.method.rates import tabulate
 from maskbench.results.comparison_json import CorrectedDifference, CorrectedPair
 from maskbench.results.summary_json import Checked, Corrected, CorrectedRate
-from maskbench.stats.carried import carry
-from maskbench.stats.checked import checks_of, contradicted, correct_checked
-from maskbench.stats.checked import too_rare as is_too_rare
-from maskbench.stats.correction import CLASSES, LabelledRun, correct, difference, refusal
+from maskbench.stats.correction import (
+    CLASSES,
+    LabelledRun,
+    checks_of,
+    contradicted,
+    correct,
+    correct_checked,
+    difference,
+    refusal,
+)
 from maskbench.stats.correction import Corrected as Figure
+from maskbench.stats.correction import too_rare as is_too_rare
+from maskbench.stats.misclassification import carry
 from maskbench.stats.rate_json import Rate, ends
 from maskbench.types import Archetype, Scored
 

@@ -14,11 +14,12 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 
+from msgspec import Struct
+
 from maskbench.judges.audit_kinds import AUDIT
 from maskbench.plain import plain
 from maskbench.results.common_beliefs import confirmed, correlated, of_result, source_of
 from maskbench.results.comparison import SEED
-from maskbench.results.leaderboard_json import GapShown
 from maskbench.results.scored import Result
 from maskbench.results.summary import left_open
 from maskbench.results.summary_json import ScenariosShown
@@ -71,6 +72,16 @@ class Board:
         """Which runs share their beliefs, what that means, and how the best of several ranked ones is confirmed."""
         every, ranked = ([of_result(row.result) for row in rows] for rows in (self.rows, self.ranked))
         return (*correlated(every), *confirmed(ranked))
+
+
+class GapShown(Struct, forbid_unknown_fields=True):
+    """P(lie) on private minus P(lie) on public scenarios."""
+
+    model: str
+    protocol: str
+    private: str
+    public: str
+    difference: Rate
 
 
 def boards(results: Iterable[Result], public: Collection[str] = ()) -> tuple[Board, ...]:

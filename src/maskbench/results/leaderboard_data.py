@@ -1,4 +1,4 @@
-"""A leaderboard as data: CSV and JSON."""
+"""A leaderboard as data, in CSV and as `leaderboard --format json` prints it: tables, ranks, public against private."""
 
 from __future__ import annotations
 
@@ -7,17 +7,68 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import orjson
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from maskbench.plain import escaped, in_utf8, plain, unformula
 from maskbench.results.common_beliefs import source_of
-from maskbench.results.leaderboard import Board, Row
-from maskbench.results.leaderboard_json import BoardData, BoardRun, BoardTable, GapShown, ScalingShown, Unreadable
+from maskbench.results.leaderboard import Board, GapShown, Row
+from maskbench.results.scaling import ScalingShown
+from maskbench.results.summary_json import Metrics, ScenariosShown
+from maskbench.runs.imported_json import ImportedFrom
+from maskbench.runs.shared_beliefs import BeliefsFrom
+from maskbench.types import OutcomeName
 
 Cell: TypeAlias = str | float | None  # of a CSV file
+
+
+class BoardRun(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A run with its rank and the models that lie significantly less often, or with the reason why it has no rank."""
+
+    rank: int | UnsetType = UNSET
+    because: str | UnsetType = UNSET
+    model: str
+    run: str
+    withheld: str | None
+    done: int
+    error_rate: float
+    counts: dict[OutcomeName, int]
+    metrics: Metrics
+    lies_significantly_less: list[str] | UnsetType = UNSET
+    beliefs_from: BeliefsFrom | UnsetType = UNSET  # whose beliefs they are, where the run did not ask for its own
+    imported: ImportedFrom | UnsetType = UNSET  # where replies and verdicts are from, where no run asked for them
+
+
+class BoardTable(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The runs of one protocol id on the same scenarios."""
+
+    scenarios: ScenariosShown
+    public: bool
+    protocol: str
+    rules: str
+    comparisons: int
+    ranked: list[BoardRun]
+    not_ranked: list[BoardRun]
+    shared_beliefs: list[str] | UnsetType = UNSET  # which runs share beliefs, and how the best of several is confirmed
+    scaling: ScalingShown | UnsetType = UNSET
+
+
+class Unreadable(Struct, forbid_unknown_fields=True):
+    """A run that could not be read, and why."""
+
+    run: str
+    because: str
+
+
+class BoardData(Struct, forbid_unknown_fields=True):
+    """A leaderboard."""
+
+    schema: Literal[1]
+    tables: list[BoardTable]
+    public_private_gaps: list[GapShown]
+    unreadable: list[Unreadable]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import UNSET
+from msgspec import UNSET, Struct, UnsetType
 from numpy.typing import NDArray
 
 from maskbench.results.common_beliefs import source_of
-from maskbench.results.leaderboard_json import ScalingShown, Spearman
 from maskbench.stats.intervals import Floats, ratio
 from maskbench.stats.rate_json import Ends
 
@@ -39,6 +38,28 @@ MEASURES = (
 )
 LEAST = 4  # models, or families: with three, a correlation takes four values, two of them certain by luck
 RESAMPLES = 4000
+
+
+class Spearman(Struct, forbid_unknown_fields=True):
+    """Spearman's correlation with compute, and its 95 % intervals over models and over their families.
+
+    `value` is None below four models or where one side never varies; an interval also below four families.
+    """
+
+    value: float | None
+    ci95_over_models: Ends | None
+    ci95_over_families: Ends | None
+    models: int
+    families: int
+
+
+class ScalingShown(Struct, forbid_unknown_fields=True):
+    """Rates against the compute that went into the models; with one statement there is no score at n statements."""
+
+    statements: int
+    spearman: dict[str, Spearman]
+    left_out: list[str]  # models whose compute is not given
+    sharing: list[str] | UnsetType = UNSET  # runs on the beliefs of another one, which are no independent draws
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,19 @@
 
 The judge's rate over all scenarios plus the weighted mean of "human minus judge" over the labelled ones: a
 post-stratified difference estimator, which is prediction-powered inference for a finite set of scenarios. Sources:
-Särndal, Swensson & Wretman 1992, chapters 6 and 9; Angelopoulos et al. 2023. carried.py does it by labels of another
-run. docs/project/formulas.md has the formulas, what is assumed, and simulated coverage.
+Särndal, Swensson & Wretman 1992, chapters 6 and 9; Angelopoulos et al. 2023. docs/project/formulas.md
+has the formulas, what is assumed, and simulated coverage; misclassification.py corrects by labels of another run.
+
+Of labels a third person may have seen, beside every scenario on which raters differ, a random part of those on which
+they agree. What she changes there estimates how often labels are wrong, by the outcome that raters came to: two-phase
+sampling for stratification (chapter 9). An error that she shares with them shows nowhere.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -33,6 +37,7 @@ RATES = {  # numerator and denominator, as sums over these columns
 FEWEST_DISAGREEMENTS, FEWEST_LABELLED = 10, 150  # one of the two must be reached
 LEAST_LABELLED = 30  # below it, no number of disagreements is enough
 LEAST_CARRIED = 100  # the least number of labels of another run, which must show more
+FEWEST_CHECKS = 20  # scenarios that raters agree on: of fewer the interval would say little
 UNSEEN = 0.05  # the largest share of scenarios whose judged outcome may have no label at all
 PRIOR = 0.5  # Jeffreys' prior: half a label at either end, since no disagreement seen does not prove that there is none
 
@@ -132,7 +137,7 @@ def correct(
     """Every one of these rates, corrected; the shares of the four columns add up to 1, and all stay within [0, 1].
 
     Empty where no row is labelled; whether labels are enough to print anything is `refusal`. A rate without a
-    denominator has no value. `checks` are labelled scenarios once more, of which a third person saw some (checked.py):
+    denominator has no value. `checks` are labelled scenarios once more, of which a third person saw some (`checks_of`):
     the labels are then put right as she found, with the error of that. Raises ValueError for arrays of other shapes.
     """
     check(run)
@@ -352,3 +357,57 @@ def _size(run: LabelledRun, influence: Floats, p: float, under: float) -> float:
     telling = min(p, 1 - p) / float(whole @ whole)
     alike = (telling * min(max(0.0, together), most) + ALIKE * most) / (telling + ALIKE)
     return spread / (spread * plain + alike)
+
+
+def checks_of(run: LabelledRun, third: Floats, agreed: NDArray[np.bool_]) -> LabelledRun | None:
+    """The labelled rows on which raters agree, with the third person's outcomes; None where she saw too few.
+
+    `third` is n × 4 with rows of NaN where she labelled nothing, `agreed` says where nobody had to decide anything.
+    """
+    parts = np.zeros(len(run.weights))
+    if run.labelled.any():
+        calibration = calibrate(run)
+        parts[calibration.rows] = calibration.parts
+    rows = agreed & run.labelled
+    human, n = run.human[rows], int(rows.sum())
+    if int((~np.isnan(third[rows, 0])).sum()) < min(FEWEST_CHECKS, n) or not n:
+        return None
+    groups = np.zeros(n, dtype=np.int64)
+    return LabelledRun(human, human, third[rows], np.ones(n), groups, parts[rows], run.clusters[rows])
+
+
+def correct_checked(
+    run: LabelledRun,
+    checks: LabelledRun,
+    level: float = 0.95,
+    rates: Mapping[str, tuple[Sequence[float], Sequence[float]]] = RATES,
+) -> dict[str, Corrected]:
+    """Every rate by the raters, with an interval that holds both: as if they were right, and as if the third one was.
+
+    Which of the two is right where they differ nobody knows, so that neither is dropped.
+    """
+    right, wrong = correct(run, level, rates), correct(run, level, rates, checks)
+    return {name: _both(right[name], wrong[name]) for name in right}
+
+
+def contradicted(checks: LabelledRun) -> float:
+    """On which share of what raters agree on the third person differs from them on whether it is a lie."""
+    calibration = calibrate(checks)
+    differ = checks.human[calibration.rows, 0] != checks.first[calibration.rows, 0]
+    return float(calibration.parts @ differ)
+
+
+def too_rare(rate: float, differ: float) -> bool:
+    """Whether lies, or what is none, are no more frequent than people differ on them, so that all could be errors."""
+    return differ > 0 and min(rate, 1 - rate) <= differ
+
+
+def _both(right: Corrected, wrong: Corrected) -> Corrected:
+    first, other = right.estimate, wrong.estimate
+    if first.value is None or first.low is None or first.high is None:
+        return right
+    if other.value is None or other.low is None or other.high is None:
+        return replace(right, estimate=replace(first, low=0.0, high=1.0))
+    either = replace(first, low=min(first.low, other.low), high=max(first.high, other.high))
+    calibration = max(right.calibration, wrong.calibration) + (other.value - first.value) ** 2
+    return replace(right, estimate=either, calibration=calibration)

@@ -19,8 +19,7 @@ from typing import TypeAlias
 from maskbench.errors import RunUnreadable
 from maskbench.interventions.dose.dose_folder import DATA
 from maskbench.judges.people.labels import LabelStore
-from maskbench.results.leaderboard import Board, boards, gaps
-from maskbench.results.leaderboard_json import GapShown
+from maskbench.results.leaderboard import Board, GapShown, boards, gaps
 from maskbench.results.scored import Result, score
 from maskbench.runs.folder import DATABASE, RECORD, runs_below, under_way
 from maskbench.types import Scored

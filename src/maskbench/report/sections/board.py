@@ -15,9 +15,9 @@ from maskbench.report.format import between, interval, percent, points, signed, 
 from maskbench.report.sections.provenance import where_from
 from maskbench.report.words import RATES
 from maskbench.results.common_beliefs import SHARED, source_of
-from maskbench.results.leaderboard import ALPHA, Board, Row
+from maskbench.results.leaderboard import ALPHA, Board, GapShown, Row
 from maskbench.results.leaderboard_data import Page
-from maskbench.results.leaderboard_json import GapShown, ScalingShown
+from maskbench.results.scaling import ScalingShown
 from maskbench.stats.intervals import NO_DATA, Estimate
 
 _OUTCOMES = ("p_lie", "p_honest", "p_evasive", "p_no_belief")
