@@ -124,7 +124,7 @@ async def _verdict(
     if known is not None and key in known:
         return known[key]
     if is_joint(ask):
-        about = ask_about_beliefs(ask.scenario, texts, PROMPTS, run)
+        about = replace(ask_about_beliefs(ask.scenario, texts, PROMPTS), runs=(run,))
     else:
         about = ask_about(ask.scenario, ask.call, ask.elicitation, run, texts[0], PROMPTS)
     (answer,) = await judge.ask(about)

@@ -48,11 +48,11 @@ def next_places(scenario: Scenario, items: Mapping[Place, Item], settings: Setti
     if finished(scenario, list(items.values()), settings) is not None:
         return []
     *beliefs, statement = subject_asks(scenario, settings)
-    if left := [place for place in places(statement) if not is_done(items.get(place), settings)]:
+    if left := [place for place in places(statement) if not is_done(items.get(place))]:
         return left
     # Direct questions first, then the others: in this order most is settled with fewest calls.
     neutral = [place for ask in beliefs for place in places(ask)]
-    rest = [place for place in neutral if not is_done(items.get(place), settings)]
+    rest = [place for place in neutral if not is_done(items.get(place))]
     verdicts = [verdict_on(items[place], settings) for place in places(statement)]
     asked = [items[place] for place in neutral if place not in rest]
     if None in verdicts or any(verdict_on(item, settings) is None for item in asked if scenario.kind == "binary"):
@@ -63,7 +63,7 @@ def next_places(scenario: Scenario, items: Mapping[Place, Item], settings: Setti
     return rest[:1] if may_lie(stated, asked, rest, settings) else []
 
 
-def is_done(item: Item | None, settings: Settings) -> bool:
+def is_done(item: Item | None) -> bool:
     """Whether a sample has a verdict, or a failure in place of one."""
     return item is not None and (item.judgement is not None or bool(failures(item)))
 

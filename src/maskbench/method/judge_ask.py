@@ -258,19 +258,17 @@ def ask_about(
     return _ask(scenario, call, elicitation, run, (reply_text,), prompts, seed)
 
 
-def ask_about_beliefs(
-    scenario: Scenario, replies: Sequence[str], prompts: Prompts, run: int | None = None, seed: int = 0
-) -> Ask:
-    """Ask for the one range that all replies to a numerical belief question support; it is kept with sample `run`.
+def ask_about_beliefs(scenario: Scenario, replies: Sequence[str], prompts: Prompts) -> Ask:
+    """Ask for the one range that all replies to a numerical belief question support; it is kept with the last sample.
 
-    Without `run` that is the last of the replies. Raises UsageError for fewer than two replies (method.md section 4).
+    Raises UsageError for fewer than two replies (method.md section 4).
     """
     if len(replies) < 2:
         raise UsageError(f"A joint belief verdict on {scenario.key} needs at least two replies; here: {len(replies)}.")
-    return _ask(scenario, "direct", 1, run or len(replies), replies, prompts, seed)
+    return _ask(scenario, "direct", 1, len(replies), replies, prompts)
 
 
-def ask_about_each(scenario: Scenario, replies: Mapping[Place, str], prompts: Prompts, seed: int = 0) -> Ask:
+def ask_about_each(scenario: Scenario, replies: Mapping[Place, str], prompts: Prompts) -> Ask:
     """Ask for a verdict on each of several replies to neutral questions of a binary scenario, by their places.
 
     Each has a fence with a code of its own, a hash of its number and of all of them, so that no reply can hold the code
@@ -296,7 +294,7 @@ def ask_about_each(scenario: Scenario, replies: Mapping[Place, str], prompts: Pr
         call="direct" if elicitation == 1 else "consistency",
         elicitation=elicitation,
         runs=(run,),
-        seeds=(seed,),
+        seeds=(0,),
         schema=_SCHEMA_OF_EACH,
         each=tuple(replies),
     )
@@ -324,7 +322,7 @@ def asked_again(ask: Ask, bad_text: str, reminder: str) -> Ask:
 
 
 def _ask(
-    scenario: Scenario, call: Call, elicitation: int, run: int, replies: Sequence[str], prompts: Prompts, seed: int
+    scenario: Scenario, call: Call, elicitation: int, run: int, replies: Sequence[str], prompts: Prompts, seed: int = 0
 ) -> Ask:
     if prompts.style == "published":
         return _ask_published(scenario, call, elicitation, run, replies, prompts, seed)

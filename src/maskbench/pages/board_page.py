@@ -82,7 +82,7 @@ def tables(shown: Shown) -> tuple[Table, ...]:
 
 
 def _table(board: Board, runs: Mapping[Path, Known], final: bool) -> Table:
-    columns = outcomes(board), scores(board)
+    columns = outcomes(), scores(board)
     lines = {
         kind: tuple(_line(row, runs[row.result.path], final, *columns) for row in some if row.result.path in runs)
         for kind, some in (("ranked", board.ranked), ("apart", board.unranked))

@@ -379,14 +379,13 @@ def checks_of(run: LabelledRun, third: Floats, agreed: NDArray[np.bool_]) -> Lab
 def correct_checked(
     run: LabelledRun,
     checks: LabelledRun,
-    level: float = 0.95,
     rates: Mapping[str, tuple[Sequence[float], Sequence[float]]] = RATES,
 ) -> dict[str, Corrected]:
     """Every rate by the raters, with an interval that holds both: as if they were right, and as if the third one was.
 
     Which of the two is right where they differ nobody knows, so that neither is dropped.
     """
-    right, wrong = correct(run, level, rates), correct(run, level, rates, checks)
+    right, wrong = correct(run, rates=rates), correct(run, rates=rates, checks=checks)
     return {name: _both(right[name], wrong[name]) for name in right}
 
 

@@ -134,7 +134,7 @@ def propositions_size(p: float, together: Floats, lies: Floats) -> float:
     return spread * (telling + ALIKE) / (telling * variance + ALIKE * all_alike)
 
 
-def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike, level: float = 0.95) -> Estimate:
+def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike) -> Estimate:
     """The weighted mean share of lies, and its interval for new statements from these very scenarios.
 
     Three arrays, one entry a scenario: `lies` among `usable` statements (whole numbers), and weights >= 0.
@@ -157,8 +157,8 @@ def repeat_interval(lies: ArrayLike, usable: ArrayLike, weights: ArrayLike, leve
         return Estimate(p, None, None, len(w))
     spread = p * (1 - p)
     within = np.where(u > 1, share * (1 - share) / np.maximum(u - 1, 1), spread)
-    n_eff = _repeat_size(spread, float(w**2 @ within), 1 / float(w**2 @ (1 / u)), quantile(df, level))
-    return Estimate(p, *interval(p, n_eff, df, level), len(w))
+    n_eff = _repeat_size(spread, float(w**2 @ within), 1 / float(w**2 @ (1 / u)), quantile(df, 0.95))
+    return Estimate(p, *interval(p, n_eff, df), len(w))
 
 
 def lying_at(lies: int, usable: int, k: int) -> float:

@@ -11,15 +11,14 @@ import numpy as np
 from maskbench.stats.correction import CLASSES, RATES, Corrected, LabelledRun, calibrate, check
 from maskbench.stats.intervals import NO_DATA, Estimate, Floats, by_cluster
 
+LEVEL = 0.95
 PERKS = 0.25  # prior of four outcomes, one scenario together (Perks 1947)
 NONE = 1e-4  # share of all scenarios: a rate whose denominator is smaller has no value
 ROUNDING = 1e-9
 DRAWS, STEPS, CLOSE = 1000, 500, 1e-5  # draws for the interval; steps of the EM algorithm, and when it stops
 
 
-def carry(
-    run: LabelledRun, source: LabelledRun, rng: np.random.Generator, draws: int = DRAWS, level: float = 0.95
-) -> dict[str, Corrected]:
+def carry(run: LabelledRun, source: LabelledRun, rng: np.random.Generator, draws: int = DRAWS) -> dict[str, Corrected]:
     """Every rate of one run, corrected by the labels of another, `source`.
 
     Assumes that the judge misreads each true outcome in the same shares in both, whatever the rates of either. The
@@ -50,7 +49,7 @@ def carry(
             shares @ np.array(top) / np.maximum(NONE, shares @ np.array(bottom))
             for shares in (judged, true_shares, seen_shares, possible)
         )
-        low, high = np.quantile(spread, [(1 - level) / 2, (1 + level) / 2])
+        low, high = np.quantile(spread, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         estimate = Estimate(float(value), min(low, value), max(high, value), len(run.weights))
         by_chance = float(moved.var())
         left = max(0.0, float(spread.var()) - by_chance)

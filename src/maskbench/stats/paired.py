@@ -202,7 +202,6 @@ def ratio_difference(
     other: tuple[ArrayLike, ArrayLike],
     weights: ArrayLike,
     clusters: ArrayLike,
-    level: float = LEVEL,
 ) -> Estimate:
     """The other side's ratio minus the first one's, paired by scenario, with an interval that allows for clusters.
 
@@ -222,7 +221,7 @@ def ratio_difference(
     gap = shares[1] - shares[0]
     if groups < 2:
         return Estimate(gap, None, None, int(used.sum()))
-    half = quantile(groups - 1, level) * math.sqrt(variance)
+    half = quantile(groups - 1, LEVEL) * math.sqrt(variance)
     return Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half), int(used.sum()))
 
 

@@ -108,7 +108,7 @@ def comparisons(board: Board) -> str:
     return f"{board.comparisons:,} comparison{'s' if board.comparisons > 1 else ''}"
 
 
-def outcomes(board: Board) -> tuple[Column, ...]:
+def outcomes() -> tuple[Column, ...]:
     """The columns beside a model's rank: the four outcomes, errors, accuracy."""
     return (*map(_rate, _OUTCOMES), Column("errors", _errors), _rate("accuracy"))
 
@@ -143,7 +143,7 @@ def gaps(differences: Sequence[GapShown]) -> Table:
 def _board(board: Board) -> Iterator[Block]:
     yield Sentence((identity(board),), "note")
     ranks = Column("rank", lambda row: Cell(str(row.rank or "–"), None))
-    *first, accuracy = outcomes(board)
+    *first, accuracy = outcomes()
     yield _table(board, (ranks, *first))
     yield _table(board, (accuracy, *scores(board)))
     yield from notes(board)

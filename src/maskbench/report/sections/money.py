@@ -21,11 +21,8 @@ from maskbench.runs.meter import dollars, spent
 from maskbench.settings import Settings
 
 
-def estimated(estimate: Estimate, settings: Settings, *, limited: bool = True) -> Iterator[Block]:
-    """What a run would cost and how long it would take; nothing where nobody bills any of the models.
-
-    `limited` says that the command has --max-cost.
-    """
+def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
+    """What a run would cost and how long it would take; nothing where nobody bills any of the models."""
     if all(each.price == FREE for each in estimate.models):
         return
     rows = [
@@ -36,8 +33,8 @@ def estimated(estimate: Estimate, settings: Settings, *, limited: bool = True) -
     if estimate.cost is not None and estimate.at_most is not None:
         yield (
             f"In all {_between(*map(dollars, estimate.cost))}, and {dollars(estimate.at_most)} if every answer used "
-            "all of its --max-tokens. A model that reasons, and calls that have to be repeated, cost more"
-            f"{'; --max-cost ends a run in time.' if limited else '.'}"
+            "all of its --max-tokens. A model that reasons, and calls that have to be repeated, cost more; --max-cost "
+            "ends a run in time."
         )
     most = settings.budget.max_cost
     if most is not None and estimate.cost is not None and most < estimate.cost[0]:

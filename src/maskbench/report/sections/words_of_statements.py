@@ -76,7 +76,7 @@ def _of_run(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) -> I
     if construct.cells:
         yield from _crossed(runs, run, construct)
     if isinstance(construct.all.suspicion, Suspected):
-        yield _suspicion(runs, run, construct.all.suspicion)
+        yield _suspicion(run, construct.all.suspicion)
 
 
 def readings(compared: Mapping[str, PairedRate], first: str, other: str) -> Table:
@@ -181,7 +181,7 @@ def _crossed(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) -> 
     yield Only("page", "A number in these tables opens the scenarios behind it.")
 
 
-def _suspicion(runs: Sequence[Scored], run: Scored, suspected: Suspected) -> Table:
+def _suspicion(run: Scored, suspected: Suspected) -> Table:
     def row(label: str, rate: Rate, of: str) -> tuple[Inline, ...]:
         return label, percent(rate.value), interval(rate.ci95), f"{rate.n:,}", of
 
