@@ -14,7 +14,7 @@ from maskbench.pages.planes import curve, plane
 from maskbench.pages.shell import static
 from maskbench.report.blocks import Line, Mix, Part, Plane, Point, Row
 from maskbench.report.format import cell, shown
-from maskbench.report.outcome_bars import outcomes
+from maskbench.report.of_runs import outcomes
 from maskbench.stats.intervals import NO_DATA, Estimate
 from maskbench.types import OutcomeName
 

@@ -30,7 +30,7 @@ from maskbench.report.blocks import (
     Section,
     Table,
 )
-from maskbench.report.outcome_bars import KEY, outcomes
+from maskbench.report.of_runs import KEY, outcomes
 from maskbench.stats.intervals import NO_DATA, Estimate
 from maskbench.types import OutcomeName
 from measured_runs import run

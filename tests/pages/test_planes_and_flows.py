@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from maskbench.pages.charts import flow
 from maskbench.pages.drawing import LETTER
-from maskbench.pages.flow_chart import flow
 from maskbench.pages.planes import plane
 from maskbench.report.blocks import Flow, Plane, Point
 from maskbench.stats.intervals import NO_DATA, Estimate

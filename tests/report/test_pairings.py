@@ -21,9 +21,10 @@ from maskbench.report.format import percent, stacked, times
 from maskbench.report.notebook import ShownComparison
 from maskbench.report.pairings import both, finding
 from maskbench.report.runs_shown import runs as read
-from maskbench.report.sections import checkpoint_curve, corrected_rates, doses, gate_check
+from maskbench.report.sections import corrected_rates, doses, gate_check
 from maskbench.report.sections.compared import comparison, transitions
 from maskbench.report.sections.runs_together import compared
+from maskbench.report.sections.sweep import checkpoints
 from maskbench.report.sections.what_failed import failed
 from maskbench.report.terminal import show, text
 from maskbench.results.comparison import compare
@@ -160,7 +161,7 @@ def test_the_gate_names_what_it_takes_from_what(pair: tuple[Path, Path]) -> None
 def test_checkpoints_have_a_line_each(pair: tuple[Path, Path]) -> None:
     """The rates of runs in a row begin with the name of their run."""
     data = pairing_of(compare(*pair).data).rates.p_lie
-    told = text(list(checkpoint_curve.blocks(pair, "reference")), 100)
+    told = text(list(checkpoints(pair, "reference")), 100)
     for name, side in (("a", "first"), ("b", "other")):
         assert re.search(rf"^{name} +{percent(getattr(data, side))}", told, re.M)
 

@@ -281,12 +281,12 @@ def _print_adapters(
     several: Mapping[str, Settings], summaries: Mapping[str, Summary], folder: Path, *, json: bool
 ) -> None:
     """Print how the adapters differ from the first; ends with an exit code where a headline is withheld."""
-    from maskbench.report.sections.checkpoint_curve import blocks
+    from maskbench.report.sections.sweep import checkpoints
 
     if json:
         print_json({name: summary.as_dict() for name, summary in summaries.items()})
     else:
-        print_blocks(list(blocks([folder / name for name in several], next(iter(several.values())).rules)))
+        print_blocks(list(checkpoints([folder / name for name in several], next(iter(several.values())).rules)))
     say(f"The runs are in {folder}.")
     if any(summary.withheld for summary in summaries.values()):
         raise SystemExit(TOO_MANY_ERRORS)

@@ -119,7 +119,7 @@ def _go_on(file: Path, out: Path | None, only: str | None, limits: Mapping[str, 
 def _sweep(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> dict[str, Swept]:
     """Let the sweep run; where something stops it, how its runs stand is printed before that is told."""
     from maskbench.cli.sweep_board import SweepBoard
-    from maskbench.report.sections.sweep_runs import standing
+    from maskbench.report.sections.sweep import standing
     from maskbench.sweeps.parts import Part
     from maskbench.sweeps.sweeping import AT_ONCE, sweep
 
@@ -150,7 +150,7 @@ def _sweep(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> 
 def _print_plan(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
-    from maskbench.report.sections.sweep_runs import planned
+    from maskbench.report.sections.sweep import planned
     from maskbench.sweeps.parts import Part
     from maskbench.sweeps.sweep_forecast import forecast
 
@@ -169,7 +169,7 @@ def _print_plan(wanted: SweepFile, folder: Path, only: str | None, *, json: bool
 def _print_status(wanted: SweepFile, folder: Path, *, json: bool) -> None:
     from msgspec import to_builtins
 
-    from maskbench.report.sections.sweep_runs import begun
+    from maskbench.report.sections.sweep import begun
     from maskbench.sweeps.parts import stands
 
     known, idle = stands(wanted.runs, folder, share_beliefs=wanted.share_beliefs)
@@ -182,7 +182,7 @@ def _print_status(wanted: SweepFile, folder: Path, *, json: bool) -> None:
 def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> None:
     """Print how all runs stand, the leaderboard and the curves, and write them into the folder unless it is a part."""
     from maskbench.report.sections.board import blocks
-    from maskbench.report.sections.sweep_runs import standing
+    from maskbench.report.sections.sweep import standing
     from maskbench.results.leaderboard_data import as_json
 
     page = _board(swept)
@@ -198,9 +198,9 @@ def _print(swept: Mapping[str, Swept], wanted: SweepFile, folder: Path, only: st
     written = [folder / BOARD]
     (folder / BOARD).write_text(as_json(page), encoding="utf-8")
     try:
-        from maskbench.pages.sweep_page import render
+        from maskbench.pages.shell import of_sections
 
-        write_page(folder / PAGE, render(folder.name, shown).parts)
+        write_page(folder / PAGE, of_sections(folder.name, shown).parts)
         written.append(folder / PAGE)
     except ImportError:
         say(f"A page of the leaderboard needs more packages. Type: {install(*extra('report'))}")
@@ -237,7 +237,7 @@ def _curves(swept: Mapping[str, Swept], series: Sequence[Sequence[str]]) -> Iter
     """The curve of each series of checkpoints, of those of its runs that were measured."""
     from maskbench.method.asks import VERDICTS
     from maskbench.report.blocks import Section, Warn
-    from maskbench.report.sections.checkpoint_curve import blocks
+    from maskbench.report.sections.sweep import checkpoints
 
     for place, names in enumerate(series, start=1):
         measured = [swept[name] for name in names if swept[name].summary]
@@ -247,7 +247,7 @@ def _curves(swept: Mapping[str, Swept], series: Sequence[Sequence[str]]) -> Iter
         try:
             folders, sets = zip(*((each.task.folder, each.task.verdicts) for each in measured), strict=True)
             rules = measured[0].task.settings.rules
-            parts = list(blocks(folders, rules, [name or VERDICTS for name in sets]))
+            parts = list(checkpoints(folders, rules, [name or VERDICTS for name in sets]))
         except UsageError as error:
             parts = [Warn(str(error))]
         yield Section(f"curve-{place}", "Checkpoints in a row", f"curve {place}", tuple(parts))

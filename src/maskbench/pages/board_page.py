@@ -9,7 +9,7 @@ from pathlib import Path
 from maskbench.pages.server.shelf import Known, Shown
 from maskbench.plain import shortened, visible
 from maskbench.report.format import percent
-from maskbench.report.outcome_bars import ORDER, RATE_OF
+from maskbench.report.of_runs import ORDER, RATE_OF
 from maskbench.report.sections.board import (
     IMPORTED,
     Cell,

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve
 from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
 from maskbench.report.format import shown, span
-from maskbench.report.outcome_bars import RATE_OF, colour_of
+from maskbench.report.of_runs import RATE_OF, colour_of
 from maskbench.report.sections.doses import DAMAGE
 from maskbench.stats.intervals import Estimate
 from maskbench.types import OutcomeName

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from markupsafe import Markup
-
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.dose_json import DoseCurve
 from maskbench.pages import figure_files
-from maskbench.pages.shell import Document, document, environment, static
+from maskbench.pages.shell import Document, report
 from maskbench.report.format import between, points
 from maskbench.report.sections.doses import finding, notes, reasons, rules, sections, title
 
@@ -24,21 +22,14 @@ def render(folder: Path, figures: Path | None = None) -> Document:
     parts = list(sections(curve)) if curve else [rules(data)]
     if figures is not None:
         figure_files.write(parts, figures)
-    body = (
-        environment()
-        .get_template("dose.jinja")
-        .render(
-            question=f"What does it do to {data.plan.base.subject}, and at what cost?",
-            title=title(data),
-            complete=curve is not None,
-            notes=list(notes(data)),
-            sections=parts,
-            **(_above(curve) if curve else {}),
-        )
-    )
-    name = f"{title(data)} – maskbench"
-    look = (static("report.css"),), (static("figures.js"),)
-    return document(name, Markup(body), *look, allow={"img-src": "blob:"}, kind="report")  # noqa: S704  # ours, escaped
+    values: dict[str, object] = {
+        "question": f"What does it do to {data.plan.base.subject}, and at what cost?",
+        "complete": curve is not None,
+        "notes": list(notes(data)),
+        "sections": parts,
+        **(_above(curve) if curve else {}),
+    }
+    return report("dose.jinja", title(data), values)
 
 
 def _above(data: DoseCurve) -> dict[str, str | tuple[str, ...]]:

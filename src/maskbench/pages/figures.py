@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from maskbench.pages.charts import bars, both, differences, points
+from maskbench.pages.charts import bars, both, differences, flow, points
 from maskbench.pages.dose_curves import damage_curve, outcome_curve
-from maskbench.pages.flow_chart import flow
 from maskbench.pages.planes import curve, plane
 from maskbench.report.blocks import Bars, Chart, Curve, Differences, Flow, OverDose, Plane, Points
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from markupsafe import Markup
-
 from maskbench.method.judge_ask import options
 from maskbench.pages import figure_files
 from maskbench.pages.explorer import embeddable, explorer
-from maskbench.pages.shell import Document, document, environment, static
+from maskbench.pages.shell import Document, report
 from maskbench.plain import shortened, visible
 from maskbench.report import of_one_run
 from maskbench.report.blocks import Section
@@ -109,31 +107,15 @@ def render(
         if figures is not None:
             outcomes = Section("outcomes", "Outcomes", "outcomes", (headline.outcomes(shown),))
             figure_files.write([outcomes, *before, *after], figures)
-        body = (
-            environment()
-            .get_template("report.jinja")
-            .render(
-                **_top(shown, against),
-                sections=before,
-                details=after,
-                example=_example(shown[0], include_text),
-                explorer=explored.html,
-                limits=_LIMITS,
-            )
-        )
-    title = f"{_question(shown)} – maskbench"
-    styles = (static("report.css"), *explored.styles)
-    scripts = (static("figures.js"), *explored.scripts)
-    allow = {"img-src": "blob:"}  # figures.js draws a figure from one to save it as PNG
-    return document(
-        title,
-        Markup(body),  # noqa: S704  # ours, escaped
-        styles,
-        scripts,
-        allow=allow,
-        kind="report",
-        blocks=explored.blocks,
-    )
+        values = {
+            **_top(shown, against),
+            "sections": before,
+            "details": after,
+            "example": _example(shown[0], include_text),
+            "explorer": explored.html,
+            "limits": _LIMITS,
+        }
+        return report("report.jinja", _question(shown), values, explored.styles, explored.scripts, explored.blocks)
 
 
 def _top(runs: Sequence[Run], against: Compared | None) -> dict[str, object]:

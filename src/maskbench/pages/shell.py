@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from maskbench.plain import visible
-from maskbench.report.blocks import Inline, Words, seen, text_of
+from maskbench.report.blocks import Block, Inline, Section, Words, seen, text_of
 from maskbench.report.format import interval, stacked
 
 _CLOSES = re.compile(r"</|<!--")
@@ -67,6 +67,34 @@ def document(
     )
     parts = tuple(_with_blocks(html, blocks or {}))
     return Document(parts, f"{rules}; frame-ancestors 'none'")  # a page itself cannot say that of its frames
+
+
+def report(
+    template: str,
+    title: str,
+    values: Mapping[str, object],
+    styles: Sequence[str] = (),
+    scripts: Sequence[str] = (),
+    blocks: Mapping[str, str] | None = None,
+) -> Document:
+    """A page of sections with figures, which can be saved, from this template with these values; else as `document`."""
+    body = environment().get_template(template).render(title=title, **values)
+    return document(
+        f"{title} – maskbench",
+        Markup(body),  # noqa: S704  # templates escape
+        (static("report.css"), *styles),
+        (static("figures.js"), *scripts),
+        allow={"img-src": "blob:"},  # figures.js draws a figure from one to save it as PNG
+        kind="report",
+        blocks=blocks,
+    )
+
+
+def of_sections(title: str, blocks: Sequence[Block | Section]) -> Document:
+    """A page of sections alone, such as that of a sweep; what stands in none comes first."""
+    above = [block for block in blocks if not isinstance(block, Section)]
+    sections = [block for block in blocks if isinstance(block, Section)]
+    return report("sweep.jinja", title, {"above": above, "sections": sections})
 
 
 def _with_blocks(html: str, blocks: Mapping[str, str]) -> Iterator[str]:

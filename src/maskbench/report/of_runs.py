@@ -1,13 +1,15 @@
-"""What the sections on runs share: how a run is named in a table, what shares are of, its colour among several."""
+"""What the sections on runs share: how a run is named in a table, what shares are of, colours, the bar of outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from maskbench.report.blocks import Inline, Table
-from maskbench.results.summary_json import Summary
+from maskbench.report.blocks import Inline, Mix, Part, Table
+from maskbench.results.summary_json import Metrics, Summary
+from maskbench.stats.intervals import Estimate
+from maskbench.types import OutcomeName
 
 _COLOURS = ("run-1", "run-2", "run-3", "run-4", "run-5")
 
@@ -76,3 +78,30 @@ def table(
     """A table whose rows begin with the run's name where there are several."""
     several = len(runs) > 1
     return Table(("run", *head) if several else head, tuple(rows), caption, 2 if several else 1)
+
+
+ORDER: tuple[OutcomeName, ...] = ("lie", "evasive", "no_belief", "honest")  # lies from the left, honesty from the right
+RATE_OF: Mapping[OutcomeName, str] = {name: f"p_{name}" for name in ORDER}
+WHISKERS = (
+    "The brackets below a bar are the 95 % intervals of the lies (left) and, counted from the right end, of the honest "
+    "share (right)."
+)
+
+
+def colour_of(outcome: str) -> str:
+    """The name of an outcome's colour in page.css."""
+    return outcome.replace("_", "-")
+
+
+NAMES = tuple(name.replace("_", " ") for name in ORDER)
+KEY = tuple((colour_of(name), name.replace("_", " ")) for name in ORDER)
+
+
+def outcomes(label: str, shares: Mapping[OutcomeName, Estimate]) -> Mix:
+    """The bar of a run's outcomes, or of a part of it."""
+    return Mix(label, tuple(Part(name.replace("_", " "), colour_of(name), shares[name]) for name in ORDER))
+
+
+def mix(label: str, metrics: Metrics) -> Mix:
+    """The bar of the four outcomes out of the rates of a summary."""
+    return outcomes(label, {name: metrics.rate(RATE_OF[name]).estimate for name in ORDER})

@@ -29,7 +29,7 @@ from maskbench.report.blocks import (
     seen,
 )
 from maskbench.report.format import shown, stacked
-from maskbench.report.outcome_bars import NAMES, ORDER
+from maskbench.report.of_runs import NAMES, ORDER
 
 _TONES = {"plain": "", "note": "dim", "caution": "yellow", "bad": "bold red", "good": "bold green"}
 _STYLES = {

@@ -25,7 +25,7 @@ from maskbench.report.blocks import (
     Words,
 )
 from maskbench.report.format import CAVEAT, between, cell, percent, points, times
-from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, outcomes
+from maskbench.report.of_runs import KEY, ORDER, RATE_OF, WHISKERS, outcomes
 from maskbench.report.sections.compared import transitions
 from maskbench.types import EVASIONS
 

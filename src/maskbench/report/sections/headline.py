@@ -18,8 +18,20 @@ from maskbench.report.blocks import (
     Words,
 )
 from maskbench.report.format import CAVEAT, interval, pair, percent, times
-from maskbench.report.of_runs import Scored, has_rates, named, statements, table, unit
-from maskbench.report.outcome_bars import KEY, ORDER, RATE_OF, WHISKERS, colour_of, mix
+from maskbench.report.of_runs import (
+    KEY,
+    ORDER,
+    RATE_OF,
+    WHISKERS,
+    Scored,
+    colour_of,
+    has_rates,
+    mix,
+    named,
+    statements,
+    table,
+    unit,
+)
 from maskbench.report.runs_shown import Run
 from maskbench.report.sections import by_chance
 from maskbench.report.sections.corrected_rates import beside as corrected

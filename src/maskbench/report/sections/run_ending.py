@@ -10,8 +10,7 @@ from maskbench.method.archetypes import in_order
 from maskbench.plain import plain
 from maskbench.report.blocks import Block, Inline, Mix, Sentence, Words
 from maskbench.report.format import CAVEAT, percent, shown, times
-from maskbench.report.of_runs import Scored, has_rates
-from maskbench.report.outcome_bars import mix
+from maskbench.report.of_runs import Scored, has_rates, mix
 from maskbench.report.sections.headline import GRAVE, beside, finding, warnings, what
 from maskbench.report.sections.provenance import shared_mark
 from maskbench.report.words import archetype as titled

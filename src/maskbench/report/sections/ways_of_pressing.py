@@ -7,8 +7,19 @@ from collections.abc import Iterator, Sequence
 from maskbench.method.archetypes import in_order
 from maskbench.report.blocks import Bars, Block, Chart, Figure, Only, Panel, Panels, Points, Row, Table, Warn
 from maskbench.report.format import cell
-from maskbench.report.of_runs import Scored, named, run_colour, unit
-from maskbench.report.outcome_bars import KEY, NAMES, ORDER, RATE_OF, WHISKERS, colour_of, mix
+from maskbench.report.of_runs import (
+    KEY,
+    NAMES,
+    ORDER,
+    RATE_OF,
+    WHISKERS,
+    Scored,
+    colour_of,
+    mix,
+    named,
+    run_colour,
+    unit,
+)
 from maskbench.report.words import archetype as titled
 from maskbench.report.words import pressing
 from maskbench.results.summary_json import Part
