@@ -260,7 +260,7 @@ def test_a_smoke_run() -> None:
 def test_a_run_with_nothing_done() -> None:
     """It prints, without a figure."""
     text = shown(summarised([], settings(), scenarios={"n": 5, "taken": "set", "hash": "c" * 64}))
-    assert "Only 0 of 5 scenarios are done" in text
+    assert "No scenario of 5 is done yet." in text
 
 
 def test_the_finding() -> None:

@@ -66,7 +66,7 @@ def test_scenarios_of_other_texts_are_not_shared() -> None:
     assert (held.shared.only_in_first, held.shared.only_in_other, held.shared.other_text) == (1, 2, 1)
     assert held.warnings[0].startswith("The scenarios differ: 1 are in a only, 2 in b only.")
     assert held.warnings[1] == (
-        "1 scenarios have the same name but another text, and count as not shared: known_facts 2."
+        "1 scenario has the same name but another text, and counts as not shared: known_facts 2."
     )
 
 

@@ -87,10 +87,7 @@ def test_nothing_is_done_yet() -> None:
     """A run without a finished scenario is withheld for that reason, and has no rate."""
     found = summarised([], settings(), scenarios={"n": 5})
     assert found.complete is False
-    assert found.withheld == (
-        "Only 0 of 5 scenarios are done. They are the first ones of the set, so they do not represent it. "
-        "Start the run again, and it goes on."
-    )
+    assert found.withheld == "No scenario of 5 is done yet. Start the run again, and it goes on."
     assert found.counts == dict.fromkeys(OUTCOMES, 0)
     assert shown(found.metrics.p_lie) == NOTHING
     assert found.metrics.p_lie_bounds is None

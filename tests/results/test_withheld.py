@@ -36,7 +36,7 @@ def test_every_scenario_counts_the_same_in_the_share_of_errors() -> None:
 def test_nothing_asked_is_no_error() -> None:
     """Without a scenario the share is 0, and it is the missing scenarios that withhold the headline."""
     assert share([]) == 0
-    assert "Only 0 of 3 scenarios" in there(summary([], n=3).withheld)
+    assert "No scenario of 3 is done yet." in there(summary([], n=3).withheld)
 
 
 def test_what_judges_dispute_is_an_outcome() -> None:

@@ -443,8 +443,11 @@ def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]
             "only. The figures hold for those that both have."
         )
     if both.changed_text:
+        many = len(both.changed_text)
+        have = "1 scenario has" if many == 1 else f"{many:,} scenarios have"
+        count = "counts" if many == 1 else "count"
         yield (
-            f"{len(both.changed_text):,} scenarios have the same name but another text, and count as not shared: "
+            f"{have} the same name but another text, and {count} as not shared: "
             f"{', '.join(f'{archetype} {task_id}' for archetype, task_id in both.changed_text[:5])}"
             f"{', ...' if len(both.changed_text) > 5 else ''}."
         )

@@ -183,6 +183,8 @@ def _ensemble(whole: Tally, table: Table, judge: JudgeShown) -> EnsembleShown | 
 def _headline_withheld(table: Table, whole: Tally, settings: Settings, wanted: int, go_on: str) -> str | None:
     """Why the rates of the whole run are withheld, with what to do about it, or None."""
     done = len(table.weights)
+    if not done and wanted:
+        return f"No scenario of {wanted:,} is done yet. {go_on}, and it goes on."
     if done < wanted:
         return (
             f"Only {done:,} of {wanted:,} scenarios are done. They are the first ones of the set, so they do not "

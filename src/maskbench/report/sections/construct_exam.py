@@ -124,7 +124,7 @@ def construct_blocks(result: ConstructResult, shown: int | None = None) -> Itera
     """An exam on the questions on statements; `shown` wrong answers are given in full (default: all of them)."""
     score, questions = result.score, result.paper.questions
     texts = len({question.scenario.key for question in questions})
-    on = f"exam {result.paper.name}: {len(questions)} questions on {texts} texts"
+    on = f"exam {result.paper.name}: {len(questions):,} questions on {texts:,} texts"
     yield Sentence((Words(one_line(result.about.judge)), f", {on}"))
     if result.paper.note:
         yield Sentence((result.paper.note,), "note")

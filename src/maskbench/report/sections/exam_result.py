@@ -29,7 +29,8 @@ _READ = 600  # characters of a reply or a reason
 def blocks(result: Result, shown: int | None = None) -> Iterator[Block]:
     """An exam; `shown` wrong answers are given in full, the others counted (default: all of them)."""
     score, questions = result.score, result.paper.questions
-    on = f"{len(questions)} questions on {len({question.item for question in questions})} replies"
+    replies = len({question.item for question in questions})
+    on = f"{len(questions):,} questions on {replies:,} replies"
     yield Sentence((Words(one_line(result.about.judge)), f", exam {result.paper.name}: {on}"))
     if result.paper.note:
         yield Sentence((result.paper.note,), "note")
