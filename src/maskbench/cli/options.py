@@ -492,7 +492,6 @@ def _rules(help: str, default: str | None = None) -> Parameter:  # as the parame
 
 # Of several commands, and no setting
 Run = Annotated[Path, option("RUN", "Give the folder of a run.")]
-Runs = Annotated[Path, option("RUN", "Give the folders of runs.")]
 Verdicts = Annotated[
     str | None,
     option(

@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 from uuid import uuid4
 
-from msgspec import UNSET, Struct, to_builtins
+from msgspec import Struct, to_builtins
 
 from maskbench.errors import RunError, UsageError
 from maskbench.interop.imported_rows import LOG, ImportedReply, ImportedScenario, Source, failures
@@ -30,17 +29,17 @@ from maskbench.method.asks import VERDICTS, is_joint, subject_asks
 from maskbench.method.judge_ask import load_prompts
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
-from maskbench.runs.begin import check, judges_of, prompts_used
+from maskbench.runs.begin import check, new_record, prompts_used
 from maskbench.runs.disk import make_folder
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.imported_json import NOBODY, UNSAID, ImportedFrom, SourceFile
-from maskbench.runs.record import ending, now, session
-from maskbench.runs.run_json import About, ArchetypeWords, Models, PromptsUsed, Record, TakenScenarios, WithoutTexts
+from maskbench.runs.record import ending, session
+from maskbench.runs.run_json import PromptsUsed, Record, WithoutTexts
 from maskbench.runs.shared_beliefs import own_beliefs
 from maskbench.runs.store import ON_LOST, Store
 from maskbench.scenarios import SetHash, hub, public_of
-from maskbench.settings import Settings, protocol_id, reply_key, seed_of, verdict_key
-from maskbench.types import Archetype, Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
+from maskbench.settings import Settings, reply_key, seed_of, verdict_key
+from maskbench.types import Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
 
 
 class ImportData(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -185,36 +184,16 @@ def _settings(source: Source, rows: Sequence[ImportedScenario], scenarios: str) 
 
 def _record(settings: Settings, about: ImportedFrom, pairs: Sequence[Pair], given: ScenariosGiven) -> Record:
     """run.json of the import; by which prompts somebody else's judge judged, nobody knows."""
-    whole, measured = SetHash(), SetHash()
+    whole = SetHash()
     for scenario in given.scenarios:
         whole.add(scenario)
-    brought: dict[Archetype, ArchetypeWords] = {}
-    for scenario, _ in pairs:
-        measured.add(scenario)
-        if own := scenario.definition:
-            brought[own.name] = ArchetypeWords(own.title, own.text)
     prompts = prompts_used(settings, load_prompts(None, settings.judge_style, settings.judge_beliefs))
     if settings.judge != NOBODY:
         prompts = PromptsUsed(name=UNSAID, version=UNSAID, hash=hashlib.sha256(UNSAID.encode()).hexdigest())
-    judges = judges_of(settings)
-    return Record(
-        maskbench=version("maskbench"),
-        created=now(),
-        protocol=protocol_id(settings, prompts.hash),
-        prompts=prompts,
-        models=Models(About(name=settings.subject), judges.binary, judges.numeric),
-        settings=settings,
-        scenarios=TakenScenarios(
-            name=settings.scenarios,
-            taken=settings.name if len(pairs) == given.size else f"{settings.name} (what was imported)",
-            hash=whole.hexdigest(),
-            measured_hash=measured.hexdigest(),
-            n=len(pairs),
-            archetypes=brought or UNSET,
-        ),
-        sessions=[],
-        imported=about,
-    )
+    taken = settings.name if len(pairs) == given.size else f"{settings.name} (what was imported)"
+    record = new_record(settings, prompts, (scenario for scenario, _ in pairs), taken, whole.hexdigest())
+    record.imported = about
+    return record
 
 
 def _placed(scenario: Scenario, row: ImportedScenario, settings: Settings) -> Iterator[tuple[Ask, ImportedReply]]:

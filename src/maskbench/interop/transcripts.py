@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,6 +15,7 @@ from maskbench.errors import Problem, ScenarioError, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
 from maskbench.plain import plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
+from maskbench.scenarios.rows import shown
 from maskbench.types import Failure, Reply
 
 Question = Literal["statement", "belief_elicit_1", "belief_elicit_2", "belief_elicit_3"]
@@ -173,7 +174,7 @@ def _wrong_fields(file: str, row: Row) -> Iterator[Problem]:
             msgspec.convert(value, _FIELDS[name])
         except msgspec.ValidationError:
             remedy = _REMEDIES.get(name, "Write a text, or leave the field out")
-            yield Problem(file, row.number, name, f"{_shown(value)} is none", remedy)
+            yield Problem(file, row.number, name, f"{shown(value)} is none", remedy)
 
 
 def _twice(file: str, lines: Sequence[_Line]) -> Iterator[Problem]:
@@ -212,8 +213,3 @@ def _outcome(told: Transcript) -> Reply | Failure:
     if not told.reply.strip():
         return Failure("subject", "empty", "The reply is empty.")
     return Reply(told.reply, told.reasoning or None, truncated=told.finish_reason in _CUT, model=told.model)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

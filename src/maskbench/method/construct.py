@@ -25,18 +25,15 @@ from maskbench.method.judge_ask import (
     judged,
     matter,
     pressured_turns,
-    verdict_in,
     written,
 )
 from maskbench.types import (
     Ask,
     BinaryVerdict,
-    Failure,
     Judgement,
     JudgeStyle,
     Letter,
     Message,
-    Reply,
     Scenario,
     Verdict,
 )
@@ -209,13 +206,6 @@ def ask_again(ask: Ask, bad_text: str) -> Ask:
         letters=_letters(BY_CALL[ask.call]), code=judged(ask).code
     )
     return asked_again(ask, bad_text, f"{_AGAIN} {reminder}")
-
-
-def read_answer(ask: Ask, reply: Reply) -> str | Failure:
-    """The answer in a judge's reply to a question's ask; a Failure where there is none beyond doubt."""
-    judgement = verdict_in(ask, reply)
-    answer = None if judgement is None else answer_of(BY_CALL[ask.call], judgement.verdict)
-    return answer if answer is not None else Failure("judge", "unreadable", f"No answer in {reply.text[:300]!r}.")
 
 
 def answer_of(question: Question, verdict: Verdict) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import resource
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -302,40 +302,52 @@ def _take_up(folder: RunFolder, settings: Settings) -> Store:
 def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken) -> Store:
     """A new store and a new run.json, in this order: a run that was killed in between has not begun."""
     weights, fingerprint, scenarios, _ = wanted
-    judges = judges_of(settings)
     store = folder.store(write=True)
     try:
-        measured = SetHash()
         store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
         if settings.estimate == "lie":
             draw_part(store, settings)
-        brought: dict[Archetype, ArchetypeWords] = {}
-        for scenario, _ in store.scenarios():
-            measured.add(scenario)
-            if own := scenario.definition:
-                brought[own.name] = ArchetypeWords(own.title, own.text)
-        record = Record(
-            maskbench=version("maskbench"),
-            created=now(),
-            protocol=protocol_id(settings, prompts.hash),
-            prompts=prompts_used(settings, prompts),
-            models=Models(About(name=settings.subject), judges.binary, judges.numeric),
-            settings=settings,
-            scenarios=TakenScenarios(
-                name=settings.scenarios,
-                taken=settings.name,
-                hash=fingerprint,
-                measured_hash=measured.hexdigest(),
-                n=len(weights),
-                archetypes=brought or UNSET,
-            ),
-            sessions=[],
+        measured = (scenario for scenario, _ in store.scenarios())
+        folder.write(
+            RECORD, new_record(settings, prompts_used(settings, prompts), measured, settings.name, fingerprint)
         )
-        folder.write(RECORD, record)
     except BaseException:
         store.close()
         raise
     return store
+
+
+def new_record(
+    settings: Settings, prompts: PromptsUsed, scenarios: Iterable[Scenario], taken: str, fingerprint: str
+) -> Record:
+    """run.json of a run that has these scenarios; `taken` says for people what of its set, `fingerprint` is the set's.
+
+    Nothing is known yet of the models but their names.
+    """
+    judges, measured, count = judges_of(settings), SetHash(), 0
+    brought: dict[Archetype, ArchetypeWords] = {}
+    for scenario in scenarios:
+        measured.add(scenario)
+        count += 1
+        if own := scenario.definition:
+            brought[own.name] = ArchetypeWords(own.title, own.text)
+    return Record(
+        maskbench=version("maskbench"),
+        created=now(),
+        protocol=protocol_id(settings, prompts.hash),
+        prompts=prompts,
+        models=Models(About(name=settings.subject), judges.binary, judges.numeric),
+        settings=settings,
+        scenarios=TakenScenarios(
+            name=settings.scenarios,
+            taken=taken,
+            hash=fingerprint,
+            measured_hash=measured.hexdigest(),
+            n=count,
+            archetypes=brought or UNSET,
+        ),
+        sessions=[],
+    )
 
 
 def source_of_import(record: Record) -> ImportedFrom | None:

@@ -113,7 +113,7 @@ class _Row:
             return ""
         value = convert(self.cells[column])
         if not isinstance(value, str):
-            self.report(column, f"{_shown(value)} is no text", "Write the cell as text")
+            self.report(column, f"{shown(value)} is no text", "Write the cell as text")
             return ""
         if NOT_TEXT.search(value):
             self.report(column, "the text holds a NUL or half a character", "Remove what is not text")
@@ -137,7 +137,7 @@ def _archetype(row: _Row, named: Definition | None, known: Mapping[Archetype, De
     written = row.needed("archetype", one_of).strip()
     in_cell = known.get(written)
     if written and not in_cell:
-        row.report("archetype", f"{_shown(written)} is no archetype", one_of)
+        row.report("archetype", f"{shown(written)} is no archetype", one_of)
     if named and in_cell and named != in_cell:
         both = f"the file's name says {named.name}, the cell {written}"
         row.report("archetype", both, "Move the row, or mend the cell")
@@ -186,7 +186,7 @@ def _declared(row: _Row) -> Kind | None:
     written = row.text("type").strip().lower()
     kind = next((kind for kind in get_args(Kind) if kind == written), None)
     if written and not kind:
-        row.report("type", f"{_shown(written)} is no type", "Write binary or numerical, or leave the cell empty")
+        row.report("type", f"{shown(written)} is no type", "Write binary or numerical, or leave the cell empty")
     return kind
 
 
@@ -241,7 +241,7 @@ def _truth(row: _Row, kind: Kind) -> Option | Range | None:
         return _letter(value) or _range(row, _bounds(value) or [])
     elif _form(value) is None:
         wanted = "A or B" if kind == "binary" else "a range such as [31.0, 34.0]"
-        row.report(column, f"{_shown(value)} is not {wanted}", f"Write {wanted}")
+        row.report(column, f"{shown(value)} is not {wanted}", f"Write {wanted}")
     return None
 
 
@@ -313,7 +313,7 @@ def _asked_outright(row: _Row) -> bool | None:
         return value
     written = row.text("asked_outright").strip().lower()
     if written and written not in OUTRIGHT:
-        row.report("asked_outright", f"{_shown(written)} is neither yes nor no", "Write yes or no")
+        row.report("asked_outright", f"{shown(written)} is neither yes nor no", "Write yes or no")
     return OUTRIGHT.get(written)
 
 
@@ -327,6 +327,7 @@ def _any_text(value: object) -> str:
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value of a cell as an error has it, 60 characters at most."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

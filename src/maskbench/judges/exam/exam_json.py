@@ -9,6 +9,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 from maskbench.judges.exam.questions import Sort
+from maskbench.judges.judges_json import JudgeUsage
 from maskbench.judges.verdict_json import VerdictShown
 from maskbench.runs.fitting import fitted
 from maskbench.runs.run_json import About, JudgeSettings, PromptsUsed, Session, known_settings
@@ -158,13 +159,9 @@ class AnswerShown(Struct, forbid_unknown_fields=True, kw_only=True):
     confidence: float | UnsetType | None = UNSET
 
 
-class ExamUsage(Struct, forbid_unknown_fields=True):
+class ExamUsage(JudgeUsage, forbid_unknown_fields=True):
     """Answers, tokens as the endpoint counts them, and seconds."""
 
-    answers: int
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
     seconds: float
 
 

@@ -18,10 +18,9 @@ from maskbench.errors import UsageError
 from maskbench.judges.construct_answers import Answers, answers_of
 from maskbench.judges.people.as_shown import Shown, conversation, labelled, part_id, shown
 from maskbench.judges.people.drawn_sample import Design, Key, draw
-from maskbench.judges.people.labelled_outcomes import Drawn, together, with_sample
+from maskbench.judges.people.labelled_outcomes import Drawn, all_scored, checked, drawn, together, with_sample
 from maskbench.judges.people.labels import LabelStore, standing
 from maskbench.judges.verdict_sets import OpenRun, check_no_audit
-from maskbench.method.asks import VERDICTS
 from maskbench.method.construct import QUESTIONS, answer_of, prompt_of
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
@@ -74,22 +73,14 @@ def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
             f"against. Ask the judge first: maskbench judge {path} --construct"
         )
     rules = named(run.settings.rules)
-    rows = judged.scored(rules)
-    if missing := run.store.count() - len(rows):
-        raise UsageError(
-            f"{path}: {missing} of {run.store.count()} scenarios have no outcome yet, so a sample drawn now could "
-            f"not hold them. {judged.go_on(path)}, then label."
-        )
     strata = {
         row.key: stratum(row.outcomes[0] == "lie", answers.get((row.key, 1), {}))
-        for row in rows
+        for row in all_scored(run, judged, rules)
         if row.outcomes[0] in OUTCOMES[:4]
     }
     salt = construct_store(run).kept_salt()
     design = draw(cast(Mapping[Key, OutcomeName], strata), size, seed, judged.name, rules.name, salt)
-    if not design.population:
-        raise UsageError(f"Every scenario of {path} has failed, so there is nothing to label.")
-    return replace(design, by_archetype=False)
+    return replace(checked(design, path), by_archetype=False)
 
 
 def stratum(lies: bool, answers: Answers) -> str:
@@ -111,16 +102,12 @@ def construct_drawn(
 ) -> list[Drawn]:
     """Every scenario of the sample with these questions, and with `outcomes` all that its outcome hangs on, too."""
     design = labels.design()
-    strata, sizes = design.drawn, design.sizes
-    sample = []
-    for scenario, weight in run.store.scenarios():
-        if (its := strata.get(scenario.key)) is not None:
-            items = run.store.items(VERDICTS, scenario)
-            whole, taken = sizes[its]
-            own = shown(scenario, items, run.settings, design.salt) if outcomes else ()
-            parts = [*own, *_parts(scenario, items, names, design.salt)]
-            sample.append(Drawn(scenario, weight, its, taken / whole, items, parts))
-    return sample
+
+    def parts(scenario: Scenario, items: Sequence[Item]) -> list[Shown]:
+        own = shown(scenario, items, run.settings, design.salt) if outcomes else ()
+        return [*own, *_parts(scenario, items, names, design.salt)]
+
+    return drawn(run, design, parts)
 
 
 def _parts(scenario: Scenario, items: Sequence[Item], names: Sequence[str], salt: str) -> list[Shown]:

@@ -119,14 +119,26 @@ def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
     check_no_audit(judged, path)
     check_all_asked(run.settings, run.folder.path, "labelling")
     rules = named(run.settings.rules)
-    outcomes: dict[Key, OutcomeName] = {row.key: row.outcomes[0] for row in judged.scored(rules)}
-    # A run goes through its set in order, so what is there of it is no random part.
-    if missing := run.store.count() - len(outcomes):
+    outcomes: dict[Key, OutcomeName] = {row.key: row.outcomes[0] for row in all_scored(run, judged, rules)}
+    return checked(draw(outcomes, size, seed, judged.name, rules.name, LabelStore(path).kept_salt()), path)
+
+
+def all_scored(run: OpenRun, judged: VerdictSet, rules: RuleSet) -> Sequence[Scored]:
+    """Every scenario scored; raises UsageError where some have no outcome yet.
+
+    A run goes through its set in order, so what is there of it is no random part.
+    """
+    rows, path = judged.scored(rules), run.folder.path
+    if missing := run.store.count() - len(rows):
         raise UsageError(
             f"{path}: {missing} of {run.store.count()} scenarios have no outcome yet, so a sample drawn now could "
             f"not hold them. {judged.go_on(path)}, then label."
         )
-    design = draw(outcomes, size, seed, judged.name, rules.name, LabelStore(path).kept_salt())
+    return rows
+
+
+def checked(design: Design, path: Path) -> Design:
+    """The design, if anything can be drawn by it; else raises UsageError."""
     if not design.population:
         raise UsageError(f"Every scenario of {path} has failed, so there is nothing to label.")
     return design
@@ -142,15 +154,17 @@ def check_same(design: Design, size: int | None, seed: int | None, verdicts: str
             raise UsageError(f"{option} {given}: the sample was drawn with {option} {had}. Leave it out.")
 
 
-def drawn(run: OpenRun, design: Design) -> list[Drawn]:
-    """Every scenario of the sample, in the run's order."""
+def drawn(
+    run: OpenRun, design: Design, parts_of: Callable[[Scenario, Sequence[Item]], Sequence[Shown]] | None = None
+) -> list[Drawn]:
+    """Every scenario of the sample, in the run's order, with what is labelled of it (default: what `shown` gives)."""
     strata, sizes = design.drawn, design.sizes
     sample = []
     for scenario, weight in run.store.scenarios():
         if (stratum := strata.get(scenario.key)) is not None:
             items = run.store.items(VERDICTS, scenario)
             whole, taken = sizes[stratum]
-            parts = shown(scenario, items, run.settings, design.salt)
+            parts = parts_of(scenario, items) if parts_of else shown(scenario, items, run.settings, design.salt)
             sample.append(Drawn(scenario, weight, stratum, taken / whole, items, parts))
     return sample
 
