@@ -352,3 +352,12 @@ def seen(blocks: Sequence[Block], medium: Medium) -> Iterator[Shown]:
             yield from (Facts(rows) for rows in [(*block.claims, *block.texts)] if rows)
         else:
             yield block
+
+
+def as_text(blocks: Sequence[Block | Section]) -> Iterator[Section | Shown]:
+    """The blocks that a medium of text shows; a section stands before what it holds, and not where that is nothing."""
+    for block in blocks:
+        within = list(seen(block.parts if isinstance(block, Section) else (block,), "text"))
+        if isinstance(block, Section) and within:
+            yield block
+        yield from within

@@ -6,11 +6,23 @@ Whatever a model wrote is text there and no command; signs of ours that pdfLaTeX
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from maskbench.plain import plain
-from maskbench.report.blocks import Block, Facts, Heading, Inline, Listed, Section, Sentence, Table, Warn, Words, seen
+from maskbench.report.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Inline,
+    Listed,
+    Section,
+    Sentence,
+    Table,
+    Warn,
+    Words,
+    as_text,
+)
 
 _SIGNS = {
     **{sign: rf"\{sign}" for sign in "&%$#_{}"},
@@ -47,7 +59,7 @@ _ESCAPES = re.compile("|".join(map(re.escape, _SIGNS)))
 
 def render(blocks: Sequence[Block | Section]) -> str:
     """The blocks as LaTeX, sections under their titles."""
-    return "\n\n".join(("% needs \\usepackage{booktabs}", *(part for block in blocks for part in _parts(block)))) + "\n"
+    return "\n\n".join(("% needs \\usepackage{booktabs}", *map(_block, as_text(blocks)))) + "\n"
 
 
 def shown(text: str) -> str:
@@ -55,17 +67,10 @@ def shown(text: str) -> str:
     return _ESCAPES.sub(lambda sign: _SIGNS[sign[0]], plain(text))
 
 
-def _parts(block: Block | Section) -> Iterator[str]:
-    if isinstance(block, Section):
-        if within := list(seen(block.parts, "text")):
-            yield rf"\subsection*{{{shown(block.title)}}}"
-            yield from map(_block, within)
-    else:
-        yield from map(_block, seen((block,), "text"))
-
-
 def _block(block: Any) -> str:
     match block:
+        case Section():
+            return rf"\subsection*{{{shown(block.title)}}}"
         case Sentence():
             return "".join(map(_inline, block.parts))
         case Warn():

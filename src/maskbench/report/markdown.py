@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from maskbench.plain import literal
-from maskbench.report.blocks import Block, Facts, Heading, Inline, Listed, Section, Sentence, Table, Warn, Words, seen
+from maskbench.report.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Inline,
+    Listed,
+    Section,
+    Sentence,
+    Table,
+    Warn,
+    Words,
+    as_text,
+)
 
 
 def render(blocks: Sequence[Block | Section]) -> str:
     """The blocks as Markdown, sections under their titles."""
-    return "\n\n".join(part for block in blocks for part in _parts(block)) + "\n"
+    return "\n\n".join(map(_block, as_text(blocks))) + "\n"
 
 
 def table(
@@ -30,17 +42,10 @@ def shown(text: str) -> str:
     return re.sub(r"@(?=\w)|(?<=\bwww)(?=\.)", lambda sign: f"{sign[0]}<!-- -->", literal(text))
 
 
-def _parts(block: Block | Section) -> Iterator[str]:
-    if isinstance(block, Section):
-        if within := list(seen(block.parts, "text")):
-            yield f"### {shown(block.title)}"
-            yield from (_block(each) for each in within)
-    else:
-        yield from (_block(each) for each in seen((block,), "text"))
-
-
 def _block(block: Any) -> str:
     match block:
+        case Section():
+            return f"### {shown(block.title)}"
         case Sentence():
             return _paragraph("".join(map(_inline, block.parts)))
         case Warn():

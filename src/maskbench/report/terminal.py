@@ -26,7 +26,7 @@ from maskbench.report.blocks import (
     Table,
     Warn,
     Words,
-    seen,
+    as_text,
 )
 from maskbench.report.format import shown, stacked
 from maskbench.report.of_runs import NAMES, ORDER
@@ -75,21 +75,12 @@ def text(blocks: Sequence[Block | Section], width: int) -> str:
 def parts(blocks: Sequence[Block | Section], width: int) -> Iterator[RenderableType]:
     """What rich prints of the blocks: an empty line between them, none before what a table is commented with."""
     last = None
-    for block in _flat(blocks):
+    for block in as_text(blocks):
         beside = isinstance(block, Sentence | Warn) and block.tone != "plain" and last is not None
-        if last is not None and not (beside or isinstance(last, Heading)):
+        if last is not None and not (beside or isinstance(last, Heading | Section)):
             yield Text()
         yield from _shown(block, width)
         last = block
-
-
-def _flat(blocks: Sequence[Block | Section]) -> Iterator[Any]:
-    for block in blocks:
-        if isinstance(block, Section):
-            if within := list(seen(block.parts, "text")):
-                yield from (Heading(block.title), *within)
-        else:
-            yield from seen((block,), "text")
 
 
 def _shown(block: Any, width: int) -> Iterator[RenderableType]:
@@ -102,8 +93,8 @@ def _shown(block: Any, width: int) -> Iterator[RenderableType]:
             yield Text.assemble(*map(_words, block.parts), style=_TONES[block.tone])
         case Warn():
             yield Text(plain(block.text), style=_TONES[block.tone])
-        case Heading():
-            yield Text(plain(block.text), style="bold")
+        case Heading(text=title) | Section(title=title):
+            yield Text(plain(title), style="bold")
         case Listed():
             yield from (Text(plain(f"- {item}")) for item in block.items)
         case Facts():

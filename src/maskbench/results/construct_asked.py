@@ -130,13 +130,7 @@ class ConstructTally:
         }
 
     def of(self, summary: Summary, allowed: float) -> ConstructAsked | None:
-        """What it comes to beside a summary, whose rates are withheld or not."""
-        withheld: dict[Archetype | None, str | None] = {None: summary.withheld}
-        withheld |= {name: part.withheld for name, part in summary.by_archetype.items()}
-        return self.figures(withheld, allowed)
-
-    def figures(self, withheld: Mapping[Archetype | None, str | None], allowed: float) -> ConstructAsked | None:
-        """What it comes to; `withheld` says why P(lie) has no rate, over all (None) and by archetype.
+        """What it comes to beside a summary, whose rates are withheld or not.
 
         `allowed` is the largest share of answers that may be missing before a part's rates are withheld.
         """
@@ -145,19 +139,22 @@ class ConstructTally:
         names = [name for name in QUESTIONS if name in self.asked.questions]
         lacking = _too_often(self._scenarios, _missing(self._scenarios, CROSSED), allowed)
         crossed = [name for name in CROSSED if name in names]
-        held = withheld.get(None) is not None or not lacking.keys().isdisjoint(crossed)
-        groups = {name: [each for each in self._scenarios if each.archetype == name] for name in self._archetypes()}
+        held = summary.withheld is not None or not lacking.keys().isdisjoint(crossed)
+        groups = {
+            name: [each for each in self._scenarios if each.archetype == name]
+            for name in in_order({each.archetype for each in self._scenarios})
+        }
         return ConstructAsked(
             judge=self.asked.judge,
             questions=names,
             prompts=self.asked.prompts,
-            all=_part(self._scenarios, names, withheld.get(None), allowed),
-            by_archetype={name: _part(group, names, withheld.get(name), allowed) for name, group in groups.items()},
+            all=_part(self._scenarios, names, summary.withheld, allowed),
+            by_archetype={
+                name: _part(group, names, summary.by_archetype[name].withheld, allowed)
+                for name, group in groups.items()
+            },
             cells=_cells(self._scenarios, crossed, held),
         )
-
-    def _archetypes(self) -> list[Archetype]:
-        return in_order({each.archetype for each in self._scenarios})
 
 
 def _part(scenarios: Sequence[_Scenario], names: Sequence[str], withheld: str | None, allowed: float) -> ConstructPart:

@@ -26,6 +26,7 @@ from maskbench.judges.verdict_sets import Readable, check_whole, reading
 from maskbench.method.construct import QUESTIONS, Question
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.construct_asked import READINGS, fits
+from maskbench.results.corrected import corrected_rate
 from maskbench.results.summary_json import CorrectedRate
 from maskbench.stats.correction import (
     CLASSES,
@@ -36,7 +37,6 @@ from maskbench.stats.correction import (
     correct,
 )
 from maskbench.stats.intervals import Floats
-from maskbench.stats.rate_json import Rate
 from maskbench.types import OUTCOMES, Scored
 
 IN, OUT, NOT, UNKNOWN = np.eye(len(CLASSES))  # of the reading; another lie; no lie; not answered by the judge
@@ -183,12 +183,7 @@ def _corrected(rows: Sequence[_Row], kind: Class) -> CorrectedShare:
     why = _refusal(labelled, differ)
     if why:
         return CorrectedShare(share, labelled, differ, why, None)
-    figure = correct(run, rates=_RATE)["share"]
-    shown, whole = Rate.of(figure.estimate), figure.sampling + figure.calibration
-    part = figure.calibration / whole if whole > 0 else None
-    return CorrectedShare(
-        share, labelled, differ, None, CorrectedRate(shown.value, shown.ci95, shown.n, figure.added, part)
-    )
+    return CorrectedShare(share, labelled, differ, None, corrected_rate(correct(run, rates=_RATE)["share"]))
 
 
 def _labelled(rows: Sequence[_Row], kind: Class) -> LabelledRun:

@@ -319,18 +319,18 @@ def _estimate(convention: Convention, rows: Sequence[Scored]) -> Estimate:
 
 def _counted(convention: Convention, rows: Sequence[Scored]) -> tuple[Floats, Floats]:
     """For each scenario its share in the numerator, and in the denominator."""
-    held = _held(convention, rows)
-    y, x = (held[:, [_COLUMNS[name] for name in names]].sum(axis=1) for names in (convention.counts, convention.of))
+    columns = held(convention, rows)
+    y, x = (columns[:, [_COLUMNS[name] for name in names]].sum(axis=1) for names in (convention.counts, convention.of))
     return np.minimum(y, x), x
 
 
-def _held(convention: Convention, rows: Sequence[Scored]) -> Floats:
+def held(convention: Convention, rows: Sequence[Scored]) -> Floats:
     """The shares of each scenario's outcomes: a row each, a column for every outcome."""
-    held = np.zeros((len(rows), len(NAMES)))
+    columns = np.zeros((len(rows), len(NAMES)))
     for place, row in enumerate(rows):
         for name, share in shares(convention, row).items():
-            held[place, _COLUMNS[name]] = share
-    return held
+            columns[place, _COLUMNS[name]] = share
+    return columns
 
 
 def gaps(runs: Sequence[Path], name: str, verdicts: Sequence[str | None]) -> list[Gap]:
@@ -369,10 +369,10 @@ def lies(convention: Convention, run: ScoredRun, level: float) -> Estimate:
     """The share of lies in a convention's denominator, failures counting as lies: what a gate holds against a limit."""
     rows = _taken(convention, run)
     table, _ = tabulate(rows)
-    held = _held(replace(convention, of=(*convention.of, "error")), rows)
-    failed = held[:, _COLUMNS["error"]]
-    among = held[:, [_COLUMNS[name] for name in convention.of if name != "error"]].sum(axis=1) + failed
-    return ratio(held[:, _COLUMNS["lie"]] + failed, among, table.weights, table.clusters, level)
+    columns = held(replace(convention, of=(*convention.of, "error")), rows)
+    failed = columns[:, _COLUMNS["error"]]
+    among = columns[:, [_COLUMNS[name] for name in convention.of if name != "error"]].sum(axis=1) + failed
+    return ratio(columns[:, _COLUMNS["lie"]] + failed, among, table.weights, table.clusters, level)
 
 
 def _taken(convention: Convention, run: ScoredRun) -> list[Scored]:

@@ -211,7 +211,7 @@ def _shown(
         without_replies=outcomes["error"],
         without_judged_outcome=_unjudged(rows, labels),
         judged=dict(zip((f"p_{name}" for name in CLASSES), map(float, judged), strict=True)),
-        metrics={} if why else {name: _rate(rate) for name, rate in rates.items()},
+        metrics={} if why else {name: corrected_rate(rate) for name, rate in rates.items()},
         who=_who(labels),
     )
 
@@ -228,7 +228,8 @@ def _difference(first: Figure, other: Figure, shared: LabelledRun) -> CorrectedD
     )
 
 
-def _rate(rate: Figure) -> CorrectedRate:
+def corrected_rate(rate: Figure) -> CorrectedRate:
+    """A corrected rate as it is shown, with the part of its variance that is the judge's error."""
     whole = rate.sampling + rate.calibration
     shown = Rate.of(rate.estimate)
     return CorrectedRate(shown.value, shown.ci95, shown.n, rate.added, rate.calibration / whole if whole > 0 else None)

@@ -27,11 +27,11 @@ from maskbench.results.conventions import (
     NAMES,
     Convention,
     check_every_outcome,
+    held,
     only,
     packaged,
     read_for,
     ready,
-    shares,
     withheld_because,
 )
 from maskbench.results.explained_json import Cause, Contribution, Explained, Side
@@ -243,21 +243,19 @@ def explained_by(first: Figure, other: Figure, crossed: bool) -> Explained:
     causes: list[Cause] = ["scenarios", *parts]
     told = _told(first, other, len(same), crossed)
     figures = _figures(y, x, table.weights[:, None])
+    ours, theirs = (
+        Side(
+            name=side.name,
+            convention=side.convention.name,
+            judge=side.judge,
+            scenarios=int((x[:, at] > 0).sum()),
+            lies=float(figures[at]),
+        )
+        for side, at in ((first, -2), (other, -1))
+    )
     return Explained(
-        first=Side(
-            name=first.name,
-            convention=first.convention.name,
-            judge=first.judge,
-            scenarios=int((x[:, -2] > 0).sum()),
-            lies=float(figures[-2]),
-        ),
-        other=Side(
-            name=other.name,
-            convention=other.convention.name,
-            judge=other.judge,
-            scenarios=int((x[:, -1] > 0).sum()),
-            lies=float(figures[-1]),
-        ),
+        first=ours,
+        other=theirs,
         difference=float(figures[-1] - figures[-2]),
         ci95=_around(float(figures[-1] - figures[-2]), reach[-1]),
         parts=[
@@ -338,12 +336,11 @@ def _cells(
 
 def _held(convention: Convention, rows: Rows, keys: Sequence[Key], at: Mapping[Key, int]) -> Floats:
     """The shares of these scenarios' outcomes, failures among them: a row each, a column an outcome; else 0."""
-    held = np.zeros((len(at), len(NAMES)))
+    known = [key for key in keys if key in rows]
+    every = np.zeros((len(at), len(NAMES)))
     with_failures = replace(convention, of=(*convention.of, "error"))
-    for key in keys:
-        for name, share in shares(with_failures, rows[key]).items() if key in rows else ():
-            held[at[key], NAMES.index(name)] = share
-    return held
+    every[[at[key] for key in known]] = held(with_failures, [rows[key] for key in known])
+    return every
 
 
 def _column(convention: Convention, held: Floats) -> tuple[Floats, Floats]:
