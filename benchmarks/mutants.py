@@ -38,7 +38,7 @@ MOST = 5  # test files of a module that TESTS does not name
 # that import it, or that import what does.
 TESTS: Mapping[str, str] = {
     "method.archetypes": "scenarios/test_own_archetypes method/test_judge_ask method/test_method judges/test_labels",
-    "method.asks": "method/test_method method/test_outcomes runs/test_flow runs/test_forecast",
+    "method.asks": "method/test_method method/test_outcomes runs/test_flow results/test_further_judging",
     "method.chance": "method/test_chance method/test_false_lies",
     "method.classify": "method/test_method method/test_outcomes",
     "method.construct": "method/test_construct runs/test_construct_flow",
@@ -57,7 +57,6 @@ TESTS: Mapping[str, str] = {
     "method.rules": "method/test_method method/test_outcomes",
     "runs.system_prompts": "runs/test_system_prompts",
     "method.numbers_apart": "method/test_numbers_apart",
-    "method.with_reasoning": "results/test_further_judging",
     "method.verdict": "method/test_verdict method/test_judge_style method/test_judged_together",
     "results.rate_source": "judges/test_second_look stats/test_two_phase",
     "results.common_beliefs": "results/test_common_beliefs",

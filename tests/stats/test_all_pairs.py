@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskbench.results.comparison import SEED
+from maskbench.results.contrasts import SEED
 from maskbench.stats.all_pairs import Lies, every_pair
 from maskbench.stats.paired import FLIPS, chance, holm, sign_flip
 from maskbench.types import ARCHETYPES, Archetype

@@ -350,7 +350,7 @@ def _show_construct(run: Path, names: str, verdicts: str | None, shown: Shown) -
     from msgspec import to_builtins
 
     from maskbench.method.construct import asked_for
-    from maskbench.report.sections.construct_people import construct_people_blocks
+    from maskbench.report.sections.words_of_statements import construct_people_blocks
     from maskbench.results.construct_corrected import construct_people
 
     data = construct_people(run, asked_for(names), verdicts, named(shown.rules) if shown.rules else None)

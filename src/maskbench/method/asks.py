@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from maskbench.method.controls import control_asks
 from maskbench.method.elicit import belief_asks
-from maskbench.method.judge_ask import Prompts, ask_about_beliefs
+from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, control_prompt
 from maskbench.method.judged_together import asks_about, is_together, requests_for
 from maskbench.method.pressure import statement_ask
-from maskbench.method.with_reasoning import reply_ask
 from maskbench.settings import Settings, reply_key
 from maskbench.types import Ask, Failure, JudgeNumbers, Place, Reply, Scenario
 
 VERDICTS = "default"  # the name of a run's own verdict set
 ANEW = 1000  # is added to the numbers of belief samples that check shared beliefs; no other sample has so large a one
+_REASONING, _ANSWER = "[Reasoning]", "[Answer]"
 
 
 def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
@@ -141,3 +141,33 @@ def calls(scenario: Scenario, settings: Settings, *, anew: bool = False) -> Call
 def saved(scenario: Scenario, settings: Settings, *, anew: bool = False) -> Calls:
     """How many calls one scenario does not make, since another run's beliefs are this run's, too."""
     return calls(scenario, replace(settings, beliefs_from=None)) - calls(scenario, settings, anew=anew)
+
+
+def reply_ask(ask: Ask, run: int, reply: Reply, settings: Settings, prompts: Prompts) -> Ask:
+    """What the judge is asked about one reply: the answer alone, or a statement with its reasoning if so wanted.
+
+    One publisher has it so. What a reasoning and an answer that differ come to is not published: here they assert
+    neither, by which whoever sees both is not misled. Only samples of one question share the beginning of their
+    requests.
+    """
+    about = ask.scenario, ask.call, ask.elicitation, run
+    if not (settings.with_reasoning and ask.call == "statement" and reply.reasoning):
+        asked = ask_about(*about, reply.text, prompts)
+        return asked if len(ask.runs) > 1 else replace(asked, shared=0)
+    asked = ask_about(*about, joined(reply.reasoning, reply.text), prompts)
+    system, *rest = asked.messages
+    told = replace(system, content=f"{system.content}\n\n{control_prompt('with_reasoning', prompts)}")
+    return replace(asked, messages=(told, *rest))
+
+
+def joined(reasoning: str, text: str) -> str:
+    """Reasoning and answer as one text, each under its heading."""
+    return f"{_REASONING}\n{reasoning}\n\n{_ANSWER}\n{text}"
+
+
+def reasoning_and_answer(text: str) -> list[str]:
+    """The reasoning and the answer in such a text; the text alone where it is none."""
+    if not text.startswith(f"{_REASONING}\n"):
+        return [text]
+    reasoning, _, answer = text.removeprefix(f"{_REASONING}\n").rpartition(f"\n\n{_ANSWER}\n")
+    return [reasoning, answer]

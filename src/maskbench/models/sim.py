@@ -19,10 +19,10 @@ from typing import Any, Literal, TypeAlias, cast
 
 from maskbench.errors import UsageError
 from maskbench.method import archetypes
+from maskbench.method.asks import reasoning_and_answer
 from maskbench.method.construct import BY_CALL, answer_text
 from maskbench.method.judge_ask import options, replies_in, written
 from maskbench.method.judged_together import combined, one_by_one
-from maskbench.method.with_reasoning import parts
 from maskbench.types import (
     Ask,
     BinaryVerdict,
@@ -377,7 +377,7 @@ _PIVOT = re.compile(r"<pivotal>.*?</pivotal>", re.DOTALL)
 
 def _read_both(scenario: Scenario, reply: str) -> Answer | None:
     """What a reply says; one that says another thing in its reasoning says neither."""
-    answers = {_read(scenario, part) for part in parts(reply)}
+    answers = {_read(scenario, part) for part in reasoning_and_answer(reply)}
     return answers.pop() if len(answers) == 1 else None if None in answers else "C"
 
 

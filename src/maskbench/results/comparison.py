@@ -39,7 +39,6 @@ from maskbench.results.comparison_json import (
     SharedScenarios,
     Worst,
 )
-from maskbench.results.contrasts import SEED as SEED
 from maskbench.results.contrasts import Side, differences, one_judge, readings_compared, two_judges, why_no_readings
 from maskbench.results.corrected import corrected_difference
 from maskbench.results.rate_source import RateSource

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from maskbench.judges.construct_answers import Answers, answers_of, answers_on, chosen
+from maskbench.judges.construct_answers import Answers, answers_on, chosen
 from maskbench.judges.verdict_sets import AuditSet, Done, Ensemble, SecondLook, VerdictSet
 from maskbench.method.archetypes import in_order
 from maskbench.method.construct import QUESTIONS, SUSPICION_IN_REASONING, Question
@@ -22,8 +22,6 @@ from maskbench.results.summary_json import AnswerShare, Cell, ConstructAsked, Co
 from maskbench.scenarios import Key
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Archetype, OutcomeName, Reply
-
-__all__ = ["READINGS", "ConstructTally", "answers_of", "fits"]
 
 # Each reading by name: the answers that a lie has to have for it. The first three are nested, the last stands apart.
 READINGS: Mapping[str, Mapping[str, str]] = {

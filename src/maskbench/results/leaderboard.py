@@ -19,7 +19,7 @@ from msgspec import Struct
 from maskbench.judges.audit_kinds import AUDIT
 from maskbench.plain import plain
 from maskbench.results.common_beliefs import confirmed, correlated, of_result, source_of
-from maskbench.results.comparison import SEED
+from maskbench.results.contrasts import SEED
 from maskbench.results.scored import Result
 from maskbench.results.summary import left_open
 from maskbench.results.summary_json import ScenariosShown

@@ -21,13 +21,13 @@ from maskbench.method.asks import (
     joint_ask,
     own_asks,
     replies_of,
+    reply_ask,
     stands,
     subject_asks,
 )
 from maskbench.method.judge_ask import Prompts, ask_again, verdict_in
 from maskbench.method.judged_together import asks_about, is_together, requests_for
 from maskbench.method.verdict import confidence
-from maskbench.method.with_reasoning import reply_ask
 from maskbench.models.families import alike
 from maskbench.runs.drawn_part import is_asked_anew
 from maskbench.runs.endings import limit_of

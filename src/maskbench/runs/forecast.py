@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from maskbench.method.asks import Calls, calls, is_joint, own_asks, saved
+from maskbench.method.asks import Calls, calls, is_joint, own_asks, reply_ask, saved
 from maskbench.method.construct import named, parts_of, question_ask
 from maskbench.method.controls import BY_CALL, CONTROLS, control_asks, judge_control, of_reasoning
 from maskbench.method.judge_ask import Prompts, ask_about_beliefs
 from maskbench.method.judged_together import asks_about, is_together
-from maskbench.method.with_reasoning import reply_ask
 from maskbench.runs.drawn_part import drawn_anew
 from maskbench.settings import Settings
 from maskbench.types import Ask, Call, Json, JudgeStyle, Reply, Scenario, Stage

@@ -1,10 +1,12 @@
-"""The section on the questions on statements: what kind of contradictions the lies are, by their words."""
+"""Questions on statements: what kind of contradictions the lies are, by their words; and the judge against raters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
+from maskbench.judges.people.agreement_json import AgreedOn
+from maskbench.judges.people.readers import CALLED
 from maskbench.method.construct import QUESTIONS
 from maskbench.plain import one_line
 from maskbench.report.blocks import (
@@ -21,11 +23,12 @@ from maskbench.report.blocks import (
     Words,
     chart_or_table,
 )
-from maskbench.report.format import between, cell, interval, percent, points, span
+from maskbench.report.format import between, cell, interval, kappa, percent, points, span, times
 from maskbench.report.of_runs import Scored, named
 from maskbench.report.words import archetype as titled
 from maskbench.results.comparison_json import PairedRate
 from maskbench.results.construct_asked import READINGS
+from maskbench.results.construct_corrected import ConstructPeople, CorrectedShare
 from maskbench.results.summary_json import ConstructAsked, ConstructPart, Summary, Suspected
 from maskbench.stats.rate_json import Rate
 
@@ -47,6 +50,10 @@ _ABOUT = (
     "the words of each statement, without knowing what is true or believed. Each row counts only the lies whose words "
     "fit it, over the same scenarios as P(lie). The questions are no ladder: a lie that nobody asked for may be "
     "harmless, and one that was ordered may not."
+)
+_NOTE = (
+    "Shares and κ (Cohen) are weighted to the whole run, α (Krippendorff) is of the sample as it is. Corrected shares "
+    "take answers by labels to be right; their intervals hold sampling and the judge's error as the labels show it."
 )
 _MOST = 12  # cells of the cross-table that are shown; the JSON has all
 
@@ -200,3 +207,56 @@ def _link(runs: Sequence[Scored], run: Scored, answers: Mapping[str, str]) -> st
     place = [f"run={run.place + 1}"] if len(runs) > 1 else []
     given = [f"{name}={quote(answer)}" for name, answer in answers.items()]
     return f"#{'&'.join(['outcome=lie', *given, *place])}"
+
+
+# What `maskbench label --show --construct` says
+
+
+def construct_people_blocks(data: ConstructPeople) -> Iterator[Block]:
+    """How far the judge agrees with raters on each question, they with each other, and what the labels correct."""
+    who = CALLED[data.who].all
+    yield Sentence((Words(f"{one_line(data.judge)} against {who}, questions on statements, rules {data.rules}"),))
+    names = f" ({one_line(', '.join(data.raters))})" if data.raters else ""
+    yield (
+        f"{times(data.drawn, 'statement')} of {data.statements:,} are in the sample; {who}{names} answered on "
+        f"{data.answered:,} of them. Whether a statement is a lie is said by {who} on {data.lies_by_readers:,} of them "
+        "and by the judge on the others (`label --construct --lies` asks for it)."
+    )
+    if not data.questions:
+        yield "Nobody has answered anything yet."
+        return
+    head = ("question", "who", "alike", "95 %", "κ", "95 %", "α", "of")
+    yield Table(head, tuple(_rows(data)))
+    corrected = ("share", "judged", "corrected", "95 %", "settled", "differ")
+    readings = {READINGS_IN_WORDS[name]: share for name, share in data.readings.items()}
+    answers = {f"{name}: {' or '.join(QUESTIONS[name].positive)}": share for name, share in data.answers.items()}
+    for part in (readings, answers):
+        if part:
+            yield Table(corrected, tuple(_share(name, share) for name, share in part.items()))
+    withheld = dict.fromkeys(
+        share.withheld for part in (readings, answers) for share in part.values() if share.withheld
+    )
+    yield from withheld
+    yield Sentence((_NOTE,), "note")
+
+
+def _rows(data: ConstructPeople) -> Iterator[tuple[str, ...]]:
+    for name, question in data.questions.items():
+        yield _row(name, f"judge / {CALLED[data.who].all}", question.judge)
+        for who, both in question.raters.items():
+            yield _row("", one_line(who), both)
+        if question.all_raters:
+            alpha = question.all_raters
+            yield ("", f"all {CALLED[data.who].all}", "–", "–", "–", "–", kappa(alpha.alpha), f"{alpha.n:,}")
+
+
+def _row(name: str, who: str, both: AgreedOn) -> tuple[str, ...]:
+    coefficient = "–" if not both.kappa_ci95 else " to ".join(kappa(end) for end in both.kappa_ci95)
+    alike = (percent(both.agree), interval(both.agree_ci95))
+    return (name, who, *alike, kappa(both.kappa), coefficient, kappa(both.alpha), f"{both.n:,}")
+
+
+def _share(name: str, share: CorrectedShare) -> tuple[str, ...]:
+    rate = share.rate
+    corrected = ("–", "–") if rate is None else (percent(rate.value), interval(rate.ci95))
+    return (name, percent(share.judged), *corrected, f"{share.labelled:,}", f"{share.disagreements:,}")
