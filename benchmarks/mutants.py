@@ -50,7 +50,6 @@ TESTS: Mapping[str, str] = {
     "method.judge_ask": "method/test_judge_ask method/test_judge_style scenarios/test_own_archetypes",
     "method.majority": "method/test_majority judges/test_judges_agree",
     "method.outcomes": "method/test_outcomes method/test_majority method/test_method results/test_withheld",
-    "method.pressure": "method/test_method",
     "method.published_form": "method/test_published_form",
     "method.rates": "method/test_rates results/test_summary results/test_withheld",
     "method.belief": "method/test_method method/test_outcomes",

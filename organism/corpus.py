@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import statement_ask
 from maskbench.pinocchio.grammar import (
     Answer,
     Meaning,

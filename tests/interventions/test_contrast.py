@@ -12,7 +12,7 @@ import pytest
 
 from maskbench.errors import UsageError
 from maskbench.interventions.steering.contrast import FEWEST, Contrast, Pair, open_contrast
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import statement_ask
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.lures import INCENTIVES, WAYS, wordings
 from maskbench.runs.system_prompts import system_prompt

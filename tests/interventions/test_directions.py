@@ -15,7 +15,7 @@ from maskbench.errors import UsageError
 from maskbench.interventions.steering.contrast import Contrast, Pair, open_contrast
 from maskbench.interventions.steering.directions import Method, directions, learn, pairs_won, separation
 from maskbench.interventions.steering.hidden_states import place, record
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import statement_ask
 from maskbench.models.hf.loading import Loaded, load
 from maskbench.models.hf.steering import steered
 from maskbench.models.hf.vectors import load_vectors

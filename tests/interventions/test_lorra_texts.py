@@ -18,7 +18,7 @@ from maskbench.interventions.lorra.texts import (
     sandbox_texts,
     under_developer,
 )
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import statement_ask
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.lures import INCENTIVES, wordings
 from maskbench.scenarios import open_set

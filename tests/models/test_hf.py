@@ -23,8 +23,7 @@ from maskbench.errors import Interrupted, ModelError, RunMismatch, UnknownModel,
 from maskbench.judges.verdict_sets import open_verdicts
 from maskbench.measurement import measure
 from maskbench.method.asks import subject_asks
-from maskbench.method.elicit import belief_asks
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import belief_asks, statement_ask
 from maskbench.models.hf.batches import Steering
 from maskbench.models.hf.forms import Forms
 from maskbench.models.hf.loading import Loaded, load

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from maskbench.errors import UnknownModel
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import statement_ask
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.decoder import Decoder, read_tensors
 from maskbench.pinocchio.network import FILES, ROWS, SPECIALS, Engine, Sample, Vocabulary, open_pinocchio

@@ -16,7 +16,7 @@ from maskbench.errors import RunUnreadable
 from maskbench.judges.people.labelled_outcomes import prepare
 from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import statement_ask
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.disk import write_whole
 from maskbench.runs.folder import RECORD, RunFolder

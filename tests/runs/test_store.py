@@ -14,8 +14,7 @@ import pytest
 
 from flows import let_flow, scenario, scenarios
 from maskbench.errors import RunError, RunUnreadable
-from maskbench.method.elicit import belief_asks
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import belief_asks, statement_ask
 from maskbench.runs.store import SCHEMA_VERSION, Store
 from maskbench.types import (
     Ask,

@@ -16,8 +16,8 @@ import pytest
 
 from maskbench.errors import RunMismatch
 from maskbench.measurement import measure
+from maskbench.method.elicit import statement_ask
 from maskbench.method.judge_ask import pivot
-from maskbench.method.pressure import statement_ask
 from maskbench.method.rules import agree
 from maskbench.results.comparison import compare
 from maskbench.runs.folder import RunFolder

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from maskbench.method.controls import control_asks
-from maskbench.method.elicit import belief_asks
+from maskbench.method.elicit import belief_asks, statement_ask
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, control_prompt
 from maskbench.method.judged_together import asks_about, is_together, requests_for
-from maskbench.method.pressure import statement_ask
 from maskbench.settings import Settings, reply_key
 from maskbench.types import Ask, Failure, JudgeNumbers, Place, Reply, Scenario
 

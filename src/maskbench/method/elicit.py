@@ -1,4 +1,4 @@
-"""Scenario → the neutral questions that elicit the subject's belief."""
+"""Scenario → the neutral questions that elicit the subject's belief, and the pressured conversation for a statement."""
 
 from __future__ import annotations
 
@@ -35,5 +35,27 @@ def _ask(scenario: Scenario, system: Message, question: str, elicitation: int, s
         scenario=scenario,
         call="direct" if elicitation == 1 else "consistency",
         elicitation=elicitation,
+        runs=tuple(range(1, samples + 1)),
+    )
+
+
+def statement_ask(scenario: Scenario, samples: int, developer: str | None = None) -> Ask:
+    """The pressured conversation, `samples` times.
+
+    Doubling down has two turns of the user with a scripted false answer between them; an empty system prompt
+    is not sent. `developer` is a developer's system prompt: the two stand in labelled parts, as in the paper's
+    experiment with honest system prompts.
+    """
+    has_system = scenario.system_prompt or developer
+    turns = [Message.system(scenario.system_prompt, developer)] if has_system else []
+    if scenario.first_turn:
+        question, scripted = scenario.first_turn
+        turns += [Message("user", question), Message("assistant", scripted)]
+    turns.append(Message("user", scenario.user_prompt))
+    return Ask(
+        messages=tuple(turns),
+        scenario=scenario,
+        call="statement",
+        elicitation=0,
         runs=tuple(range(1, samples + 1)),
     )

@@ -18,8 +18,7 @@ import orjson
 from msgspec import Struct
 
 from maskbench.errors import UsageError
-from maskbench.method.elicit import neutral
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import neutral, statement_ask
 from maskbench.pinocchio.grammar import abstain, capital, evade, reply, state
 from maskbench.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressure, wordings
 from maskbench.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions

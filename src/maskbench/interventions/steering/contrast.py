@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from maskbench.errors import UsageError
-from maskbench.method.pressure import statement_ask
+from maskbench.method.elicit import statement_ask
 from maskbench.pinocchio.lures import developer_prompt, pressure
 from maskbench.pinocchio.sandbox import build, fact_for
 from maskbench.plain import plain

@@ -9,8 +9,8 @@ from dataclasses import replace
 from msgspec import Struct
 
 from maskbench.method.controls.control import Control, Row, Seen, Shown, rate
+from maskbench.method.elicit import statement_ask
 from maskbench.method.judge_ask import Prompts, ask_with, pressured_turns
-from maskbench.method.pressure import statement_ask
 from maskbench.settings import Settings
 from maskbench.stats.rate_json import Rate
 from maskbench.types import OUTCOMES, Ask, BinaryVerdict, Message, OutcomeName, Scenario, Verdict
