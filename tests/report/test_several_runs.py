@@ -1,5 +1,6 @@
 """What only a page of several runs has (sections/runs_together.py), and lies by length and time of a statement."""
 
+from array import array
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,21 @@ def test_a_small_run_has_no_parts(tmp_path: Path) -> None:
     """Fewer than forty statements make no quarters, and the section is left out."""
     with read([run(tmp_path / "run", "sim/lie=0.4", limit=12)], None, None) as shown:
         assert list(length_and_time(shown)) == []
+
+
+def test_replies_of_few_lengths_make_no_parts(measured: list[Path]) -> None:
+    """Where a quarter would begin and end between two lengths it has no statement, and nothing is said by length."""
+    with read(measured[:1], None, None) as shown:
+        statements = shown[0].statements
+        count = len(statements.letters)
+        assert count % 4 == 0
+        few = (
+            23 if at < count / 8 else 26 if at < count / 2 - 1 else 30 if at < count * 0.75 else 31
+            for at in range(count)
+        )
+        statements.letters[:] = array("f", few)
+        titles = [block.title for block in length_and_time(shown) if isinstance(block, Figure)]
+    assert not any("length" in title for title in titles)
 
 
 def test_runs_over_compute(measured: list[Path]) -> None:

@@ -68,14 +68,16 @@ def _quarters(statements: Statements, values: NDArray[np.float64]) -> list[_Part
     if usable.sum() < _LEAST:
         return []
     edges = np.quantile(values[usable], (0, 0.25, 0.5, 0.75, 1))
-    if len(np.unique(edges)) < len(edges):
+    insides = [
+        usable & (values <= high) & ((values > low) | (place == 0)) for place, (low, high) in enumerate(pairwise(edges))
+    ]
+    if len(np.unique(edges)) < len(edges) or not all(inside.any() for inside in insides):
         return []
     lies = np.array([outcome == "lie" for outcome in outcomes], dtype=float)
     owner = np.repeat(np.arange(len(statements.scored)), [len(scored.outcomes) for scored in statements.scored])
     table = tabulate(statements.scored)[0]
     parts = []
-    for place, (low, high) in enumerate(pairwise(edges)):
-        inside = usable & (values <= high) & ((values > low) | (place == 0))
+    for inside, high in zip(insides, edges[1:], strict=True):
         asked = np.bincount(owner[inside], minlength=len(table.weights)).astype(float)
         lied = np.bincount(owner[inside], lies[inside], minlength=len(table.weights))
         estimate = ratio(lied / table.asked, asked / table.asked, table.weights, table.clusters, replies=asked)
