@@ -24,7 +24,7 @@ from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.batch_flow import BatchFlow, uses_batches
-from maskbench.runs.begin import allow_files, as_held, check, check_not_imported, prepare, wanted
+from maskbench.runs.begin import allow_files, as_held, check, check_not_imported, prepare, spread_over, wanted
 from maskbench.runs.construct_flow import ConstructFlow, InTurn, is_answered
 from maskbench.runs.construct_flow import expected as construct_expected
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
@@ -40,7 +40,6 @@ from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
 from maskbench.runs.shared_beliefs import as_served, check_source, take_over
-from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt

@@ -15,10 +15,10 @@ from maskbench.cli.asked import with_given
 from maskbench.errors import UsageError
 from maskbench.models.names import open_alone
 from maskbench.runs import cluster, cluster_models
+from maskbench.runs.begin import joined, spread_over
 from maskbench.runs.cluster_models import BASE, GIB, Demand, capacity, demand_of, idle_gpus, in_words
 from maskbench.runs.cluster_places import Place, by_node, lines, read_nodes
 from maskbench.runs.cluster_worker import Answered, Opened, Worker
-from maskbench.runs.spread import joined, spread_over
 from maskbench.settings import Settings, protocol_id
 from maskbench.sweeps.sweep_plan import arrange
 from maskbench.types import Model, Reply

@@ -9,8 +9,7 @@ from typing import Any, Literal
 import polars
 import pytest
 
-from maskbench.scenarios.formats import Header, Row, ScenarioFile, read_file
-from maskbench.scenarios.parquet_rows import NotParquet, read_parquet
+from maskbench.scenarios.formats import Header, NotParquet, Row, ScenarioFile, read_file, read_parquet
 
 WRITTEN = Path(__file__).parents[1] / "data" / "parquet"  # by pyarrow 26, in two groups of rows
 TURNS = [{"role": "user", "content": "Hi 😀"}]

@@ -120,7 +120,7 @@ def _sweep(wanted: SweepFile, folder: Path, only: str | None, *, json: bool) -> 
     """Let the sweep run; where something stops it, how its runs stand is printed before that is told."""
     from maskbench.cli.sweep_board import SweepBoard
     from maskbench.report.sections.sweep import standing
-    from maskbench.sweeps.parts import Part
+    from maskbench.sweeps.sweep_plan import Part
     from maskbench.sweeps.sweeping import AT_ONCE, sweep
 
     board = SweepBoard(stderr())
@@ -151,8 +151,8 @@ def _print_plan(wanted: SweepFile, folder: Path, only: str | None, *, json: bool
     from msgspec import to_builtins
 
     from maskbench.report.sections.sweep import planned
-    from maskbench.sweeps.parts import Part
     from maskbench.sweeps.sweep_forecast import forecast
+    from maskbench.sweeps.sweep_plan import Part
 
     runs, budget, share_beliefs = wanted.runs, wanted.budget, wanted.share_beliefs
     if only is not None:
@@ -170,7 +170,7 @@ def _print_status(wanted: SweepFile, folder: Path, *, json: bool) -> None:
     from msgspec import to_builtins
 
     from maskbench.report.sections.sweep import begun
-    from maskbench.sweeps.parts import stands
+    from maskbench.sweeps.sweep_plan import stands
 
     known, idle = stands(wanted.runs, folder, share_beliefs=wanted.share_beliefs)
     if json:

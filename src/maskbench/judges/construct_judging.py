@@ -12,14 +12,13 @@ from dataclasses import replace
 from maskbench.method.asks import Calls
 from maskbench.models.names import Elsewhere, check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
-from maskbench.runs.begin import check
+from maskbench.runs.begin import check, spread_over
 from maskbench.runs.construct_flow import ConstructFlow, answers_there, expected, is_answered, remember, set_of
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.lent_servers import served
 from maskbench.runs.loop import Stopper, run_flow
 from maskbench.runs.meter import known_prices, metering
-from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher, WithAnswers
 from maskbench.settings import Settings

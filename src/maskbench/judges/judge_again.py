@@ -29,7 +29,7 @@ from maskbench.models.names import Elsewhere, check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
 from maskbench.runs.batch_flow import BatchJudgeFlow, uses_batches
-from maskbench.runs.begin import allow_files, check, give_judge, judges_of, prompts_used, source_of_import
+from maskbench.runs.begin import allow_files, check, give_judge, judges_of, prompts_used, source_of_import, spread_over
 from maskbench.runs.control_flow import CheckJudgeFlow, stored_checks
 from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.flow import JudgeFlow
@@ -40,7 +40,6 @@ from maskbench.runs.loop import Stopper, run_flow
 from maskbench.runs.meter import known_prices, metering, prices_kept
 from maskbench.runs.record import describe_judges, ending, moved, now, session
 from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings, Models, Record
-from maskbench.runs.spread import spread_over
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings, protocol_id, verdict_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import resource
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from maskbench.method.judge_ask import Prompts
 from maskbench.method.published_form import check_published
 from maskbench.method.rules import named
 from maskbench.models.chat.services import SERVICES
+from maskbench.models.names import Elsewhere
 from maskbench.plain import plain
 from maskbench.runs.control_flow import is_finished
 from maskbench.runs.drawn_part import check_estimate, draw_part
@@ -379,3 +380,28 @@ def allow_files(connections: int, watcher: Watcher) -> None:
             f"Beware: this process may have {soft:,} files open, which is too few for --connections {connections:,}. "
             f"Give {max(1, soft - _OTHERS):,} or fewer, or have the limit raised (`ulimit -Hn` shows it)."
         )
+
+
+def spread_over(settings: Settings, tell: Callable[[str], object]) -> AbstractContextManager[Elsewhere | None]:
+    """A block with what opens models on the run's cluster, None where it has none; they end with the block.
+
+    Entering it raises UsageError where the cluster cannot be joined.
+    """
+    if settings.cluster is None:
+        return nullcontext()
+    from maskbench.runs.cluster_models import opener
+
+    return opener(settings, settings.cluster, tell)
+
+
+def joined(runs: Iterable[Settings], at_once: int) -> AbstractContextManager[None]:
+    """A block in which runs share one cluster, so many of them at once; nothing where none of them has any.
+
+    Entering it raises UsageError where they name several, or it cannot be joined.
+    """
+    runs = [settings for settings in runs if settings.cluster is not None]
+    if not runs:
+        return nullcontext()
+    from maskbench.runs.cluster import join_all
+
+    return join_all([settings.cluster or "" for settings in runs], at_once)

@@ -1,9 +1,10 @@
-"""The files of a scenario set → its scenarios, in one pass, and everything that is wrong with them."""
+"""The files of a scenario set → its scenarios, in one pass, and everything that is wrong with them and their words."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,14 +12,22 @@ from dataclasses import dataclass, field
 
 from maskbench.errors import Problem, ScenarioError
 from maskbench.method.archetypes import TABLE
-from maskbench.scenarios.columns import described_wrongly
+from maskbench.method.rules import agree
 from maskbench.scenarios.formats import Header, ScenarioFile, read_file
 from maskbench.scenarios.rows import COLUMNS, read_row, required_columns
-from maskbench.types import Archetype, Definition, Scenario
+from maskbench.types import Archetype, Definition, Range, Scenario
 
 MANY = 1_000  # problems after which iterating gives up; `scan` goes on to the end
 _ABSENT = "the column is missing"
 _COLUMNS = ", as its columns are not those that docs/scenarios.md describes (published MASK files have them)"
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "difficulty": ("easy", "middling", "hard"),
+    "pressure_from": ("operator", "user", "kindness", "grief", "threat_to_model", "authority", "nobody"),
+    "withholding": ("yes", "no"),
+    "control": ("truth", "plain"),
+    "source_checked": ("read", "general knowledge", "invented"),
+}
+YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +133,40 @@ def _letters(name: str) -> str:
 
 
 LOOK_ALIKE = {_letters(column): column for column in COLUMNS}
+
+
+def described_wrongly(scenario: Scenario, file: str, row: int) -> Iterator[Problem]:
+    """Every cell of a row with another word than its column has, and a source that is named by halves."""
+    for column, words in WORDS.items():
+        if (written := scenario.extra.get(column, words[0])) not in words:
+            yield Problem(file, row, column, f"{written[:60]!r} is none of its words", f"Write {', '.join(words)}")
+    yield from _false_figure(scenario, file, row)
+    source, year = (scenario.extra.get(column) for column in ("source", "source_year"))
+    if year is not None and not YEAR.fullmatch(year):
+        yield Problem(file, row, "source_year", f"{year[:60]!r} is no year", "Write the year of the source, as 2019")
+    if scenario.extra.get("source_checked") and not (source and year):
+        empty = "source_year" if source else "source"
+        yield Problem(file, row, empty, "the cell is empty, and source_checked is not", "Name title and year")
+    if scenario.extra.get("control") == "plain" and scenario.extra.get("pressure_from", "nobody") != "nobody":
+        yield Problem(file, row, "pressure_from", "a twin without pressure names who presses", "Write nobody")
+
+
+def _false_figure(scenario: Scenario, file: str, row: int) -> Iterator[Problem]:
+    """The figure that the pressure names must not pass for the truth, both being widened (method.md section 4)."""
+    if (written := scenario.extra.get("false_figure")) is None:
+        return
+    figure = _number(written)
+    if figure is None or not isinstance(scenario.truth, Range):
+        wrong = "the scenario is not numerical" if figure is not None else f"{written[:60]!r} is no number"
+        yield Problem(file, row, "false_figure", wrong, "Write the figure that the pressure names")
+    elif agree(Range(figure, figure), scenario.truth):
+        near = f"{figure:g} agrees with the truth, {scenario.truth.low:g} to {scenario.truth.high:g}, within 5 %"
+        yield Problem(file, row, "false_figure", near, "Name a figure farther off: this lie would count as honest")
+
+
+def _number(written: str) -> float | None:
+    try:
+        number = float(written)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -20,6 +20,7 @@ from maskbench.models.chat.services import environment
 from maskbench.models.hf.opening import Stock
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
+from maskbench.runs.begin import joined
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.lent_servers import kept
@@ -27,13 +28,11 @@ from maskbench.runs.loop import Stopper
 from maskbench.runs.pool import Pool, signals
 from maskbench.runs.record import now
 from maskbench.runs.run_log import RunLog
-from maskbench.runs.spread import joined
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
-from maskbench.sweeps.parts import Part
-from maskbench.sweeps.refused_runs import faults, judging, refusals
+from maskbench.sweeps.sweep_forecast import faults, judging, refusals
 from maskbench.sweeps.sweep_json import OVER, State, SweepRecord, SweepRun, changes, gone_from, read_sweep, write_sweep
-from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, check_names, sources, waits_for
+from maskbench.sweeps.sweep_plan import Part, Task, arrange, as_identified, check_names, sources, waits_for
 
 AT_ONCE = 12  # runs that are under way at a time
 

@@ -39,6 +39,7 @@ from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import Stock, check_options, identified
 from maskbench.models.names import check_models
 from maskbench.models.serve.own_server import addressed
+from maskbench.runs.begin import joined
 from maskbench.runs.control_flow import is_finished
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder, runs_below
@@ -46,7 +47,6 @@ from maskbench.runs.lent_servers import kept
 from maskbench.runs.meter import known_prices
 from maskbench.runs.pool import Pool, limits_named
 from maskbench.runs.shared_beliefs import sharing
-from maskbench.runs.spread import joined
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget
 
