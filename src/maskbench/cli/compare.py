@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from maskbench.cli.console import Form, check_form, print_blocks, print_json
+from maskbench.cli.console import Form, check_form, print_blocks, print_data, print_json
 from maskbench.cli.options import Format, Retest, RulesOfAll, flag, option
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
@@ -89,17 +89,12 @@ def compare(
 
 def _compare_as(runs: Sequence[Path], name: str, verdicts: Sequence[str] | None, form: Form, *, json: bool) -> None:
     """Print the runs' figures under a publisher's convention, and their differences."""
-    from msgspec import to_builtins
-
     from maskbench.report.sections.under_conventions import side_by_side
     from maskbench.results.comparison import verdicts_of
     from maskbench.results.conventions import gaps, only
 
     computed = gaps(runs, name, verdicts_of(verdicts, len(runs)))
-    if json:
-        print_json(to_builtins(computed))
-    else:
-        print_blocks(list(side_by_side(only(name), computed)), form)
+    print_data(computed, side_by_side(only(name), computed), form, json=json)
 
 
 def _explain(
@@ -117,11 +112,6 @@ def _explain(
 
 def print_why(explained: Explained, form: Form, *, json: bool) -> None:
     """Print two figures and what their difference comes from."""
-    from msgspec import to_builtins
-
     from maskbench.report.sections.why_they_differ import blocks
 
-    if json:
-        print_json(to_builtins(explained))
-    else:
-        print_blocks(list(blocks(explained)), form)
+    print_data(explained, blocks(explained), form, json=json)

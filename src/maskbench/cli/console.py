@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -166,6 +166,16 @@ def check_form(form: Form | Literal["card"], *, json: bool) -> None:
     """Refuse two forms of output at once, before anything is read."""
     if json and form != "text":
         raise UsageError(f"--json and --format {form} are two forms of one output. Give one of them.")
+
+
+def print_data(data: Any, blocks: Iterable[Block | Section], form: Form = "text", *, json: bool) -> None:
+    """Print a result as JSON, or what sections made of it."""
+    from msgspec import to_builtins
+
+    if json:
+        print_json(to_builtins(data))
+    else:
+        print_blocks(list(blocks), form)
 
 
 def print_blocks(blocks: Sequence[Block | Section], form: Form = "text") -> None:

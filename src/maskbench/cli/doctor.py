@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
-from maskbench.cli.console import OK, TOO_MANY_ERRORS, environment, print_blocks, print_json, put, say
+from maskbench.cli.console import OK, TOO_MANY_ERRORS, environment, print_data, put, say
 from maskbench.cli.options import DryRun, flag, option, scenario_sets, takes
 from maskbench.errors import UsageError
 
@@ -53,8 +53,6 @@ def doctor(
 
     Exit codes: 0 a run would go through; 1 it would fail, or its judge gave a wrong verdict; 2 wrong usage.
     """
-    from msgspec import to_builtins
-
     from maskbench.judges.doctoring import doctor_settings, examine, plan, shown_calls
     from maskbench.models.names import check_name, defaults
     from maskbench.report.sections.doctor import blocks
@@ -75,22 +73,14 @@ def doctor(
     if dry_run:
         return None
     doctored = examine(settings, planned, environ)
-    if json:
-        print_json(to_builtins(doctored))
-    else:
-        print_blocks(list(blocks(doctored)))
+    print_data(doctored, blocks(doctored), json=json)
     raise SystemExit(OK if doctored.passes else TOO_MANY_ERRORS)
 
 
 def _list(*, json: bool) -> None:
     """Print every form of a model's name, the variables that each needs, and whether they are set."""
-    from msgspec import to_builtins
-
     from maskbench.models.known_models import KnownModelsData, known_models
     from maskbench.report.sections.doctor import listed
 
     known = known_models(environment())
-    if json:
-        print_json(to_builtins(KnownModelsData(known)))
-    else:
-        print_blocks(list(listed(known)))
+    print_data(KnownModelsData(known), listed(known), json=json)

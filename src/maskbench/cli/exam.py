@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,8 +16,8 @@ from maskbench.cli.console import (
     costs_as_data,
     environment,
     interruptible,
-    print_blocks,
     print_costs,
+    print_data,
     print_json,
     put,
     say,
@@ -29,8 +29,11 @@ from maskbench.errors import UsageError
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from maskbench.judges.exam.construct_sitting import ConstructResult
     from maskbench.judges.exam.sitting import Result
+    from maskbench.report.blocks import Block
 
 _LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")  # of a judge in this process
 _HOW = ("connections", "timeout", "retries")
@@ -98,8 +101,8 @@ def exam(
     a model that cannot be asked; 130 interrupted.
     """
     from maskbench.judges.exam.marks import EXIT_CODES
-    from maskbench.judges.exam.sitting import default_name
     from maskbench.models.names import check_name
+    from maskbench.report.sections.exam_result import as_data, blocks
 
     check_name(model)
     settings = _settings(model, given)
@@ -115,24 +118,30 @@ def exam(
     given |= {} if repeat == 1 else {"repeat": repeat}
     if dry_run:
         return _print_forecast(settings, out, repeat, short, json=json)
-    folder = out or Path("exams") / default_name(model, datetime.now().strftime("%Y%m%d-%H%M%S"))
+    folder = _folder(out, model)
     with with_rights(folder, shared):
         result = _examine(settings, folder, repeat, given, short, stop_early)
-    if json:
-        from msgspec import to_builtins
-
-        from maskbench.report.sections.exam_result import as_data
-
-        print_json(to_builtins(as_data(result)))
-    else:
-        from maskbench.report.sections.exam_result import blocks
-
-        print_blocks(list(blocks(result, wrong)))
-        line = _line(settings.judge, folder, given)
-        say(f"Every answer is in {folder}. To print this again, and to ask again for what failed:\n  {line}")
+    _print(as_data(result), blocks(result, wrong), folder, _line(settings.judge, folder, given), json=json)
     if to is not None:
         _write_card(result, to)
     raise SystemExit(EXIT_CODES[result.score.standing])
+
+
+def _folder(out: Path | None, model: str) -> Path:
+    """Where the exam is kept."""
+    from maskbench.judges.exam.sitting import default_name
+
+    folder = out or Path("exams") / default_name(model, datetime.now().strftime("%Y%m%d-%H%M%S"))
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--out {folder} is a file. Give a folder.")
+    return folder
+
+
+def _print(data: Struct, blocks: Iterable[Block], folder: Path, line: str, *, json: bool) -> None:
+    """Print what an exam came to, and which line takes it up again."""
+    print_data(data, blocks, json=json)
+    if not json:
+        say(f"Every answer is in {folder}. To print this again, and to ask again for what failed:\n  {line}")
 
 
 def _write_card(result: Result, to: Path) -> None:
@@ -168,8 +177,8 @@ def _sit_construct(settings: Settings, out: Path | None, given: dict[str, Any], 
     """The exam on the questions on statements."""
     from maskbench.judges.exam.construct_sitting import forecast_construct
     from maskbench.judges.exam.marks import EXIT_CODES
-    from maskbench.judges.exam.sitting import default_name
     from maskbench.method.construct import as_typed, asked_for
+    from maskbench.report.sections.construct_exam import construct_blocks, construct_data
 
     settings = replace(settings, construct=asked_for(given["construct"]))
     if not settings.construct:
@@ -180,21 +189,11 @@ def _sit_construct(settings: Settings, out: Path | None, given: dict[str, Any], 
             return print_json(costs_as_data(left, tokens, settings))
         return _print_calls(settings, "answers", left, tokens)
     given = given | {"construct": as_typed(settings.construct)}
-    folder = out or Path("exams") / default_name(settings.judge, datetime.now().strftime("%Y%m%d-%H%M%S"))
+    folder = _folder(out, settings.judge)
     with with_rights(folder, how.shared):
         result = _answered(settings, folder, given)
-    if how.json:
-        from msgspec import to_builtins
-
-        from maskbench.report.sections.construct_exam import construct_data
-
-        print_json(to_builtins(construct_data(result)))
-    else:
-        from maskbench.report.sections.construct_exam import construct_blocks
-
-        print_blocks(list(construct_blocks(result, how.wrong)))
-        line = _line(settings.judge, folder, given)
-        say(f"Every answer is in {folder}. To print this again, and to ask again for what failed:\n  {line}")
+    line = _line(settings.judge, folder, given)
+    _print(construct_data(result), construct_blocks(result, how.wrong), folder, line, json=how.json)
     raise SystemExit(EXIT_CODES[result.score.standing])
 
 
@@ -203,8 +202,6 @@ def _answered(settings: Settings, folder: Path, given: dict[str, Any]) -> Constr
     from maskbench.judges.exam.construct_sitting import examine_construct
     from maskbench.judges.exam.sitting import LOG
 
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--out {folder} is a file. Give a folder.")
     with interruptible(lambda: _line(settings.judge, folder, given)):
         return examine_construct(settings, folder, environment(), Display(stderr(), folder / LOG), sys.argv)
 
@@ -226,8 +223,6 @@ def _examine(
     from maskbench.judges.exam.papers import paper_for
     from maskbench.judges.exam.sitting import LOG, examine
 
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--out {folder} is a file. Give a folder.")
     display = Display(stderr(), folder / LOG)
     paper = paper_for(settings.judge, short, settings.judge_beliefs)
     with interruptible(lambda: _line(settings.judge, folder, given)):

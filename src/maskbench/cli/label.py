@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from maskbench.cli.console import command, print_blocks, print_json, say
+from maskbench.cli.console import command, print_data, say
 from maskbench.cli.options import Opens, Run, flag, option
 from maskbench.errors import UsageError
 from maskbench.method.rules import RULES, named
@@ -328,8 +328,6 @@ def _serve(
 
 def _show(run: Path, construct: str | None, verdicts: str | None, shown: Shown) -> None:
     """Print the judge of RUN against those who labelled it, and these against each other; no model is asked."""
-    from msgspec import to_builtins
-
     from maskbench.judges.people.against_judge import measured
     from maskbench.judges.verdict_sets import reading
     from maskbench.report.sections.people import Told, blocks
@@ -339,22 +337,14 @@ def _show(run: Path, construct: str | None, verdicts: str | None, shown: Shown) 
         return
     with reading(run) as opened:
         data = measured(opened, verdicts, named(shown.rules) if shown.rules else None)
-    if shown.json:
-        print_json(to_builtins(data))
-    else:
-        told = Told(worst=5 if shown.worst is None else shown.worst, scenarios=opened.record.scenarios)
-        print_blocks(list(blocks(data, opened.settings.statements, told)))
+    told = Told(worst=5 if shown.worst is None else shown.worst, scenarios=opened.record.scenarios)
+    print_data(data, blocks(data, opened.settings.statements, told), json=shown.json)
 
 
 def _show_construct(run: Path, names: str, verdicts: str | None, shown: Shown) -> None:
-    from msgspec import to_builtins
-
     from maskbench.method.construct import asked_for
     from maskbench.report.sections.words_of_statements import construct_people_blocks
     from maskbench.results.construct_corrected import construct_people
 
     data = construct_people(run, asked_for(names), verdicts, named(shown.rules) if shown.rules else None)
-    if shown.json:
-        print_json(to_builtins(data))
-    else:
-        print_blocks(list(construct_people_blocks(data)))
+    print_data(data, construct_people_blocks(data), json=shown.json)

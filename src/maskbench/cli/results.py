@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
-from msgspec import to_builtins
 
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
@@ -16,6 +15,7 @@ from maskbench.cli.console import (
     check_form,
     command,
     print_blocks,
+    print_data,
     print_json,
     print_summary,
     say,
@@ -245,10 +245,7 @@ def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts:
         raise UsageError(f"--by {by}: give one of {', '.join(ROW_LABELS)}.")
     with OpenRun(RunFolder(run), part=part) as opened:
         summary, split = split_by(opened, by, rules, verdicts)
-    if json:
-        print_json(to_builtins(split))
-    else:
-        print_blocks(list(split_blocks({Alone(summary).name: split}, [summary.scenarios])))
+    print_data(split, split_blocks({Alone(summary).name: split}, [summary.scenarios]), json=json)
 
 
 def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat | None]:
@@ -266,10 +263,7 @@ def _print_figures(computed: Sequence[ConventionFigures], form: Form, *, json: b
     """Print what a run comes to under a publisher's convention, or under all of them."""
     from maskbench.report.sections.under_conventions import blocks
 
-    if json:
-        print_json(to_builtins(computed))
-    else:
-        print_blocks(list(blocks(computed)), form)
+    print_data(computed, blocks(computed), form, json=json)
     if any(each.withheld for each in computed):
         raise SystemExit(TOO_MANY_ERRORS)
 
