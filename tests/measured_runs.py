@@ -14,10 +14,12 @@ from maskbench.results.scored import Result, score
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 
+EVERYDAY = str(Path(__file__).parent / "data" / "everyday.csv")  # 96 scenarios, 16 of each archetype, in no public set
+
 
 def settings(subject: str, **options: Any) -> Settings:
     """Settings of a run between simulated models."""
-    known = {"judge": "sim-judge", "numeric_judge": "sim-judge", "scenarios": "starter@1"}
+    known = {"judge": "sim-judge", "numeric_judge": "sim-judge", "scenarios": EVERYDAY}
     return Settings(subject=subject, **known | options)
 
 
@@ -41,19 +43,15 @@ def change(path: Path, statement: str) -> Path:
 
 
 def edit(path: Path, **changes: Any) -> Path:
-    """Change run.json: `subject` and `scenarios` by what they are called, else what stands on top.
-
-    A set of another name is nobody's: its rows lose the canary by which they would be known.
-    """
+    """Change run.json: `subject` and `scenarios` by what they are called, else what stands on top."""
     record = RunFolder(path).record()
     for name, value in changes.items():
         if name in ("subject", "scenarios"):
             record["settings"][name] = value
+        else:
+            record[name] = value
         if name == "scenarios":
             record["scenarios"] |= {"name": value, "taken": value}
-            change(path, "UPDATE scenarios SET row = CAST(replace(CAST(row AS TEXT), 'maskbench:', '') AS BLOB)")
-        if name not in ("subject", "scenarios"):
-            record[name] = value
     (path / "run.json").write_bytes(orjson.dumps(record))
     return path
 

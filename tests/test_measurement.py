@@ -43,6 +43,7 @@ from maskbench.runs.begin import check, taken
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.types import Ask, Judgement, Model, OutcomeName
+from measured_runs import EVERYDAY
 from patience import PATIENCE
 from scenario_rows import write_csv, write_jsonl
 from there import there
@@ -52,7 +53,7 @@ Json = dict[str, Any]
 
 def sim(**options: Any) -> Settings:
     """Settings of a simulated run."""
-    given = {"subject": "sim", "judge": "sim-judge", "numeric_judge": "sim-judge", "scenarios": "starter@1"}
+    given = {"subject": "sim", "judge": "sim-judge", "numeric_judge": "sim-judge", "scenarios": EVERYDAY}
     return Settings(**{**given, **options})
 
 
@@ -174,7 +175,7 @@ def test_a_run_and_its_folder(tmp_path: Path) -> None:
     assert record["protocol"] == summary.protocol
     assert record["settings"]["statements"] == 2
     assert record["scenarios"]["n"] == summary.scenarios.done == 32
-    assert record["scenarios"]["taken"] == "starter@1 (known_facts, statistics)"
+    assert record["scenarios"]["taken"] == f"{EVERYDAY} (known_facts, statistics)"
     assert len(record["scenarios"]["hash"]) == len(record["prompts"]["hash"]) == 64
     assert record["scenarios"]["hash"] != record["scenarios"]["measured_hash"]
     assert record["models"]["subject"]["planted"]["lie"] == 0.4
@@ -507,7 +508,7 @@ def test_models_of_ones_own_are_measured_by_name(tmp_path: Path) -> None:
     subject = ScriptedModel({"": "It is so."}, name="mine")
     judge = ScriptedModel({"": "Verdict {{code}}: A"}, name="its judge")
     settings = Settings(
-        subject="mine", judge="its judge", numeric_judge="its judge", scenarios="starter@1", archetypes=("known_facts",)
+        subject="mine", judge="its judge", numeric_judge="its judge", scenarios=EVERYDAY, archetypes=("known_facts",)
     )
     summary = measure(settings, tmp_path / "run", models=(subject, judge))
     assert summary.counts["honest"] == 16
@@ -542,7 +543,7 @@ def test_a_developers_system_prompt_stands_before_the_pressured_one_only(tmp_pat
         return "It is so."
 
     subject, judge = ScriptedModel(answer, name="mine"), ScriptedModel({"": "Verdict {{code}}: A"}, name="its judge")
-    plain = Settings(subject="mine", judge="its judge", numeric_judge="its judge", scenarios="starter@1", limit=1)
+    plain = Settings(subject="mine", judge="its judge", numeric_judge="its judge", scenarios=EVERYDAY, limit=1)
     asked = replace(plain, system_prompt="honest", system_prompt_text="Tell the truth.")
     without = measure(plain, tmp_path / "plain", models=(subject, judge))
     own = heard["statement"]

@@ -24,7 +24,7 @@ from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.batch_flow import BatchFlow, uses_batches
-from maskbench.runs.begin import allow_files, as_held, check, check_not_imported, prepare, spread_over, wanted
+from maskbench.runs.begin import allow_files, check, check_not_imported, prepare, spread_over, wanted
 from maskbench.runs.construct_flow import ConstructFlow, InTurn, is_answered
 from maskbench.runs.construct_flow import expected as construct_expected
 from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
@@ -149,7 +149,6 @@ def _measure(
         check_models(settings, addressed(environ, settings))  # a wrong name or a missing key leaves no folder behind
     brought = [model.name for model in models or ()]
     known_prices(settings, environ, brought, kept=prices_kept(folder))  # what it refuses leaves no folder, either
-    settings = as_held(folder, settings, watcher)
     check_source(folder, settings, prompts, environ)
     wants = wanted(folder, settings, environ, watcher)
     with folder.writing():

@@ -22,6 +22,7 @@ from flows import KEY, MODELS, Ended, environ, reply_to, serving
 from flows import run as process
 from maskbench.cli import app, main
 from maskbench.cli.commands import ALL
+from measured_runs import EVERYDAY
 from scenario_rows import folder, row, six, write_csv
 
 Run = Callable[..., Ended]
@@ -528,7 +529,7 @@ def test_a_refused_model_stops_the_run(tmp_path: Path) -> None:
     for status in (401, 404):
         message = {"error": {"message": f"no \x1b[31m\u202e\x9b such {KEY} thing", "code": "model_not_found"}}
         with serving(rules=[fail(status, content=message)]) as server:
-            options = ("--scenarios", "starter@1", "--out", tmp_path / str(status))
+            options = ("--scenarios", EVERYDAY, "--out", tmp_path / str(status))
             ended = process("run", *MODELS, *options, env=environ(server))
             assert server.requests < 100
         assert ended.code == 2

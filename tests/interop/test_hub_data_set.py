@@ -91,7 +91,7 @@ def test_a_canary_stands_there_letter_by_letter(run: Path) -> None:
 
 def test_sets_of_ours_have_their_licence_and_no_gate(tmp_path: Path) -> None:
     """`starter` and `sandbox` are CC BY 4.0, and the canary stays all the same; a subject that is none is named so."""
-    run = measured_runs.run(tmp_path / "run", sample=12)
+    run = measured_runs.run(tmp_path / "run", scenarios="starter", sample=12)
     card = DatasetCard.load(folder(run, tmp_path / "set") / "README.md")
     assert score(run).summary.scenarios.public in OURS
     assert (card.data.license, card.data.get("extra_gated_fields")) == ("cc-by-4.0", None)

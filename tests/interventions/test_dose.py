@@ -26,7 +26,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import SetHash, canonical, load
 from maskbench.types import Range, Scenario
-from measured_runs import change, run, settings
+from measured_runs import EVERYDAY, change, run, settings
 
 Json = dict[str, Any]
 
@@ -109,7 +109,7 @@ def test_no_proposition_is_in_both_splits_and_no_scenario_in_none(tmp_path: Path
     dev, test = splits(made, DoseFolder(tmp_path), {})
     halves = [load(split.source) for split in (dev, test)]
     assert not dev.propositions & test.propositions
-    assert digest([*halves[0], *halves[1]]) == digest(load("starter@1"))
+    assert digest([*halves[0], *halves[1]]) == digest(load(EVERYDAY))
     assert 0.15 < dev.n / (dev.n + test.n) < 0.45
     again = splits(structs.replace(made, base=settings("sim", seed=1)), DoseFolder(tmp_path / "other"), {})
     assert again[0].propositions != dev.propositions
@@ -354,7 +354,7 @@ def test_a_finished_curve_of_which_a_call_failed_is_gone_on_with(tmp_path: Path)
 
 def test_a_curve_that_was_moved_goes_on_with_its_runs(tmp_path: Path) -> None:
     """Its splits lie elsewhere and hold the same scenarios: runs are kept, what is missing is made without the set."""
-    file = DoseFolder(tmp_path / "set").scenarios("all", load("starter@1"))
+    file = DoseFolder(tmp_path / "set").scenarios("all", load(EVERYDAY))
     wanted, first = plan(base=settings("sim", scenarios=str(file), limit=12, statements=2)), tmp_path / "first"
     data = measured(wanted, first)
     moved = first.rename(tmp_path / "moved")
@@ -450,7 +450,7 @@ def test_the_text_fits_80_columns_and_names_split_rules_and_word(tmp_path: Path)
         "Prompt honest: not shown.",
         "▸ honest",
         "placebo",
-        "dev split of starter",
+        "dev split of ",
         "stated beforehand",
         "vaguer P(lie) is down",
     ):

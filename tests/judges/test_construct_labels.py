@@ -35,7 +35,7 @@ from maskbench.pages.server.label_page import Labelling
 from maskbench.results.construct_corrected import ConstructPeople, construct_people
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict
-from measured_runs import copied, run
+from measured_runs import EVERYDAY, copied, run
 
 RULES = named("reference")
 
@@ -120,7 +120,7 @@ def test_strata_go_by_the_nested_readings() -> None:
 
 def test_a_run_that_was_not_asked_is_refused(tmp_path: Path) -> None:
     """Without the judge's answers there is nothing to hold people's against, and the command that asks is named."""
-    folder = run(tmp_path / "run", scenarios="starter@1")
+    folder = run(tmp_path / "run", scenarios=EVERYDAY)
     ended = typed("label", folder, "--construct", "--rater", "Anna", "--out", tmp_path / "anna.csv")
     assert ended.code == 2
     assert f"maskbench judge {folder} --construct" in " ".join(ended.err.split())

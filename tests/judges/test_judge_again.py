@@ -26,7 +26,7 @@ from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import JUDGE_SAMPLING
 from maskbench.types import Ask, Failure, Kind, Model
-from measured_runs import run, settings
+from measured_runs import EVERYDAY, run, settings
 from there import there
 from tiny_models import tiny_model
 
@@ -329,7 +329,8 @@ def test_the_command(maskbench: Callable[..., Ended], tmp_path: Path) -> None:
     assert "Nothing was called." in plan.out
     made = maskbench(*options)
     assert made.code == 0
-    assert made.out.startswith("sim on starter@1 (smoke run of 12), judged by sim-judge/accuracy=0.9,seed=1, rules")
+    said = f"sim on {EVERYDAY} (smoke run of 12), judged by sim-judge/accuracy=0.9,seed=1, rules"
+    assert " ".join(made.out.split()).startswith(said)
     assert f"To score by them: maskbench score {path} --verdicts b" in made.err
     assert made.out == maskbench("score", path, "--verdicts", "b").out
     shown = maskbench("judge", path, "--list").out
@@ -432,9 +433,10 @@ def test_a_run_whose_own_judge_failed_is_judged_by_another(tmp_path: Path) -> No
     assert (made.code, "P(lie)" in made.out) == (0, True)
     assert command("score", path, env={}).code == 1
     assert command("score", path, "--verdicts", "sim-judge", env={}).code == 0
-    assert command("run", "sim", "--limit", "4", "--judge", "sim-judge", "--out", path, env={}).code == 0
+    again = ("run", "sim", "--scenarios", EVERYDAY, "--limit", "4", "--out", path)
+    assert command(*again, "--judge", "sim-judge", env={}).code == 0
     assert command("score", path, env={}).code == 0
-    refused = command("run", "sim", "--limit", "4", "--judge", "sim-judge/miss=0.1", "--out", path, env={})
+    refused = command(*again, "--judge", "sim-judge/miss=0.1", env={})
     assert (refused.code, f"`maskbench judge {path} --judge sim-judge/miss=0.1`" in refused.err) == (2, True)
 
 

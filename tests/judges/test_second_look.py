@@ -332,7 +332,7 @@ def test_as_its_user_sees_it(tmp_path: Path) -> None:
     path = run(tmp_path / "run", judge="sim-judge/accuracy=0.85", numeric_judge="sim-judge/accuracy=0.85")
     made = command("judge", path, "--second", "sim-judge", "--second-share", "0.2", env={"COLUMNS": "100"})
     assert made.code == 0
-    assert "judged by sim-judge (second look after sim-judge/accuracy=0.85)" in made.out.replace("\n", " ")
+    assert "judged by sim-judge (second look after sim-judge/accuracy=0.85)" in " ".join(made.out.split())
     assert "by sim-judge" in made.out
     assert "first judge alone" in made.out
     assert command("judge", path, "--name", "sim-judge-second", env={"COLUMNS": "100"}).out == made.out

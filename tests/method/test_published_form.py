@@ -18,7 +18,7 @@ from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import SYSTEM_PROMPT, Settings, protocol_id
 from maskbench.types import Ask, BinaryVerdict, NumericalVerdict
-from measured_runs import run
+from measured_runs import EVERYDAY, run
 
 # Words of the test's own, in the shape of the published file.
 TEXTS: Mapping[str, str] = {
@@ -212,7 +212,7 @@ def test_a_run_by_the_command(tmp_path: Path) -> None:
     """One command judges by the user's file: same outcomes of a judge that reads alike, another protocol id."""
     place = checkout(tmp_path / "MASK")
     how = ("--judge-style", "published", "--judge-prompts", place, "--judge-sampling", "published")
-    line = ("run", "sim", "--scenarios", "starter@1", "--like", "paper", *how[2:4], "--out", tmp_path / "theirs")
+    line = ("run", "sim", "--scenarios", EVERYDAY, "--like", "paper", *how[2:4], "--out", tmp_path / "theirs")
     assert typed(*line).code == 0
     ours = run(tmp_path / "ours")
     theirs = RunFolder(tmp_path / "theirs")

@@ -18,6 +18,7 @@ from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.summary_json import Summary
 from maskbench.scenarios import load
 from maskbench.types import Archetype, Ask, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Scenario
+from measured_runs import EVERYDAY
 from simulated import PROMPTS, Verdicts, measured, settings, simulated
 from there import there
 
@@ -353,8 +354,8 @@ def covered(name: str, about: Sequence[Scenario], seeds: int) -> int:
 
 
 def test_the_interval_holds_the_truth() -> None:
-    """On the starter set the true P(lie) lies inside the interval in 90 to 99 of 100 seeds."""
-    assert 90 <= covered("sim", load("starter@1", {}), 100) <= 99
+    """On 96 scenarios the true P(lie) lies inside the interval in 90 to 99 of 100 seeds."""
+    assert 90 <= covered("sim", load(EVERYDAY, {}), 100) <= 99
 
 
 def test_the_interval_holds_the_truth_within_propositions() -> None:

@@ -233,7 +233,8 @@ def test_texts_of_other_sets_are_carried_only_when_told_to(six: Path, tmp_path: 
 
 def test_of_two_runs_only_the_free_one_gives_texts(six: Path, tmp_path: Path) -> None:
     """What may not be passed on stays out, whatever stands beside it."""
-    runs = [run(tmp_path / "free", limit=6), scripted(tmp_path / "not", says, believes(*"AAAAA"), six)]
+    free = run(tmp_path / "free", limit=6, scenarios="starter")
+    runs = [free, scripted(tmp_path / "not", says, believes(*"AAAAA"), six)]
     index, texts = contents(runs)
     assert [about["texts"] for about in index["runs"]] == [True, False]
     assert not any("pump" in text for text in texts)
@@ -505,7 +506,7 @@ def test_no_hostile_text_reaches_the_html(tmp_path: Path) -> None:
     assert bare.count("<script") == 2
     for text in (RUN, "attacker", "\u202e", "onerror"):
         assert text not in bare
-    named = str(explorer([folder, run(tmp_path / "free", limit=6)]).html)
+    named = str(explorer([folder, run(tmp_path / "free", limit=6, scenarios="starter")]).html)
     assert "sub&lt;/title&gt;" in named
     assert "⟨U+202E⟩" in named
     _, texts = contents([folder], include_text=True)

@@ -19,7 +19,7 @@ from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
 from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Judgement
-from measured_runs import run, settings
+from measured_runs import edit, run, settings
 
 FORMULA = '=HYPERLINK("http://attacker.invalid")'
 FENCE = "```\n# not a heading\n```"
@@ -45,7 +45,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first = run(place / "run", "sim/lie=0.5", limit=18)
     folder, other = RunFolder(first), "sim-judge/accuracy=0.6"
     judge(folder, replace(folder.settings(), judge=other, numeric_judge=other), "second")
-    return page_of(place / "judged.html", first)
+    return page_of(place / "judged.html", edit(first, scenarios="starter"))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.page import render
 from maskbench.results.scored import score
 from maskbench.types import OUTCOMES
-from measured_runs import run, settings
+from measured_runs import edit, run, settings
 
 UNFOLD = "document.querySelectorAll('details').forEach((details) => { details.open = true; })"
 TEXTS = "[...document.querySelectorAll('.explorer-reply > .explorer-text')].map((text) => text.textContent)"
@@ -35,8 +35,9 @@ def page_of(place: Path, *runs: Path, include_text: bool = False) -> Path:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on the starter set with three statements a scenario, some calls of which failed."""
-    return run(tmp_path_factory.mktemp("one") / "run", LIAR, statements=3, max_error_rate=1.0)
+    """A run under the starter set's name with three statements a scenario, some calls of which failed."""
+    path = run(tmp_path_factory.mktemp("one") / "run", LIAR, statements=3, max_error_rate=1.0)
+    return edit(path, scenarios="starter")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def compared(measured: Path) -> Path:
     prompt = {"system_prompt": "honest", "system_prompt_text": "Say only what is true."}
     second = run(place / "second", "sim/lie=0.1,evade=0.2", seed=2, limit=18, **prompt)
     first, third = run(place / "first", "sim/lie=0.6", seed=1, limit=18), run(place / "third", "sim", limit=6)
-    return page_of(place, first, second, third)
+    return page_of(place, *(edit(path, scenarios="starter") for path in (first, second, third)))
 
 
 @pytest.fixture(scope="module")

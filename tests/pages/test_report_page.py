@@ -160,7 +160,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         run(at / "failing", f"{SUBJECT},fail=0.03", statements=3, max_error_rate=0.3),
         "UPDATE replies SET truncated = 1 WHERE task_id LIKE '%3'",
     )
-    return {
+    runs = {
         "plain": run(at / "plain", SUBJECT),
         "five": run(at / "five", SUBJECT, statements=5),
         "failing": cut,
@@ -176,6 +176,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "other set": edit(run(at / "other", SUBJECT), scenarios="cais/MASK"),
         "real": real(at / "real", "acme/large", "sim/lie=0.2,evade=0.2,unsure=0.1,accuracy=0.9", statements=2),
     }  # fmt: skip
+    return runs | {name: edit(runs[name], scenarios="starter") for name in (*ALL, "real")}
 
 
 ALL = ("plain", "five", "failing", "withheld", "partial", "none", "smoke", "one archetype", "provided", "inspect")
@@ -302,7 +303,7 @@ def test_the_protocol_line_says_what_a_figure_stands_for(folders: dict[str, Path
     """Subject asked and resolved, judge, prompts, sampling, set and hash, split, rules, protocol id, date, version."""
     summary, line = result(RunFolder(folders["real"])), str(pages["real"].of("identity")[0])
     told = ("acme/large (answered as sim)", "sim-judge", "temperature 1, up to 1,000 tokens, 2 statements a scenario")
-    for words in (*told, "starter@1, 96 of 96", "rules reference", f"protocol id {summary.protocol}"):
+    for words in (*told, "starter, 96 of 96", "rules reference", f"protocol id {summary.protocol}"):
         assert words in line
     assert summary.scenarios.hash[:12] in line
     assert summary.judge.prompts.hash[:12] in line

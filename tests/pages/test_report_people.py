@@ -58,7 +58,7 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
     give(labels, RATERS[1], turned(other, 7))
     labels.enter("Cleo", "adjudicator")
     give(labels, "Cleo", {reply: other[reply] for reply in list(other)[: len(other) // 2]})
-    return path
+    return edit(path, scenarios="starter")
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ from maskbench.results.leaderboard import boards
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder, under_way
 from maskbench.runs.watching import Unwatched
-from measured_runs import change, edit, real, run, settings
+from measured_runs import EVERYDAY, change, edit, real, run, settings
 from patience import PATIENCE
 
 HOSTILE = "evil/<script>alert(1)</script>\"'>\u202e\u200b{{ 7*7 }}"
@@ -101,7 +101,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with runs of many kinds."""
     folder = tmp_path_factory.mktemp("view") / "runs"
     for at, (name, lie) in enumerate({"lab/low": 0.1, "lab/high": 0.8, HOSTILE: 0.4}.items()):
-        real(folder / f"run{at}", name, f"sim/lie={lie},evade=0.1")
+        edit(real(folder / f"run{at}", name, f"sim/lie={lie},evade=0.1"), scenarios="starter")
     run(folder / "deep" / "sim")
     real(folder / "failing", "lab/failing", "sim/fail=0.3")
     change(real(folder / "part", "lab/part", "sim"), "DELETE FROM replies WHERE archetype = 'known_facts'")
@@ -558,7 +558,7 @@ def test_a_run_from_beginning_to_end(tmp_path: Path) -> None:
     """A real run is under way, stops, says how to go on, goes on, ends, and then there is its report."""
     folder, path = tmp_path / "runs", tmp_path / "runs" / "it's"
     folder.mkdir()
-    options = ("--scenarios", "starter@1", "--out", path, "--connections", 8, "--retries", 0)
+    options = ("--scenarios", EVERYDAY, "--out", path, "--connections", 8, "--retries", 0)
     with (
         serving(reply=reply_to, latency=lambda: 0.06, rules=[sometimes(0.1, fail(500))]) as server,
         viewed(folder) as site,

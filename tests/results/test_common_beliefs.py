@@ -39,8 +39,6 @@ from maskbench.stats.paired import sign_flip
 from measured_runs import settings
 from there import there
 
-SET = "starter@1"
-
 
 def arm(path: Path, base: Path | None = None, **options: Any) -> Path:
     """A simulated run, on the beliefs of another one where there is a `base`."""

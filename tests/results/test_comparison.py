@@ -31,7 +31,7 @@ SUBJECT = "sim/lie=0.7,evade=0.1,spread=0.5"
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Runs of simulated subjects on the starter set; tests read them and change copies."""
+    """Runs of simulated subjects on 96 scenarios; tests read them and change copies."""
     place = tmp_path_factory.mktemp("runs")
     return {
         "liar": run(place / "liar", SUBJECT),

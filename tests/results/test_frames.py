@@ -13,7 +13,7 @@ from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import load as load_set
-from measured_runs import change, run, settings
+from measured_runs import EVERYDAY, change, run, settings
 
 
 def test_columns(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_columns(tmp_path: Path) -> None:
 def test_scenarios(tmp_path: Path) -> None:
     """Scenarios stand as they are in their set, a range as two bounds."""
     frame = load(run(tmp_path / "run")).scenarios
-    known = {scenario.key: scenario for scenario in load_set("starter@1")}
+    known = {scenario.key: scenario for scenario in load_set(EVERYDAY)}
     for row in frame.iter_rows(named=True):
         scenario = known[row.pop("archetype"), row.pop("task_id")]
         low, high = (None, None) if isinstance(scenario.truth, str) else scenario.truth.bounds
@@ -53,7 +53,8 @@ def test_scenarios(tmp_path: Path) -> None:
 
 def test_no_column_is_empty_that_has_something_to_say(tmp_path: Path) -> None:
     """In a run with failures, evasions and beliefs of every kind each column has a value somewhere."""
-    frames = load(run(tmp_path / "run", "sim/fail=0.1,evade=0.3,unsure=0.3", statements=2, max_error_rate=0.9))
+    subject, options = "sim/fail=0.1,evade=0.3,unsure=0.3", {"statements": 2, "max_error_rate": 0.9}
+    frames = load(run(tmp_path / "run", subject, scenarios="starter", **options))
     unused = {  # no simulated model thinks aloud, answers under a name, counts tokens or is asked for a probability
         *("reasoning", "input_tokens", "output_tokens", "reasoning_tokens", "model", "confidence"),
         *("relative_lower_bound", "relative_upper_bound"),
@@ -107,10 +108,10 @@ def test_joins(tmp_path: Path) -> None:
 
 def test_repr(tmp_path: Path) -> None:
     """The repr names the run and how many rows each frame has."""
-    assert "sim on starter@1, rules reference" in repr(load(run(tmp_path / "run")))
+    assert f"sim on {EVERYDAY}, rules reference" in repr(load(run(tmp_path / "run")))
     assert "scenarios      96 rows" in repr(load(tmp_path / "run"))
     prompted = run(tmp_path / "prompted", system_prompt="honest", limit=1)
-    assert "sim + honest on starter" in repr(load(prompted))
+    assert f"sim + honest on {EVERYDAY}" in repr(load(prompted))
 
 
 def test_html_of_frames_is_escaped(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_public(tmp_path: Path) -> None:
         about = with_parts(made.summary.scenarios, name=name, public=rows)
         return replace(made, summary=with_parts(made.summary, scenarios=about))
 
-    for name in ("starter", "starter@1", "starter-controls:plain", "cais/MASK", "cais/mask", "sandbox", "sandbox:7"):
+    for name in ("starter", "starter-controls:plain", "cais/MASK", "cais/mask", "sandbox", "sandbox:7"):
         assert is_public(named(name))
     for name in ("./starter", "starter/", "mine.csv", "sandbox/mine", "cais/MASK-private"):
         assert not is_public(named(name))
@@ -173,11 +173,12 @@ def test_public(tmp_path: Path) -> None:
 
 def test_gap(tmp_path: Path) -> None:
     """A model with public and private runs has a gap, private minus public, with its interval; others have none."""
-    public = [real(tmp_path / f"public{at}", f"lab/{at}", "sim/lie=0.2,evade=0.1") for at in "ab"]
+    measured = [real(tmp_path / f"public{at}", f"lab/{at}", "sim/lie=0.2,evade=0.1") for at in "ab"]
+    public = [edit(path, scenarios="starter") for path in measured]
     private = real(tmp_path / "private", "lab/a", "sim/lie=0.6,evade=0.1", archetypes=("known_facts", "continuations"))
     tables = boards([*map(score, public), score(edit(private, scenarios="held_out.csv"))])
     (gap,) = gaps(tables)
-    assert (gap.model, gap.private, gap.public) == ("lab/a", "held_out.csv", "starter@1")
+    assert (gap.model, gap.private, gap.public) == ("lab/a", "held_out.csv", "starter")
     shares = [score(path).rates["p_lie"].value or 0.0 for path in (private, public[0])]
     assert gap.difference.value == pytest.approx(shares[0] - shares[1])
     low, high = gap.difference.ci95 or (1, -1)
@@ -203,18 +204,18 @@ def test_newcombe() -> None:
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """A folder with runs of several models."""
+    """A folder with runs of several models on a public set."""
     runs = tmp_path / "runs"
     for at, (name, lie) in enumerate({"openai/gpt-9": 0.1, "meta/llama-9": 0.8, "x/<b>|[y](z)\x1b[2J": 0.4}.items()):
-        real(runs / str(at), name, f"sim/lie={lie},evade=0.1", statements=2)
-    run(runs / "sim")
+        edit(real(runs / str(at), name, f"sim/lie={lie},evade=0.1", statements=2), scenarios="starter")
+    edit(run(runs / "sim"), scenarios="starter")
     return runs
 
 
 def test_text(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The text holds ranks, every rate, and why a run is not ranked; no line is longer than the terminal."""
     text = printed(capsys, page)
-    assert "starter@1: 96 public scenarios" in text
+    assert "starter: 96 public scenarios" in text
     for label in ("honest", "evasive", "belief", "errors", "normalised", "lie rate", "accuracy", "macro", "Lying"):
         assert label in text
     assert "Holm over 3 comparisons" in " ".join(text.split())

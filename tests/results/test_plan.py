@@ -16,7 +16,7 @@ from maskbench.method.asks import Calls
 from maskbench.results.plan import Goal, Way, cheaper, gate, half_width, plan
 from maskbench.runs.forecast import Plan
 from maskbench.settings import arm_of
-from measured_runs import run, settings
+from measured_runs import EVERYDAY, run, settings
 from scenario_rows import folder, row
 
 HALF_WIDTH, DIFFERENCE = Goal("half_width", 0.06), Goal("difference", 0.15)
@@ -220,7 +220,7 @@ def test_a_cheaper_way_asks_every_question_on_statements() -> None:
 
 def test_a_dry_run_tells_it_in_one_line() -> None:
     """The line stands behind the plan, and its JSON is as before."""
-    words = ("run", "sim", "--judge", "sim-judge", "--scenarios", "starter@1", "--dry-run")
+    words = ("run", "sim", "--judge", "sim-judge", "--scenarios", EVERYDAY, "--dry-run")
     text = " ".join(typed(*words).out.split())
     assert re.search(r"For fewer calls: --estimate lie takes \d\d % of these calls at a P\(lie\) of 10 %", text)
     assert "fewer" not in typed(*words, "--json").out

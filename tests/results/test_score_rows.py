@@ -46,7 +46,7 @@ def believed(row: Row, rules: str) -> str:
 
 @pytest.fixture(scope="module", params=["together", "apart"])
 def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the starter set with two statements, some failures among them, and numbers judged either way."""
+    """A run of 96 scenarios with two statements, some failures among them, and numbers judged either way."""
     path = tmp_path_factory.mktemp("whole") / "run"
     return measured(path, "sim/fail=0.04", statements=2, judge_numbers=request.param, max_error_rate=1.0)
 

@@ -43,7 +43,8 @@ def test_other_rules(tmp_path: Path) -> None:
 def test_repr(tmp_path: Path) -> None:
     """The repr is the result as a person reads it."""
     text = repr(score(run(tmp_path / "run")))
-    assert "sim on starter@1, judged by sim-judge" in text
+    assert text.startswith("sim on ")
+    assert ", judged by sim-judge" in " ".join(text.split())
     assert "P(lie)" in text
     assert max(map(len, text.splitlines())) <= 100
 

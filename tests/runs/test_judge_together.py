@@ -28,7 +28,7 @@ from maskbench.runs.forecast import plan
 from maskbench.scenarios import load
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Model, Place, Reply
-from measured_runs import run, settings
+from measured_runs import EVERYDAY, run, settings
 
 PROMPTS = load_prompts(beliefs="together")
 
@@ -69,7 +69,7 @@ class Judge:
 
 def scripted(**options: Any) -> Settings:
     """Settings of one known fact between models of the test."""
-    names: dict[str, Any] = {"subject": "the subject", "judge": "the judge", "scenarios": "starter@1"}
+    names: dict[str, Any] = {"subject": "the subject", "judge": "the judge", "scenarios": EVERYDAY}
     return Settings(**names | {"judge_beliefs": "together", "archetypes": ("known_facts",), "limit": 1} | options)
 
 

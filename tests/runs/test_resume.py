@@ -15,6 +15,7 @@ from chat_server import DROP, HANG, Answer, Body, fail, first, give, sometimes
 from flows import KEY, MODELS, Answered, Ended, end, environ, in_file, kill, maskbench, run, serving, six_files, until
 from maskbench.measurement import measure
 from maskbench.settings import Settings
+from measured_runs import EVERYDAY
 
 EIGHT = ("--connections", "8")
 
@@ -36,10 +37,10 @@ def resume_line(ended: Ended) -> list[str]:
     return arguments
 
 
-@pytest.mark.parametrize(("source", "honours_n"), [("starter@1", True), ("folder", False)])
+@pytest.mark.parametrize(("source", "honours_n"), [(EVERYDAY, True), ("folder", False)])
 def test_killed_twice(tmp_path: Path, source: str, honours_n: bool) -> None:
     """A run killed twice by kill -9 asks nothing again that was answered before, and comes to the same figures."""
-    scenarios = source if source == "starter@1" else six_files(tmp_path / "set", 12)
+    scenarios = source if source == EVERYDAY else six_files(tmp_path / "set", 12)
     options = (*MODELS, "--scenarios", scenarios, "--connections", "16", *(() if honours_n else ("--send-seed",)))
     answered, whole = Answered(), Answered()
     with serving(reply=whole, honours_n=honours_n) as server:
@@ -90,7 +91,7 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
 def test_interrupted_twice(tmp_path: Path) -> None:
     """A second Ctrl-C stops at once, whatever is in flight; what was answered is kept."""
     with serving(rules=[lambda body: None], reply=Answered(), latency=60.0) as server:
-        options = (*MODELS, "--scenarios", "starter@1", *EIGHT, "--out", tmp_path / "run")
+        options = (*MODELS, "--scenarios", EVERYDAY, *EIGHT, "--out", tmp_path / "run")
         with maskbench("run", *options, env=environ(server)) as process:
             until(lambda: server.in_flight == 8)
             process.send_signal(signal.SIGINT)
@@ -234,7 +235,7 @@ def test_nothing_answers(tmp_path: Path) -> None:
     """An address where nothing answers is wrong usage, said at once and with the variable to look at."""
     with serving() as server:
         env = environ(server)
-    ended = run("run", *MODELS, "--scenarios", "starter@1", "--out", tmp_path / "run", env=env)
+    ended = run("run", *MODELS, "--scenarios", EVERYDAY, "--out", tmp_path / "run", env=env)
     assert ended.code == 2
     assert "nothing answers at http://127.0.0.1" in ended.err
     assert "Check LOCAL_BASE_URL" in ended.err

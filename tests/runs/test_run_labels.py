@@ -14,14 +14,14 @@ from maskbench.results.scored import score
 from maskbench.runs.begin import check
 from maskbench.settings import arm_of, protocol_id, reply_key
 from maskbench.types import Ask
-from measured_runs import run, settings
+from measured_runs import EVERYDAY, run, settings
 from scored_runs import SETTINGS
 
 
 def test_a_label_names_the_run_everywhere(tmp_path: Path) -> None:
     """Its name stands in the result, the board and the comparison, and two labels are two models."""
     first, second = (run(tmp_path / name, run_label=name) for name in ("ckpt-1", "ckpt-2"))
-    assert "sim (ckpt-1) on starter" in text(shown_of(score(first).summary), 100)
+    assert "sim (ckpt-1) on " in text(shown_of(score(first).summary), 100)
     (board,) = boards([score(first), score(second)])
     assert sorted(row.name for row in board.rows) == ["sim (ckpt-1)", "sim (ckpt-2)"]
     assert "sim (ckpt-2) against sim (ckpt-1)" in typed("compare", first, second).out
@@ -44,7 +44,7 @@ def belief_ask() -> Ask:
 def test_a_run_keeps_its_label(tmp_path: Path) -> None:
     """Going on under another label is refused, by the option's name; an empty or a long label too."""
     path = run(tmp_path / "run", run_label="a")
-    ended = typed("run", "sim", "--label", "b", "--scenarios", "starter@1", "--out", path)
+    ended = typed("run", "sim", "--label", "b", "--scenarios", EVERYDAY, "--out", path)
     assert ended.code == 2
     assert "holds a run with --label a, and this one asks for b" in ended.err
     for label in ("", " \u200b", "x" * 61):

@@ -48,7 +48,7 @@ from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings, reply_key
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Judgement
-from measured_runs import change, settings
+from measured_runs import EVERYDAY, change, settings
 from there import there
 
 HONEST = ("--system-prompt", "honest")
@@ -481,7 +481,7 @@ def test_progress_counts_what_is_asked_here(tmp_path: Path) -> None:
 def test_the_dry_run_says_what_is_saved(tmp_path: Path) -> None:
     """In words and in JSON; what would be refused is refused there, too."""
     measure(settings("sim", limit=6), tmp_path / "plain", {})
-    words = ("run", "sim", "--scenarios", "starter@1", "--limit", 6, "--beliefs-from", tmp_path / "plain", "--dry-run")
+    words = ("run", "sim", "--scenarios", EVERYDAY, "--limit", 6, "--beliefs-from", tmp_path / "plain", "--dry-run")
     planned = orjson.loads(command(*words, "--json", env={}).out)
     assert planned["calls"]["replies"] == 6 + 3
     assert planned["anew"] == 1
@@ -490,7 +490,7 @@ def test_the_dry_run_says_what_is_saved(tmp_path: Path) -> None:
     assert "20 replies and 20 verdicts less than with beliefs of its own. Those of 1 scenario are asked anew" in told
     assert command(*words, "--beliefs", 4, env={}).code == 2
     assert "not_asked" not in orjson.loads(
-        command("run", "sim", "--scenarios", "starter@1", "--dry-run", "--json", env={}).out
+        command("run", "sim", "--scenarios", EVERYDAY, "--dry-run", "--json", env={}).out
     )
 
 
@@ -531,7 +531,7 @@ def test_the_command_for_fresh_beliefs_asks_for_all_else_as_it_was(tmp_path: Pat
     arm = Settings(
         "openai-api/local/subject",
         "openai-api/local/judge",
-        "starter@1",
+        EVERYDAY,
         archetypes=("statistics", "known_facts"),
         system_prompt="honest",
         statements=4,

@@ -134,9 +134,9 @@ def test_a_set_of_ones_own_is_not_taken_for_the_public_one(six: Path) -> None:
 
 def test_sets_of_the_package_are_known_by_their_canary() -> None:
     """A copy of starter or sandbox is public, too; the set itself has no remark."""
-    for name in ("starter", "starter@1", "sandbox"):
+    for name in ("starter", "sandbox"):
         every = list(open_set(name, {}))
-        assert public_of(every) == name.partition("@")[0]
+        assert public_of(every) == name
         assert remarks(*every).lines(name) == []
         (line,) = remarks(*every).lines("mine")
         assert line.startswith(f"These are public scenarios of {name.partition('@')[0]}: ")

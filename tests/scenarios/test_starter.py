@@ -1,4 +1,4 @@
-"""The starter set keeps what the README and its card promise, and its first version stays what it was."""
+"""The starter set keeps what the README and its card promise."""
 
 from __future__ import annotations
 
@@ -11,20 +11,14 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-import orjson
 import pytest
 
-from maskbench.errors import RunMismatch
-from maskbench.measurement import measure
 from maskbench.method.elicit import statement_ask
 from maskbench.method.judge_ask import pivot
 from maskbench.method.rules import agree
-from maskbench.results.comparison import compare
-from maskbench.runs.folder import RunFolder
-from maskbench.scenarios import SetHash, limit, load, validate
-from maskbench.scenarios.versions import FIRST_HASH
+from maskbench.scenarios import limit, load, validate
 from maskbench.types import ARCHETYPES, Archetype, Range, Scenario
-from measured_runs import run, settings
+from measured_runs import EVERYDAY
 from patience import PATIENCE
 
 READING = Path(__file__).parents[2] / "benchmarks" / "starter_reading.py"
@@ -57,14 +51,6 @@ def binary(starter: list[Scenario]) -> list[Scenario]:
     return [scenario for scenario in starter if scenario.kind == "binary"]
 
 
-def digest(name: str) -> str:
-    """The hash of a set."""
-    fingerprint = SetHash()
-    for scenario in load(name):
-        fingerprint.add(scenario)
-    return fingerprint.hexdigest()
-
-
 def right_and_wrong(scenario: Scenario) -> tuple[str, str]:
     """The true option and the false one."""
     first, second = pivot(scenario.proposition)
@@ -83,74 +69,10 @@ def repeats(question: str, scenario: Scenario) -> float:
     return len(words(question) & proposed) / len(proposed)
 
 
-# Versions
-
-
-@pytest.mark.parametrize("name", ["starter", "starter@1", "starter@2", "starter-controls", *CONTROLS.values()])
+@pytest.mark.parametrize("name", ["starter", "starter-controls", *CONTROLS.values()])
 def test_it_has_no_problems(name: str) -> None:
-    """`maskbench scenarios validate` finds nothing in any version, nor in the controls."""
+    """`maskbench scenarios validate` finds nothing in it, nor in its controls."""
     assert validate(name, {}) == []
-
-
-def test_the_first_version_stays_measurable() -> None:
-    """`starter@1` has the hash that every run on the set of before carries; `starter` is another set now."""
-    assert digest("starter@1") == FIRST_HASH
-    assert digest("starter") == digest("starter@2") != FIRST_HASH
-
-
-@pytest.fixture
-def of_before(tmp_path: Path) -> Path:
-    """A run on the first version as it was recorded when there was no other: under the name `starter`."""
-    path = run(tmp_path / "before", scenarios="starter@1", limit=6)
-    text = (path / "run.json").read_text()
-    (path / "run.json").write_text(text.replace("starter@1", "starter"))
-    return path
-
-
-class Heard:
-    """A watcher that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def tell(self, text: str) -> None:
-        """Keep it."""
-        self.told.append(text)
-
-    def __getattr__(self, name: str) -> object:
-        """Everything else is of no interest."""
-        return lambda *given, **named: None
-
-
-def test_a_run_of_before_goes_on(of_before: Path) -> None:
-    """`--scenarios starter` in the folder of an old run is the first version, and a sentence says so."""
-    heard = Heard()
-    before = orjson.loads((of_before / "run.json").read_bytes())
-    summary = measure(settings("sim", limit=6, scenarios="starter"), of_before, {}, watcher=heard)  # type: ignore[arg-type]
-    assert summary.scenarios.taken == "starter@1 (smoke run of 6)"
-    assert summary.scenarios.hash == before["scenarios"]["hash"] == FIRST_HASH
-    assert any("holds a run on starter@1, which was the starter set when it began" in text for text in heard.told)
-    assert measure(settings("sim", limit=6, scenarios="starter@1"), of_before, {}).scenarios.n == 6
-
-
-def test_a_run_of_before_compares_as_before(of_before: Path, tmp_path: Path) -> None:
-    """It is paired with a run that calls the same scenarios starter@1."""
-    other = run(tmp_path / "other", "sim/lie=0.1,evade=0.1", scenarios="starter@1", limit=6)
-    (pairing,) = compare(of_before, other).data.others
-    assert pairing.shared.scenarios == 6
-
-
-def test_another_version_is_refused_in_a_folder(of_before: Path) -> None:
-    """The set of now, by its full name, is another measurement."""
-    with pytest.raises(RunMismatch, match=r"--scenarios starter@1, and this one asks for starter@2"):
-        measure(settings("sim", limit=6, scenarios="starter@2"), of_before, {})
-
-
-def test_a_new_run_goes_on_under_either_name(tmp_path: Path) -> None:
-    """`starter` and `starter@2` are the same set today, in a folder too."""
-    path = run(tmp_path / "run", limit=1, scenarios="starter")
-    assert measure(settings("sim", limit=1, scenarios="starter@2"), path, {}).scenarios.n == 1
-    assert RunFolder(path).settings().scenarios == "starter"
 
 
 # Size and variety
@@ -302,10 +224,10 @@ def test_no_consistency_question_repeats_the_proposition(binary: list[Scenario])
 
 
 def test_the_measure_of_repeating_sees_what_was_repeated() -> None:
-    """Some questions of the first version, which asked the proposition once more, are above the limit."""
-    first = {scenario.task_id: scenario for scenario in load("starter@1")}
+    """Some questions of another set, which ask the proposition once more, are above the limit."""
+    other = {scenario.task_id: scenario for scenario in load(EVERYDAY)}
     for task_id in ("starter-kf-03", "starter-dd-11"):
-        assert repeats(first[task_id].questions[2] or "", first[task_id]) > 0.67
+        assert repeats(other[task_id].questions[2] or "", other[task_id]) > 0.67
 
 
 def test_doubling_down_asks_again(starter: list[Scenario]) -> None:

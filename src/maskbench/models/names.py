@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskbench.errors import UnknownModel, UsageError
 from maskbench.models.chat.masking import keys_in
-from maskbench.scenarios.versions import is_starter
+from maskbench.scenarios import is_starter
 from maskbench.settings import Settings
 from maskbench.types import Kind, Model, Stage
 

@@ -33,8 +33,7 @@ from maskbench.report.runs_shown import how_held, severity
 from maskbench.report.sections.story import belief_story, belief_words, story, verdict_words
 from maskbench.runs.construct_flow import Asked as AskedWords
 from maskbench.runs.run_json import judged_settings
-from maskbench.scenarios import canonical
-from maskbench.scenarios.versions import is_starter
+from maskbench.scenarios import canonical, is_starter
 from maskbench.settings import Settings
 from maskbench.types import (
     Archetype,

@@ -23,7 +23,7 @@ from maskbench.results.contrasts import SEED
 from maskbench.results.scored import Result
 from maskbench.results.summary import left_open
 from maskbench.results.summary_json import ScenariosShown
-from maskbench.scenarios.versions import is_starter
+from maskbench.scenarios import is_starter
 from maskbench.settings import MAY_CHANGE
 from maskbench.stats.all_pairs import Lies, every_pair
 from maskbench.stats.intervals import Estimate

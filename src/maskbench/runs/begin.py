@@ -31,7 +31,6 @@ from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, Promp
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
-from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, in_run
 from maskbench.settings import JUDGING, LEAST, MOST, Settings, check_error_rate, protocol_id
 from maskbench.types import Archetype, Scenario
 
@@ -166,18 +165,6 @@ def _check_beliefs(settings: Settings) -> None:
             f"--beliefs {settings.beliefs}: the joint verdict on a numerical belief needs two replies. "
             "Give 2 or more, or leave statistics out by naming the others with --archetype."
         )
-
-
-def as_held(folder: RunFolder, settings: Settings, watcher: Watcher) -> Settings:
-    """The settings with the starter set under the name that a run in the folder holds it by, if there is a run."""
-    held = folder.settings().scenarios if folder.exists else settings.scenarios
-    name = in_run(settings.scenarios, held)
-    if name == FIRST != settings.scenarios:
-        watcher.tell(
-            f"{folder.path} holds a run on {FIRST}, which was the starter set when it began, and goes on with that. "
-            f"{STARTER} is {NEWEST} now: give another --out to measure on it."
-        )
-    return replace(settings, scenarios=name)
 
 
 def wanted(folder: RunFolder, settings: Settings, environ: Mapping[str, str], watcher: Watcher) -> Taken | None:

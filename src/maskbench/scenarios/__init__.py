@@ -4,7 +4,7 @@ from maskbench.scenarios.identity import Identity, SetHash, canonical, content_i
 from maskbench.scenarios.reading import ScenarioSet
 from maskbench.scenarios.remarks import Remarks, public_of
 from maskbench.scenarios.sampling import Key, draw, limit
-from maskbench.scenarios.sources import KnownSet, known_sets, load, open_set, validate
+from maskbench.scenarios.sources import KnownSet, is_starter, known_sets, load, open_set, validate
 
 __all__ = [
     "Identity",
@@ -16,6 +16,7 @@ __all__ = [
     "canonical",
     "content_id",
     "draw",
+    "is_starter",
     "known_sets",
     "limit",
     "load",

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from maskbench.method.judge_ask import options
 from maskbench.scenarios import hub
 from maskbench.scenarios.sampling import Key
-from maskbench.scenarios.versions import is_starter
+from maskbench.scenarios.sources import STARTER, is_starter
 from maskbench.types import Option, Scenario
 
 _OURS = re.compile(r"maskbench:(starter|sandbox):[0-9a-f-]{36}")  # the canaries of the sets that come with the package
@@ -56,7 +56,7 @@ class Remarks:
             f"says {'B' if option == 'A' else 'A'}. The letter is what counts; nothing was changed."
             for (archetype, task_id), option in self.at_odds
         ]
-        by_name = "starter" if is_starter(name.lower()) else name.partition(":")[0].lower()
+        by_name = STARTER if is_starter(name.lower()) else name.partition(":")[0].lower()
         for public, rows in self._of.items():
             if public is None or public.lower() == by_name:
                 continue

@@ -17,13 +17,14 @@ from maskbench.scenarios import hub
 from maskbench.scenarios.formats import ScenarioFile, known_format
 from maskbench.scenarios.own_archetypes import FILE, read_own
 from maskbench.scenarios.reading import ScenarioSet
-from maskbench.scenarios.versions import FIRST, NEWEST, STARTER, is_starter
 from maskbench.types import ARCHETYPES, Archetype, Definition, Scenario
 
+STARTER = "starter"
 STARTER_LICENCE = "CC-BY-4.0"
 SANDBOX = "sandbox"
 CONTROLS_OF_STARTER = f"{STARTER}-controls"
 CONTROLS = ("truth", "plain")  # scenarios that press for the truth, and twins without pressure
+_OF_STARTER = {STARTER, CONTROLS_OF_STARTER, *(f"{CONTROLS_OF_STARTER}:{kind}" for kind in CONTROLS)}
 UNRELATED = re.compile(r"\..*|(readme|licen[cs]e|notice|citation|changelog)\b.*|.*\.md", re.IGNORECASE)
 
 
@@ -38,8 +39,13 @@ class KnownSet:
     sizes: Mapping[Archetype, int]
 
 
+def is_starter(name: str) -> bool:
+    """Whether a scenario set of that name is the starter set, or its controls."""
+    return name in _OF_STARTER
+
+
 def open_set(source: str, environ: Mapping[str, str]) -> ScenarioSet:
-    """The set of that name (`starter`, `starter@1`, `starter-controls`, `sandbox`, `cais/MASK`) or at that path.
+    """The set of that name (`starter`, `starter-controls`, `sandbox`, `cais/MASK`) or at that path.
 
     Only cais/MASK uses `environ` and the network. Raises ScenarioError where there is no such set or file, or
     no access to it; problems inside the files show when it is iterated over.
@@ -95,15 +101,12 @@ def known_sets() -> tuple[KnownSet, ...]:
         _shipped(
             STARTER,
             "Everyday situations on stable facts, written for this project by language models.",
-            f"It comes with the package and is {NEWEST}, too.",
+            "It comes with the package.",
         ),
         _shipped(
             CONTROLS_OF_STARTER,
             "Some of its facts, pressed for the truth (:truth) and without pressure (:plain); not in it.",
             "They come with the package.",
-        ),
-        _shipped(
-            FIRST, "The starter set as it was before, for figures that were taken on it.", "It comes with the package."
         ),
         KnownSet(
             name=SANDBOX,
@@ -131,14 +134,13 @@ def _sizes(scenarios: ScenarioSet) -> Mapping[Archetype, int]:
 
 
 def _starter(source: str = STARTER) -> ScenarioSet:
-    """The starter set, a version of it, or its controls, which are part of no other set."""
-    within = "starter_1" if source == FIRST else STARTER
-    folder = resources.files("maskbench") / "scenarios" / within
+    """The starter set, or its controls, which are part of no other set."""
+    folder = resources.files("maskbench") / "scenarios" / STARTER
     _, controls, sort = source.partition("-controls")
     named: dict[str, Archetype | None] = {f"{name}.csv": name for name in ARCHETYPES}
     if controls:
         named = {f"controls_{kind}.csv": None for kind in CONTROLS if sort in ("", f":{kind}")}
-    files = tuple(ScenarioFile(folder / name, f"{within}/{name}", archetype) for name, archetype in named.items())
+    files = tuple(ScenarioFile(folder / name, f"{STARTER}/{name}", archetype) for name, archetype in named.items())
     return ScenarioSet(source, files, licence=STARTER_LICENCE)
 
 

@@ -16,7 +16,7 @@ from maskbench.models.hf.opening import check_options, identified
 from maskbench.models.names import check_judges, check_models
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
-from maskbench.runs.begin import as_held, check, check_held, wanted
+from maskbench.runs.begin import check, check_held, wanted
 from maskbench.runs.bill_json import StagePrices
 from maskbench.runs.estimate import Estimate, Range, estimate, planned
 from maskbench.runs.folder import RunFolder, check_same_judge
@@ -194,7 +194,6 @@ def _check_asked(task: Task, environ: Mapping[str, str], budget: Budget) -> None
 
 def _check_run(folder: RunFolder, settings: Settings, environ: Mapping[str, str]) -> None:
     prompts = prompts_of(settings)
-    settings = as_held(folder, settings, Unwatched())
     check_held(folder, settings, prompts, wanted(folder, settings, environ, Unwatched()))
 
 
