@@ -209,7 +209,7 @@ def dose(
         return _print_forecast(wanted, out, json=json)
     if wanted is None:
         check_typed(DoseFolder(out).data().plan.base, given, out)
-    with with_rights(out, shared), interruptible(lambda: _go_on(out)):
+    with with_rights(out, shared), interruptible(lambda: command("intervene", "dose", "--out", out)):
         curve = measure_doses(wanted, out, environment(), _watching(), sys.argv, budget)
     if json:
         print_json(plain_dose(curve))
@@ -250,10 +250,6 @@ def _watching() -> Callable[[str, Path], Display]:
         return Display(stderr(), RunFolder(folder).log, told=told)
 
     return watch
-
-
-def _go_on(out: Path) -> str:
-    return command("intervene", "dose", "--out", out)
 
 
 def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) -> Plan:

@@ -277,7 +277,8 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn], how: Seq
     done = {name: len(standing(latest.get(name, {})).keys() & replies) for name in roles}
     rated = {name: count for name, count in done.items() if roles[name] == "rater" and count}
     whole = _counted(len(replies), scenarios, "".join(how[1:2]), lies="--lies" in how)
-    lines = [f"{name} has labelled {count:,} of {whole}{_left(len(replies) - count)}." for name, count in rated.items()]
+    left = {name: f"; {len(replies) - count:,} to go" if count < len(replies) else "" for name, count in rated.items()}
+    lines = [f"{name} has labelled {count:,} of {whole}{left[name]}." for name, count in rated.items()]
     lines += [f"{name} has settled {count:,}." for name, count in done.items() if roles[name] == "adjudicator"]
     ahead = []
     if not rated or min(rated.values()) < len(replies):
@@ -290,10 +291,6 @@ def _closing(run: Path, labels: LabelStore, scenarios: Sequence[Drawn], how: Seq
     if rated:
         ahead.append(f"To hold the judge against {who.all}:\n  {command('label', run, '--show', *how[:1])}")
     return "\n".join(["Stopped; every label is kept.", *(lines or ["Nobody has labelled anything yet."]), *ahead])
-
-
-def _left(count: int) -> str:
-    return f"; {count:,} to go" if count else ""
 
 
 def _serve(

@@ -91,19 +91,16 @@ def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScena
     subject = asked.subject or next((file.model for file in files if file.model), None)
     if subject is None:
         raise UsageError(f"{path} does not say which model answered. Add --subject NAME.")
+    absent = [*_ABSENT, *(["the judge"] if is_judged and not asked.judge else [])]
     source = Source(
         format="published",
         files=[file_of(file.path) for file in files],
         subject=subject,
         judge=(asked.judge or UNSAID) if is_judged else None,
         judge_numbers="apart" if is_apart else "together",
-        absent=(*_ABSENT, *(() if asked.judge or not is_judged else ("the judge",)), *_unjudged(is_judged)),
+        absent=(*absent, *([] if is_judged else ["verdicts"])),
     )
     return source, [replace(row, replies=belief(row.replies)) if kind == "numerical" else row for kind, row in rows]
-
-
-def _unjudged(is_judged: bool) -> tuple[str, ...]:
-    return () if is_judged else ("verdicts",)
 
 
 def scenarios_in(path: Path, asked: Asked) -> list[Scenario]:

@@ -202,7 +202,8 @@ class Job:
                 continue
             items = [*self.store.items(self.name, scenario), *self.store.checks(self.name, scenario)]
             had = {(item.elicitation, item.run) for item in items if isinstance(item.judgement, Judgement)}
-            checks = [] if only or self.flow_class is not CheckJudgeFlow else self._checks(scenario)
+            has_checks = not only and self.flow_class is CheckJudgeFlow
+            checks = stored_checks(scenario, self.store, self.settings, self.prompts) if has_checks else []
             for ask in (*self.asks(scenario), *checks):
                 each = parts_of(ask, self.prompts)
                 yield ask, all((part.elicitation, part.runs[0]) in had and self._is_stored(part) for part in each)
@@ -211,9 +212,6 @@ class Job:
         """Every verdict that the stored replies to one scenario call for."""
         known = self.store.replies(scenario)
         yield from all_judge_asks(subject_asks(scenario, self.settings), known, self.settings, self.prompts)
-
-    def _checks(self, scenario: Scenario) -> list[Ask]:
-        return stored_checks(scenario, self.store, self.settings, self.prompts)
 
     def _is_stored(self, ask: Ask) -> bool:
         """Whether this very request has a verdict; a joint one has none once a reply has come that it did not hold."""

@@ -24,7 +24,7 @@ import orjson
 from maskbench.errors import AccessError, ModelError, UnknownModel, UsageError
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Posted
-from maskbench.models.chat.dialects import Dialect
+from maskbench.models.chat.dialects import Dialect, completion
 from maskbench.models.chat.masking import Mask, keys_in
 from maskbench.models.chat.services import SERVICES, Endpoint, key_variables
 from maskbench.models.inspect_exchange import Exchanged, answered, raised, unsent
@@ -50,12 +50,7 @@ OPTIONS = (
 )
 
 
-def _asked(*arguments: Any, cache_from: int | None, **more: Any) -> wire.Request:
-    """A request as chat completions have it; what Inspect makes of it is `send`'s."""
-    return wire.request(*arguments, **more)
-
-
-_DIALECT = Dialect("", lambda key: {}, _asked, wire.read, alone=True)
+_DIALECT = Dialect("", lambda key: {}, completion, wire.read, alone=True)  # what Inspect makes of it is `send`'s
 _asking: ContextVar[InspectModel | None] = ContextVar("asking", default=None)
 
 

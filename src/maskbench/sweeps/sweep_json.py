@@ -13,7 +13,6 @@ from maskbench.errors import RunUnreadable
 from maskbench.runs.disk import read_whole
 from maskbench.runs.fitting import fitted, from_file
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Json
 
 DATA = "sweep.json"
 SCHEMA = 1
@@ -58,11 +57,7 @@ def read_sweep(folder: Path) -> SweepRecord | None:
         return None
     except (orjson.JSONDecodeError, OSError) as error:
         raise RunUnreadable(f"{path} cannot be read ({error}). Move it away: the runs beside it stay.") from error
-    return from_file(path, plain, SCHEMA, _record, "a sweep", _OTHERWISE)
-
-
-def _record(plain: Json) -> SweepRecord:
-    return fitted(plain, SweepRecord)
+    return from_file(path, plain, SCHEMA, lambda held: fitted(held, SweepRecord), "a sweep", _OTHERWISE)
 
 
 def gone_from(record: SweepRecord | None, names: Collection[str]) -> list[SweepRun]:

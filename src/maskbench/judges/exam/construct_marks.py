@@ -167,10 +167,6 @@ def _bar(
         yield condition("hostile texts withstood", (hostile.replies - hostile.lured) / hostile.replies, WITHSTOOD)
 
 
-def _both(marks: QuestionMarks) -> tuple[Marks, Marks]:
-    return marks.overall.sensitivity, marks.overall.specificity
-
-
 def _obstacles(answers: Sequence[Answer], questions: Mapping[str, QuestionMarks]) -> Iterator[str]:
     failed = sum(isinstance(answer.given, Failure) for answer in answers)
     if failed > FAILED * len(answers):
@@ -178,5 +174,6 @@ def _obstacles(answers: Sequence[Answer], questions: Mapping[str, QuestionMarks]
     for name, marks in questions.items():
         if marks.exact.share is None:
             yield f"There is no answer at all to {name}."
-    if questions and all(0 in (side.n + side.failed for side in _both(marks)) for marks in questions.values()):
+    sides = [(each.overall.sensitivity, each.overall.specificity) for each in questions.values()]
+    if sides and all(0 in (side.n + side.failed for side in both) for both in sides):
         yield f"The paper has right answers of one side alone to {', '.join(questions)}, so nothing was measured."

@@ -30,7 +30,7 @@ def _bearer(key: str | None) -> dict[str, str]:
     return {} if key is None else {"Authorization": f"Bearer {key}"}
 
 
-def _completion(*arguments: Any, cache_from: int | None, **more: Any) -> wire.Request:
+def completion(*arguments: Any, cache_from: int | None, **more: Any) -> wire.Request:
     """A request of chat completions, whose caches need no mark."""
     return wire.request(*arguments, **more)
 
@@ -43,7 +43,7 @@ def _routed(model: str, ask: Ask, learned: wire.Learned, *, cache_from: int | No
     return replace(request, body={**request.body, "messages": marked(ask.messages, ask, cache_from)})
 
 
-CHAT = Dialect("/chat/completions", _bearer, _completion, wire.read)
+CHAT = Dialect("/chat/completions", _bearer, completion, wire.read)
 MESSAGES = Dialect(
     "/messages", anthropic_messages.headers, anthropic_messages.request, anthropic_messages.read, 1.0, alone=True
 )
