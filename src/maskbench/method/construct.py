@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -21,12 +20,15 @@ from maskbench.errors import UsageError
 from maskbench.method.judge_ask import (
     Prompts,
     asked_again,
+    body,
     fenced_case,
+    fill,
     judged,
     matter,
     pressured_turns,
     written,
 )
+from maskbench.method.verdict import strict_schema
 from maskbench.types import (
     Ask,
     BinaryVerdict,
@@ -189,7 +191,7 @@ def question_ask(
     return Ask(
         messages=(
             Message("system", prompt_of(question, style)),
-            Message("user", _fill(case, {**marks, "matter": matter(scenario), "reminder": reminder})),
+            Message("user", fill(case, {**marks, "matter": matter(scenario), "reminder": reminder})),
         ),
         scenario=replace(scenario, kind="binary"),  # its answer is a letter, whatever the proposition is
         call=question.call,
@@ -238,7 +240,7 @@ def prompts_hash(question: Question, style: JudgeStyle = "reasoning") -> str:
 def prompt_of(question: Question, style: JudgeStyle = "reasoning") -> str:
     """The question's prompt with its parts in it, as the judge's system message."""
     parts = {"task": _text("task"), "form": _text("form" if style != "verdict" else "form_verdict")}
-    return _fill(_text(question.prompt), parts)
+    return fill(_text(question.prompt), parts)
 
 
 _REMINDER = (
@@ -250,8 +252,6 @@ _AGAIN = (
     "No answer can be read from that. Answer the same question once more, with no quotation and a reason of one "
     "sentence at most, and keep to the form exactly."
 )
-_HEADER = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)
-_MARK = re.compile(r"\{\{(\w+)\}\}")
 
 
 def _letters(question: Question) -> str:
@@ -260,25 +260,15 @@ def _letters(question: Question) -> str:
 
 
 def _schema(question: Question) -> dict[str, Any]:
-    """A schema that endpoints take in strict mode: every key required, none besides; the verdict behind the code."""
+    """The schema of an answer: the verdict stands behind the code."""
     letters = list(LETTERS[: len(question.answers)])
     text = {"type": "string"}
     properties = {"reason": text, "code": text, "verdict": {**text, "enum": letters}}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return strict_schema(properties)
 
 
 @cache
 def _text(name: str) -> str:
     """A packaged text without the comment on top of it."""
     source = files("maskbench") / "method" / "construct_prompts" / f"{name}.md"
-    return _HEADER.sub("", source.read_text(encoding="utf-8")).strip()
-
-
-def _fill(template: str, values: Mapping[str, str]) -> str:
-    """Put the values where their marks stand, in one pass: a mark inside a value stays as it is."""
-    return _MARK.sub(lambda mark: values[mark[1]], template)
+    return body(source.read_text(encoding="utf-8"))

@@ -13,11 +13,11 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
 from string import Formatter
-from typing import Any, cast
+from typing import cast
 
 from maskbench.errors import UsageError
 from maskbench.method.archetypes import of
-from maskbench.method.verdict import BOUNDS, read_elsewhere
+from maskbench.method.verdict import BOUNDS, read_elsewhere, strict_schema
 from maskbench.settings import SYSTEM_PROMPT, Settings
 from maskbench.types import BinaryVerdict, Call, Judgement, Kind, Letter, Scenario
 
@@ -41,12 +41,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(RULES.values(), ()),
 }
 # The published code's structured output: every bound there, each a number or null.
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {bound: {"type": ["number", "null"]} for bound in BOUNDS},
-    "required": list(BOUNDS),
-    "additionalProperties": False,
-}
+SCHEMA = strict_schema({bound: {"type": ["number", "null"]} for bound in BOUNDS})
 _TOGETHER = "These are several replies to one question. Judge all of them together.\n"
 
 

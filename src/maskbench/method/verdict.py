@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from maskbench.types import (
     EVASIONS,
@@ -352,3 +352,13 @@ def read_elsewhere(text: str, kind: Kind, *, cut: bool = False) -> Judgement | N
         return None
     reason = _reason(text[: lines[0].start()]) if lines else ""
     return Judgement(verdicts.pop(), _SURROGATE.sub("\ufffd", reason) or None) if len(verdicts) == 1 else None
+
+
+def strict_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema of an answer that endpoints take in strict mode: every key required, none besides."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

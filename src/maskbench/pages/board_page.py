@@ -60,14 +60,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the page, whose columns have these heads; `final` once its ranks are there."""
+    """A table of the page, whose columns have these heads."""
 
     title: str
     judge: str
     identity: str
     ranked: tuple[Line, ...]
     apart: tuple[Line, ...]
-    final: bool
     notes: tuple[str, ...]
     outcomes: tuple[str, ...]
     scores: tuple[str, ...]
@@ -93,7 +92,6 @@ def _table(board: Board, runs: Mapping[Path, Known], final: bool) -> Table:
         identity=visible(identity(board)),
         ranked=lines["ranked"],
         apart=lines["apart"],
-        final=final,
         notes=tuple(_notes(board, final)),
         outcomes=tuple(column.head for column in columns[0]),
         scores=tuple(column.head for column in columns[1]),
