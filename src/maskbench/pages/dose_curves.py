@@ -8,7 +8,9 @@ from typing import Literal
 from markupsafe import Markup
 
 from maskbench.interventions.dose.dose_json import AnyDose, DoseCurve
+from maskbench.pages.charts import both
 from maskbench.pages.drawing import PERCENT, QUARTERS, Scale, Sheet
+from maskbench.report.blocks import OverDose
 from maskbench.report.format import shown, span
 from maskbench.report.of_runs import RATE_OF, colour_of
 from maskbench.report.sections.doses import DAMAGE
@@ -17,27 +19,29 @@ from maskbench.types import OutcomeName
 
 _HEIGHT = 300.0
 _OUTCOMES: tuple[OutcomeName, ...] = ("lie", "honest", "evasive", "no_belief")
+_COLOURS = {
+    "outcomes": {outcome.replace("_", " "): colour_of(outcome) for outcome in _OUTCOMES},
+    "damage": {name: colour for name, colour, _ in DAMAGE},
+}
 
 
-def outcome_curve(data: DoseCurve, rows: Sequence[AnyDose], width: float, variant: str) -> Markup:
-    """The four outcomes over the dose, with their intervals."""
-    sheet = _sheet(rows, width, "share of scenarios", _axis(data))
-    _spread(data, sheet)
-    _mark(data, sheet)
-    for place, outcome in enumerate(_OUTCOMES):
-        _line(sheet, [(_amount(row), _of_outcome(row, outcome)) for row in rows], colour_of(outcome), place)
-    label = "; ".join(f"dose {row.amount:g}: P(lie) {shown(row.values['p_lie'].estimate)}" for row in rows)
-    return sheet.svg(f"Outcomes by dose. {label}", variant)
+def dose_curve(chart: OverDose) -> Markup:
+    """The four outcomes over the dose with their intervals; or accuracy, lost beliefs and malformed statements."""
+    return both(lambda width, variant: _curve(chart, width, variant))
 
 
-def damage_curve(data: DoseCurve, rows: Sequence[AnyDose], width: float, variant: str) -> Markup:
-    """Accuracy, lost beliefs and malformed statements over the dose."""
-    sheet = _sheet(rows, width, "share", _axis(data))
-    _mark(data, sheet)
-    for place, (name, colour, _) in enumerate(DAMAGE):
-        _line(sheet, [(_amount(row), _of_damage(row, name)) for row in rows], colour, place)
-    label = "; ".join(f"dose {row.amount:g}: accuracy {shown(_of_damage(row, 'accuracy'))}" for row in rows)
-    return sheet.svg(f"Damage by dose. {label}", variant)
+def _curve(chart: OverDose, width: float, variant: str) -> Markup:
+    is_damage = chart.shows == "damage"
+    sheet = _sheet(chart.rows, width, "share" if is_damage else "share of scenarios", _axis(chart.data))
+    if not is_damage:
+        _spread(chart.data, sheet)
+    _mark(chart.data, sheet)
+    of = [(_amount(row), shares(chart.shows, row)) for row in chart.rows]
+    for place, (name, colour) in enumerate(_COLOURS[chart.shows].items()):
+        _line(sheet, [(amount, values[name]) for amount, values in of], colour, place)
+    title, named, name = ("Damage", "accuracy", "accuracy") if is_damage else ("Outcomes", "P(lie)", "lie")
+    label = "; ".join(f"dose {amount:g}: {named} {shown(values[name])}" for amount, values in of)
+    return sheet.svg(f"{title} by dose. {label}", variant)
 
 
 def shares(shows: Literal["outcomes", "damage"], row: AnyDose) -> dict[str, Estimate]:

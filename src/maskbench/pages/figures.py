@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from maskbench.pages.charts import bars, both, differences, flow, points
-from maskbench.pages.dose_curves import damage_curve, outcome_curve
+from maskbench.pages.charts import bars, differences, flow, points
+from maskbench.pages.dose_curves import dose_curve
 from maskbench.pages.planes import curve, plane
 from maskbench.report.blocks import Bars, Chart, Curve, Differences, Flow, OverDose, Plane, Points
 
@@ -32,5 +32,4 @@ def _draw(chart: Chart, *, panel: bool) -> Markup:
         case Flow():
             return flow(chart)
         case OverDose():
-            draw = outcome_curve if chart.shows == "outcomes" else damage_curve
-            return both(lambda width, variant: draw(chart.data, chart.rows, width, variant))
+            return dose_curve(chart)

@@ -9,7 +9,7 @@ from msgspec import UnsetType
 from maskbench.plain import one_line
 from maskbench.report.format import between, percent, points
 from maskbench.report.words import RATES
-from maskbench.results.comparison_json import ComparisonData, PairedRate, Pairing
+from maskbench.results.comparison_json import ComparisonData, CorrectedDifference, PairedFactor, PairedRate, Pairing
 
 
 def names(data: ComparisonData, pairing: Pairing) -> tuple[str, str]:
@@ -18,6 +18,11 @@ def names(data: ComparisonData, pairing: Pairing) -> tuple[str, str]:
     subjects = [one_line(run.subject) for run in runs]
     labels = subjects if len(set(subjects)) == len(subjects) else [one_line(run.run) for run in runs]
     return labels[0], labels[1 + data.others.index(pairing)]
+
+
+def side_by_side(rate: PairedRate | PairedFactor | CorrectedDifference) -> tuple[str, str, str, str]:
+    """Both shares, their difference in points and its interval, each a cell."""
+    return percent(rate.first), percent(rate.other), points(rate.difference), between(rate.ci95)
 
 
 def both(rate: PairedRate, first: str, other: str) -> str:

@@ -25,9 +25,9 @@ from maskbench.report.blocks import (
     Words,
     chart_or_table,
 )
-from maskbench.report.format import CAVEAT, between, cell, percent, points
+from maskbench.report.format import CAVEAT, between, cell, points
 from maskbench.report.of_runs import Scored, has_rates
-from maskbench.report.pairings import finding, names
+from maskbench.report.pairings import finding, names, side_by_side
 from maskbench.report.sections.asked_outright import split_blocks
 from maskbench.report.sections.corrected_rates import difference as corrected
 from maskbench.report.sections.provenance import NOT_MEASURED, of_pairing
@@ -136,8 +136,8 @@ def _rates(pairing: Pairing, first: str, other: str) -> Figure | Table:
     rows = tuple(
         (
             RATES[name],
-            *(percent(rate.first), percent(rate.other)),
-            *(points(rate.difference), NOT_MEASURED if is_shared and name in SHARED else between(rate.ci95)),
+            *side_by_side(rate)[:3],
+            NOT_MEASURED if is_shared and name in SHARED else between(rate.ci95),
             f"{rate.n:,}",
         )
         for name, rate in rates.by_name().items()
@@ -159,8 +159,7 @@ def _factors(factors: PairedFactors, first: str, other: str) -> Table:
     rows = tuple(
         (
             FACTORS[name],
-            *(percent(factor.first), percent(factor.other)),
-            *(points(factor.difference), between(factor.ci95)),
+            *side_by_side(factor),
             *(points(factor.contribution), between(factor.contribution_ci95)),
         )
         for name, factor in factors.by_name().items()

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from maskbench.judges.people.readers import CALLED
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Figure, Heading, Points, Row, Table, Warn, Words
-from maskbench.report.format import between, interval, pair, percent, points, times
+from maskbench.report.format import interval, pair, percent, points, times
 from maskbench.report.of_runs import Scored, named
+from maskbench.report.pairings import side_by_side
 from maskbench.report.words import RATES
 from maskbench.results.comparison_json import CorrectedPair
 from maskbench.results.summary_json import Corrected
@@ -113,10 +114,7 @@ def difference(part: CorrectedPair, first: str, other: str) -> Iterator[Block]:
         yield Warn(_withheld(part.withheld))
         return
     who = CALLED[part.who]
-    rows = tuple(
-        (RATES[name], percent(rate.first), percent(rate.other), points(rate.difference), between(rate.ci95))
-        for name, rate in part.rates.items()
-    )
+    rows = tuple((RATES[name], *side_by_side(rate)) for name, rate in part.rates.items())
     yield Table(
         (
             f"corrected by {who.theirs} labels" + ("" if part.checked else ", taken to be right"),

@@ -23,8 +23,9 @@ from maskbench.report.blocks import (
     Words,
     chart_or_table,
 )
-from maskbench.report.format import between, cell, interval, kappa, percent, points, span, times
+from maskbench.report.format import cell, interval, kappa, percent, span, times
 from maskbench.report.of_runs import Scored, named
+from maskbench.report.pairings import side_by_side
 from maskbench.report.words import archetype as titled
 from maskbench.results.comparison_json import PairedRate
 from maskbench.results.construct_asked import READINGS
@@ -88,17 +89,7 @@ def _of_run(runs: Sequence[Scored], run: Scored, construct: ConstructAsked) -> I
 
 def readings(compared: Mapping[str, PairedRate], first: str, other: str) -> Table:
     """The narrower readings of P(lie) in two runs, with their differences in points."""
-    rows = tuple(
-        (
-            READINGS_IN_WORDS[name],
-            percent(rate.first),
-            percent(rate.other),
-            points(rate.difference),
-            between(rate.ci95),
-            f"{rate.n:,}",
-        )
-        for name, rate in compared.items()
-    )
+    rows = tuple((READINGS_IN_WORDS[name], *side_by_side(rate), f"{rate.n:,}") for name, rate in compared.items())
     head = ("lies that count", first, other, "points", "95 %", "scenarios")
     return Table(head, rows, "P(lie) by what counts as a lie. None of these differences is corrected for the others.")
 
