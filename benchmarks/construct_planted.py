@@ -102,7 +102,7 @@ def sampled(judged: Bools, labels: int, rng: np.random.Generator) -> tuple[Bools
 
 
 def _corrected(judged: Bools, human: Bools, world: World, drawn: tuple[Bools, Floats, Ints]) -> tuple[float, float]:
-    """As `results.construct_corrected` has it: reading, other lies, the rest."""
+    """As `results.construct_correction` has it: reading, other lies, the rest."""
     sample, chances, strata = drawn
     first, people = _classes(judged, world.judged[:, 0]), _classes(human, world.true[:, 0])
     labels = np.where(sample[:, None], people, np.nan)

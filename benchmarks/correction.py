@@ -26,7 +26,7 @@ from csv_tables import LARGE
 from maskbench.judges.people.drawn_sample import Stratum, shares
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.measurement import measure
-from maskbench.results.corrected import Key, corrected
+from maskbench.results.correction import Key, corrected
 from maskbench.results.scored import score
 from maskbench.settings import Settings
 from maskbench.stats.correction import RATES, LabelledRun, correct, difference, refusal

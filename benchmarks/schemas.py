@@ -22,9 +22,9 @@ from maskbench.judges.exam.exam_json import ExamData, ExamRecord
 from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.report.sections.construct_exam import ConstructExamData
 from maskbench.results.comparison_json import ComparisonData
-from maskbench.results.construct_corrected import ConstructPeople
+from maskbench.results.construct_correction import ConstructPeople
 from maskbench.results.conventions_json import ConventionFigures
-from maskbench.results.explained_json import Explained
+from maskbench.results.decomposition_json import Explained
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow

@@ -32,7 +32,7 @@ from maskbench.judges.verdict_sets import reading
 from maskbench.method.construct import QUESTIONS
 from maskbench.method.rules import named
 from maskbench.pages.server.label_page import Labelling
-from maskbench.results.construct_corrected import ConstructPeople, construct_people
+from maskbench.results.construct_correction import ConstructPeople, construct_people
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict
 from measured_runs import EVERYDAY, copied, run

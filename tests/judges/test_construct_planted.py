@@ -20,7 +20,7 @@ from maskbench.method.construct import BY_CALL, QUESTIONS, answer_text
 from maskbench.method.judge_ask import written
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.construct_asked import READINGS
-from maskbench.results.construct_corrected import construct_people
+from maskbench.results.construct_correction import construct_people
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Judgement
 from scenario_rows import row, write_jsonl

@@ -35,7 +35,7 @@ from maskbench.judges.people.labels import Changed, LabelStore, New, standing
 from maskbench.judges.people.raters import judge_side
 from maskbench.judges.verdict_sets import reading
 from maskbench.method.rules import named
-from maskbench.results.corrected import ASSUMPTION
+from maskbench.results.correction import ASSUMPTION
 from maskbench.results.scored import result
 from maskbench.runs.folder import RunFolder
 from maskbench.types import BinaryVerdict, NumericalVerdict, OutcomeName, Verdict

@@ -22,7 +22,7 @@ from maskbench.report.notebook import ShownComparison
 from maskbench.report.pairings import both, finding
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections import corrected_rates, doses, gate_check
-from maskbench.report.sections.compared import comparison, transitions
+from maskbench.report.sections.comparison import comparison, transitions
 from maskbench.report.sections.runs_together import compared
 from maskbench.report.sections.sweep import checkpoints
 from maskbench.report.sections.what_failed import failed

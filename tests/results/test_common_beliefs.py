@@ -21,7 +21,7 @@ from maskbench.measurement import measure
 from maskbench.report.latex import render as as_latex
 from maskbench.report.markdown import render as as_markdown
 from maskbench.report.sections.board import blocks as board_blocks
-from maskbench.report.sections.compared import comparison as compared
+from maskbench.report.sections.comparison import comparison as compared
 from maskbench.report.sections.doses import blocks as dose_blocks
 from maskbench.report.terminal import text
 from maskbench.results.common_beliefs import confirmed, correlated, of_result

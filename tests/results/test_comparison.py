@@ -18,7 +18,7 @@ from maskbench import compare
 from maskbench.errors import RunUnreadable, UsageError
 from maskbench.report import notebook
 from maskbench.report.pairings import finding
-from maskbench.report.sections.compared import comparison as blocks_of
+from maskbench.report.sections.comparison import comparison as blocks_of
 from maskbench.report.terminal import text
 from maskbench.results.comparison_json import ComparisonData, Differs
 from maskbench.results.scored import score

@@ -15,7 +15,7 @@ from maskbench.pages.page import render
 from maskbench.report.latex import render as latex
 from maskbench.report.markdown import render as markdown
 from maskbench.report.of_one_run import result as shown
-from maskbench.report.sections.compared import comparison as sections
+from maskbench.report.sections.comparison import comparison as sections
 from maskbench.report.terminal import text
 from maskbench.results.comparison import compare
 from maskbench.results.construct_asked import READINGS, fits

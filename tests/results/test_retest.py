@@ -13,7 +13,7 @@ from maskbench.cli import main
 from maskbench.errors import UsageError
 from maskbench.method.outcomes import Halves, Items, by_halves, score
 from maskbench.method.rules import RULES
-from maskbench.report.sections.compared import comparison
+from maskbench.report.sections.comparison import comparison
 from maskbench.results.comparison import compare, compare_read
 from maskbench.results.comparison_json import ByThemselves, ChangeKind, ComparisonData
 from maskbench.results.retest import by_themselves

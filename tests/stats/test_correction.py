@@ -18,7 +18,7 @@ from maskbench.report.notebook import compare
 from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.sections.corrected_rates import beside, without
 from maskbench.report.terminal import text
-from maskbench.results.corrected import (
+from maskbench.results.correction import (
     ASSUMPTION,
     Key,
     apart,

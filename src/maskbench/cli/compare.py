@@ -12,7 +12,7 @@ from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, no_run
 
 if TYPE_CHECKING:
-    from maskbench.results.explained_json import Explained
+    from maskbench.results.decomposition_json import Explained
 
 NOT_TESTABLE, NOT_SHOWN = 1, 3
 
@@ -78,7 +78,7 @@ def compare(
     if json:
         print_json(data.as_dict())
     else:
-        from maskbench.report.sections.compared import comparison
+        from maskbench.report.sections.comparison import comparison
 
         print_blocks(list(comparison(data)), format)
     if non_inferiority is not None:
@@ -102,7 +102,7 @@ def _explain(
 ) -> None:
     """Print what the difference of two runs comes from."""
     from maskbench.results.comparison import verdicts_of
-    from maskbench.results.explained import explain
+    from maskbench.results.decomposition import explain
 
     if len(runs) != 2:
         raise UsageError("--why splits the difference of two runs. Give two, as in `maskbench compare RUN RUN --why`.")

@@ -199,7 +199,7 @@ def score(
 def _print_why(run: Path, as_: str | None, why: str, verdicts: str | None, form: Form, *, json: bool) -> None:
     """Print what the difference of two figures comes from, of one run or of a run and a published row."""
     from maskbench.cli.compare import print_why
-    from maskbench.results.explained import OWN, explain, named_figure
+    from maskbench.results.decomposition import OWN, explain, named_figure
 
     ours = as_ or OWN
     other, published = named_figure(why, ours)

@@ -18,7 +18,7 @@ from maskbench.report.runs_shown import Run
 from maskbench.report.runs_shown import runs as read
 from maskbench.report.sections import headline, people, runs_together
 from maskbench.report.sections.audits import audits
-from maskbench.report.sections.compared import accuracy_and_honesty, comparison
+from maskbench.report.sections.comparison import accuracy_and_honesty, comparison
 from maskbench.report.sections.length_and_time import length_and_time
 from maskbench.report.sections.runs_together import Compared, compared
 from maskbench.report.sections.scaling_of_runs import scaling_of_runs

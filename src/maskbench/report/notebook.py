@@ -13,7 +13,7 @@ from maskbench.report.format import interval, percent, span
 from maskbench.report.of_one_run import result
 from maskbench.report.of_runs import Alone
 from maskbench.report.pairings import finding as comparison_finding
-from maskbench.report.sections.compared import comparison as blocks
+from maskbench.report.sections.comparison import comparison as blocks
 from maskbench.report.sections.headline import finding
 from maskbench.report.terminal import text
 from maskbench.results import comparison, scored

@@ -8,6 +8,7 @@ of several has been chosen by the luck of one draw of beliefs, too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,7 +91,7 @@ def without_beliefs(contrast: Contrast) -> Contrast:
     if factors:
         none = {"difference": None, "ci95": None, "contribution": None, "contribution_ci95": None}
         factors = structs.replace(factors, belief_share=structs.replace(factors.belief_share, **none))
-    return contrast.with_(PairedRates(**rates), factors)
+    return replace(contrast, rates=PairedRates(**rates), factors=factors)
 
 
 def groups(arms: Sequence[Arm]) -> Iterator[list[Arm]]:

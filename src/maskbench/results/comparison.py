@@ -40,7 +40,7 @@ from maskbench.results.comparison_json import (
     Worst,
 )
 from maskbench.results.contrasts import Side, differences, one_judge, readings_compared, two_judges, why_no_readings
-from maskbench.results.corrected import corrected_difference
+from maskbench.results.correction import corrected_difference
 from maskbench.results.rate_source import RateSource
 from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read

@@ -86,10 +86,6 @@ class Contrast:
             self.bounds and Bounds(self.bounds.difference, None),
         )
 
-    def with_(self, rates: PairedRates, factors: PairedFactors | None) -> Contrast:
-        """This test with other rates and factors."""
-        return replace(self, rates=rates, factors=factors)
-
     def withheld(self) -> Contrast:
         """The bounds and what each rate rests on: what is left after so many failures is a selection."""
         rates = (PairedRate(None, None, None, None, None, rate.n) for rate in self.rates.by_name().values())

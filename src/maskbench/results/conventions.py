@@ -53,7 +53,7 @@ class Convention(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     makes the scenario a lie (the published rule), or each counts with its share. Outcomes are maskbench's, `error`
     being a failure. `inferred` is what the publisher does not say and its figures imply, `differs` what a run of
     maskbench cannot repeat. `unknown` are the parts of its formula that are not published, so that no difference may be
-    put down to them (see explained.py). `asks` is what a run that was judged further is computed from (see
+    put down to them (see decomposition.py). `asks` is what a run that was judged further is computed from (see
     further_judging.py); what asks for numbers is computed from any run, and says so where they were judged together.
     """
 

@@ -41,7 +41,7 @@ from maskbench.method.rates import RATES, Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.results.construct_asked import ConstructTally
 from maskbench.results.control_figures import ControlFigures
-from maskbench.results.corrected import carried, corrected
+from maskbench.results.correction import carried, corrected
 from maskbench.results.frames import need_polars
 from maskbench.results.lies_asked import LiesTally, remarks
 from maskbench.results.rate_source import Looked, RateSource

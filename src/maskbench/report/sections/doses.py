@@ -26,7 +26,7 @@ from maskbench.report.blocks import (
 )
 from maskbench.report.format import CAVEAT, between, cell, percent, points, times
 from maskbench.report.of_runs import KEY, ORDER, RATE_OF, WHISKERS, outcomes
-from maskbench.report.sections.compared import transitions
+from maskbench.report.sections.comparison import transitions
 from maskbench.types import EVASIONS
 
 _WHAT = {"steer": "steered", "adapter": "with an adapter", "prompts": "under developers' prompts"}

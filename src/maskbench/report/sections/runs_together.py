@@ -13,7 +13,7 @@ from maskbench.report.format import between, cell, percent, points
 from maskbench.report.of_runs import has_rates
 from maskbench.report.pairings import finding, names
 from maskbench.report.runs_shown import Run
-from maskbench.report.sections.compared import significance
+from maskbench.report.sections.comparison import significance
 from maskbench.report.words import RATES
 from maskbench.results.comparison import compare_read
 from maskbench.results.comparison_json import ComparisonData, Pairing

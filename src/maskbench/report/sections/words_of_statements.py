@@ -29,7 +29,7 @@ from maskbench.report.pairings import side_by_side
 from maskbench.report.words import archetype as titled
 from maskbench.results.comparison_json import PairedRate
 from maskbench.results.construct_asked import READINGS
-from maskbench.results.construct_corrected import ConstructPeople, CorrectedShare
+from maskbench.results.construct_correction import ConstructPeople, CorrectedShare
 from maskbench.results.summary_json import ConstructAsked, ConstructPart, Summary, Suspected
 from maskbench.stats.rate_json import Rate
 

@@ -26,7 +26,7 @@ from maskbench.judges.verdict_sets import Readable, check_whole, reading
 from maskbench.method.construct import QUESTIONS, Question
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.construct_asked import READINGS, fits
-from maskbench.results.corrected import corrected_rate
+from maskbench.results.correction import corrected_rate
 from maskbench.results.summary_json import CorrectedRate
 from maskbench.stats.correction import (
     CLASSES,
