@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import asdict
@@ -175,7 +175,8 @@ class Job:
         if alike := self._alike():
             asks = (ask for scenario, _ in self.store.scenarios() for ask in self.asks(scenario))
             parts = (part for ask in asks for part in parts_of(ask, self.prompts))
-            take_alike(self.store, self.name, alike, (key for part in parts for key in self._keys(part)))
+            sources = [(self.store, name) for name in alike]
+            take_alike(self.store, self.name, sources, (key for part in parts for key in self._keys(part)))
 
     def _alike(self) -> list[str]:
         """The verdict sets that may have verdicts on the same requests; a copy is taken only where numbers are apart.
@@ -337,13 +338,16 @@ def check_has_numbers(folder: RunFolder, store: Store, settings: Settings) -> No
         )
 
 
-def take_alike(store: Store, name: str, sources: Sequence[str], keys: Iterable[bytes]) -> int:
-    """Copy into the verdict set `name` what these sets of the run have on the very same requests; returns how many."""
+def take_alike(store: Store, name: str, sources: Sequence[tuple[Store, str]], keys: Iterable[bytes]) -> int:
+    """Copy into the verdict set `name` what sets of this or other runs have on the very same requests; how many.
+
+    `sources` are those sets, each with the store that it is in.
+    """
     known: dict[bytes, Sequence[Any]] = {}
     for key in keys:
         if key in known or store.has_verdict(name, key):
             continue
-        rows = (store.verdict_row(source, key) for source in sources)
+        rows = (held.verdict_row(source, key) for held, source in sources)
         if (row := next((row for row in rows if row is not None), None)) is not None:
             known[key] = row
     return store.take_verdicts(name, known.items())
@@ -408,3 +412,39 @@ def put_judges(about: Record | Judged, judges: Judges) -> None:
 def seconds_of(name: str) -> str:
     """The fact that says how long a verdict set took."""
     return "seconds" if name == VERDICTS else f"seconds {name}"
+
+
+class Source(NamedTuple):
+    """A verdict set that may have some of the verdicts: the folder of its run, and its name."""
+
+    folder: RunFolder
+    verdicts: str = VERDICTS
+
+
+def take_known(folder: RunFolder, settings: Settings, name: str, sources: Sequence[Source]) -> int:
+    """Copy into the verdict set `name` what these sets know of its requests; returns how many verdicts that were.
+
+    A request is the same where judge, sampling, prompts and text are; on statements it counts only where equal requests
+    are asked once in a run, too. The settings are those of the set. Raises RunError as `judge_again.judge` does.
+    """
+    prompts = prompts_of(settings)
+    with folder.writing("judge a copy of the folder"), ExitStack() as opened:
+        store = opened.enter_context(closing(folder.store(write=True)))
+        others = [
+            (opened.enter_context(closing(source.folder.store())), source.verdicts)
+            for source in sources
+            if source.folder.exists
+        ]
+        job = Job(folder, store, settings, name, prompts)
+        asks = (ask for scenario, _ in store.scenarios() for ask in job.asks(scenario))
+        parts = (part for ask in asks for part in parts_of(ask, prompts))
+        return take_alike(store, name, others, (key for part in parts for key in _keys(part, settings, prompts.hash)))
+
+
+def _keys(ask: Ask, settings: Settings, prompts_hash: str) -> Iterator[bytes]:
+    """Under which keys the verdict may stand: the one that equal requests share, and of beliefs the reply's own."""
+    judge = settings.judge if ask.scenario.kind == "binary" else settings.numeric_judge
+    if settings.shares_verdicts:
+        yield verdict_key(judge, settings.judge_sampling, prompts_hash, ask, shared=True)
+    if ask.elicitation:
+        yield verdict_key(judge, settings.judge_sampling, prompts_hash, ask, shared=False)

@@ -10,7 +10,7 @@ from maskbench.method.elicit import belief_asks, statement_ask
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, control_prompt
 from maskbench.method.judged_together import asks_about, is_together, requests_for
 from maskbench.settings import Settings, reply_key
-from maskbench.types import Ask, Failure, JudgeNumbers, Place, Reply, Scenario
+from maskbench.types import Ask, Failure, Item, JudgeNumbers, Place, Reply, Scenario
 
 VERDICTS = "default"  # the name of a run's own verdict set
 ANEW = 1000  # is added to the numbers of belief samples that check shared beliefs; no other sample has so large a one
@@ -50,6 +50,11 @@ def stands(answer: Reply | Failure | None, settings: Settings) -> bool:
     A filtered reply that counts as an evasion is not asked for until the filter lets something else pass.
     """
     return isinstance(answer, Reply) or is_filtered_evasion(answer, settings)
+
+
+def has_failed(item: Item, settings: Settings) -> bool:
+    """Whether a sample failed, or the verdict on it."""
+    return isinstance(item.judgement, Failure) or not stands(item.reply, settings)
 
 
 def is_filtered_evasion(answer: Reply | Failure | None, settings: Settings) -> bool:

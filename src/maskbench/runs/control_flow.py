@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from maskbench.method.asks import VERDICTS, stands
+from maskbench.method.asks import VERDICTS, has_failed, stands
 from maskbench.method.controls import BY_CALL, control_asks, judge_control, of_reasoning
 from maskbench.method.controls.control import reasoning
 from maskbench.method.enough import finished_for_lies
@@ -112,11 +112,7 @@ def _is_measured(store: Store, scenario: Scenario, settings: Settings) -> bool:
     if is_asked_anew(store, scenario, settings):
         ways.append([*(item for item in had if not item.elicitation), *store.anew(VERDICTS, scenario)])
     every = [finished_so_far(scenario, items, settings) for items in ways]
-    return all(items is not None and not any(_has_failed(item, settings) for item in items.values()) for items in every)
-
-
-def _has_failed(item: Item, settings: Settings) -> bool:
-    return isinstance(item.judgement, Failure) or not stands(item.reply, settings)
+    return all(items is not None and not any(has_failed(item, settings) for item in items.values()) for items in every)
 
 
 def _is_checked(store: Store, scenario: Scenario, settings: Settings, prompts: Prompts) -> bool:

@@ -11,14 +11,14 @@ from functools import partial
 from itertools import islice
 from typing import Literal
 
-from maskbench.method.asks import is_joint, replies_of, stands, subject_asks
+from maskbench.method.asks import has_failed, is_joint, replies_of, stands, subject_asks
 from maskbench.method.enough import next_places, places
 from maskbench.runs.drawn_part import is_for_lies
 from maskbench.runs.flow import Flow, together
 from maskbench.runs.forecast import reply_tokens, tokens
 from maskbench.runs.store import Store
 from maskbench.settings import Settings, reply_key
-from maskbench.types import Ask, Failure, Item, Place, Reply, Scenario, Stage
+from maskbench.types import Ask, Failure, Place, Reply, Scenario, Stage
 
 Order = Literal["one_by_one", "together"]
 ORDER = "order of belief samples"  # the fact under which a run remembers it
@@ -87,7 +87,7 @@ class LieFlow(Flow):
     def _wanted(self, scenario: Scenario, judged: Collection[Place]) -> list[Ask]:
         """What is to be asked or judged next; what failed in an earlier session comes before all that hangs on it."""
         items = {(item.elicitation, item.run): item for item in self._store.items(self._verdicts, scenario)}
-        failed = [place for place, item in items.items() if self._has_failed(item) and place not in judged]
+        failed = [place for place, item in items.items() if has_failed(item, self._settings) and place not in judged]
         left = failed or [place for place in next_places(scenario, items, self._settings) if place not in judged]
         asks = (
             replace(ask, runs=tuple(place[1] for place in places(ask) if is_joint(ask) or place in left))
@@ -95,9 +95,6 @@ class LieFlow(Flow):
             if any(place in left for place in places(ask))
         )
         return list(asks)
-
-    def _has_failed(self, item: Item) -> bool:
-        return isinstance(item.judgement, Failure) or not stands(item.reply, self._settings)
 
     async def _ask_ahead(self, wanted: Ask, judged: set[Place], replied: Collection[Place]) -> set[Place]:
         """Ask for the other samples of a direct question in the same request, where that is the cheaper order.

@@ -12,8 +12,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, UsageError
-from maskbench.judges.judge_again import judge
-from maskbench.judges.shared_verdicts import Source, take_known
+from maskbench.judges.judge_again import Source, judge, take_known
 from maskbench.measurement import measure_beside
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.services import environment
