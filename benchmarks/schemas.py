@@ -23,8 +23,7 @@ from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.report.sections.construct_exam import ConstructExamData
 from maskbench.results.comparison_json import ComparisonData
 from maskbench.results.construct_correction import ConstructPeople
-from maskbench.results.conventions_json import ConventionFigures
-from maskbench.results.decomposition_json import Explained
+from maskbench.results.conventions_json import ConventionFigures, Explained
 from maskbench.results.gate import CheckData
 from maskbench.results.leaderboard_data import BoardData
 from maskbench.results.outcome_rows import OutcomeRow

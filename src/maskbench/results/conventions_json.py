@@ -1,4 +1,4 @@
-"""What `score --as … --json` prints: a run's figure under each convention, and why it may not be compared."""
+"""What `score --as … --json` and `compare --why --json` print: figures under conventions, and why two differ."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from maskbench.stats.rate_json import Rate
+from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import OutcomeName
 
 
@@ -57,3 +57,41 @@ class Gap(Struct, forbid_unknown_fields=True, kw_only=True):
     subject: str
     figure: Figure
     difference: Rate | None
+
+
+Cause = Literal["scenarios", "rules", "statements", "failures", "denominator", "play", "judge", "rest"]
+
+
+class Side(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One of the two figures: the share of lies of a run under a convention, or a published one."""
+
+    name: str
+    convention: str
+    judge: str
+    scenarios: int | None
+    lies: float
+
+
+class Contribution(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What one cause contributed to the difference, as a share.
+
+    Against a published row, what its publisher does not publish has no value and is in the rest, which has no interval.
+    """
+
+    cause: Cause
+    first: str
+    other: str
+    value: float | None
+    ci95: Ends | None
+
+
+class Explained(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A difference in the share of lies, other minus first, and its parts, which add up to it."""
+
+    first: Side
+    other: Side
+    difference: float
+    ci95: Ends | None
+    parts: list[Contribution]
+    shared: int
+    notes: list[str]

@@ -34,7 +34,7 @@ from maskbench.results.conventions import (
     ready,
     withheld_because,
 )
-from maskbench.results.decomposition_json import Cause, Contribution, Explained, Side
+from maskbench.results.conventions_json import Cause, Contribution, Explained, Side
 from maskbench.results.further_judging import PLAYED, performances, played
 from maskbench.results.published import CardRow, cards, paper_rows
 from maskbench.results.scored import ScoredRun, read
