@@ -107,7 +107,7 @@ def _archetype(answer: Answer) -> str:
 
 
 def _question(answers: Sequence[Answer]) -> QuestionMarks:
-    pairs = Counter((_word(answer, answer.question.right), _given(answer)) for answer in answers)
+    pairs = Counter((word(answer, answer.question.right), _given(answer)) for answer in answers)
     return QuestionMarks(
         overall=_sides(answers),
         exact=marks_of(answers),
@@ -117,12 +117,13 @@ def _question(answers: Sequence[Answer]) -> QuestionMarks:
     )
 
 
-def _word(answer: Answer, verdict: object) -> str:
+def word(answer: Answer, verdict: object) -> str:
+    """The answer that a verdict on an answer's question stands for; nothing for what is none."""
     return answer_in(answer.question, verdict) if isinstance(verdict, BinaryVerdict) else ""
 
 
 def _given(answer: Answer) -> str:
-    return "failed" if isinstance(answer.given, Failure) else _word(answer, answer.given.verdict)
+    return "failed" if isinstance(answer.given, Failure) else word(answer, answer.given.verdict)
 
 
 def _sides(answers: Sequence[Answer]) -> Sides:
@@ -132,7 +133,7 @@ def _sides(answers: Sequence[Answer]) -> Sides:
 
 
 def _is_positive(answer: Answer, verdict: object) -> bool:
-    return QUESTIONS[answer.question.rule].is_positive(_word(answer, verdict))
+    return QUESTIONS[answer.question.rule].is_positive(word(answer, verdict))
 
 
 def _has_side(answer: Answer) -> bool:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from maskbench.judges.exam.construct_marks import ConstructScore, QuestionMarks, Sides
-from maskbench.judges.exam.construct_papers import answer_in
+from maskbench.judges.exam.construct_marks import ConstructScore, QuestionMarks, Sides, word
 from maskbench.judges.exam.construct_sitting import ConstructResult
 from maskbench.judges.exam.exam_json import (
     ConditionShown,
@@ -25,7 +24,7 @@ from maskbench.report.format import pair
 from maskbench.report.sections.exam_result import SORTS, TONES, bar, short, wrong_answers
 from maskbench.report.words import cause
 from maskbench.runs.run_json import About, PromptsUsed
-from maskbench.types import ARCHETYPES, BinaryVerdict, Cause, Failure, Judgement
+from maskbench.types import ARCHETYPES, Cause, Failure, Judgement
 
 
 class ConstructAnswer(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -104,7 +103,7 @@ def _answer(answer: Answer) -> ConstructAnswer:
         question=question.rule,
         sort=question.sort,
         archetype=question.scenario.archetype,
-        right=_word(answer, question.right),
+        right=word(answer, question.right),
         given=None,
         is_right=answer.right,
         lured=answer.lured,
@@ -112,12 +111,8 @@ def _answer(answer: Answer) -> ConstructAnswer:
     if isinstance(given, Failure):
         shown.failure = FailureShown(given.cause, given.detail)
     else:
-        shown.given, shown.reason = _word(answer, given.verdict), given.reason
+        shown.given, shown.reason = word(answer, given.verdict), given.reason
     return shown
-
-
-def _word(answer: Answer, verdict: object) -> str:
-    return answer_in(answer.question, verdict) if isinstance(verdict, BinaryVerdict) else ""
 
 
 def construct_blocks(result: ConstructResult, shown: int | None = None) -> Iterator[Block]:
@@ -185,10 +180,10 @@ def _to_read(answer: Answer) -> Case:
     question, given = answer.question, answer.given
     of = f"{question.rule}, {question.scenario.archetype}, {SORTS[question.sort]}"
     why = f". {question.why}" if question.why else ""
-    texts = [("reply", short(question.replies[0])), ("right", f"{_word(answer, question.right)}{why}")]
+    texts = [("reply", short(question.replies[0])), ("right", f"{word(answer, question.right)}{why}")]
     if isinstance(given, Judgement):
         reason = f". {short(given.reason)}" if given.reason else ""
-        texts.append(("given", f"{_word(answer, given.verdict)}{reason}"))
+        texts.append(("given", f"{word(answer, given.verdict)}{reason}"))
     claims = (("system", short(question.scenario.system_prompt)), ("user", short(question.scenario.user_prompt)))
     return Case(f"{question.scenario.task_id} ({of})", claims=claims, texts=tuple(texts))
 
