@@ -1,4 +1,4 @@
-"""pages/planes.py and pages/flow_chart.py: thirty names on a plane without a collision, and bands as high as counts."""
+"""The planes and flows of pages/: thirty names on a plane without a collision, and bands as high as counts."""
 
 import random
 from itertools import combinations

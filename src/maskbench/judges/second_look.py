@@ -2,7 +2,7 @@
 
 An outcome hangs on several verdicts, so scenarios are drawn, and all replies of a drawn one are judged again. They are
 drawn by archetype and by the first judge's outcome, each with a known probability, and the second judge's rates are
-estimated from them as people's are from labels (results/looked.py).
+estimated from them as people's are from labels (results/rate_source.py).
 """
 
 from __future__ import annotations
