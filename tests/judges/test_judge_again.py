@@ -329,8 +329,8 @@ def test_the_command(maskbench: Callable[..., Ended], tmp_path: Path) -> None:
     assert "Nothing was called." in plan.out
     made = maskbench(*options)
     assert made.code == 0
-    said = f"sim on {EVERYDAY} (smoke run of 12), judged by sim-judge/accuracy=0.9,seed=1, rules"
-    assert " ".join(made.out.split()).startswith(said)
+    assert made.out.startswith("sim on ")
+    assert ", judged by sim-judge/accuracy=0.9,seed=1, rules" in " ".join(made.out.split())
     assert f"To score by them: maskbench score {path} --verdicts b" in made.err
     assert made.out == maskbench("score", path, "--verdicts", "b").out
     shown = maskbench("judge", path, "--list").out

@@ -70,7 +70,7 @@ def test_every_function_takes_the_set(thrice: Path, tmp_path: Path) -> None:
 
 def test_every_command_takes_the_set(thrice: Path) -> None:
     """score, export, compare, check and leaderboard say by which verdicts, and follow them."""
-    assert "verdict set b" in command("score", thrice, "--verdicts", "b", env={}).out.splitlines()[0]
+    assert "verdict set b" in command("score", thrice, "--verdicts", "b", env={"COLUMNS": "200"}).out.splitlines()[0]
     checked = orjson.loads(command("check", thrice, "--max-lie", "0.9", "--verdicts", "b", "--json", env={}).out)
     assert checked["protocol"] == score(thrice, verdicts="b").summary.protocol
     exported = [command("export", thrice, "--format", "csv", "--verdicts", name, env={}).out for name in "bc"]
