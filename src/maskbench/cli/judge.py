@@ -174,7 +174,9 @@ def judge(
         return ask_construct(folder, judge, given, dry_run=dry_run, json=json)
     chosen, settings, look = _chosen(folder, name, judge or second, {**given, **({"second": second} if second else {})})
     if judge is not None and name is None:
-        chosen = _own_set(folder, settings) or chosen
+        from maskbench.judges.judge_again import own_set
+
+        chosen = own_set(folder, settings) or chosen
     if dry_run:
         return _print_forecast(folder, settings, chosen, look, json=json)
     check_typed(settings, given, folder.path, ("judge",))
@@ -190,12 +192,6 @@ def judge(
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
     return None
-
-
-def _own_set(folder: RunFolder, settings: Settings) -> str | None:
-    from maskbench.judges.judge_again import own_set
-
-    return own_set(folder, settings)
 
 
 def _in_batches(settings: Settings) -> tuple[str, ...]:

@@ -128,7 +128,8 @@ class Job:
     def begin(self, look: Look | None) -> None:
         """The set's entry in run.json: new, or checked to be by this same judge."""
         if self.name == VERDICTS:
-            return begin_own(self.folder, self.store, self.settings, self.prompts)
+            self.store.flush()
+            return give_judge(self.folder, self.settings, self.prompts)
         record = self.folder.read()
         if self.name in record.sets:
             _check_look(self.folder, self.name, record.sets[self.name].second or None, look)
@@ -236,7 +237,7 @@ class Job:
         """Let the verdicts come, and record judges, versions and time whatever happens."""
         has_batches = uses_batches(self.folder.path, self.settings, self.name)
         record = self.folder.read()
-        about = set_of(record, self.name)
+        about = record if self.name == VERDICTS else record.sets[self.name]
         gate = self.stopper.gate(self.settings.connections)
         before = asdict(about.models)
         learned = {role: model.learned for role, model in before.items()}
@@ -267,7 +268,7 @@ class Job:
                 run_flow(flow, models, watcher, self.stopper)
         finally:
             watcher.end()
-            fact = seconds_of(self.name)
+            fact = "seconds" if self.name == VERDICTS else f"seconds {self.name}"
             self.store.remember(fact, self.store.seconds(fact) + time.monotonic() - started)
             answered = self.store.answered_by(self.name)
             described = describe_judges(judges)
@@ -390,28 +391,12 @@ def own_set(folder: RunFolder, settings: Settings) -> str | None:
     return VERDICTS if not had or record.protocol == protocol_id(settings, prompts.hash) else None
 
 
-def begin_own(folder: RunFolder, store: Store, settings: Settings, prompts: Prompts) -> None:
-    """Note in run.json who judges an imported run first."""
-    store.flush()
-    give_judge(folder, settings, prompts)
-
-
-def set_of(record: Record, name: str) -> Record | Judged:
-    """What run.json says of a verdict set: its own part, or the record itself of the run's own set."""
-    return record if name == VERDICTS else record.sets[name]
-
-
 def put_judges(about: Record | Judged, judges: Judges) -> None:
     """Note the models that judge, beside the subject where the record has it."""
     if isinstance(about, Record):
         about.models = Models(about.models.subject, judges.binary, judges.numeric)
     else:
         about.models = judges
-
-
-def seconds_of(name: str) -> str:
-    """The fact that says how long a verdict set took."""
-    return "seconds" if name == VERDICTS else f"seconds {name}"
 
 
 class Source(NamedTuple):

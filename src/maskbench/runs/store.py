@@ -527,7 +527,7 @@ class Store:
                 for elicitation, run, key, *row in neutral.verdicts:
                     self._db.execute(_PUT_VERDICT, (VERDICTS, key, *row))
                     self._db.execute(_PUT_JUDGED, (VERDICTS, *scenario.key, elicitation, run, key))
-            self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (SHARED, _dumps(fact)))
+            self._write_fact(SHARED, fact)
         _checkpoint(self._path)
 
     # Verdicts that sets share
