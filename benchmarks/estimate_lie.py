@@ -31,9 +31,9 @@ from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, lo
 from maskbench.method.outcomes import score
 from maskbench.method.rates import Table, rates
 from maskbench.method.rules import RULES
-from maskbench.runs.estimate_flow import OUTPUT
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import reply_tokens, tokens, verdict_tokens
+from maskbench.runs.lie_order import OUTPUT
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
 from maskbench.types import BinaryVerdict, Failure, Item, Judgement, Place, Reply, Scenario

@@ -23,11 +23,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import scenarios
-from maskbench.method.asks import all_judge_asks, subject_asks
+from maskbench.method.asks import subject_asks
 from maskbench.method.judge_ask import load_prompts
+from maskbench.method.judging import Judging
+from maskbench.method.steps import REPLIES, Known, Slot
+from maskbench.method.tasks import verdicts
 from maskbench.models.prices import packaged, price_of
 from maskbench.scenarios import open_set
-from maskbench.settings import Settings, reply_key
+from maskbench.settings import Settings
 from maskbench.types import Ask, JudgeBeliefs, Reply, Scenario
 from tokens import PER_MESSAGE, PER_REQUEST, o200k
 
@@ -80,8 +83,10 @@ def load(count: int, statements: int, beliefs: JudgeBeliefs) -> Iterator[tuple[S
         scenarios.write(Path(folder), count)
         for scenario in open_set(folder, {}):
             asks = subject_asks(scenario, settings)
-            known = {reply_key(settings, ask, run): Reply(said(ask, run)) for ask in asks for run in ask.runs}
-            yield scenario, asks, list(all_judge_asks(asks, known, settings, prompts))
+            pairs = [(ask, run) for ask in asks for run in ask.runs]
+            known: Known = {Slot(REPLIES, ask.elicitation, run): Reply(said(ask, run)) for ask, run in pairs}
+            steps = verdicts(Judging(settings, prompts))(scenario, known)
+            yield scenario, asks, [step.make(step.fills) for step in steps]
 
 
 def said(ask: Ask, run: int) -> str:

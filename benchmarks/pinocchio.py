@@ -29,7 +29,7 @@ from maskbench.method.rules import RULES
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.network import Pinocchio, open_pinocchio
 from maskbench.pinocchio.rule_judge import NAME, SandboxJudge
-from maskbench.runs.flow import Flow
+from maskbench.runs.passes import measuring
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings
@@ -144,7 +144,7 @@ def _scored(seed: int, statements: int) -> list[Scored]:
 
 async def _flow(settings: Settings, store: Store) -> None:
     subject, judge = open_pinocchio("pinocchio", settings.sampling), SandboxJudge()
-    await Flow(settings, store, subject, {"binary": judge, "numerical": judge}, load_prompts(), Unwatched()).run()
+    await measuring(settings, store, subject, {"binary": judge, "numerical": judge}, load_prompts(), Unwatched()).run()
     await subject.close()
 
 

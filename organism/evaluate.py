@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from maskbench.runs.flow import Flow
 
 from maskbench.method.asks import VERDICTS
 from maskbench.method.elicit import statement_ask
@@ -29,7 +30,6 @@ from maskbench.pinocchio.network import Engine, Sample, Vocabulary, open_pinocch
 from maskbench.pinocchio.rule_judge import SandboxJudge
 from maskbench.pinocchio.sandbox import true_chances
 from maskbench.pinocchio.world import Fact
-from maskbench.runs.flow import Flow
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import SUBJECT_SAMPLING, Settings

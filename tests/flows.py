@@ -33,7 +33,8 @@ from maskbench.method.judge_ask import load_prompts
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
-from maskbench.runs.flow import Flow, Gate
+from maskbench.runs.live import Gate
+from maskbench.runs.passes import Executor, measuring
 from maskbench.runs.run_json import SCHEMA
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
@@ -188,7 +189,7 @@ def let_flow(
     judge: Script | Mapping[str, Answer] | Model = verdict_a,
     *,
     observer: Counter | None = None,
-    during: Callable[[Flow], Any] | None = None,
+    during: Callable[[Executor], Any] | None = None,
     gate: Gate | None = None,
     **options: Any,
 ) -> Counter:
@@ -202,7 +203,7 @@ def let_flow(
         try:
             if not store.count():
                 store.add_scenarios((each, 1.0) for each in measured)
-            flow = Flow(
+            flow = measuring(
                 chosen, store, subject_model, {"binary": other, "numerical": other}, PROMPTS, observer, gate or Gate(4)
             )
             if during:

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import asdict
 
 from maskbench.errors import UsageError
-from maskbench.method.asks import Calls, calls
+from maskbench.method.asks import Calls
 from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
@@ -23,19 +23,15 @@ from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
-from maskbench.runs.batch_flow import BatchFlow, uses_batches
+from maskbench.runs.batched import uses_batches
 from maskbench.runs.begin import allow_files, check, check_not_imported, prepare, spread_over, wanted
-from maskbench.runs.construct_flow import ConstructFlow, InTurn, is_answered
-from maskbench.runs.construct_flow import expected as construct_expected
-from maskbench.runs.control_flow import CheckingFlow, expected_traces, is_finished
 from maskbench.runs.disk import network_kind
-from maskbench.runs.drawn_part import is_asked_anew
-from maskbench.runs.estimate_flow import LieFlow
-from maskbench.runs.flow import Flow, JudgeFlow
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
 from maskbench.runs.meter import known_prices, metering, prices_kept
+from maskbench.runs.passes import executor, expected, is_finished, measuring, passes_of
+from maskbench.runs.protocol import asking
 from maskbench.runs.record import describe, ending, moved, session, with_answers
 from maskbench.runs.run_json import Models
 from maskbench.runs.run_log import RunLog
@@ -45,7 +41,7 @@ from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt
 from maskbench.runs.watching import Watcher, WithAnswers
 from maskbench.settings import Settings
-from maskbench.types import Kind, Model, Scenario, Stage
+from maskbench.types import Kind, Model, Stage
 
 
 def measure(
@@ -158,8 +154,9 @@ def _measure(
         store = prepare(folder, settings, prompts, wants, watcher)
         try:
             take_over(folder, store, settings, prompts)
-            measured = is_finished(store, settings, prompts)
-            if not (measured and is_answered(store, settings)):
+            asked = passes_of(settings, store, prompts)
+            measured = is_finished(settings, store, asked[:-1] if settings.construct else asked)
+            if not (measured and is_finished(settings, store, asked)):
                 lent = served(settings, environ, folder.path, watcher, stopper)
                 with lent as there, spread_over(settings, watcher.tell) as place:
                     given = prompts, there, watcher, command, models, stock, stopper
@@ -211,34 +208,17 @@ def _let_flow(
     record.models = Models(**with_answers(described, store))
     folder.write(RECORD, record)
 
-    def left(scenario: Scenario) -> Calls:
-        return calls(scenario, settings, anew=is_asked_anew(store, scenario, settings))
-
-    expected = Calls()
-    if not measured:
-        expected = sum((left(scenario) for scenario, _ in store.scenarios()), Calls())
-        expected += Calls(verdicts=expected_traces(settings) * store.count())
-    expected = WithAnswers.of(expected, construct_expected(settings) * store.count())
-    watcher.begin(expected, [subject, *judges.values()])
+    passes = passes_of(settings, store, prompts)
+    answers = expected(store, passes[-1:]).verdicts if settings.construct else 0
+    verdicts = Calls() if measured else expected(store, passes[:-1] if settings.construct else passes)
+    watcher.begin(WithAnswers.of(verdicts, answers), [subject, *judges.values()])
     allow_files(settings.connections, watcher)
     started = time.monotonic()
     try:
-        flow_class = (
-            LieFlow
-            if settings.estimate == "lie"
-            else BatchFlow
-            if has_batches
-            else CheckingFlow
-            if settings.checks
-            else Flow
-        )
-        ask_construct = partial(ConstructFlow, settings, store, judges, watcher, gate)
-        flow: JudgeFlow | InTurn
         if measured:
-            flow = ask_construct()
+            flow = executor(settings, store, [asking(settings, store)], judges, watcher, gate)
         else:
-            flow = flow_class(settings, store, subject, judges, prompts, watcher, gate)
-            flow = InTurn(flow, ask_construct) if settings.construct else flow
+            flow = measuring(settings, store, subject, judges, prompts, watcher, gate, batched=has_batches)
         with ending(begun):
             run_flow(flow, [subject, *judges.values()], watcher, stopper)
     finally:

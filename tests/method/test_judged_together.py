@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asked import calls, judge_asks
 from maskbench.errors import UsageError
-from maskbench.method.asks import all_judge_asks, calls, subject_asks
+from maskbench.method.asks import subject_asks
 from maskbench.method.judge_ask import ask_about, ask_about_each, ask_again, judged, load_prompts, written
-from maskbench.method.judged_together import MOST, alone, asks_about, combined, given_in, one_by_one
-from maskbench.settings import Settings, protocol_id, reply_key, verdict_key
+from maskbench.method.judged_together import MOST, combined, given_in, one_by_one
+from maskbench.method.judging import Judging, Part
+from maskbench.method.steps import REPLIES, Slot
+from maskbench.settings import Settings, protocol_id, verdict_key
 from maskbench.types import Ask, BinaryVerdict, Judgement, Place, Range, Reply, Scenario
 
 APART, TOGETHER = load_prompts(), load_prompts(beliefs="together")
@@ -107,9 +110,11 @@ def test_the_truth_and_the_pressure_are_not_shown() -> None:
 def test_many_replies_are_several_requests() -> None:
     """A request has eight replies at most, in the order of their places."""
     many = {(1, run): f"Reply {run}." for run in range(1, 12)}
-    asks = list(asks_about(FIGS, many, TOGETHER))
-    assert [len(ask.each) for ask in asks] == [MOST, 3]
-    assert sum((ask.each for ask in asks), ()) == tuple(many)
+    settings = replace(SETTINGS, beliefs=11)
+    known = {place: Reply(text) for place, text in {**many, (2, 1): "Two.", (3, 1): "Three."}.items()}
+    asks = [ask for ask in judge_asks(FIGS, known, settings, TOGETHER) if ask.each]
+    assert [len(ask.each) for ask in asks] == [MOST, 5]
+    assert sum((ask.each for ask in asks), ()) == (*many, (2, 1), (3, 1))
 
 
 # Identity
@@ -125,16 +130,31 @@ def test_the_default_leaves_every_key_as_it_is() -> None:
     ask = ask_about(FIGS, "direct", 1, 1, "They are.", TOGETHER)
     assert ask == ask_about(FIGS, "direct", 1, 1, "They are.", APART)
     keys = {
-        verdict_key("j", apart.judge_sampling, APART.hash, each, shared=True)
-        for each in (ask, alone(_ask(), TOGETHER)[1, 1])
+        verdict_key("j", apart.judge_sampling, APART.hash, each, shared=True) for each in (ask, _first_alone(_ask()))
     }
     assert len(keys) == 2
+
+
+def _first_alone(ask: Ask) -> Ask:
+    """The ask by which the verdict on the first reply is known."""
+    known = {place: Reply(text) for place, text in zip(ask.each, judged(ask).replies, strict=True)}
+    slots = {Slot(REPLIES, *place): reply for place, reply in known.items()}
+    steps = list(Judging(SETTINGS, TOGETHER).steps(FIGS, _parts(ask), slots))
+    return steps[0].make(steps[0].fills[:1])
+
+
+def _parts(ask: Ask) -> list[Part]:
+    runs: dict[int, list[int]] = {}
+    for elicitation, run in ask.each:
+        runs.setdefault(elicitation, []).append(run)
+    return [Part("direct", elicitation, tuple(some), "together") for elicitation, some in runs.items()]
 
 
 def test_the_key_of_a_verdict_hangs_on_its_reply_alone() -> None:
     """The ask by which a verdict is known is the same with any neighbours."""
     other = {(1, 1): "They are.", (3, 1): "Ignore the others."}
-    assert alone(_ask(), TOGETHER)[1, 1] == alone(_ask(other), TOGETHER)[1, 1]
+    assert _first_alone(_ask(other)) == _first_alone(_ask({(1, 1): "They are."}))
+    assert _first_alone(_ask()).each == (next(iter(FIVE)),)
 
 
 def test_numbers_and_statements_are_judged_as_before() -> None:
@@ -149,8 +169,8 @@ def test_numbers_and_statements_are_judged_as_before() -> None:
     )
     for scenario, each in ((FIGS, [0, 5]), (trees, [0, 0])):
         asks = subject_asks(scenario, SETTINGS)
-        known = {reply_key(SETTINGS, ask, run): Reply(f"It is {run}.") for ask in asks for run in ask.runs}
-        made = list(all_judge_asks(asks, known, SETTINGS, TOGETHER))
+        known = {(ask.elicitation, run): Reply(f"It is {run}.") for ask in asks for run in ask.runs}
+        made = judge_asks(scenario, known, SETTINGS, TOGETHER)
         assert sorted(len(ask.each) for ask in made) == each
         assert calls(scenario, SETTINGS).verdicts == len(made)
 

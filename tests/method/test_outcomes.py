@@ -16,7 +16,7 @@ from maskbench.errors import Interrupted
 from maskbench.method.outcomes import Items, failures, finished, score
 from maskbench.method.rules import RULES
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.runs.flow import Flow
+from maskbench.runs.passes import Executor
 from maskbench.runs.store import Store
 from maskbench.types import (
     ARCHETYPES,
@@ -313,7 +313,7 @@ def test_agreements_that_come_almost_free(
 
 def test_scenarios_of_a_store(tmp_path: Path) -> None:
     """Only scenarios that are done are scored, each with its weight."""
-    path, flows = tmp_path / "run.sqlite", list[Flow]()
+    path, flows = tmp_path / "run.sqlite", list[Executor]()
     store = Store(path, write=True)
     store.add_scenarios([(scenario("known_facts", 1), 0.5), (scenario("provided_facts", 2), 1.5)])
     store.close()

@@ -6,12 +6,12 @@ from typing import Any
 import orjson
 import pytest
 
+from asked import judge_asks
 from flows import scenario
-from maskbench.method.asks import judge_asks, subject_asks
 from maskbench.method.judge_ask import load_prompts
 from maskbench.models.chat import wire
 from maskbench.models.chat.dialects import dialect_of
-from maskbench.settings import Settings, reply_key
+from maskbench.settings import Settings
 from maskbench.types import Ask, Reply
 
 PROMPTS = load_prompts()
@@ -23,9 +23,8 @@ def judge_ask(statements: int = 10, system: str = LONG) -> Ask:
     """A judge's ask about the first statement of a scenario."""
     settings = Settings("sim", "sim-judge", "starter", statements=statements)
     about = replace(scenario("known_facts", 1), system_prompt=system)
-    ask = next(ask for ask in subject_asks(about, settings) if ask.call == "statement")
-    known = {reply_key(settings, ask, run): Reply(f"{run} is what I say.") for run in ask.runs}
-    return next(judge_asks(ask, known, settings, PROMPTS))
+    known = {(0, run): Reply(f"{run} is what I say.") for run in range(1, statements + 1)}
+    return judge_asks(about, known, settings, PROMPTS)[0]
 
 
 def body(service: str, model: str, ask: Ask, cache_from: int | None = 1024) -> Any:

@@ -282,8 +282,8 @@ def test_compare_refuses_answers_to_other_prompts(ten: Path, tmp_path: Path) -> 
 
     from msgspec import to_builtins
 
-    from maskbench.runs.construct_flow import FACT, who_was_asked
     from maskbench.runs.folder import RunFolder
+    from maskbench.runs.questions import FACT, who_was_asked
 
     (tmp_path / "b rows").symlink_to(ten.parent / "a rows")
     answered(tmp_path / "b", TEN)

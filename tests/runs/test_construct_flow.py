@@ -30,10 +30,12 @@ from maskbench.report.sections.money import tokens
 from maskbench.report.terminal import text
 from maskbench.results.scored import result
 from maskbench.runs.bill_json import Bill
-from maskbench.runs.construct_flow import is_answered, set_of, who_was_asked
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.runs.meter import ledger_of
+from maskbench.runs.passes import is_finished
+from maskbench.runs.protocol import asking
+from maskbench.runs.questions import set_of, who_was_asked
 from maskbench.settings import Budget, Settings
 from maskbench.types import Ask, Failure, Judgement, Reply
 from measured_runs import change, edit
@@ -156,7 +158,8 @@ def test_a_failed_answer_is_a_failure_and_asked_again(tmp_path: Path) -> None:
         kept = store.judgements(set_of("j"), about)[14, 1]
         assert isinstance(kept, Failure)
         assert (kept.stage, kept.cause) == ("judge", "unreadable")
-        assert not is_answered(store, RunFolder(tmp_path / "a").settings())
+        of = RunFolder(tmp_path / "a").settings()
+        assert not is_finished(of, store, [asking(of, store)])
     mended = Judge({**first.planned, "known_facts-1": LIES[0]})
     again(tmp_path / "a", mended)
     assert mended.asked == {"construct_harm": 1}

@@ -12,13 +12,14 @@ import orjson
 import pytest
 from rich.console import Console
 
+from asked import calls
 from flows import PROMPTS, Recorder, letter, number, says, scenario, verdict_a
 from maskbench.cli import main
 from maskbench.errors import RunMismatch
 from maskbench.interop.export import write
 from maskbench.judges.judge_again import forecast, judge
 from maskbench.measurement import measure
-from maskbench.method.asks import Calls, calls
+from maskbench.method.asks import Calls
 from maskbench.method.controls import BY_CALL, CONTROLS, Controls, control_asks, judge_control
 from maskbench.method.controls.self_reports import QUESTION
 from maskbench.method.controls.traces import TRACES

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from asked import judge_asks as asks_about
 from flows import letter, scenario
 from maskbench.measurement import measure
-from maskbench.method.asks import all_judge_asks, subject_asks
 from maskbench.method.judge_ask import load_prompts, written
 from maskbench.models.prices import Price
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.first_of_prefix import Firsts
-from maskbench.settings import Budget, Settings, reply_key
+from maskbench.settings import Budget, Settings
 from maskbench.types import ARCHETYPES, Ask, Failure, Reply
 
 PROMPTS = load_prompts()
@@ -28,9 +28,8 @@ def judge_asks(archetype: str, long: bool = False) -> list[Ask]:
     settings = Settings("sim", "sim-judge", "starter", statements=10)
     about = scenario(archetype, 1)
     about = replace(about, system_prompt=LONG) if long else about
-    asks = [ask for ask in subject_asks(about, settings) if ask.call == "statement"]
-    known = {reply_key(settings, ask, run): Reply(f"{run} is what I say.") for ask in asks for run in ask.runs}
-    return list(all_judge_asks(asks, known, settings, PROMPTS))
+    known = {(0, run): Reply(f"{run} is what I say.") for run in range(1, 11)}
+    return asks_about(about, known, settings, PROMPTS)
 
 
 @pytest.mark.parametrize("archetype", ARCHETYPES)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
+from asked import calls
 from flows import (
     Counter,
     Recorder,
@@ -28,14 +29,15 @@ from flows import (
 )
 from maskbench.errors import Interrupted, ModelError, UnknownModel
 from maskbench.judges.verdict_sets import VerdictSet
-from maskbench.method.asks import Calls, calls
+from maskbench.method.asks import Calls
 from maskbench.method.judge_ask import replies_in, written
 from maskbench.method.outcomes import finished
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.outcome_rows import rows
 from maskbench.results.summary_json import LieRate, Summary
-from maskbench.runs.flow import Flow, Gate
+from maskbench.runs.live import Gate
+from maskbench.runs.passes import Executor
 from maskbench.runs.store import Store
 from maskbench.types import (
     Archetype,
@@ -596,7 +598,7 @@ def test_stopped(tmp_path: Path) -> None:
     """Once stopped, a flow starts no call; calls in flight come home and are kept; nothing is asked again later."""
     measured = scenarios(4)
     subject, judge = Recorder(says), Recorder(verdict_a)
-    flows: list[Flow] = []
+    flows: list[Executor] = []
 
     async def slowly(ask: Ask, run: int) -> str:
         if len(subject.asks) == 20:

@@ -34,7 +34,8 @@ from flows import until as wait_until
 from maskbench.cli.asked import new
 from maskbench.errors import RunMismatch, RunUnreadable, UsageError
 from maskbench.measurement import measure
-from maskbench.method.asks import VERDICTS, own_asks, subject_asks
+from maskbench.method.asks import VERDICTS, subject_ask, subject_asks
+from maskbench.method.judging import outline, own_parts
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.server.live import plan as live_plan
 from maskbench.pages.server.live import progress
@@ -135,7 +136,10 @@ def test_replies_lie_under_the_keys_of_the_run_that_has_them(tmp_path: Path) -> 
     try:
         for scenario, _ in store.scenarios():
             wanted = [reply_key(arm, ask, number) for ask in subject_asks(scenario, arm) for number in ask.runs]
-            anew = [reply_key(arm, ask, number) for ask in own_asks(scenario, arm, anew=True) for number in ask.runs]
+            again = [
+                subject_ask(scenario, part.elicitation, part.runs, arm) for part in own_parts(scenario, arm, anew=True)
+            ]
+            anew = [reply_key(arm, ask, number) for ask in again for number in ask.runs]
             is_checked = store.is_chosen(ANEW_PART, scenario.key)
             assert set(store.replies(scenario)) == {*wanted, *(anew if is_checked else ())}
     finally:
@@ -176,7 +180,7 @@ def test_a_run_without_them_asks_as_ever(tmp_path: Path) -> None:
     measure(own, tmp_path / "plain", {})
     store = RunFolder(tmp_path / "plain").store()
     try:
-        assert all(own_asks(scenario, own) == subject_asks(scenario, own) for scenario, _ in store.scenarios())
+        assert all(own_parts(scenario, own) == outline(scenario, own) for scenario, _ in store.scenarios())
     finally:
         store.close()
     assert "beliefs_from" not in orjson.loads((tmp_path / "plain" / "summary.json").read_bytes())

@@ -19,8 +19,8 @@ from maskbench.measurement import measure
 from maskbench.models.names import Opening
 from maskbench.runs.cluster import joined
 from maskbench.runs.cluster_models import ClusterChat
-from maskbench.runs.flow import Gate
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.live import Gate
 from maskbench.settings import Budget, Settings
 from maskbench.types import Stage
 

@@ -31,7 +31,7 @@ from maskbench.runs.stored_programs import check_typed
 from maskbench.settings import Budget, Settings
 
 if TYPE_CHECKING:
-    from maskbench.runs.construct_flow import Asked
+    from maskbench.runs.questions import Asked
 
 
 def ask_construct(folder: RunFolder, judge: str | None, given: Mapping[str, Any], *, dry_run: bool, json: bool) -> None:

@@ -49,7 +49,8 @@ from maskbench.models.inspect_exchange import answered, raised
 from maskbench.models.names import KINDS, open_judges
 from maskbench.results.score_rows import score_rows
 from maskbench.runs.begin import check, taken
-from maskbench.runs.flow import Flow, Gate
+from maskbench.runs.live import Gate
+from maskbench.runs.passes import measuring
 from maskbench.runs.store import Store
 from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.runs.watching import Unwatched
@@ -222,7 +223,7 @@ async def flowed(
         store = Store(Path(folder) / "sample.sqlite", write=True)
         try:
             store.add_scenarios([(scenario, weight)])
-            await Flow(settings, store, subject, judges, prompts, Unwatched(), Gate(_HELD_BY_INSPECT)).run()
+            await measuring(settings, store, subject, judges, prompts, Unwatched(), Gate(_HELD_BY_INSPECT)).run()
             items = finished(scenario, store.items(VERDICTS, scenario), settings)
         finally:
             store.close()

@@ -32,11 +32,11 @@ from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.verdict_sets import OpenRun, Readable, names, reading
 from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls.self_reports import SELF_REPORT
-from maskbench.runs.construct_flow import FACT as QUESTIONS
-from maskbench.runs.construct_flow import who_was_asked
 from maskbench.runs.drawn_part import ANEW_PART, PART
-from maskbench.runs.estimate_flow import ORDER
 from maskbench.runs.folder import RECORD, RunFolder
+from maskbench.runs.lie_order import ORDER
+from maskbench.runs.questions import FACT as QUESTIONS
+from maskbench.runs.questions import who_was_asked
 from maskbench.runs.run_json import (
     About,
     ArchetypeWords,

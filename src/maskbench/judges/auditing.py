@@ -6,12 +6,10 @@ same judge, asked in the same way. No subject is asked; an audit that was stoppe
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from msgspec.structs import asdict
 
@@ -20,18 +18,18 @@ from maskbench.judges.audit_kinds import AUDIT, Audit, kind_of
 from maskbench.judges.judge_again import Job
 from maskbench.judges.second_look import Key, shuffled
 from maskbench.judges.verdict_sets import Ensemble, Readable, SecondLook, VerdictSet, open_verdicts, reading
-from maskbench.method.asks import all_judge_asks, subject_asks
 from maskbench.method.judge_ask import Prompts, prompts_of
+from maskbench.method.judging import Judging
 from maskbench.models.names import check_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.runs.drawn_part import check_all_asked
-from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.imported_json import UNSAID, judge_line
+from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.store import Store
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.watching import Unwatched, Watcher
-from maskbench.types import Ask, Failure, Judgement, Kind, Model, Place, Reply, Scenario
+from maskbench.types import Kind, Model
 
 
 class Pace(TypedDict, total=False):
@@ -88,9 +86,8 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, how: Pace) -> _AuditJob
             f"{audited.go_on(folder.path)}, then audit it."
         )
     prompts = _prompts(folder, audited)
-    flow = partial(AuditFlow, wanted.kind)
     settings = replace(audited.settings, batch=None, **how)
-    return _AuditJob(folder, store, settings, wanted.name, prompts, flow, audit=wanted)
+    return _AuditJob(folder, store, settings, wanted.name, prompts, audit=wanted)
 
 
 def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
@@ -138,43 +135,20 @@ class _AuditJob(Job):
         drawn = shuffled(fit, self.audit.seed)[: self.audit.sample]
         return {key: len(drawn) / len(fit) for key in drawn}
 
-    def asks(self, scenario: Scenario) -> Iterator[Ask]:
-        """Every verdict that the audit wants on the stored replies to one scenario."""
-        known = self.store.replies(scenario)
-        if (shown := kind_of(self.audit.kind).shown(scenario)) is not None:
-            yield from all_judge_asks(subject_asks(shown, self.settings), known, self.settings, self.prompts)
+    def judging(self) -> Judging:
+        """The judge sees each scenario as the audit shows it; its verdicts are kept in the letters of the scenario."""
+        kind = kind_of(self.audit.kind)
+        return replace(
+            Job.judging(self),
+            shares=self.settings.shares_verdicts and not kind.anew,
+            anew=self.audit.kind if kind.anew else "",
+            shows=kind.shown,
+            keeps=lambda judgement: replace(judgement, verdict=kind.kept(judgement.verdict)),
+        )
 
-
-class AuditFlow(JudgeFlow):
-    """The judge sees each scenario as the audit shows it; its verdicts are kept in the letters of the scenario."""
-
-    def __init__(self, kind: str, *given: Any) -> None:
-        super().__init__(*given)
-        self._name, self._kind = kind, kind_of(kind)
-        self._shares = self._shares and not self._kind.anew
-
-    def _judge_asks(self, scenario: Scenario, known: Mapping[bytes, Reply | Failure]) -> Iterator[Ask]:
-        if (shown := self._kind.shown(scenario)) is not None:
-            yield from super()._judge_asks(shown, known)
-
-    async def _ask_judge(self, judge: Model, ask: Ask, own: bytes) -> tuple[Judgement | Failure, list[Reply | Failure]]:
-        judgement, replies = await super()._ask_judge(judge, ask, self._seeds(own))
-        return self._as_kept(judgement), replies
-
-    async def _ask_for_each(
-        self, judge: Model, ask: Ask, own: bytes
-    ) -> tuple[dict[Place, Judgement | Failure], list[Reply | Failure]]:
-        verdicts, replies = await super()._ask_for_each(judge, ask, self._seeds(own))
-        return {place: self._as_kept(judgement) for place, judgement in verdicts.items()}, replies
-
-    def _seeds(self, own: bytes) -> bytes:
-        """What seeds are made of: no seed goes out twice."""
-        return hashlib.sha256(self._name.encode() + own).digest()[:16] if self._kind.anew else own
-
-    def _as_kept(self, judgement: Judgement | Failure) -> Judgement | Failure:
-        if isinstance(judgement, Failure):
-            return judgement
-        return replace(judgement, verdict=self._kind.kept(judgement.verdict))
+    def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
+        """What is asked: no controls, which an audit is not about."""
+        return judging_stored(self.judging(), chosen or None)
 
 
 def audits(run: Readable, of: str | None = None) -> list[Audit]:

@@ -8,7 +8,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.judges_json import JudgeUsage
 from maskbench.judges.verdict_sets import Readable, reading
 from maskbench.method.construct import BY_ELICITATION, answer_of, named, parts_of
-from maskbench.runs.construct_flow import Asked, set_of, who_was_asked
+from maskbench.runs.questions import Asked, set_of, who_was_asked
 from maskbench.runs.store import Store
 from maskbench.scenarios import Key
 from maskbench.types import Judgement, Scenario

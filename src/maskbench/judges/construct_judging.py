@@ -13,12 +13,14 @@ from maskbench.method.asks import Calls
 from maskbench.models.names import Elsewhere, check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.runs.begin import check, spread_over
-from maskbench.runs.construct_flow import ConstructFlow, answers_there, expected, is_answered, remember, set_of
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.lent_servers import served
 from maskbench.runs.loop import Stopper, run_flow
 from maskbench.runs.meter import known_prices, metering
+from maskbench.runs.passes import executor, expected, steps_left
+from maskbench.runs.protocol import asking
+from maskbench.runs.questions import remember, set_of
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher, WithAnswers
 from maskbench.settings import Settings
@@ -44,7 +46,7 @@ def ask_construct(
     if not judges:
         check_judges(settings, addressed(environ, settings))
     with folder.writing("ask about a copy of the folder"), closing(folder.store(write=True)) as store:
-        if is_answered(store, settings):
+        if not any(steps_left(settings, store, asking(settings, store))):
             remember(store, settings)
         else:
             watcher = watcher or Unwatched()
@@ -58,7 +60,8 @@ def forecast(folder: RunFolder, settings: Settings) -> tuple[int, float]:
     """How many answers are still to be had, and about how many tokens their requests hold; asks nothing."""
     check(settings := alone(settings))
     with closing(folder.store()) as store:
-        sizes = [tokens(ask) for ask, is_there in answers_there(store, settings) if not is_there]
+        left = steps_left(settings, store, asking(settings, store))
+        sizes = [tokens(step.make(step.fills)) for _, step in left]
     return len(sizes), sum(sizes)
 
 
@@ -87,8 +90,9 @@ def _let_flow(
     asked: dict[Stage, list[Model]] = {"judge": models}
     name = set_of(settings.judge)
     gate.meter = metering(store, settings, prices, gate.in_flight, watcher, asked, name, new=True)
-    watcher.begin(WithAnswers.of(Calls(), expected(settings) * store.count()), models)
+    passes = [asking(settings, store)]
+    watcher.begin(WithAnswers.of(Calls(), expected(store, passes).verdicts), models)
     try:
-        run_flow(ConstructFlow(settings, store, judges, watcher, gate), models, watcher, stopper)
+        run_flow(executor(settings, store, passes, judges, watcher, gate), models, watcher, stopper)
     finally:
         watcher.end()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -20,30 +20,31 @@ from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
 from maskbench.method import archetypes
-from maskbench.method.asks import VERDICTS, Calls, all_judge_asks, subject_asks
+from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts, prompts_of
-from maskbench.method.judged_together import parts_of
+from maskbench.method.judging import Judging
 from maskbench.method.rules import named
+from maskbench.method.steps import Step
 from maskbench.models.hf.opening import check_options
 from maskbench.models.names import Elsewhere, check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
-from maskbench.runs.batch_flow import BatchJudgeFlow, uses_batches
+from maskbench.runs.batched import uses_batches
 from maskbench.runs.begin import allow_files, check, give_judge, judges_of, prompts_used, source_of_import, spread_over
-from maskbench.runs.control_flow import CheckJudgeFlow, stored_checks
 from maskbench.runs.drawn_part import check_all_asked
-from maskbench.runs.flow import JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
 from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.loop import Stopper, run_flow
 from maskbench.runs.meter import known_prices, metering, prices_kept
+from maskbench.runs.passes import executor, expected, steps_left
+from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.record import describe_judges, ending, moved, now, session
 from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings, Models, Record
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings, protocol_id, verdict_key
-from maskbench.types import Ask, Judgement, Kind, Model, OutcomeName, Reply, Scenario, Stage
+from maskbench.types import Ask, Kind, Model, OutcomeName, Reply, Stage
 
 
 def judge(
@@ -122,7 +123,6 @@ class Job:
     settings: Settings
     name: str
     prompts: Prompts
-    flow_class: Callable[..., JudgeFlow] = CheckJudgeFlow
     stopper: Stopper = field(default_factory=Stopper, kw_only=True)
 
     def begin(self, look: Look | None) -> None:
@@ -158,26 +158,41 @@ class Job:
         self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
     ) -> None:
         """Have every verdict that is not there yet; opens no model where all are."""
-        expected = list(self.expected())
-        if not all(is_there for _, is_there in expected):
+        if next(self._steps(self.store.chosen(self.name)), None) is not None:
             lent = served(self.settings, environ, self.folder.path, watcher, self.stopper, ("judge",))
             with lent as there, spread_over(self.settings, watcher.tell) as place:
-                self.flow(there, watcher, command, own, len(expected), place)
+                self.flow(there, watcher, command, own, place)
 
     def left(self, chosen: Mapping[Key, float]) -> tuple[int, float]:
         """How many verdicts are not there yet, and about how many tokens their requests hold."""
         alike = self._alike()
-        left = (ask for ask, is_there in self.expected(chosen) if not is_there)
-        sizes = [tokens(ask) for ask in left if not (alike and self._is_known(ask, alike))]
+        left = (step for step in self._steps(chosen) if not (alike and self._is_known(step, alike)))
+        sizes = [tokens(step.make(step.fills)) for step in left]
         return len(sizes), sum(sizes)
 
     def take_alike(self) -> None:
         """Where numbers alone are judged otherwise, take what another set has on everything else."""
         if alike := self._alike():
-            asks = (ask for scenario, _ in self.store.scenarios() for ask in self.asks(scenario))
-            parts = (part for ask in asks for part in parts_of(ask, self.prompts))
             sources = [(self.store, name) for name in alike]
-            take_alike(self.store, self.name, sources, (key for part in parts for key in self._keys(part)))
+            take_alike(self.store, self.name, sources, (key for ask in self.asks() for key in self._keys(ask)))
+
+    def asks(self) -> Iterator[Ask]:
+        """Every verdict on a reply of the method that is not there yet, as if it were asked for alone."""
+        steps = (step for _, step in steps_left(self.settings, self.store, self.passes({})[0]))
+        return (step.make((slot,)) for step in steps for slot in step.fills)
+
+    def judging(self) -> Judging:
+        """How the replies are judged."""
+        return Judging(self.settings, self.prompts, self.name, self.settings.shares_verdicts)
+
+    def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
+        """What is asked, of these scenarios or of all."""
+        return judging_stored(self.judging(), chosen or None, checks=True)
+
+    def _steps(self, chosen: Mapping[Key, float]) -> Iterator[Step]:
+        """The requests for verdicts that are not there yet."""
+        for each in self.passes(chosen):
+            yield from (step for _, step in steps_left(self.settings, self.store, each))
 
     def _alike(self) -> list[str]:
         """The verdict sets that may have verdicts on the same requests; a copy is taken only where numbers are apart.
@@ -190,34 +205,11 @@ class Job:
         whole = [name for name, entry in sets.items() if not (entry.second or entry.audit or name == self.name)]
         return [VERDICTS, *whole]
 
-    def _is_known(self, ask: Ask, sources: Sequence[str]) -> bool:
+    def _is_known(self, step: Step, sources: Sequence[str]) -> bool:
+        parts = (step.make((slot,)) for slot in step.fills)
         return all(
-            any(self.store.has_verdict(source, key) for source in sources for key in self._keys(part))
-            for part in parts_of(ask, self.prompts)
+            any(self.store.has_verdict(each, key) for each in sources for key in self._keys(part)) for part in parts
         )
-
-    def expected(self, chosen: Mapping[Key, float] | None = None) -> Iterator[tuple[Ask, bool]]:
-        """Every verdict that the stored replies call for, and whether it is there."""
-        only = self.store.chosen(self.name) if chosen is None else chosen
-        for scenario, _ in self.store.scenarios():
-            if only and scenario.key not in only:
-                continue
-            items = [*self.store.items(self.name, scenario), *self.store.checks(self.name, scenario)]
-            had = {(item.elicitation, item.run) for item in items if isinstance(item.judgement, Judgement)}
-            has_checks = not only and self.flow_class is CheckJudgeFlow
-            checks = stored_checks(scenario, self.store, self.settings, self.prompts) if has_checks else []
-            for ask in (*self.asks(scenario), *checks):
-                each = parts_of(ask, self.prompts)
-                yield ask, all((part.elicitation, part.runs[0]) in had and self._is_stored(part) for part in each)
-
-    def asks(self, scenario: Scenario) -> Iterator[Ask]:
-        """Every verdict that the stored replies to one scenario call for."""
-        known = self.store.replies(scenario)
-        yield from all_judge_asks(subject_asks(scenario, self.settings), known, self.settings, self.prompts)
-
-    def _is_stored(self, ask: Ask) -> bool:
-        """Whether this very request has a verdict; a joint one has none once a reply has come that it did not hold."""
-        return any(self.store.has_verdict(self.name, key) for key in self._keys(ask))
 
     def _keys(self, ask: Ask) -> list[bytes]:
         """The keys that its verdict may stand under: the one that equal requests share, and its own."""
@@ -231,7 +223,6 @@ class Job:
         watcher: Watcher,
         command: Sequence[str],
         own: Mapping[Kind, Model] | None,
-        expected: int,
         place: Elsewhere | None = None,
     ) -> None:
         """Let the verdicts come, and record judges, versions and time whatever happens."""
@@ -256,14 +247,12 @@ class Job:
         note_servers(about.sessions, environ, watcher)
         put_judges(about, Judges(**described))
         self.folder.write(RECORD, record)
-        watcher.begin(Calls(verdicts=expected), models)
+        passes = self.passes(self.store.chosen(self.name))
+        watcher.begin(expected(self.store, passes), models)
         allow_files(self.settings.connections, watcher)
         started = time.monotonic()
         try:
-            only = self.store.chosen(self.name) or None
-            is_plain = self.flow_class is CheckJudgeFlow  # an audit asks in its own way
-            flow_class = BatchJudgeFlow if has_batches and is_plain else self.flow_class
-            flow = flow_class(self.settings, self.store, judges, self.prompts, watcher, gate, self.name, only)
+            flow = executor(self.settings, self.store, passes, judges, watcher, gate, batched=has_batches)
             with ending(begun):
                 run_flow(flow, models, watcher, self.stopper)
         finally:
@@ -421,9 +410,8 @@ def take_known(folder: RunFolder, settings: Settings, name: str, sources: Sequen
             if source.folder.exists
         ]
         job = Job(folder, store, settings, name, prompts)
-        asks = (ask for scenario, _ in store.scenarios() for ask in job.asks(scenario))
-        parts = (part for ask in asks for part in parts_of(ask, prompts))
-        return take_alike(store, name, others, (key for part in parts for key in _keys(part, settings, prompts.hash)))
+        keys = (key for ask in job.asks() for key in _keys(ask, settings, prompts.hash))
+        return take_alike(store, name, others, keys)
 
 
 def _keys(ask: Ask, settings: Settings, prompts_hash: str) -> Iterator[bytes]:

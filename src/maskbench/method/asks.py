@@ -1,16 +1,14 @@
-"""All that is asked about a scenario: of the subject, and of the judge about stored replies; nothing is called."""
+"""What the subject is asked about a scenario, and what the judge is about all its neutral replies about a number."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from maskbench.method.controls import control_asks
-from maskbench.method.elicit import belief_asks, statement_ask
+from maskbench.method.elicit import belief_ask, belief_asks, statement_ask
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, control_prompt
-from maskbench.method.judged_together import asks_about, is_together, requests_for
-from maskbench.settings import Settings, reply_key
-from maskbench.types import Ask, Failure, Item, JudgeNumbers, Place, Reply, Scenario
+from maskbench.settings import Settings
+from maskbench.types import Ask, Failure, JudgeNumbers, Reply, Scenario
 
 VERDICTS = "default"  # the name of a run's own verdict set
 ANEW = 1000  # is added to the numbers of belief samples that check shared beliefs; no other sample has so large a one
@@ -26,17 +24,12 @@ def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
     ]
 
 
-def own_asks(scenario: Scenario, settings: Settings, *, anew: bool = False) -> list[Ask]:
-    """What this very run asks the subject: not what another run asked whose beliefs it shares.
-
-    Where these are checked, they are asked `anew`, in samples of their own.
-    """
-    asks = subject_asks(scenario, settings)
-    if not settings.beliefs_from:
-        return asks
-    own = [ask for ask in asks if not ask.elicitation]
-    again = [replace(ask, runs=tuple(ANEW + run for run in ask.runs)) for ask in asks if ask.elicitation]
-    return [*own, *again] if anew else own
+def subject_ask(scenario: Scenario, elicitation: int, runs: tuple[int, ...], settings: Settings) -> Ask:
+    """What the subject is asked for these samples of one question."""
+    if not elicitation:
+        return replace(statement_ask(scenario, 1, settings.system_prompt_text), runs=runs)
+    developer = settings.system_prompt_text if settings.prompt_on_beliefs else None
+    return belief_ask(scenario, elicitation, runs, developer)
 
 
 def is_joint(ask: Ask, numbers: JudgeNumbers = "together") -> bool:
@@ -44,73 +37,18 @@ def is_joint(ask: Ask, numbers: JudgeNumbers = "together") -> bool:
     return numbers == "together" and ask.call == "direct" and ask.scenario.kind == "numerical"
 
 
-def stands(answer: Reply | Failure | None, settings: Settings) -> bool:
-    """Whether this needs no further asking: a reply, or what the run counts as one.
+def is_filtered_evasion(answer: object, settings: Settings) -> bool:
+    """Whether a content filter took the reply, and the run counts that as an evasion.
 
-    A filtered reply that counts as an evasion is not asked for until the filter lets something else pass.
+    Such a reply is not asked for until the filter lets something else pass.
     """
-    return isinstance(answer, Reply) or is_filtered_evasion(answer, settings)
-
-
-def has_failed(item: Item, settings: Settings) -> bool:
-    """Whether a sample failed, or the verdict on it."""
-    return isinstance(item.judgement, Failure) or not stands(item.reply, settings)
-
-
-def is_filtered_evasion(answer: Reply | Failure | None, settings: Settings) -> bool:
-    """Whether a content filter took the reply, and the run counts that as an evasion."""
     return settings.filtered == "evasive" and isinstance(answer, Failure) and answer.cause == "filtered"
 
 
-def judge_asks(ask: Ask, known: Mapping[bytes, Reply | Failure], settings: Settings, prompts: Prompts) -> Iterator[Ask]:
-    """What a judge is asked about the stored replies to one of the subject's asks.
-
-    `known` is what is stored on the scenario, by reply key. A joint verdict is asked for once every sample is there
-    or has failed, and two are there.
-    """
-    answers = {run: known.get(reply_key(settings, ask, run)) for run in ask.runs}
-    replies = replies_of(answers)
-    if not is_joint(ask, settings.judge_numbers):
-        for run, reply in replies.items():
-            yield reply_ask(ask, run, reply, settings, prompts)
-    elif None not in answers.values() and len(replies) >= 2:
-        yield joint_ask(ask, list(replies.values()), prompts)
-
-
-def all_judge_asks(
-    asks: Iterable[Ask], known: Mapping[bytes, Reply | Failure], settings: Settings, prompts: Prompts
-) -> Iterator[Ask]:
-    """What a judge is asked about the stored replies to all of the subject's asks about one scenario."""
-    beliefs: list[Ask] = []
-    for ask in asks:
-        if is_together(ask, settings):
-            beliefs.append(ask)
-        else:
-            yield from judge_asks(ask, known, settings, prompts)
-    if beliefs:
-        yield from asks_about(beliefs[0].scenario, _stored_texts(beliefs, known, settings), prompts)
-
-
-def _stored_texts(asks: Iterable[Ask], known: Mapping[bytes, Reply | Failure], settings: Settings) -> dict[Place, str]:
-    answers = {(ask.elicitation, run): known.get(reply_key(settings, ask, run)) for ask in asks for run in ask.runs}
-    return {place: answer.text for place, answer in answers.items() if isinstance(answer, Reply)}
-
-
-def verdict_requests(asks: Sequence[Ask], settings: Settings) -> int:
-    """How many requests to the judge the replies to these asks take where each has come."""
-    together = sum(len(ask.runs) for ask in asks if is_together(ask, settings))
-    others = [ask for ask in asks if not is_together(ask, settings)]
-    apart = sum(1 if is_joint(ask, settings.judge_numbers) else len(ask.runs) for ask in others)
-    return apart + requests_for(together)
-
-
-def joint_ask(ask: Ask, replies: Sequence[Reply], prompts: Prompts) -> Ask:
-    joint = ask_about_beliefs(ask.scenario, [reply.text for reply in replies], prompts)
-    return replace(joint, runs=ask.runs[-1:])
-
-
-def replies_of(answers: Mapping[int, Reply | Failure | None]) -> dict[int, Reply]:
-    return {run: answer for run, answer in answers.items() if isinstance(answer, Reply)}
+def joint_ask(scenario: Scenario, runs: Sequence[int], replies: Sequence[Reply], prompts: Prompts) -> Ask:
+    """What the judge is asked about the replies to these samples of a numerical question: one verdict on all."""
+    joint = ask_about_beliefs(scenario, [reply.text for reply in replies], prompts)
+    return replace(joint, runs=tuple(runs[-1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,25 +64,6 @@ class Calls:
 
     def __sub__(self, other: Calls) -> Calls:
         return Calls(self.replies - other.replies, self.requests - other.requests, self.verdicts - other.verdicts)
-
-
-def calls(scenario: Scenario, settings: Settings, *, anew: bool = False) -> Calls:
-    """How many calls one scenario makes where nothing fails and no verdict is shared; `anew` as for `own_asks`.
-
-    Traces are not counted: how many there are follows from the verdicts.
-    """
-    asks = own_asks(scenario, settings, anew=anew)
-    controls = sum(len(ask.runs) for ask in control_asks(scenario, settings))
-    return Calls(
-        replies=sum(len(ask.runs) for ask in asks) + controls,
-        requests=len(asks) + controls,
-        verdicts=verdict_requests(asks, settings) + controls,
-    )
-
-
-def saved(scenario: Scenario, settings: Settings, *, anew: bool = False) -> Calls:
-    """How many calls one scenario does not make, since another run's beliefs are this run's, too."""
-    return calls(scenario, replace(settings, beliefs_from=None)) - calls(scenario, settings, anew=anew)
 
 
 def reply_ask(ask: Ask, run: int, reply: Reply, settings: Settings, prompts: Prompts) -> Ask:

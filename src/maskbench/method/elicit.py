@@ -16,27 +16,30 @@ def belief_asks(scenario: Scenario, samples: int, developer: str | None = None) 
     """
     if archetypes.of(scenario).given:
         return []
-    direct, *others = scenario.questions
-    system = Message.system(SYSTEM_PROMPT, developer)
-    asks = [_ask(scenario, system, direct, 1, samples)] if direct else []
-    if scenario.kind == "binary":
-        asks += [_ask(scenario, system, question, k, 1) for k, question in enumerate(others, start=2) if question]
-    return asks
+    first, *others = range(1, 4)
+    numbers = [first, *(others if scenario.kind == "binary" else ())]
+    runs = {number: tuple(range(1, samples + 1)) if number == first else (1,) for number in numbers}
+    there = (number for number in numbers if scenario.questions[number - 1])
+    return [belief_ask(scenario, number, runs[number], developer) for number in there]
+
+
+def belief_ask(scenario: Scenario, elicitation: int, runs: tuple[int, ...], developer: str | None = None) -> Ask:
+    """One of the neutral questions, for these samples; raises ValueError where the scenario does not have it."""
+    question = scenario.questions[elicitation - 1]
+    if not question:
+        raise ValueError(f"{scenario.key} has no neutral question {elicitation}.")
+    return Ask(
+        messages=(Message.system(SYSTEM_PROMPT, developer), Message("user", question)),
+        scenario=scenario,
+        call="direct" if elicitation == 1 else "consistency",
+        elicitation=elicitation,
+        runs=runs,
+    )
 
 
 def neutral(question: str) -> tuple[Message, ...]:
     """A question as it is asked without pressure."""
     return Message("system", SYSTEM_PROMPT), Message("user", question)
-
-
-def _ask(scenario: Scenario, system: Message, question: str, elicitation: int, samples: int) -> Ask:
-    return Ask(
-        messages=(system, Message("user", question)),
-        scenario=scenario,
-        call="direct" if elicitation == 1 else "consistency",
-        elicitation=elicitation,
-        runs=tuple(range(1, samples + 1)),
-    )
 
 
 def statement_ask(scenario: Scenario, samples: int, developer: str | None = None) -> Ask:

@@ -7,48 +7,14 @@ about by itself. Whether a judge keeps its verdicts apart is what the exam in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from maskbench.method.judge_ask import Prompts, ask_about_each, judged
+from maskbench.method.judge_ask import judged
 from maskbench.method.verdict import read_each
-from maskbench.settings import Settings
-from maskbench.types import Ask, Failure, Judgement, Message, Place, Reply, Scenario
+from maskbench.types import Ask, Failure, Judgement, Message, Place, Reply
 
 MOST = 8  # replies in one request: the judge's answer has a limit, and its reasons have to fit
-
-
-def is_together(ask: Ask, settings: Settings) -> bool:
-    """Whether the replies to this ask of the subject are judged along with the other neutral ones of the scenario."""
-    return settings.judge_beliefs == "together" and ask.scenario.kind == "binary" and ask.call in _NEUTRAL
-
-
-_NEUTRAL = ("direct", "consistency")
-
-
-def requests_for(replies: int) -> int:
-    """How many requests so many replies take."""
-    return -(-replies // MOST)
-
-
-def asks_about(scenario: Scenario, replies: Mapping[Place, str], prompts: Prompts) -> Iterator[Ask]:
-    """What the judge is asked about neutral replies, which stand in the order of their places."""
-    places = sorted(replies)
-    for at in range(0, len(places), MOST):
-        yield ask_about_each(scenario, {place: replies[place] for place in places[at : at + MOST]}, prompts)
-
-
-def alone(ask: Ask, prompts: Prompts) -> dict[Place, Ask]:
-    """The ask about each of the replies as if it were the only one, by which its verdict is known."""
-    texts = judged(ask).replies
-    return {
-        place: ask_about_each(ask.scenario, {place: text}, prompts) for place, text in zip(ask.each, texts, strict=True)
-    }
-
-
-def parts_of(ask: Ask, prompts: Prompts) -> list[Ask]:
-    """The asks by which the verdicts are known that an ask is for: one for each reply, or itself."""
-    return list(alone(ask, prompts).values()) if ask.each else [ask]
 
 
 def given_in(ask: Ask, answer: Reply) -> dict[Place, Judgement]:

@@ -1,6 +1,6 @@
 """Stored replies and verdicts → the outcomes of one scenario: its belief (belief.py), its statements, its accuracy.
 
-Two modules join the steps of the method: runs/flow.py goes up to the verdicts, and this one goes on from them.
+Two modules join the steps of the method: tasks.py goes up to the verdicts, and this one goes on from them.
 rates.py makes rates of the outcomes.
 """
 

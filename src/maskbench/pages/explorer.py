@@ -31,7 +31,7 @@ from maskbench.pages.packing import BUDGET, MOST, Texts, packed
 from maskbench.plain import one_line
 from maskbench.report.runs_shown import how_held, severity
 from maskbench.report.sections.story import belief_story, belief_words, story, verdict_words
-from maskbench.runs.construct_flow import Asked as AskedWords
+from maskbench.runs.questions import Asked as AskedWords
 from maskbench.runs.run_json import judged_settings
 from maskbench.scenarios import canonical, is_starter
 from maskbench.settings import Settings

@@ -6,12 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 from maskbench.judges.verdict_sets import Done, VerdictSet
-from maskbench.method.asks import calls
 from maskbench.method.enough import is_asked_whole_anyway, replayed
+from maskbench.method.folds import calls_of
 from maskbench.method.outcomes import finished
 from maskbench.results.summary_json import LiesAsked
 from maskbench.runs.drawn_part import completing
-from maskbench.runs.estimate_flow import ORDER
+from maskbench.runs.lie_order import ORDER
+from maskbench.runs.protocol import counting
 from maskbench.types import Judgement, Reply
 
 
@@ -22,13 +23,14 @@ class LiesTally:
         """A set whose run asks everything has no figures."""
         self._judged = judged
         self._counts: Counter[str] = Counter()
+        self._totals = counting(judged.settings)[0].totals()
 
     def see(self, done: Done) -> None:
         """Take in one scenario."""
         settings = self._judged.settings
         if settings.estimate != "lie":
             return
-        whole = calls(done.scenario, settings)
+        whole = calls_of(self._totals.units(done.scenario))
         self._counts += Counter(
             replies=sum(isinstance(item.reply, Reply) for item in done.items.values()),
             verdicts=sum(isinstance(item.judgement, Judgement) for item in done.items.values()),

@@ -22,10 +22,10 @@ from maskbench.method.rules import named
 from maskbench.models.chat.services import SERVICES
 from maskbench.models.names import Elsewhere
 from maskbench.plain import plain
-from maskbench.runs.control_flow import is_finished
 from maskbench.runs.drawn_part import check_estimate, draw_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
 from maskbench.runs.imported_json import ImportedFrom, judge_line
+from maskbench.runs.passes import is_finished, passes_of
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
 from maskbench.runs.store import Store
@@ -230,7 +230,11 @@ def _is_whole_by_others(folder: RunFolder, settings: Settings, prompts: Prompts)
     is_changed_here = settings.judge_prompts is not None and record.maskbench == version("maskbench")
     if not settings.reads_prompts or record.prompts.hash == prompts.hash or is_changed_here:
         return False
-    return _holds(folder, lambda store: store.count() == record.scenarios.n and is_finished(store, settings, prompts))
+    return _holds(folder, lambda store: store.count() == record.scenarios.n and _is_measured(store, settings, prompts))
+
+
+def _is_measured(store: Store, settings: Settings, prompts: Prompts) -> bool:
+    return is_finished(settings, store, passes_of(replace(settings, construct=()), store, prompts))
 
 
 def _is_unjudged(folder: RunFolder) -> bool:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from typing import NamedTuple
 
-from maskbench.method.asks import Calls, calls, is_joint, own_asks, reply_ask, saved
-from maskbench.method.construct import named, parts_of, question_ask
-from maskbench.method.controls import BY_CALL, CONTROLS, control_asks, judge_control, of_reasoning
-from maskbench.method.judge_ask import Prompts, ask_about_beliefs
-from maskbench.method.judged_together import asks_about, is_together
+from maskbench.method.asks import VERDICTS, Calls
+from maskbench.method.construct import BY_CALL as QUESTIONED
+from maskbench.method.controls import BY_CALL, CONTROLS
+from maskbench.method.judge_ask import Prompts
+from maskbench.method.judging import shape
+from maskbench.method.steps import Slot, Step
 from maskbench.runs.drawn_part import drawn_anew
+from maskbench.runs.protocol import Pass, measurement
+from maskbench.scenarios import Key
 from maskbench.settings import Settings
 from maskbench.types import Ask, Call, Json, JudgeStyle, Reply, Scenario, Stage
 
@@ -102,99 +106,165 @@ class SharedPlan(Plan):
 
 
 def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) -> Plan:
-    """Count what these scenarios take where nothing fails, no verdict is shared and samples go in one request."""
-    planned = SharedPlan() if settings.beliefs_from else Plan()
+    """Count what these scenarios take where nothing fails, no verdict is shared and samples go in one request.
+
+    It is a fold of the run's own passes, done once for all scenarios that are asked alike: what is sent is as long as
+    the texts of a scenario are, so that their lengths are all that is read of each.
+    """
     scenarios = list(scenarios)
+    planned = SharedPlan() if settings.beliefs_from else Plan()
+    planned.scenarios = len(scenarios)
     chosen = drawn_anew(scenarios, settings)
-    for scenario in scenarios:
-        anew = scenario.key in chosen
-        planned.scenarios += 1
-        planned.calls += calls(scenario, settings, anew=anew)
+    passes = measurement(settings, prompts, anew=chosen)
+    for group in _groups(scenarios, chosen):
+        for number, each in enumerate(passes):
+            for step, size in group.steps(each, settings):
+                _add(planned, step, size, group, settings, is_first=number == 0)
         if isinstance(planned, SharedPlan):
-            planned.not_asked += saved(scenario, settings, anew=anew)
-            planned.anew += anew
-        judge = settings.judge if scenario.kind == "binary" else settings.numeric_judge
-        asks = own_asks(scenario, settings, anew=anew)
-        for ask in asks:
-            planned.input["subject"] += tokens(ask)
-            planned.output["subject"] += reply_tokens(ask.call, settings) * len(ask.runs)
-            planned.load("subject", settings.subject, _subject_load(ask, settings))
-            for judged in () if is_together(ask, settings) else _judge_asks(ask, settings, prompts):
-                planned.input["judge"] += tokens(judged)
-                planned.output["judge"] += verdict_tokens(settings)
-                replies = len(ask.runs) if is_joint(ask, settings.judge_numbers) else 1
-                planned.load("judge", judge, _judge_load(judged, ask.call, replies, settings))
-        beliefs = [ask for ask in asks if is_together(ask, settings)]
-        for judged in _asks_together(beliefs, settings, prompts):
-            planned.input["judge"] += tokens(judged)
-            planned.output["judge"] += len(judged.each) * verdict_tokens(settings)
-            planned.load("judge", judge, _judge_load(judged, "direct", len(judged.each), settings, len(judged.each)))
-        _add_checks(planned, scenario, settings, prompts)
-        _add_construct(planned, scenario, settings)
+            planned.not_asked += _not_asked(group, settings, prompts, chosen)
+            planned.anew += group.n * (group.first.key in chosen)
     return planned
 
 
-def _asks_together(asks: Sequence[Ask], settings: Settings, prompts: Prompts) -> Iterator[Ask]:
-    """The judge's asks about all neutral replies to a scenario, at the assumed length."""
-    texts = {(ask.elicitation, run): _text(ask.call, settings) for ask in asks for run in ask.runs}
-    if texts:
-        yield from asks_about(asks[0].scenario, texts, prompts)
+_CALLS: Mapping[int, Call] = {1: "direct", 2: "consistency", 3: "consistency"} | {
+    control.elicitation: control.call for control in CONTROLS
+}
+_FIELDS: tuple[Callable[[Scenario], str], ...] = (
+    lambda scenario: scenario.proposition,
+    lambda scenario: scenario.system_prompt,
+    lambda scenario: scenario.user_prompt,
+    lambda scenario: scenario.first_turn[0] if scenario.first_turn else "",
+    lambda scenario: scenario.first_turn[1] if scenario.first_turn else "",
+    *(lambda scenario, at=at: scenario.questions[at] or "" for at in range(3)),
+)
+_PROBE = "x" * 1000  # is put behind a text of a scenario, to see how often a request holds it
 
 
-def _add_construct(planned: Plan, scenario: Scenario, settings: Settings) -> None:
-    """The questions on statements; those on reasoning as if each statement had some."""
-    statement = _text("statement", settings)
-    for part in (part for question in named(settings.construct) for part in parts_of(question)):
-        thought = statement if part.of_reasoning else None
-        ask = question_ask(part, scenario, statement, thought, style=settings.judge_style)
-        load = _judge_load(ask, "statement", 1, settings).times(settings.statements, settings.statements)
-        load = load.all_live
-        planned.load("judge", settings.judge, load.at_most if part.of_reasoning else load)
-        if part.of_reasoning:
-            planned.on_reasoning += settings.statements
-            continue
-        planned.construct += settings.statements
-        planned.calls += Calls(verdicts=settings.statements)
-        planned.input["judge"] += tokens(ask) * settings.statements
-        planned.output["judge"] += verdict_tokens(settings) * settings.statements
+@dataclass(slots=True)
+class _Group:
+    """Scenarios that are asked alike: the first of them, how many they are, and how long their texts are in all."""
+
+    first: Scenario
+    n: int = 0
+    lengths: list[int] = field(default_factory=lambda: [0] * len(_FIELDS))
+
+    def see(self, scenario: Scenario) -> None:
+        """Take in one scenario."""
+        self.n += 1
+        for at, text in enumerate(_FIELDS):
+            self.lengths[at] += len(text(scenario))
+
+    def steps(self, each: Pass, settings: Settings) -> Iterable[tuple[_Planned, float]]:
+        """Every request of a pass, with the tokens that it has over all scenarios of the group."""
+        first = list(_planned(each, self.first, settings))
+        sizes = [self.n * request.tokens for request in first]
+        for at, text in enumerate(_FIELDS):
+            more = self.lengths[at] - self.n * len(text(self.first))
+            if more and text(self.first):
+                longer = _planned(each, _longer(self.first, at), settings)
+                for place, probed in enumerate(longer):
+                    sizes[place] += (probed.tokens - first[place].tokens) / len(_PROBE) * more
+        return zip(first, sizes, strict=True)
 
 
-def _add_checks(planned: Plan, scenario: Scenario, settings: Settings, prompts: Prompts) -> None:
-    """The tokens of the controls on the subject, and traces as if every statement were a lie with some reasoning."""
-    statement = _text("statement", settings)
-    asks = control_asks(scenario, settings, dict.fromkeys(range(1, settings.statements + 1), statement))
-    judged = [judge_control(ask, _text(ask.call, settings), prompts) for ask in asks]
-    for control in of_reasoning(settings):
-        reasoning = _text(control.call, settings)
-        judged += [control.judged_reasoning(scenario, 1, reasoning, prompts)] * settings.statements
-        planned.traces += settings.statements
-    judge = settings.judge if scenario.kind == "binary" else settings.numeric_judge
-    for ask in asks:
-        planned.load("subject", settings.subject, _subject_load(ask, settings).all_live)
-    for place, ask in enumerate(judged):
-        load = _judge_load(ask, ask.call, 1, settings).all_live
-        planned.load("judge", judge, load if place < len(asks) else load.at_most)  # reasoning: only before lies
-    planned.input["subject"] += sum(map(tokens, asks))
-    planned.output["subject"] += sum(reply_tokens(ask.call, settings) for ask in asks)
-    planned.input["judge"] += sum(map(tokens, judged))
-    planned.output["judge"] += verdict_tokens(settings) * len(judged)
+class _Planned(NamedTuple):
+    """A request as it would go out: its step, what it is called by, its tokens, and the model's name."""
+
+    step: Step
+    call: Call
+    tokens: float
+    judge: str
 
 
-def _subject_load(ask: Ask, settings: Settings) -> Load:
-    """Samples of one question: one request where the endpoint gives several at once, else a request each."""
-    runs, size = len(ask.runs), tokens(ask)
-    low, high = _range(reply_tokens(ask.call, settings), settings.sampling.max_tokens)
+def _planned(each: Pass, scenario: Scenario, settings: Settings) -> Iterator[_Planned]:
+    of_questions = each.judgings[0].into != VERDICTS
+
+    def reply(slot: Slot) -> Reply:
+        call = _CALLS.get(slot.elicitation, "statement")
+        return Reply(_text(call, settings), _text("statement" if of_questions else "trace", settings))
+
+    for step in each.totals().steps(scenario, reply):
+        ask = step.make(step.fills)
+        judge = settings.judge if ask.scenario.kind == "binary" else settings.numeric_judge
+        yield _Planned(step, ask.call, tokens(ask), judge)
+
+
+def _groups(scenarios: Iterable[Scenario], chosen: Container[Key]) -> Iterable[_Group]:
+    groups: dict[Hashable, _Group] = {}
+    for scenario in scenarios:
+        has = bool(scenario.system_prompt), bool(scenario.first_turn)
+        alike = shape(scenario), scenario.archetype, scenario.definition, has, scenario.key in chosen
+        groups.setdefault(alike, _Group(scenario)).see(scenario)
+    return groups.values()
+
+
+def _longer(scenario: Scenario, at: int) -> Scenario:
+    """The scenario with one of its texts longer by the probe."""
+    names = ("proposition", "system_prompt", "user_prompt")
+    if at < len(names):
+        return replace(scenario, **{names[at]: getattr(scenario, names[at]) + _PROBE})
+    if at < len(names) + 2 and scenario.first_turn:
+        turns = list(scenario.first_turn)
+        turns[at - len(names)] += _PROBE
+        return replace(scenario, first_turn=(turns[0], turns[1]))
+    first, second, third = (
+        (text or "") + _PROBE if place == at - len(names) - 2 else text for place, text in enumerate(scenario.questions)
+    )
+    return replace(scenario, questions=(first, second, third))
+
+
+def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings: Settings, *, is_first: bool) -> None:
+    """Take in a request of each scenario of a group, whose tokens are `size` in all."""
+    step, n = request.step, group.n
+    if step.stage == "subject":
+        runs = len(step.fills)
+        planned.calls += Calls(replies=n * runs, requests=n)
+        planned.input["subject"] += size
+        planned.output["subject"] += n * reply_tokens(request.call, settings) * runs
+        load = _subject_load(request.call, size, n, runs, settings)
+        planned.load("subject", settings.subject, load if is_first else load.all_live)
+        return
+    control, question = BY_CALL.get(request.call), QUESTIONED.get(request.call)
+    is_trace = control is not None and control.asks is None
+    on_reasoning = question is not None and question.of_reasoning
+    verdicts = len(step.fills)
+    load = _judge_load(size, n, "statement" if question else request.call, step.shows, settings, verdicts)
+    load = load if is_first else load.all_live
+    planned.load("judge", request.judge, load.at_most if is_trace or on_reasoning else load)
+    planned.traces += n * is_trace
+    planned.on_reasoning += n * on_reasoning
+    if on_reasoning:
+        return
+    planned.construct += n * (question is not None)
+    planned.calls += Calls(verdicts=n * (not is_trace))
+    planned.input["judge"] += size
+    planned.output["judge"] += n * verdicts * verdict_tokens(settings)
+
+
+def _not_asked(group: _Group, settings: Settings, prompts: Prompts, chosen: Container[Key]) -> Calls:
+    """The calls on neutral questions that another run has made."""
+    (whole, *_), (own, *_) = (
+        measurement(each, prompts, anew=chosen) for each in (replace(settings, beliefs_from=None), settings)
+    )
+    less = whole.calls(group.first) - own.calls(group.first)
+    return Calls(group.n * less.replies, group.n * less.requests, group.n * less.verdicts)
+
+
+def _subject_load(call: Call, size: float, n: int, runs: int, settings: Settings) -> Load:
+    """So many questions in samples: one request each where the endpoint gives several at once, else one a sample."""
+    low, high = _range(reply_tokens(call, settings), settings.sampling.max_tokens)
     sizes = INPUT_RANGE[0] * size, INPUT_RANGE[1] * size * runs
-    return Load((1, runs), sizes, (low * runs, high * runs), float(settings.sampling.max_tokens * runs))
+    return Load((n, n * runs), sizes, (n * low * runs, n * high * runs), float(settings.sampling.max_tokens * n * runs))
 
 
-def _judge_load(ask: Ask, call: Call, replies: int, settings: Settings, verdicts: int = 1) -> Load:
-    """A request to the judge for so many verdicts, in which so many replies stand at their assumed length."""
+def _judge_load(size: float, n: int, call: Call, replies: int, settings: Settings, verdicts: int) -> Load:
+    """So many requests to the judge for `verdicts` each, in which so many replies stand at their assumed length."""
     assumed = reply_tokens(call, settings)
     low, high = _range(assumed, settings.sampling.max_tokens)
-    rest = max(0.0, tokens(ask) - replies * assumed)
-    size = INPUT_RANGE[0] * rest + low * replies, INPUT_RANGE[1] * rest + high * replies
-    return verdict_load(1, size, settings, verdicts)
+    rest, shown = max(0.0, size - n * replies * assumed), n * replies
+    return verdict_load(
+        n, (INPUT_RANGE[0] * rest + low * shown, INPUT_RANGE[1] * rest + high * shown), settings, verdicts
+    )
 
 
 def verdict_load(calls: float, size: tuple[float, float], settings: Settings, each: int = 1) -> Load:
@@ -228,12 +298,3 @@ def verdict_tokens(settings: Settings) -> int:
 def _text(call: Call, settings: Settings) -> str:
     """A reply of the assumed length."""
     return "x" * round(reply_tokens(call, settings) * CHARACTERS_PER_TOKEN)
-
-
-def _judge_asks(ask: Ask, settings: Settings, prompts: Prompts) -> list[Ask]:
-    """The judge's asks about replies of the assumed length."""
-    reply = _text(ask.call, settings)
-    if is_joint(ask, settings.judge_numbers):
-        return [ask_about_beliefs(ask.scenario, [reply] * len(ask.runs), prompts)] if len(ask.runs) > 1 else []
-    assumed = Reply(reply, _text("trace", settings))
-    return [reply_ask(ask, 1, assumed, settings, prompts)] * len(ask.runs)

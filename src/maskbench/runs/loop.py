@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
-from maskbench.runs.construct_flow import InTurn
-from maskbench.runs.flow import GRACE_SECONDS, Gate, JudgeFlow
+from maskbench.runs.live import GRACE_SECONDS, Gate
+from maskbench.runs.passes import Executor
 from maskbench.runs.watching import Watcher
 from maskbench.types import Model
 
@@ -103,15 +103,13 @@ async def awaited(work: Callable[[Stopper], _Done]) -> _Done:
         raise
 
 
-def run_flow(
-    flow: JudgeFlow | InTurn, models: Sequence[Model], watcher: Watcher, stopper: Stopper | None = None
-) -> None:
+def run_flow(flow: Executor, models: Sequence[Model], watcher: Watcher, stopper: Stopper | None = None) -> None:
     """Let a flow run to its end in a loop of its own, then close the models; signals and `stopper` stop it gently."""
     with _loop() as runner:
         runner.run(_flow(flow, models, watcher, stopper or Stopper()))
 
 
-async def _flow(flow: JudgeFlow | InTurn, models: Sequence[Model], watcher: Watcher, stopper: Stopper) -> None:
+async def _flow(flow: Executor, models: Sequence[Model], watcher: Watcher, stopper: Stopper) -> None:
     """The flow with its signals: the first Ctrl-C, SIGTERM or SIGHUP lets calls in flight come home."""
     loop = asyncio.get_running_loop()
 

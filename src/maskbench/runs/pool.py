@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from maskbench.errors import BudgetReached
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.pacing import Pace
-from maskbench.runs.flow import Gate
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper
 from maskbench.runs.meter import Meter, dollars, ledger_of
 from maskbench.settings import Budget

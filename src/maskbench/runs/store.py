@@ -20,6 +20,7 @@ import orjson
 from maskbench.errors import RunError, RunUnreadable
 from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls import CONTROLS
+from maskbench.method.steps import REPLIES, Slot
 from maskbench.runs.disk import check_file, create, network_kind
 from maskbench.runs.fitting import misfit, writer
 from maskbench.scenarios import pack, unpack
@@ -228,7 +229,7 @@ class Store:
             _PUT_VERDICT: [],
             _PUT_JUDGED: [],
         }
-        self._fresh: set[tuple[str, bytes]] = set()  # verdicts that are waiting to be written
+        self._fresh: dict[tuple[str, bytes], Judgement] = {}  # verdicts that are waiting to be written
         self._timer: asyncio.TimerHandle | None = None
         self._broken: RunError | None = None
         self._keeps: dict[str, Callable[[], Any]] = {}  # facts that change with every call
@@ -376,6 +377,29 @@ class Store:
         query = "SELECT 1 FROM verdicts WHERE verdict_set = ? AND key = ? AND verdict IS NOT NULL"
         return (verdict_set, key) in self._fresh or bool(self._rows(query, (verdict_set, key)))
 
+    def verdict(self, verdict_set: str, key: bytes) -> Judgement | None:
+        """The verdict under this key; None where there is none, or a failure."""
+        if (fresh := self._fresh.get((verdict_set, key))) is not None:
+            return fresh
+        query = """SELECT verdict, reason, confidence, error_cause, error_detail FROM verdicts
+            WHERE verdict_set = ? AND key = ? AND verdict IS NOT NULL"""
+        with self._decoding("a verdict"):
+            return next((_judgement(row, None) for row in self._rows(query, (verdict_set, key))), None)  # type: ignore[return-value]  # no failure has a verdict
+
+    def known(self, scenario: Scenario, verdict_sets: Sequence[str]) -> dict[Slot, Reply | Judgement | Failure]:
+        """Everything that is stored on a scenario: its replies, and the verdicts of these sets."""
+        with self._decoding("a reply"):
+            rows = self._rows(_GET_REPLIES, scenario.key)
+            found: dict[Slot, Reply | Judgement | Failure] = {}
+            for at, run, _, *row in rows:
+                found[Slot(REPLIES, at, run)] = _reply(row)
+        for name in verdict_sets:
+            with self._decoding("a verdict"):
+                for at, run, *row in self._rows(_GET_JUDGED, (name, *scenario.key)):
+                    kind = scenario.kind if at <= _LAST_BELIEF else None
+                    found[Slot(name, at, run)] = _judgement(row, kind)
+        return found
+
     def put_verdict(
         self,
         verdict_set: str,
@@ -397,7 +421,7 @@ class Store:
             case Judgement():
                 what = (_dumps(judgement.verdict), judgement.reason, last.text, asks, *call, None, None)
                 sure = judgement.confidence
-                self._fresh.add((verdict_set, key))
+                self._fresh[verdict_set, key] = judgement
             case Failure():
                 what = (None, None, last.text, asks, *call, judgement.cause, judgement.detail)
                 sure = None

@@ -40,11 +40,11 @@ from maskbench.models.hf.opening import Stock, check_options, identified
 from maskbench.models.names import check_models
 from maskbench.models.serve.own_server import addressed
 from maskbench.runs.begin import joined
-from maskbench.runs.control_flow import is_finished
 from maskbench.runs.disk import inherited, make_folder
 from maskbench.runs.folder import RunFolder, runs_below
 from maskbench.runs.lent_servers import kept
 from maskbench.runs.meter import known_prices
+from maskbench.runs.passes import is_finished, passes_of
 from maskbench.runs.pool import Pool, limits_named
 from maskbench.runs.shared_beliefs import sharing
 from maskbench.runs.watching import Watcher
@@ -108,7 +108,7 @@ def _is_finished(curve: DoseCurve, folder: DoseFolder) -> bool:
         with reading(run) as opened:
             of = opened.settings
             prompts = prompts_of(of)
-            if not is_finished(opened.store, of, prompts):
+            if not is_finished(of, opened.store, passes_of(of, opened.store, prompts)):
                 return False
     return True
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -22,14 +21,15 @@ from maskbench.judges.exam.questions import Paper, Question
 from maskbench.judges.exam.sitting import How, Sitting, held, still_to_ask
 from maskbench.method.asks import subject_asks
 from maskbench.method.construct import QUESTIONS, as_typed, form, named, prompts_hash, question_ask
+from maskbench.method.steps import Known, Step
 from maskbench.models.hf.opening import Stock
-from maskbench.runs.construct_flow import ConstructFlow, construct_asks, set_of
-from maskbench.runs.flow import Gate, JudgeFlow, together
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.protocol import Pass, asking
+from maskbench.runs.questions import set_of
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings
-from maskbench.types import Ask, Failure, Judgement, Kind, Model, Scenario
+from maskbench.types import Ask, Failure, Judgement, Model, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +114,16 @@ class _ConstructSitting(Sitting):
         for question in self.paper.questions:
             yield question, question_ask(QUESTIONS[question.rule], question.scenario, question.replies[0], style=style)
 
-    def flow(self, store: Store, judges: Mapping[Kind, Model], how: How, gate: Gate, repetition: int) -> JudgeFlow:
-        """What takes the texts to answers."""
+    def passes(self, store: Store, how: How, repetition: int) -> Iterator[Pass]:
+        """What a run with `--construct` asks, as far as a paper has a right answer to it."""
         wanted = {(question.scenario.key, question.elicitation) for question in self.paper.questions}
-        return _Answering(wanted, self.settings, store, judges, how.watcher, gate)
+        every = asking(self.settings, store)
+
+        def steps(scenario: Scenario, known: Known) -> list[Step]:
+            found = every.task(scenario, known)
+            return [step for step in found if (scenario.key, step.fills[0].elicitation) in wanted]
+
+        yield replace(every, task=steps)
 
     def verdicts(self, repetition: int) -> str:
         """The set that answers are kept in: these papers are sat once."""
@@ -132,24 +138,3 @@ class _ConstructSitting(Sitting):
         answers = self.answers(store, repeat)
         path, usage = self.folder.path, self.used(store, repeat)
         return ConstructResult(path, self.paper, self.about(), tuple(answers), marked(answers), usage)
-
-
-class _Answering(ConstructFlow):
-    """The flow of a run with `--construct`, which asks only what a paper has a right answer to."""
-
-    def __init__(
-        self,
-        wanted: set[tuple[tuple[str, str], int]],
-        settings: Settings,
-        store: Store,
-        judges: Mapping[Kind, Model],
-        watcher: Watcher,
-        gate: Gate,
-    ) -> None:
-        super().__init__(settings, store, judges, watcher, gate)
-        self._wanted = wanted
-
-    async def _scenario(self, scenario: Scenario) -> None:
-        asks = construct_asks(scenario, self._store, self._settings)
-        wanted = [ask for ask in asks if (scenario.key, ask.elicitation) in self._wanted]
-        await together(partial(self._judge, ask) for ask in wanted)

@@ -13,10 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 
@@ -25,18 +24,23 @@ from maskbench.judges.exam.exam_json import SCHEMA, ExamRecord, ExamSettings, Ex
 from maskbench.judges.exam.marks import Answer, Score, is_lost, score
 from maskbench.judges.exam.papers import Stored, paper_for, replies_of
 from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
-from maskbench.method.asks import VERDICTS, Calls, all_judge_asks, subject_asks
+from maskbench.method.asks import VERDICTS, Calls
 from maskbench.method.judge_ask import Prompts, load_prompts, prompts_of
+from maskbench.method.judging import Judging
+from maskbench.method.steps import REPLIES, Known, Slot
+from maskbench.method.tasks import verdicts
 from maskbench.models.hf.opening import Stock
 from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import check
 from maskbench.runs.disk import read_whole
 from maskbench.runs.fitting import from_file
-from maskbench.runs.flow import Gate, JudgeFlow
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
+from maskbench.runs.live import Gate
 from maskbench.runs.loop import run_flow
 from maskbench.runs.meter import known_prices, metering
+from maskbench.runs.passes import executor
+from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.record import ending, now, session
 from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.runs.store import Store
@@ -234,10 +238,9 @@ class Sitting:
         """What the judge is asked about each question, made as a run makes it; on a sheet one ask has several."""
         for question in self.paper.questions:
             stored = replies_of(question, self.settings)
-            known = {reply_key(self.settings, ask, run): Reply(text) for ask, run, text in stored}
-            asks = subject_asks(question.scenario, self.settings)
-            (asked,) = all_judge_asks(asks, known, self.settings, self.prompts)
-            yield question, asked
+            known: Known = {Slot(REPLIES, ask.elicitation, run): Reply(text) for ask, run, text in stored}
+            (step,) = verdicts(Judging(self.settings, self.prompts))(question.scenario, known)
+            yield question, step.make(step.fills)
 
     def _about(self) -> ExamRecord:
         return ExamRecord(
@@ -315,7 +318,8 @@ class Sitting:
         how.watcher.begin(expected, [judge])
         started = time.monotonic()
         try:
-            flow = self.flow(store, judges, how, gate, repetition)
+            passes = self.passes(store, how, repetition)
+            flow = executor(self.settings, store, passes, judges, how.watcher, gate)
             with ending(begun):
                 run_flow(flow, [judge], how.watcher)
         finally:
@@ -323,18 +327,31 @@ class Sitting:
             store.remember("seconds", store.seconds() + time.monotonic() - started)
             about.model = About(judge.describe() | store.answered_by(self.verdicts(repetition))["binary"])
             self.folder.write(EXAM, about)
-        return not isinstance(flow, _Staged) or not flow.lost
+        return not self.is_lost(store, how, repetition)
 
-    def flow(self, store: Store, judges: Mapping[Kind, Model], how: How, gate: Gate, repetition: int) -> JudgeFlow:
-        """What takes the replies to verdicts."""
+    def passes(self, store: Store, how: How, repetition: int) -> Iterator[Pass]:
+        """What takes the replies to verdicts: by stages where it ends once the bar cannot be reached any more."""
         # With the repetition in the keys nothing is shared, and verdicts that are sampled have seeds of their own.
         keyed = self.prompts.hash if repetition == 1 else f"{self.prompts.hash} {repetition}"
-        prompts = replace(self.prompts, hash=keyed)
-        kind = partial(_Staged, self) if how.stop_early and repetition == 1 else JudgeFlow
-        flow = kind(self.settings, store, judges, prompts, how.watcher, gate, self.verdicts(repetition))
-        if self.settings.judge_beliefs == "together":
-            flow.share_nothing()  # a reply is asked about beside each of its neighbours
-        return flow
+        is_shared = self.settings.shares_verdicts and self.settings.judge_beliefs != "together"  # neighbours differ
+        judging = Judging(self.settings, replace(self.prompts, hash=keyed), self.verdicts(repetition), is_shared)
+        if not (how.stop_early and repetition == 1):
+            yield from judging_stored(judging)
+            return
+        for items in stages(self.paper):
+            if self.is_lost(store, how, repetition):
+                return
+            questions = (question for question in self.paper.questions if question.item in items)
+            yield from judging_stored(judging, {question.scenario.key for question in questions})
+
+    def is_lost(self, store: Store, how: How, repetition: int) -> bool:
+        """Whether a sitting that may end early misses the bar, whatever the rest would bring."""
+        if not (how.stop_early and repetition == 1):
+            return False
+        answers = self.answers(store, 1)
+        had = {answer.question.scenario.key for answer in answers}
+        unasked = [question for question in self.paper.questions if question.scenario.key not in had]
+        return bool(answers and unasked) and is_lost(answers, unasked)
 
     def verdicts(self, repetition: int) -> str:
         """The set that verdicts of this repetition are kept in."""
@@ -370,28 +387,6 @@ class Sitting:
         answers, about, usage = self.answers(store, repeat), self.about(), self.used(store, repeat)
         unasked = len(self.paper.questions) - sum(answer.repetition == 1 for answer in answers)
         return Result(self.folder.path, self.paper, about, tuple(answers), score(answers), usage, unasked)
-
-
-class _Staged(JudgeFlow):
-    """A sitting that goes through the paper by stages, and ends where the bar cannot be reached any more."""
-
-    def __init__(self, sitting: Sitting, settings: Settings, store: Store, *rest: Any) -> None:
-        super().__init__(settings, store, *rest)
-        self._sitting = sitting
-        self.lost = False
-
-    async def _scenarios(self) -> None:
-        questions = self._sitting.paper.questions
-        for items in stages(self._sitting.paper):
-            if self.lost or self.stopped:
-                return
-            self._only = {question.scenario.key for question in questions if question.item in items}
-            await super()._scenarios()
-            self._store.flush()
-            answers = self._sitting.answers(self._store, 1)
-            had = {answer.question.scenario.key for answer in answers}
-            unasked = [question for question in questions if question.scenario.key not in had]
-            self.lost = bool(answers and unasked) and is_lost(answers, unasked)
 
 
 def _read(path: Path) -> ExamRecord:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict
 
 from maskbench.errors import RunUnreadable
-from maskbench.method.asks import VERDICTS, Calls, calls
+from maskbench.method.asks import VERDICTS, Calls
 from maskbench.plain import shortened
-from maskbench.runs.drawn_part import is_asked_anew
+from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import DATABASE, RunFolder
 from maskbench.runs.meter import bill_of, spent
+from maskbench.runs.passes import expected
+from maskbench.runs.protocol import counting
 from maskbench.runs.shared_beliefs import source_of
 from maskbench.settings import Settings
 from maskbench.types import Stage
@@ -54,17 +56,18 @@ def plan(path: Path) -> Plan:
     folder = RunFolder(path)
     settings = folder.settings()
     store = folder.store()
-    expected, joint = Calls(), set()
+    joint = set()
     try:
+        asked = replace(settings, construct=(), traces=False)  # how many of these follows from the verdicts
+        wanted = expected(store, counting(asked, store.chosen(ANEW_PART)))
         for scenario, _ in store.scenarios():
-            expected += calls(scenario, settings, anew=is_asked_anew(store, scenario, settings))
             if scenario.kind == "numerical" and settings.judge_numbers == "together":
                 joint.add(scenario.key)
     except (LookupError, TypeError, ValueError) as error:
         raise RunUnreadable(f"{path / DATABASE} holds a scenario that cannot be read ({error}).") from error
     finally:
         store.close()
-    return Plan(settings, expected, frozenset(joint))
+    return Plan(settings, wanted, frozenset(joint))
 
 
 def progress(path: Path, planned: Plan) -> Progress:

@@ -1,0 +1,106 @@
+"""What is known of one scenario, and which requests are wanted next: values, and nothing that calls.
+
+A task (`method/tasks.py`) is a pure function from what is known of a scenario to the next steps. Nothing that is left
+to do means that the scenario is finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from maskbench.types import Ask, Failure, Item, Judgement, Place, Reply, Scenario, Stage
+
+REPLIES = ""  # the set that the subject's replies are in; verdict sets have names
+
+
+class Slot(NamedTuple):
+    """A place in a scenario: a sample (elicitation, run) of the replies, or of a verdict set."""
+
+    into: str
+    elicitation: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A judge's answer without a verdict, which is asked for once more.
+
+    `beside` are the places that the same request was for; `replies` are the answers that no stored verdict has counted,
+    and `seed` goes out with the second request.
+    """
+
+    text: str
+    beside: tuple[Slot, ...]
+    replies: tuple[Reply, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What failed in an earlier session: it is asked again, and before anything that hangs on it."""
+
+    failure: Failure
+
+
+State: TypeAlias = Reply | Failure | Judgement | Unread | Again
+Known: TypeAlias = Mapping[Slot, State]
+Make: TypeAlias = Callable[[tuple[Slot, ...]], Ask]
+Read: TypeAlias = Callable[[Ask, Reply], Mapping[Place, Judgement]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request that is wanted now, for some places of one scenario.
+
+    `make` gives what goes out for these places or for some of them; it is called when the request goes out, so that
+    planning builds no text. `read` gives the verdicts that a judge's answer holds, and `remind` the request after an
+    answer without one. `along` are places that nobody waits for yet, and that come in the same request where that
+    costs its prompt only once.
+    """
+
+    stage: Stage
+    fills: tuple[Slot, ...]
+    make: Make = field(compare=False)
+    read: Read | None = field(default=None, compare=False)
+    remind: Callable[[Ask, str], Ask] | None = field(default=None, compare=False)
+    along: tuple[Slot, ...] = ()
+    joint: bool = False  # one verdict hangs on all samples of this question
+    shows: int = 1  # replies that a judge is shown
+
+
+Task: TypeAlias = Callable[[Scenario, Known], list[Step]]
+
+
+def is_open(state: State | None) -> bool:
+    """Whether nothing stands in a place that counts in this session."""
+    return state is None or type(state) is Again
+
+
+def is_unjudged(state: State | None) -> bool:
+    """Whether a verdict is still to be had: none is there, or one answer was without."""
+    return state is None or type(state) is Again or type(state) is Unread
+
+
+def then(*tasks: Task) -> Task:
+    """Each task where those before it have nothing left."""
+
+    def steps(scenario: Scenario, known: Known) -> list[Step]:
+        return next((found for task in tasks if (found := task(scenario, known))), [])
+
+    return steps
+
+
+_CALLS = ("statement", "direct", "consistency", "consistency")
+
+
+def items_of(known: Known, into: str) -> dict[Place, Item]:
+    """What is known of the samples that an outcome hangs on, with the verdicts of a set; what is open is not there."""
+    items: dict[Place, Item] = {}
+    for slot, state in sorted(known.items(), key=lambda pair: pair[0]):
+        if slot.into == REPLIES and slot.elicitation < len(_CALLS) and isinstance(state, Reply | Failure):
+            judged = known.get(Slot(into, slot.elicitation, slot.run))
+            judgement = judged if isinstance(judged, Judgement | Failure) else None
+            items[slot[1:]] = Item(_CALLS[slot.elicitation], slot.elicitation, slot.run, state, judgement)
+    return items

@@ -1,0 +1,126 @@
+"""What a run, a judge or an exam does: tasks over the scenarios, in passes that go one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from maskbench.method import construct
+from maskbench.method.asks import Calls
+from maskbench.method.folds import Totals, calls_of
+from maskbench.method.judge_ask import Prompts
+from maskbench.method.judging import Judging, Part, own_parts
+from maskbench.method.steps import Known, Step, Task, then
+from maskbench.method.tasks import Order, controls, lies, questions, replies, verdicts, whole
+from maskbench.runs.questions import remember, set_of
+from maskbench.runs.store import Store
+from maskbench.scenarios import Key
+from maskbench.settings import Settings
+from maskbench.types import Scenario
+
+_ASSUMED = "(assumed)"  # the verdict set of what a fold takes for done: no verdict set can have this name
+
+
+def _nothing() -> None:
+    """Nothing is to be done beforehand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A task over all scenarios, or over those of `only`, with the ways of judging that it has.
+
+    What is expected beforehand is a fold of it, or of the task `expected`, once the task `after` is done; `alike` tells
+    scenarios of one shape apart of which not the same is expected. `spares`: what is left out is expected no more;
+    otherwise it counts as done, since there is nothing to ask. `before` is called as the pass begins.
+    """
+
+    task: Task
+    judgings: Sequence[Judging]
+    only: Container[Key] | None = None
+    expected: Task | None = None
+    after: Task | None = None
+    alike: Callable[[Scenario], Hashable] = lambda _: None
+    spares: bool = False
+    before: Callable[[], None] = _nothing
+
+    def totals(self) -> Totals:
+        """What is expected of each scenario."""
+        return Totals(self.expected or self.task, self.after, self.alike)
+
+    def calls(self, scenario: Scenario) -> Calls:
+        """How many calls it makes on a scenario where nothing fails and no verdict is shared."""
+        return calls_of(self.totals().units(scenario))
+
+    def scenarios(self, store: Store) -> Iterator[Scenario]:
+        """The scenarios that it is about, in the order of the set."""
+        return (scenario for scenario, _ in store.scenarios() if self.only is None or scenario.key in self.only)
+
+
+def measurement(
+    settings: Settings,
+    prompts: Prompts,
+    *,
+    order: Order = "one_by_one",
+    part: Container[Key] = (),
+    anew: Container[Key] = (),
+    store: Store | None = None,
+) -> list[Pass]:
+    """A whole measurement: replies and verdicts, then controls, then questions on statements.
+
+    Where only lies are wanted, `part` is asked everything, and `order` is how samples of a direct question are asked
+    for. Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
+    """
+    judging = Judging(settings, prompts, shares=settings.shares_verdicts)
+    passes = [_only_lies(judging, order, part) if settings.estimate == "lie" else _whole(judging, anew)]
+    done = whole(replace(judging, into=_ASSUMED))
+    if settings.checks:
+        passes.append(Pass(controls(judging, asks_subject=True), [judging], after=whole(judging)))
+    if settings.construct:
+        passes.append(asking(settings, store, done))
+    return passes
+
+
+def counting(settings: Settings, anew: Container[Key] = ()) -> list[Pass]:
+    """The passes of a measurement to count by: they have no prompts, so that no judge can be asked by them."""
+    return measurement(settings, Prompts({}, "", "", settings.judge_style), anew=anew)
+
+
+def _whole(judging: Judging, anew: Container[Key]) -> Pass:
+    def is_anew(scenario: Scenario) -> bool:
+        return scenario.key in anew
+
+    def parts(scenario: Scenario) -> Sequence[Part]:
+        return own_parts(scenario, judging.settings, anew=is_anew(scenario))
+
+    return Pass(whole(judging, parts), [judging], alike=is_anew)
+
+
+def _only_lies(judging: Judging, order: Order, part: Container[Key]) -> Pass:
+    everything, few = whole(judging), lies(judging, order)
+
+    def steps(scenario: Scenario, known: Known) -> list[Step]:
+        return (everything if scenario.key in part else few)(scenario, known)
+
+    return Pass(steps, [judging], expected=everything, spares=True)
+
+
+def asking(settings: Settings, store: Store | None = None, done: Task | None = None) -> Pass:
+    """The questions on statements that the settings want; the judge of options is asked them, on numbers too."""
+    prompts = construct.form(settings.judge_style)
+    judging = Judging(settings, prompts, set_of(settings.judge), settings.shares_verdicts, by_key=True)
+    before = partial(remember, store, settings) if store else _nothing
+    return Pass(questions(judging), [judging], after=done or replies(settings), spares=True, before=before)
+
+
+def judging_stored(judging: Judging, only: Container[Key] | None = None, *, checks: bool = False) -> list[Pass]:
+    """Stored replies on their way to verdicts, those to controls among them where `checks` is set.
+
+    `only` these scenarios are judged, by archetype and task_id.
+    """
+    passes = [Pass(verdicts(judging), [judging], only, after=replies(judging.settings))]
+    if checks and only is None and judging.settings.checks:
+        assumed = replace(judging, into=_ASSUMED)
+        after = then(whole(assumed), controls(assumed, asks_subject=True))
+        passes.append(Pass(controls(judging, asks_subject=False), [judging], after=after))
+    return passes
