@@ -15,6 +15,7 @@ from flows import KEY, command, scenario, verdict_a
 from maskbench import ScriptedModel, Settings, measure
 from maskbench.errors import AccessError, BudgetReached, ModelError, RunUnreadable, UsageError
 from maskbench.method.asks import subject_asks
+from maskbench.runs import batched
 from maskbench.runs.batch_journal import NAME
 from maskbench.settings import Budget, protocol_id, reply_key
 
@@ -42,6 +43,23 @@ def test_all_in_batches(scenarios: Path, live: dict[str, Any], tmp_path: Path) -
             assert len(server.live) < 0.5 * live[service][1].total()
         assert "Sent a batch of" in told.text
         assert "requests are answered" in told.text
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"estimate": "lie"}, {"placebo": True, "self_report": True, "traces": True}, {"construct": ("harm",)}],
+    ids=["lies", "controls", "questions"],
+)
+def test_every_task_in_batches(scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Any) -> None:
+    """What asks in turns, too: its rows are those of a live run, and each request is paid for once."""
+    monkeypatch.setattr(batched, "LEAST", 1)
+    held = {}
+    for name, batch in (("live", None), ("batched", "both")):
+        with serving() as server:
+            run(server, replace(settings("openai", scenarios, batch=batch), **asked), tmp_path / name)
+            held[name] = read(tmp_path / name), server.paid, len(server.live)
+    assert held["batched"][:2] == held["live"][:2]
+    assert held["batched"][2] < 0.5 * held["live"][2]
 
 
 def test_a_file_that_is_refused_as_a_whole(scenarios: Path, live: dict[str, Any], tmp_path: Path) -> None:
@@ -129,15 +147,10 @@ def test_a_limit_keeps_batches_back(scenarios: Path, tmp_path: Path) -> None:
 
 
 def test_what_does_not_go_together(scenarios: Path) -> None:
-    """Batches are refused for services without them, and for what asks in turns, in words that say what to do."""
-    cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"judge": "groq/x"}, "no batch interface for groq/x, only for openai/ and anthropic/"),
-        ({"estimate": "lie"}, "--batch and --estimate lie do not go together"),
-    )
-    for more, words in cases:
-        chosen = replace(settings("openai", scenarios), **more)
-        with pytest.raises(UsageError, match=words):
-            measure(replace(chosen, numeric_judge=chosen.judge), "nowhere", {})
+    """Batches are refused for services without them, in words that say what to do."""
+    chosen = replace(settings("openai", scenarios), judge="groq/x", numeric_judge="groq/x")
+    with pytest.raises(UsageError, match="no batch interface for groq/x, only for openai/ and anthropic/"):
+        measure(chosen, "nowhere", {})
 
 
 def test_nothing_of_the_key(scenarios: Path, tmp_path: Path) -> None:
@@ -192,12 +205,9 @@ def test_what_a_plan_says(scenarios: Path) -> None:
     assert half["estimate"]["seconds"] is None
     shown = " ".join(command(*typed, "--batch", "both", env={"OPENAI_API_KEY": KEY}).out.split())
     assert "is asked in batches: their price is 0.5 of it, and a batch may take up to 24 hours" in shown
-    assert "are asked live, and are in the table at the full price" not in shown
-    more = " ".join(command(*typed, "--batch", "both", "--construct", env={"OPENAI_API_KEY": KEY}).out.split())
-    assert (
-        "Questions on statements and controls on the subject are asked live, and are in the table at the full price"
-        in more
-    )
+    assert "rounds of batches" not in shown
+    more = command(*typed, "--batch", "both", "--estimate", "lie", env={"OPENAI_API_KEY": KEY}).out
+    assert "some 11 rounds of batches for 1,000 scenarios, one after another" in " ".join(more.split())
 
 
 def test_beliefs_that_are_judged_together(scenarios: Path, tmp_path: Path) -> None:
@@ -213,12 +223,12 @@ def test_beliefs_that_are_judged_together(scenarios: Path, tmp_path: Path) -> No
     assert asked_live < 20  # the first scenario of each kind
 
 
-def test_controls_are_asked_live(scenarios: Path, tmp_path: Path) -> None:
-    """A control on the subject, and a question on statements, is asked after the batches, and live."""
+def test_controls_go_out_in_batches_of_their_own(scenarios: Path, tmp_path: Path) -> None:
+    """A control on the subject, and a question on statements, is sent after the verdicts: a batch a stage and pass."""
     with serving() as server:
         chosen = settings("openai", scenarios, placebo=True, construct=("performance",))
         summary = run(server, chosen, tmp_path / "run")
-        assert server.steps["create"] == 2
+        assert server.steps["create"] == 5
     assert summary.checks
     assert summary.checks.placebo
     assert summary.counts["error"] == 0

@@ -154,18 +154,12 @@ def test_judge_and_audit_say_what_they_cost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", [{"construct": ("harm",)}, {"placebo": True, "self_report": True}])
-def test_what_is_asked_live_has_the_full_price_among_batches(asked: dict[str, Any]) -> None:
-    """In batches at half the price, questions on statements and controls cost what they cost live; the rest is half."""
+def test_a_batch_has_its_share_of_the_price(asked: dict[str, Any]) -> None:
+    """In batches at half the price everything costs half, questions on statements and controls among it."""
     prices: StagePrices = {
         "subject": {NAMES[0]: Price(input=1, output=10, batch=0.5)},
         "judge": {NAMES[1]: Price(input=2, output=20, batch=0.5)},
     }
-    plain, more = of(chosen(), prices), of(chosen(**asked), prices)
-    halved, mixed = of(chosen(batch="both"), prices), of(chosen(batch="both", **asked), prices)
-    for end in (0, 1):
-        bare, all_live, half, both = ((costs.cost or (0, 0))[end] for costs in (plain, more, halved, mixed))
-        assert half == pytest.approx(bare / 2)
-        assert both == pytest.approx(bare / 2 + (all_live - bare))
-    assert mixed.at_most == pytest.approx((plain.at_most or 0) / 2 + (more.at_most or 0) - (plain.at_most or 0))
-    said = words(mixed, chosen(batch="both", **asked))
-    assert "are asked live, and are in the table at the full price" in said
+    more, halved = of(chosen(**asked), prices), of(chosen(batch="both", **asked), prices)
+    assert halved.cost == pytest.approx([end / 2 for end in more.cost or ()])
+    assert halved.at_most == pytest.approx((more.at_most or 0) / 2)

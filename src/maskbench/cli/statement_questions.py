@@ -47,8 +47,6 @@ def ask_construct(folder: RunFolder, judge: str | None, given: Mapping[str, Any]
 def _settings(folder: RunFolder, judge: str | None, given: Mapping[str, Any]) -> Settings:
     from maskbench.models.names import check_name
 
-    if given.get("batch", "none") != "none":
-        raise UsageError("--batch: the questions on statements are asked live. Leave --batch out.")
     settings = replace(folder.settings(), budget=Budget(), batch=None)  # the run's were for the run
     if judge is not None:
         check_name(judge)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from maskbench.method.asks import Calls
 from maskbench.models.names import Elsewhere, check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
+from maskbench.runs.batched import uses_batches
 from maskbench.runs.begin import check, spread_over
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import tokens
@@ -81,6 +82,8 @@ def _let_flow(
     place: Elsewhere | None,
 ) -> None:
     """Let the answers come; what they cost is a bill of its own, which is part of the run's."""
+    name = set_of(settings.judge)
+    has_batches = uses_batches(folder.path, settings, name)
     gate = stopper.gate(settings.connections)
     known = folder.read().models.binary
     learned = {"binary": known.learned} if known.name == settings.judge else {}
@@ -88,11 +91,12 @@ def _let_flow(
     models = list(dict.fromkeys(judges.values()))
     prices = known_prices(settings, environ, [model.name for model in (own or {}).values()], ("judge",))
     asked: dict[Stage, list[Model]] = {"judge": models}
-    name = set_of(settings.judge)
     gate.meter = metering(store, settings, prices, gate.in_flight, watcher, asked, name, new=True)
     passes = [asking(settings, store)]
     watcher.begin(WithAnswers.of(Calls(), expected(store, passes).verdicts), models)
     try:
-        run_flow(executor(settings, store, passes, judges, watcher, gate), models, watcher, stopper)
+        run_flow(
+            executor(settings, store, passes, judges, watcher, gate, batched=has_batches), models, watcher, stopper
+        )
     finally:
         watcher.end()

@@ -14,6 +14,7 @@ import asyncio
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +26,20 @@ from maskbench.runs.desk import Desk
 from maskbench.runs.live import GRACE_SECONDS, Live
 from maskbench.runs.meter import Meter
 from maskbench.runs.protocol import Pass
+from maskbench.runs.questions import set_of
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key
 from maskbench.settings import Settings, reply_key, verdict_key
-from maskbench.types import Ask, Call, Kind, Model, Scenario, Stage, Usage
+from maskbench.types import STAGES, Ask, Call, Kind, Model, Scenario, Stage, Usage
 
 if TYPE_CHECKING:
     from maskbench.models.chat.batch_jobs import BatchInterface
     from maskbench.models.chat.client import ChatModel
     from maskbench.runs.batch_machine import Wanted
+
+
+LEAST = 20  # requests that a further round of batches is worth waiting for
 
 
 def uses_batches(folder: Path, settings: Settings, verdicts: str = VERDICTS) -> bool:
@@ -48,11 +53,13 @@ def uses_batches(folder: Path, settings: Settings, verdicts: str = VERDICTS) -> 
         return settings.batch not in (None, "none")
     journal = Journal(path)
     try:
-        for entry in journal.open_jobs(verdicts):
+        asked = [set_of(settings.judge)] if settings.construct and verdicts == VERDICTS else []
+        jobs = [entry for each in (verdicts, *asked) for entry in journal.open_jobs(each)]
+        for entry in jobs:
             if settings.batch == "none":
                 journal.leave(entry.number)
             elif not settings.in_batches(entry.stage):
-                raise UsageError(_under_way(entry, journal.open_jobs(verdicts)))
+                raise UsageError(_under_way(entry, jobs))
     finally:
         journal.close()
     return True
@@ -73,8 +80,7 @@ def _under_way(first: Entry, jobs: list[Entry]) -> str:
 class Batched:
     """The executor with batches: replies, then verdicts, each stage by batches where that is wanted.
 
-    What batches brought is found by the live executor where it would ask. Controls and questions on statements, which
-    are the passes after the first, are asked live.
+    What batches brought is found by the live executor where it would ask.
     """
 
     def __init__(
@@ -92,7 +98,7 @@ class Batched:
         """`live` and `desk` are those of the passes; `meter` is asked whether a batch may be sent."""
         self._settings, self._store, self._live, self._desk, self._passes = settings, store, live, desk, passes
         self._judges, self._subject, self._watcher, self._meter = judges, subject, watcher, meter
-        (self._judging,) = passes[0].judgings
+        self._take_up(passes[0])
         self._first: frozenset[Key] = frozenset()  # the scenarios that are asked live
         self._journal: Journal
         self._halt: asyncio.Event
@@ -124,24 +130,45 @@ class Batched:
 
     async def _stages(self) -> None:
         try:
-            if self._settings.batch in (None, "none"):  # what earlier batches brought is read, and nothing is sent
-                return await self._live.in_passes()
-            first, *others = self._passes
-            await self._learn(first)
-            if self._subject:
-                if self._settings.in_batches("subject"):
-                    await self._in_batches("subject")
-                await self._live.carry_out(first, self._others, ("subject",))
-            if self._settings.in_batches("judge"):
-                await self._in_batches("judge")
-            await self._live.carry_out(first, self._others, ("judge",))
-            for each in others:
-                await self._live.carry_out(each)
+            for each in self._passes:
+                self._take_up(each)
+                if self._settings.batch in (None, "none"):  # what earlier batches brought is read, and nothing is sent
+                    await self._live.carry_out(each)
+                else:
+                    await self._rounds(each)
         finally:
             self._store.flush()
             self._journal.drop_used()
             if self._live.stopped:
                 self._live.stopped += self._still_out()
+
+    def _take_up(self, each: Pass) -> None:
+        """Go on with a pass, whose verdict set its requests belong to."""
+        self._pass, (self._judging,) = each, each.judgings
+
+    async def _rounds(self, each: Pass) -> None:
+        """Replies, then the verdicts on them, until nothing is left that is worth a batch; the rest is asked live.
+
+        A measurement takes one round. Where only lies are wanted, what is asked next hangs on verdicts: some eleven.
+        """
+        if each is self._passes[0]:
+            await self._learn(each)
+        stages = [stage for stage in STAGES if stage == "judge" or self._subject]
+        sent = [stage for stage in stages if self._settings.in_batches(stage)]
+        while not self.stopped:
+            for stage in stages:
+                if stage in sent:
+                    await self._in_batches(stage)
+                await self._live.carry_out(each, self._others, (stage,), tells=not each.spares)
+            sent = [stage for stage in sent if self._is_worth_a_batch(stage)]
+            if not sent:
+                break
+        if each.spares:
+            await self._live.carry_out(each, self._others)
+
+    def _is_worth_a_batch(self, stage: Stage) -> bool:
+        """Whether so many requests of a stage are wanted that a further round of batches is worth its wait."""
+        return sum(1 for _ in islice(self._requests(stage), LEAST)) == LEAST
 
     def _still_out(self) -> str:
         jobs = self._journal.open_jobs(self._judging.into)
@@ -161,8 +188,9 @@ class Batched:
                 yield "judge", model
 
     def _others(self) -> Iterator[Scenario]:
-        """The scenarios that are asked by batches, in the order of the set."""
-        return (each for each in self._passes[0].scenarios(self._store) if each.key not in self._first)
+        """The scenarios of the pass that are asked by batches, in the order of the set."""
+        scouts = self._first if self._pass is self._passes[0] else frozenset()
+        return (each for each in self._pass.scenarios(self._store) if each.key not in scouts)
 
     def _scouts(self) -> list[Scenario]:
         """The first scenario of each kind: the same ones in every session, of which no batch holds a request."""
@@ -210,7 +238,7 @@ class Batched:
         """Every request of a stage that is wanted now, in the order of the set."""
         from maskbench.runs.batch_machine import Wanted
 
-        self._desk.take_up(self._passes[0].task, self._passes[0].judgings)
+        self._desk.take_up(self._pass.task, self._pass.judgings)
         for scenario in self._others():
             judge = self._judges[scenario.kind]
             for out in self._desk.ready(self._desk.open(scenario), once=stage == "subject" or _is_cold(judge)):

@@ -103,14 +103,9 @@ def _check_together(settings: Settings) -> None:
 
 
 def check_batch(settings: Settings) -> None:
-    """Raise UsageError for batches that a service does not take, or that a way of asking has no use for."""
+    """Raise UsageError for batches that a service does not take."""
     if settings.batch in (None, "none"):
         return
-    if settings.estimate == "lie":
-        raise UsageError(
-            "--batch and --estimate lie do not go together: it asks in many turns, and a batch may take hours for one. "
-            "Leave one of them out."
-        )
     judges = (settings.judge, settings.numeric_judge) if settings.in_batches("judge") else ()
     for model in (*((settings.subject,) if settings.in_batches("subject") else ()), *judges):
         service = SERVICES.get(model.partition("/")[0])

@@ -27,7 +27,7 @@ class ModelEstimate(Struct, frozen=True):
     """What one model would be asked and cost, least and most; costs are null where no list has a price.
 
     `at_most` is what it would cost if every answer used all of its --max-tokens, and no call had to be repeated. What
-    is `batched` costs what the price list has for batches, but for questions and controls, which are asked live.
+    is `batched` costs what the price list has for batches.
     """
 
     stage: Stage
@@ -75,18 +75,13 @@ def estimate(
 
 
 def _model(stage: Stage, model: str, load: Load, price: Price | None, wide: Range, *, batched: bool) -> ModelEstimate:
-    live = (load.live or Load()) if batched else load
     sizes = load.input[0] * wide[0], load.input[1] * wide[1]
+    charged = price.batched if price and batched else price
 
-    def charged(end: int, output: float, live_output: float) -> float | None:
-        """What goes out in batches at their price, the rest in full."""
-        full = Tokens(input=live.input[end] * wide[end], output=live_output)
-        rest = Tokens(input=sizes[end] - full.input, output=output - live_output)
-        if price is None:
-            return None
-        return cost(full, price) + (cost(rest, price.batched) if batched else 0.0)
+    def paid(input_tokens: float, output_tokens: float) -> float | None:
+        return cost(Tokens(input=input_tokens, output=output_tokens), charged) if charged else None
 
-    low, high = (charged(end, load.output[end], live.output[end]) for end in (0, 1))
+    low, high = (paid(sizes[end], load.output[end]) for end in (0, 1))
     return ModelEstimate(
         stage,
         model,
@@ -94,7 +89,7 @@ def _model(stage: Stage, model: str, load: Load, price: Price | None, wide: Rang
         sizes,
         load.output,
         None if low is None or high is None else (low, high),
-        charged(1, load.most_output, live.most_output),
+        paid(sizes[1], load.most_output),
         price,
         batched or UNSET,
     )

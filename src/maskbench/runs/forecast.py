@@ -35,39 +35,28 @@ OUTPUT_RANGE = (0.5, 2.5)  # of what is assumed of replies and verdicts
 
 @dataclass(slots=True)
 class Load:
-    """What one model would be asked, as least and most; `most_output` is all that its answers may have.
-
-    `live` is the part of it that is asked live whatever goes out in batches.
-    """
+    """What one model would be asked, as least and most; `most_output` is all that its answers may have."""
 
     calls: tuple[float, float] = (0.0, 0.0)
     input: tuple[float, float] = (0.0, 0.0)
     output: tuple[float, float] = (0.0, 0.0)
     most_output: float = 0.0
-    live: Load | None = None
 
     @property
     def at_most(self) -> Load:
         """The load where it may fall away altogether."""
-        live = self.live and self.live.at_most
-        return Load((0.0, self.calls[1]), (0.0, self.input[1]), (0.0, self.output[1]), self.most_output, live)
-
-    @property
-    def all_live(self) -> Load:
-        """The load where nothing of it ever goes out in a batch."""
-        return replace(self, live=replace(self, live=None))
+        return Load((0.0, self.calls[1]), (0.0, self.input[1]), (0.0, self.output[1]), self.most_output)
 
     def times(self, least: float, most: float) -> Load:
         """The load so many times at least and at most."""
         ends = ((low * least, high * most) for low, high in (self.calls, self.input, self.output))
         calls, inputs, outputs = ends
-        return Load(calls, inputs, outputs, self.most_output * most, self.live and self.live.times(least, most))
+        return Load(calls, inputs, outputs, self.most_output * most)
 
     def __add__(self, other: Load) -> Load:
         pairs = ((self.calls, other.calls), (self.input, other.input), (self.output, other.output))
         calls, inputs, outputs = ((mine[0] + its[0], mine[1] + its[1]) for mine, its in pairs)
-        live = self.live + other.live if self.live and other.live else self.live or other.live
-        return Load(calls, inputs, outputs, self.most_output + other.most_output, live)
+        return Load(calls, inputs, outputs, self.most_output + other.most_output)
 
 
 @dataclass(slots=True)
@@ -117,9 +106,9 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     chosen = drawn_anew(scenarios, settings)
     passes = measurement(settings, prompts, anew=chosen)
     for group in _groups(scenarios, chosen):
-        for number, each in enumerate(passes):
+        for each in passes:
             for step, size in group.steps(each, settings):
-                _add(planned, step, size, group, settings, is_first=number == 0)
+                _add(planned, step, size, group, settings)
         if isinstance(planned, SharedPlan):
             planned.not_asked += _not_asked(group, settings, prompts, chosen)
             planned.anew += group.n * (group.first.key in chosen)
@@ -213,7 +202,7 @@ def _longer(scenario: Scenario, at: int) -> Scenario:
     return replace(scenario, questions=(first, second, third))
 
 
-def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings: Settings, *, is_first: bool) -> None:
+def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings: Settings) -> None:
     """Take in a request of each scenario of a group, whose tokens are `size` in all."""
     step, n = request.step, group.n
     if step.stage == "subject":
@@ -222,14 +211,13 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
         planned.input["subject"] += size
         planned.output["subject"] += n * reply_tokens(request.call, settings) * runs
         load = _subject_load(request.call, size, n, runs, settings)
-        planned.load("subject", settings.subject, load if is_first else load.all_live)
+        planned.load("subject", settings.subject, load)
         return
     control, question = BY_CALL.get(request.call), QUESTIONED.get(request.call)
     is_trace = control is not None and control.asks is None
     on_reasoning = question is not None and question.of_reasoning
     verdicts = len(step.fills)
     load = _judge_load(size, n, "statement" if question else request.call, step.shows, settings, verdicts)
-    load = load if is_first else load.all_live
     planned.load("judge", request.judge, load.at_most if is_trace or on_reasoning else load)
     planned.traces += n * is_trace
     planned.on_reasoning += n * on_reasoning

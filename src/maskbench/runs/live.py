@@ -160,13 +160,18 @@ class Live:
         each: Pass,
         scenarios: Callable[[], Iterable[Scenario]] | None = None,
         stages: Sequence[Stage] = STAGES,
+        *,
+        tells: bool = True,
     ) -> None:
-        """Do a pass over these scenarios (default: all of them), as far as the requests of these stages go."""
+        """Do a pass over these scenarios (default: all of them), as far as the requests of these stages go.
+
+        `tells`: the watcher hears what needs no further call.
+        """
         if self.stopped:
             return
         each.before()
         self._desk.take_up(each.task, each.judgings)
-        self._pass, self._stages, self._totals = each, stages, each.totals()
+        self._pass, self._stages, self._totals = each, stages, each.totals() if tells else None
         self._window = asyncio.Semaphore(self._ahead())
         try:
             async with asyncio.TaskGroup() as self._group:
@@ -192,7 +197,8 @@ class Live:
     def _open(self, scenario: Scenario) -> bool:
         """Begin a scenario; returns whether anything of it is left to ask."""
         opened = self._desk.open(scenario)
-        units = [unit for unit in self._totals.units(scenario) if unit.stage in self._stages]
+        units = self._totals.units(scenario) if self._totals else []
+        units = [unit for unit in units if unit.stage in self._stages]
         self._entries[scenario.key] = entry = _Entry(opened, units)
         self._look(entry)
         return scenario.key in self._entries

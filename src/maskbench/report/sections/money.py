@@ -50,10 +50,10 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
         )
     if batched := [each for each in estimate.models if each.batched is True]:
         yield from _in_batches(batched)
-        if settings.construct or settings.checks:
+        if settings.estimate == "lie":
             yield (
-                "Questions on statements and controls on the subject are asked live, and are in the table at the full "
-                "price."
+                "What is asked next hangs on verdicts where only lies are wanted: some 11 rounds of batches for 1,000 "
+                "scenarios, one after another."
             )
     if estimate.seconds:
         yield (
