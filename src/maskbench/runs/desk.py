@@ -88,7 +88,7 @@ class Desk:
         self._task: Task = _no_task
         self._judgings: dict[str, Judging] = {}
         self._under_way: dict[tuple[str, bytes], set[Key]] = {}  # equal requests under way, and who waits for them
-        self._warm: set[tuple[str, bytes]] = set()  # requests whose answer serves nobody else
+        self._warm: set[str] = set()  # judges that do not take temperature 0: no answer serves another request
         self._failed: set[tuple[Key, Slot]] = set()  # in this session: not tried again in it
         self._readable: set[str] = set()  # judges that gave a verdict
         self._unread: Counter[str] = Counter()  # answers without a verdict, of judges that gave none yet
@@ -169,7 +169,7 @@ class Desk:
                     opened.known[slot] = judgement
                     break
             else:
-                if not judging.shares or equal in self._warm or here is None:
+                if not judging.shares or here is None or self._judges[part.ask.scenario.kind].name in self._warm:
                     left.append(slot)
                 elif equal in self._under_way:
                     self._under_way[equal].add(opened.scenario.key)
@@ -243,19 +243,14 @@ class Desk:
             has_reply |= isinstance(answer, Reply)
         if not out.step.joint:
             return
-        if not any(is_open(opened.known.get(slot)) for slot in out.step.fills):
-            self._count_replies(opened, out)
+        at, is_anew = out.ask.elicitation, out.ask.runs[0] > ANEW
+        same = [slot for slot in opened.known if slot.elicitation == at and (slot.run > ANEW) == is_anew]
         if has_reply:
             self._store.unjudge(out.ask)
-            for slot in [slot for slot in opened.known if slot.into and slot.elicitation == out.ask.elicitation]:
+            for slot in (slot for slot in same if slot.into != REPLIES):
                 del opened.known[slot]  # the one verdict was on fewer replies
-
-    def _count_replies(self, opened: Open, out: Outgoing) -> None:
-        """Tell where a joint verdict will not be had, for want of replies."""
-        at, is_anew = out.ask.elicitation, out.ask.runs[0] > ANEW
-        same = (slot for slot in opened.known if slot.into == REPLIES and slot.elicitation == at)
-        replies = [opened.known[slot] for slot in same if (slot.run > ANEW) == is_anew]
-        if sum(isinstance(reply, Reply) for reply in replies) < 2:
+        replies = [slot for slot in same if isinstance(opened.known.get(slot), Reply)]
+        if len(replies) < 2 and not any(is_open(opened.known.get(slot)) for slot in out.step.fills):
             failure = Failure("judge", "too_few_replies", "A joint verdict needs two belief replies.")
             self._watcher.failed(out.ask, failure)
 
@@ -278,6 +273,8 @@ class Desk:
             self._readable.add(out.model.name)
         # Only where temperature 0 was accepted does an equal request have an equal answer.
         cold = all(isinstance(each, Failure) or each.sent.get("temperature") == 0 for each in replies)
+        if not cold:
+            self._warm.add(out.model.name)
         again: set[Key] = set()
         missing = {slot: part for slot, part in out.parts.items() if slot[1:] not in found}
         is_last = isinstance(answer, Failure) or out.unread is not None
@@ -293,10 +290,7 @@ class Desk:
             self._store.link(slot.into, part.ask, key)
             is_counted = True
             self._know(opened, slot, judgement, part.ask)
-            waiting = self._under_way.pop(equal, set())
-            if waiting and not cold:
-                self._warm.add(equal)
-            again |= waiting
+            again |= self._under_way.pop(equal, set())
         if isinstance(answer, Reply):
             if left:
                 slot, part = next(iter(out.parts.items()))
