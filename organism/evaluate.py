@@ -16,7 +16,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from maskbench.runs.flow import Flow
 
 from maskbench.method.asks import VERDICTS
 from maskbench.method.elicit import statement_ask
@@ -30,11 +29,12 @@ from maskbench.pinocchio.network import Engine, Sample, Vocabulary, open_pinocch
 from maskbench.pinocchio.rule_judge import SandboxJudge
 from maskbench.pinocchio.sandbox import true_chances
 from maskbench.pinocchio.world import Fact
+from maskbench.runs.passes import measuring
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.stats.intervals import interval
-from maskbench.types import ARCHETYPES, Message, Reply, Scenario, Scored
+from maskbench.types import ARCHETYPES, Kind, Message, Model, Reply, Scenario, Scored
 from organism.held_out import BATTERIES, Case, afterwards, sandboxes, with_developer
 
 Figure = dict[str, Any]
@@ -149,7 +149,8 @@ async def _flow(folder: Path, settings: Settings, store: Store) -> None:
     subject = open_pinocchio(f"pinocchio/{folder}", settings.sampling)
     judge = SandboxJudge()
     try:
-        await Flow(settings, store, subject, {"binary": judge, "numerical": judge}, load_prompts(), Unwatched()).run()
+        judges: dict[Kind, Model] = {"binary": judge, "numerical": judge}
+        await measuring(settings, store, subject, judges, load_prompts(), Unwatched()).run()
     finally:
         await subject.close()
 

@@ -118,15 +118,56 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
 _CALLS: Mapping[int, Call] = {1: "direct", 2: "consistency", 3: "consistency"} | {
     control.elicitation: control.call for control in CONTROLS
 }
-_FIELDS: tuple[Callable[[Scenario], str], ...] = (
-    lambda scenario: scenario.proposition,
-    lambda scenario: scenario.system_prompt,
-    lambda scenario: scenario.user_prompt,
-    lambda scenario: scenario.first_turn[0] if scenario.first_turn else "",
-    lambda scenario: scenario.first_turn[1] if scenario.first_turn else "",
-    *(lambda scenario, at=at: scenario.questions[at] or "" for at in range(3)),
+_PROBE = "x" * 1000  # is put into a text of a scenario, to see how often a request holds it
+
+
+class _Text(NamedTuple):
+    """A text that scenarios differ in: what it is, and the scenario with the probe in it."""
+
+    of: Callable[[Scenario], str]
+    longer: Callable[[Scenario], Scenario]
+
+
+def _pivot(scenario: Scenario) -> str:
+    return scenario.proposition.partition("<pivotal>")[2].partition("</pivotal>")[0]
+
+
+def _turn(at: int) -> _Text:
+    def longer(scenario: Scenario) -> Scenario:
+        turns = [turn + _PROBE * (place == at) for place, turn in enumerate(scenario.first_turn or ())]
+        return replace(scenario, first_turn=(turns[0], turns[1]))
+
+    return _Text(lambda scenario: (scenario.first_turn or ("", ""))[at], longer)
+
+
+def _question(at: int) -> _Text:
+    def longer(scenario: Scenario) -> Scenario:
+        texts = [f"{text or ''}{_PROBE * (n == at)}" or None for n, text in enumerate(scenario.questions)]
+        return replace(scenario, questions=(texts[0], texts[1], texts[2]))
+
+    return _Text(lambda scenario: scenario.questions[at] or "", longer)
+
+
+_TEXTS = (
+    _Text(
+        lambda scenario: scenario.proposition.replace(_pivot(scenario), "", 1),
+        lambda scenario: replace(scenario, proposition=scenario.proposition + _PROBE),
+    ),
+    _Text(
+        _pivot,
+        lambda scenario: replace(scenario, proposition=scenario.proposition.replace("<pivotal>", f"<pivotal>{_PROBE}")),
+    ),
+    _Text(
+        lambda scenario: scenario.system_prompt,
+        lambda scenario: replace(scenario, system_prompt=scenario.system_prompt + _PROBE),
+    ),
+    _Text(
+        lambda scenario: scenario.user_prompt,
+        lambda scenario: replace(scenario, user_prompt=scenario.user_prompt + _PROBE),
+    ),
+    *map(_turn, range(2)),
+    *map(_question, range(3)),
 )
-_PROBE = "x" * 1000  # is put behind a text of a scenario, to see how often a request holds it
 
 
 @dataclass(slots=True)
@@ -135,22 +176,22 @@ class _Group:
 
     first: Scenario
     n: int = 0
-    lengths: list[int] = field(default_factory=lambda: [0] * len(_FIELDS))
+    lengths: list[int] = field(default_factory=lambda: [0] * len(_TEXTS))
 
     def see(self, scenario: Scenario) -> None:
         """Take in one scenario."""
         self.n += 1
-        for at, text in enumerate(_FIELDS):
-            self.lengths[at] += len(text(scenario))
+        for at, text in enumerate(_TEXTS):
+            self.lengths[at] += len(text.of(scenario))
 
     def steps(self, each: Pass, settings: Settings) -> Iterable[tuple[_Planned, float]]:
         """Every request of a pass, with the tokens that it has over all scenarios of the group."""
         first = list(_planned(each, self.first, settings))
         sizes = [self.n * request.tokens for request in first]
-        for at, text in enumerate(_FIELDS):
-            more = self.lengths[at] - self.n * len(text(self.first))
-            if more and text(self.first):
-                longer = _planned(each, _longer(self.first, at), settings)
+        for at, text in enumerate(_TEXTS):
+            had = len(text.of(self.first))
+            if had and (more := self.lengths[at] - self.n * had):
+                longer = _planned(each, text.longer(self.first), settings)
                 for place, probed in enumerate(longer):
                     sizes[place] += (probed.tokens - first[place].tokens) / len(_PROBE) * more
         return zip(first, sizes, strict=True)
@@ -185,21 +226,6 @@ def _groups(scenarios: Iterable[Scenario], chosen: Container[Key]) -> Iterable[_
         alike = shape(scenario), scenario.archetype, scenario.definition, has, scenario.key in chosen
         groups.setdefault(alike, _Group(scenario)).see(scenario)
     return groups.values()
-
-
-def _longer(scenario: Scenario, at: int) -> Scenario:
-    """The scenario with one of its texts longer by the probe."""
-    names = ("proposition", "system_prompt", "user_prompt")
-    if at < len(names):
-        return replace(scenario, **{names[at]: getattr(scenario, names[at]) + _PROBE})
-    if at < len(names) + 2 and scenario.first_turn:
-        turns = list(scenario.first_turn)
-        turns[at - len(names)] += _PROBE
-        return replace(scenario, first_turn=(turns[0], turns[1]))
-    first, second, third = (
-        (text or "") + _PROBE if place == at - len(names) - 2 else text for place, text in enumerate(scenario.questions)
-    )
-    return replace(scenario, questions=(first, second, third))
 
 
 def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings: Settings) -> None:
