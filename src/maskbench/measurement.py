@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,30 +17,29 @@ from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship
 from maskbench.models.hf.opening import Stock, check_options, identified, is_local
-from maskbench.models.names import Elsewhere, check_models, open_models
+from maskbench.models.names import check_models, open_models
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.batched import uses_batches
-from maskbench.runs.begin import allow_files, check, check_not_imported, prepare, spread_over, wanted
+from maskbench.runs.begin import check, check_not_imported, prepare, wanted
 from maskbench.runs.disk import network_kind
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
-from maskbench.runs.lent_servers import note_servers, served
-from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop, run_flow
-from maskbench.runs.meter import known_prices, metering, prices_kept
-from maskbench.runs.passes import executor, expected, is_finished, measuring, passes_of
-from maskbench.runs.protocol import asking
-from maskbench.runs.record import describe, ending, moved, session, with_answers
-from maskbench.runs.run_json import Models
+from maskbench.runs.live import Gate
+from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop
+from maskbench.runs.meter import known_prices, prices_kept
+from maskbench.runs.passes import Executor, executor, expected, is_finished, measuring, passes_of
+from maskbench.runs.record import with_answers
+from maskbench.runs.run_json import About, Models
 from maskbench.runs.run_log import RunLog
+from maskbench.runs.session import Asked, Asking, Book, Reach
 from maskbench.runs.shared_beliefs import as_served, check_source, take_over
-from maskbench.runs.store import Store
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt
 from maskbench.runs.watching import Watcher, WithAnswers
 from maskbench.settings import Settings
-from maskbench.types import Kind, Model, Stage
+from maskbench.types import Kind, Model
 
 
 def measure(
@@ -157,10 +155,17 @@ def _measure(
             asked = passes_of(settings, store, prompts)
             measured = is_finished(settings, store, asked[:-1] if settings.construct else asked)
             if not (measured and is_finished(settings, store, asked)):
-                lent = served(settings, environ, folder.path, watcher, stopper)
-                with lent as there, spread_over(settings, watcher.tell) as place:
-                    given = prompts, there, watcher, command, models, stock, stopper
-                    _let_flow(folder, store, settings, *given, place, measured=measured)
+                asking = Asking(
+                    settings=settings,
+                    store=store,
+                    environ=environ,
+                    watcher=watcher,
+                    command=command,
+                    stopper=stopper,
+                    own=brought,
+                    kept=prices_kept(folder),
+                )
+                _ask(folder, settings, prompts, asking, models, stock, measured=measured)
         finally:
             store.close()
         summary = result(folder, settings.rules)
@@ -168,65 +173,43 @@ def _measure(
     return summary
 
 
-def _let_flow(
+def _ask(
     folder: RunFolder,
-    store: Store,
     settings: Settings,
     prompts: Prompts,
-    environ: Mapping[str, str],
-    watcher: Watcher,
-    command: Sequence[str],
+    asking: Asking,
     models: tuple[Model, Model] | None,
     stock: Stock | None,
-    stopper: Stopper,
-    place: Elsewhere | None,
     *,
     measured: bool,
 ) -> None:
-    """Let the flow run to its end in a loop of its own, and record models, versions and time whatever happens.
-
-    Where all is `measured`, only the questions on statements are asked.
-    """
+    """Have asked what is missing; where all is `measured`, only the questions on statements."""
+    store, watcher, record = asking.store, asking.watcher, folder.read()
     has_batches = uses_batches(folder.path, settings)
-    record = folder.read()
-    gate = stopper.gate(settings.connections)
-    before = asdict(record.models)
-    learned = {role: about.learned for role, about in before.items()}
-    if not models and is_local(settings.subject) and not stock:  # a stock that holds something has the subject
-        watcher.tell(f"Loading {settings.subject}.")
-    subject, judges = _own(*models) if models else open_models(settings, environ, gate, learned, stock, place)
-    asked: dict[Stage, tuple[Model, ...]] = {"subject": (subject,), "judge": tuple(judges.values())}
-    prices = known_prices(settings, environ, [model.name for model in models or ()], kept=prices_kept(folder))
-    gate.meter = metering(store, settings, prices, gate.in_flight, watcher, asked, new=not record.sessions)
-    described = describe(subject := as_served(subject, store, watcher), judges)
-    for line in moved(before, described):
-        watcher.tell(line)
-    if warning := kinship(settings.subject, (settings.judge, settings.numeric_judge)):
-        watcher.tell(f"Beware: {warning}")
-    record.sessions.append(begun := session(command, environ, described))
-    note_servers(record.sessions, environ, watcher)
-    record.models = Models(**with_answers(described, store))
-    folder.write(RECORD, record)
-
     passes = passes_of(settings, store, prompts)
     answers = expected(store, passes[-1:]).verdicts if settings.construct else 0
-    verdicts = Calls() if measured else expected(store, passes[:-1] if settings.construct else passes)
-    watcher.begin(WithAnswers.of(verdicts, answers), [subject, *judges.values()])
-    allow_files(settings.connections, watcher)
-    started = time.monotonic()
-    try:
-        if measured:
-            flow = executor(settings, store, [asking(settings, store)], judges, watcher, gate)
+    calls = Calls() if measured else expected(store, passes[:-1] if settings.construct else passes)
+
+    def opened(reach: Reach) -> Asked:
+        if not models and is_local(settings.subject) and not stock:  # a stock that holds something has the subject
+            watcher.tell(f"Loading {settings.subject}.")
+        if models:
+            subject, judge = models
+            judges: Mapping[Kind, Model] = {"binary": judge, "numerical": judge}
         else:
-            flow = measuring(settings, store, subject, judges, prompts, watcher, gate, batched=has_batches)
-        with ending(begun):
-            run_flow(flow, [subject, *judges.values()], watcher, stopper)
-    finally:
-        watcher.end()
-        store.remember("seconds", store.seconds() + time.monotonic() - started)
-        record.models = Models(**with_answers(describe(subject, judges), store))
+            subject, judges = open_models(settings, *reach[:3], stock, reach.elsewhere)
+        if warning := kinship(settings.subject, (settings.judge, settings.numeric_judge)):
+            watcher.tell(f"Beware: {warning}")
+        return Asked(judges, as_served(subject, store, watcher))
+
+    def flow(asked: Asked, gate: Gate) -> Executor:
+        if measured or not asked.subject:
+            return executor(settings, store, passes[-1:], asked.judges, watcher, gate, batched=has_batches)
+        return measuring(settings, store, asked.subject, asked.judges, prompts, watcher, gate, batched=has_batches)
+
+    def note(described: Mapping[str, About]) -> None:
+        record.models = Models(**with_answers(described, store))
         folder.write(RECORD, record)
 
-
-def _own(subject: Model, judge: Model) -> tuple[Model, dict[Kind, Model]]:
-    return subject, {"binary": judge, "numerical": judge}
+    book = Book(asdict(record.models), record.sessions, note)
+    asking.carry_out(book, opened, flow, WithAnswers.of(calls, answers))

@@ -10,22 +10,20 @@ from contextlib import closing
 from dataclasses import replace
 
 from maskbench.method.asks import Calls
-from maskbench.models.names import Elsewhere, check_judges, open_judges
+from maskbench.models.names import check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.runs.batched import uses_batches
-from maskbench.runs.begin import check, spread_over
+from maskbench.runs.begin import check
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import tokens
-from maskbench.runs.lent_servers import served
-from maskbench.runs.loop import Stopper, run_flow
-from maskbench.runs.meter import known_prices, metering
+from maskbench.runs.meter import known_prices
 from maskbench.runs.passes import executor, expected, steps_left
 from maskbench.runs.protocol import asking
 from maskbench.runs.questions import remember, set_of
-from maskbench.runs.store import Store
+from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.watching import Unwatched, Watcher, WithAnswers
 from maskbench.settings import Settings
-from maskbench.types import Kind, Model, Stage
+from maskbench.types import Kind, Model
 
 
 def ask_construct(
@@ -51,10 +49,25 @@ def ask_construct(
             remember(store, settings)
         else:
             watcher = watcher or Unwatched()
-            stopper = Stopper()
-            lent = served(settings, environ, folder.path, watcher, stopper, ("judge",))
-            with lent as there, spread_over(settings, watcher.tell) as place:
-                _let_flow(folder, store, settings, there, watcher, judges, stopper, place)
+            known = folder.read().models.binary
+            passes = [asking(settings, store)]
+            has_batches = uses_batches(folder.path, settings, set_of(settings.judge))
+            session = Asking(
+                settings=settings,
+                store=store,
+                environ=environ,
+                watcher=watcher,
+                verdicts=set_of(settings.judge),  # a bill of its own, which is part of the run's
+                own=[model.name for model in (judges or {}).values()],
+                stages=("judge",),
+                seconds=None,
+            )
+            session.carry_out(
+                Book({"binary": known} if known.name == settings.judge else {}, [], lambda _: None),
+                lambda reach: Asked(judges or open_judges(settings, *reach[:3], elsewhere=reach.elsewhere)),
+                lambda asked, gate: executor(settings, store, passes, asked.judges, watcher, gate, batched=has_batches),
+                WithAnswers.of(Calls(), expected(store, passes).verdicts),
+            )
 
 
 def forecast(folder: RunFolder, settings: Settings) -> tuple[int, float]:
@@ -69,34 +82,3 @@ def forecast(folder: RunFolder, settings: Settings) -> tuple[int, float]:
 def alone(settings: Settings) -> Settings:
     """The settings of asking about what is stored: one judge."""
     return replace(settings, numeric_judge=settings.judge)
-
-
-def _let_flow(
-    folder: RunFolder,
-    store: Store,
-    settings: Settings,
-    environ: Mapping[str, str],
-    watcher: Watcher,
-    own: Mapping[Kind, Model] | None,
-    stopper: Stopper,
-    place: Elsewhere | None,
-) -> None:
-    """Let the answers come; what they cost is a bill of its own, which is part of the run's."""
-    name = set_of(settings.judge)
-    has_batches = uses_batches(folder.path, settings, name)
-    gate = stopper.gate(settings.connections)
-    known = folder.read().models.binary
-    learned = {"binary": known.learned} if known.name == settings.judge else {}
-    judges = own or open_judges(settings, environ, gate, learned, elsewhere=place)
-    models = list(dict.fromkeys(judges.values()))
-    prices = known_prices(settings, environ, [model.name for model in (own or {}).values()], ("judge",))
-    asked: dict[Stage, list[Model]] = {"judge": models}
-    gate.meter = metering(store, settings, prices, gate.in_flight, watcher, asked, name, new=True)
-    passes = [asking(settings, store)]
-    watcher.begin(WithAnswers.of(Calls(), expected(store, passes).verdicts), models)
-    try:
-        run_flow(
-            executor(settings, store, passes, judges, watcher, gate, batched=has_batches), models, watcher, stopper
-        )
-    finally:
-        watcher.end()

@@ -6,7 +6,6 @@ No subject is asked. A verdict set is resumed like a run: what has a verdict kee
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -26,25 +25,25 @@ from maskbench.method.judging import Judging
 from maskbench.method.rules import named
 from maskbench.method.steps import Step
 from maskbench.models.hf.opening import check_options
-from maskbench.models.names import Elsewhere, check_judges, open_judges
+from maskbench.models.names import check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
 from maskbench.runs.batched import uses_batches
-from maskbench.runs.begin import allow_files, check, give_judge, judges_of, prompts_used, source_of_import, spread_over
+from maskbench.runs.begin import check, give_judge, judges_of, prompts_used, source_of_import
 from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
-from maskbench.runs.lent_servers import note_servers, served
-from maskbench.runs.loop import Stopper, run_flow
-from maskbench.runs.meter import known_prices, metering, prices_kept
+from maskbench.runs.loop import Stopper
+from maskbench.runs.meter import known_prices, prices_kept
 from maskbench.runs.passes import executor, expected, steps_left
 from maskbench.runs.protocol import Pass, judging_stored
-from maskbench.runs.record import describe_judges, ending, moved, now, session
+from maskbench.runs.record import now
 from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings, Models, Record
+from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings, protocol_id, verdict_key
-from maskbench.types import Ask, Kind, Model, OutcomeName, Reply, Stage
+from maskbench.types import Ask, Kind, Model, OutcomeName, Reply
 
 
 def judge(
@@ -159,9 +158,7 @@ class Job:
     ) -> None:
         """Have every verdict that is not there yet; opens no model where all are."""
         if next(self._steps(self.store.chosen(self.name)), None) is not None:
-            lent = served(self.settings, environ, self.folder.path, watcher, self.stopper, ("judge",))
-            with lent as there, spread_over(self.settings, watcher.tell) as place:
-                self.flow(there, watcher, command, own, place)
+            self._ask(environ, watcher, command, own)
 
     def left(self, chosen: Mapping[Key, float]) -> tuple[int, float]:
         """How many verdicts are not there yet, and about how many tokens their requests hold."""
@@ -217,52 +214,49 @@ class Job:
         sampling = self.settings.judge_sampling
         return [verdict_key(judge, sampling, self.prompts.hash, ask, shared=shared) for shared in (True, False)]
 
-    def flow(
-        self,
-        environ: Mapping[str, str],
-        watcher: Watcher,
-        command: Sequence[str],
-        own: Mapping[Kind, Model] | None,
-        place: Elsewhere | None = None,
+    def _ask(
+        self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
     ) -> None:
-        """Let the verdicts come, and record judges, versions and time whatever happens."""
+        """Let the verdicts come."""
         has_batches = uses_batches(self.folder.path, self.settings, self.name)
+        passes = self.passes(self.store.chosen(self.name))
+        asking = Asking(
+            settings=self.settings,
+            store=self.store,
+            environ=environ,
+            watcher=watcher,
+            command=command,
+            stopper=self.stopper,
+            verdicts=self.name,
+            own=[model.name for model in (own or {}).values()],
+            kept=prices_kept(self.folder, self.name),
+            stages=("judge",),
+            seconds="seconds" if self.name == VERDICTS else f"seconds {self.name}",
+        )
+        asking.carry_out(
+            self._book(),
+            lambda reach: Asked(own or open_judges(self.settings, *reach[:3], elsewhere=reach.elsewhere)),
+            lambda asked, gate: executor(
+                self.settings, self.store, passes, asked.judges, watcher, gate, batched=has_batches
+            ),
+            expected(self.store, passes),
+        )
+
+    def _book(self) -> Book:
+        """Where the sessions of the set are noted: its judges with who answered, beside the subject of a run's own."""
         record = self.folder.read()
         about = record if self.name == VERDICTS else record.sets[self.name]
-        gate = self.stopper.gate(self.settings.connections)
-        before = asdict(about.models)
-        learned = {role: model.learned for role, model in before.items()}
-        judges = own or open_judges(self.settings, environ, gate, learned, elsewhere=place)
-        models = list(dict.fromkeys(judges.values()))
-        brought, kept = [model.name for model in (own or {}).values()], prices_kept(self.folder, self.name)
-        prices = known_prices(self.settings, environ, brought, ("judge",), kept)
-        asked: dict[Stage, list[Model]] = {"judge": models}
-        gate.meter = metering(
-            self.store, self.settings, prices, gate.in_flight, watcher, asked, self.name, new=not about.sessions
-        )
-        described = describe_judges(judges)
-        for line in moved(before, described):
-            watcher.tell(line)
-        about.sessions.append(begun := session(command, environ, described))
-        note_servers(about.sessions, environ, watcher)
-        put_judges(about, Judges(**described))
-        self.folder.write(RECORD, record)
-        passes = self.passes(self.store.chosen(self.name))
-        watcher.begin(expected(self.store, passes), models)
-        allow_files(self.settings.connections, watcher)
-        started = time.monotonic()
-        try:
-            flow = executor(self.settings, self.store, passes, judges, watcher, gate, batched=has_batches)
-            with ending(begun):
-                run_flow(flow, models, watcher, self.stopper)
-        finally:
-            watcher.end()
-            fact = "seconds" if self.name == VERDICTS else f"seconds {self.name}"
-            self.store.remember(fact, self.store.seconds(fact) + time.monotonic() - started)
+
+        def note(models: Mapping[str, About]) -> None:
             answered = self.store.answered_by(self.name)
-            described = describe_judges(judges)
-            put_judges(about, Judges(**{role: About(model | answered[role]) for role, model in described.items()}))
+            judges = Judges(**{role: About(model | answered[role]) for role, model in models.items()})
+            if isinstance(about, Record):
+                about.models = Models(about.models.subject, judges.binary, judges.numeric)
+            else:
+                about.models = judges
             self.folder.write(RECORD, record)
+
+        return Book(asdict(about.models), about.sessions, note)
 
 
 def _check_own(settings: Settings, judges: Mapping[Kind, Model] | None) -> None:
@@ -378,14 +372,6 @@ def own_set(folder: RunFolder, settings: Settings) -> str | None:
     finally:
         store.close()
     return VERDICTS if not had or record.protocol == protocol_id(settings, prompts.hash) else None
-
-
-def put_judges(about: Record | Judged, judges: Judges) -> None:
-    """Note the models that judge, beside the subject where the record has it."""
-    if isinstance(about, Record):
-        about.models = Models(about.models.subject, judges.binary, judges.numeric)
-    else:
-        about.models = judges
 
 
 class Source(NamedTuple):

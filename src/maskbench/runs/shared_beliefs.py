@@ -287,7 +287,7 @@ class Served:
     """A subject whose statements count only where the model answers that the shared beliefs are of."""
 
     def __init__(self, model: Model, source: Source) -> None:
-        self._model = model
+        self.within = self._model = model
         self._source = source
         self.name = model.name
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -36,13 +35,12 @@ from maskbench.runs.disk import read_whole
 from maskbench.runs.fitting import from_file
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
-from maskbench.runs.live import Gate
-from maskbench.runs.loop import run_flow
-from maskbench.runs.meter import known_prices, metering
+from maskbench.runs.meter import known_prices
 from maskbench.runs.passes import executor
 from maskbench.runs.protocol import Pass, judging_stored
-from maskbench.runs.record import ending, now, session
+from maskbench.runs.record import now
 from maskbench.runs.run_json import About, PromptsUsed
+from maskbench.runs.session import Asked, Asking, Book, Reach
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Protocol, Settings, judge_sampling, protocol_id, reply_key, seed_of
@@ -172,11 +170,11 @@ class How:
     stock: Stock
     stop_early: bool = False
 
-    def judges(self, settings: Settings, gate: Gate, about: About) -> dict[Kind, Model]:
+    def judges(self, settings: Settings, reach: Reach) -> dict[Kind, Model]:
         """The one judge, under both kinds."""
         if self.own:
             return {"binary": self.own, "numerical": self.own}
-        return open_judges(settings, self.environ, gate, {"binary": about.learned}, self.stock)
+        return open_judges(settings, *reach[:3], self.stock, reach.elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,26 +305,28 @@ class Sitting:
         `expected` are the verdicts of all repetitions that are sat now. Returns False where it stopped early.
         """
         about = self.about()
-        gate = Gate(self.settings.connections)
-        judges = how.judges(self.settings, gate, about.model)
-        judge = judges["binary"]
-        prices = known_prices(self.settings, how.environ, [how.own.name] if how.own else (), ("judge",))
-        gate.meter = metering(
-            store, self.settings, prices, gate.in_flight, how.watcher, {"judge": [judge]}, new=not about.sessions
-        )
-        about.sessions.append(begun := session(how.command, how.environ, {"judge": judge.describe()}))
-        how.watcher.begin(expected, [judge])
-        started = time.monotonic()
-        try:
-            passes = self.passes(store, how, repetition)
-            flow = executor(self.settings, store, passes, judges, how.watcher, gate)
-            with ending(begun):
-                run_flow(flow, [judge], how.watcher)
-        finally:
-            how.watcher.end()
-            store.remember("seconds", store.seconds() + time.monotonic() - started)
-            about.model = About(judge.describe() | store.answered_by(self.verdicts(repetition))["binary"])
+
+        def note(models: Mapping[str, About]) -> None:
+            about.model = About(models["binary"] | store.answered_by(self.verdicts(repetition))["binary"])
             self.folder.write(EXAM, about)
+
+        asking = Asking(
+            settings=self.settings,
+            store=store,
+            environ=how.environ,
+            watcher=how.watcher,
+            command=how.command,
+            own=[how.own.name] if how.own else (),
+            stages=("judge",),
+        )
+        asking.carry_out(
+            Book({"binary": about.model}, about.sessions, note),
+            lambda reach: Asked(how.judges(self.settings, reach)),
+            lambda asked, gate: executor(
+                self.settings, store, self.passes(store, how, repetition), asked.judges, how.watcher, gate
+            ),
+            expected,
+        )
         return not self.is_lost(store, how, repetition)
 
     def passes(self, store: Store, how: How, repetition: int) -> Iterator[Pass]:

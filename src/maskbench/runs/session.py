@@ -1,0 +1,132 @@
+"""A session: models are opened, asked and closed, and who they were, what they cost and how it ended is noted.
+
+A run, another judge, an audit, an exam and questions on statements are a session each time that they are taken up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from maskbench.method.asks import VERDICTS, Calls
+from maskbench.models.names import Elsewhere
+from maskbench.runs.begin import allow_files, spread_over
+from maskbench.runs.bill_json import StagePrices
+from maskbench.runs.lent_servers import note_servers, served
+from maskbench.runs.live import Gate
+from maskbench.runs.loop import Stopper, run_flow
+from maskbench.runs.meter import known_prices, metering
+from maskbench.runs.passes import Executor
+from maskbench.runs.record import describe, describe_judges, ending, moved, session
+from maskbench.runs.run_json import About, Session
+from maskbench.runs.store import Store
+from maskbench.runs.watching import Watcher
+from maskbench.settings import Settings
+from maskbench.types import STAGES, Json, Kind, Model, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who is asked: the judges by kind of scenario, and a subject where replies are wanted."""
+
+    judges: Mapping[Kind, Model]
+    subject: Model | None = None
+
+    @property
+    def models(self) -> list[Model]:
+        """Each of them once."""
+        every = [*([self.subject] if self.subject else []), *self.judges.values()]
+        return list({id(model): model for model in every}.values())
+
+    def by_stage(self) -> dict[Stage, list[Model]]:
+        """Those whose responses are billed; a subject that is held to what it was has its model within."""
+        subject = getattr(self.subject, "within", self.subject)
+        return {**({"subject": [subject]} if subject else {}), "judge": list(dict.fromkeys(self.judges.values()))}
+
+    def described(self) -> dict[str, About]:
+        """What a record says of them, by role."""
+        return describe(self.subject, self.judges) if self.subject else describe_judges(self.judges)
+
+
+class Reach(NamedTuple):
+    """How models are reached: keys and addresses, the gate that they wait at, and what opens them on a cluster.
+
+    `learned` is what their endpoints taught earlier sessions, by role.
+    """
+
+    environ: Mapping[str, str]
+    gate: Gate
+    learned: Mapping[str, Json]
+    elsewhere: Elsewhere | None
+
+
+class Book(NamedTuple):
+    """Where a session is noted: in a run, in a verdict set of it, in an exam, or nowhere.
+
+    `known` is what is noted of the models so far, by role; `note` notes them anew, and writes it all down.
+    """
+
+    known: Mapping[str, About]
+    sessions: list[Session]
+    note: Callable[[Mapping[str, About]], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """What a session asks with.
+
+    `verdicts` is the set whose bill it is; `own` are the names of models that the caller brings, and `kept` the prices
+    of earlier sessions; `seconds` is the fact that has the time it took.
+    """
+
+    settings: Settings
+    store: Store
+    environ: Mapping[str, str]
+    watcher: Watcher
+    command: Sequence[str] = ()
+    stopper: Stopper = field(default_factory=Stopper)
+    verdicts: str = VERDICTS
+    own: Sequence[str] = ()
+    kept: StagePrices = field(default_factory=dict)
+    stages: Sequence[Stage] = STAGES
+    seconds: str | None = "seconds"
+
+    def carry_out(
+        self, book: Book, opens: Callable[[Reach], Asked], executor: Callable[[Asked, Gate], Executor], calls: Calls
+    ) -> None:
+        """Have it asked in a loop of its own, of servers and a cluster where the settings have them.
+
+        `calls` are those that a watcher expects. Raises as the executor does.
+        """
+        lent = served(self.settings, self.environ, self.store.folder, self.watcher, self.stopper, self.stages)
+        with lent as environ, spread_over(self.settings, self.watcher.tell) as place:
+            gate = self.stopper.gate(self.settings.connections)
+            reach = Reach(environ, gate, {role: about.learned for role, about in book.known.items()}, place)
+            self._carry_out(book, opens(reach), reach, executor, calls)
+
+    def _carry_out(
+        self, book: Book, asked: Asked, reach: Reach, executor: Callable[[Asked, Gate], Executor], calls: Calls
+    ) -> None:
+        environ, gate = reach.environ, reach.gate
+        prices = known_prices(self.settings, environ, self.own, self.stages, self.kept)
+        bill = self.store, self.settings, prices, gate.in_flight, self.watcher, asked.by_stage(), self.verdicts
+        gate.meter = metering(*bill, new=not book.sessions)
+        described = asked.described()
+        for line in moved(book.known, described):
+            self.watcher.tell(line)
+        book.sessions.append(begun := session(self.command, environ, described))
+        note_servers(book.sessions, environ, self.watcher)
+        book.note(described)
+        self.watcher.begin(calls, asked.models)
+        allow_files(self.settings.connections, self.watcher)
+        started = time.monotonic()
+        try:
+            with ending(begun):
+                run_flow(executor(asked, gate), asked.models, self.watcher, self.stopper)
+        finally:
+            self.watcher.end()
+            if self.seconds:
+                self.store.remember(self.seconds, self.store.seconds(self.seconds) + time.monotonic() - started)
+            book.note(asked.described())
