@@ -153,8 +153,9 @@ def _measure(
         try:
             take_over(folder, store, settings, prompts)
             asked = passes_of(settings, store, prompts)
-            measured = is_finished(settings, store, asked[:-1] if settings.construct else asked)
-            if not (measured and is_finished(settings, store, asked)):
+            questions = asked[-1:] if settings.construct else []
+            measured = is_finished(settings, store, asked[: len(asked) - len(questions)])
+            if not (measured and is_finished(settings, store, questions)):
                 asking = Asking(
                     settings=settings,
                     store=store,

@@ -340,6 +340,13 @@ def verdict_key(judge: str, sampling: Sampling, prompts_hash: str, ask: Ask, *, 
     )
 
 
+def verdict_keys(settings: Settings, prompts_hash: str, ask: Ask) -> tuple[bytes, bytes]:
+    """The keys that a verdict by the judge of these settings may stand under: that of equal requests, and its own."""
+    judge = settings.judge if ask.scenario.kind == "binary" else settings.numeric_judge
+    how = judge, settings.judge_sampling, prompts_hash, ask
+    return verdict_key(*how, shared=True), verdict_key(*how, shared=False)
+
+
 def seed_of(key: bytes) -> int:
     """The seed that goes with a key: 53 bits, which every JSON reader keeps whole."""
     return int.from_bytes(key[:8], "big") >> 11

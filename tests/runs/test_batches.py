@@ -5,12 +5,13 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from batch_server import SERVICES, Nasty, Told, environ, read, run, run_live, serving, settings, small_set
+from batch_server import SERVICES, BatchServer, Nasty, Told, environ, read, run, run_live, serving, settings, small_set
 from flows import KEY, command, scenario, verdict_a
 from maskbench import ScriptedModel, Settings, measure
 from maskbench.errors import AccessError, BudgetReached, ModelError, RunUnreadable, UsageError
@@ -53,13 +54,19 @@ def test_all_in_batches(scenarios: Path, live: dict[str, Any], tmp_path: Path) -
 def test_every_task_in_batches(scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Any) -> None:
     """What asks in turns, too: its rows are those of a live run, and each request is paid for once."""
     monkeypatch.setattr(batched, "LEAST", 1)
-    held = {}
+    held, before = {}, list[int]()
     for name, batch in (("live", None), ("batched", "both")):
         with serving() as server:
+            server.at["create"] = [partial(_note, before, server)]
             run(server, replace(settings("openai", scenarios, batch=batch), **asked), tmp_path / name)
             held[name] = read(tmp_path / name), server.paid, len(server.live)
     assert held["batched"][:2] == held["live"][:2]
     assert held["batched"][2] < 0.5 * held["live"][2]
+    assert before == [held["batched"][2]]  # nothing was asked live once the first batch was sent
+
+
+def _note(before: list[int], server: BatchServer) -> None:
+    before.append(len(server.live))
 
 
 def test_a_file_that_is_refused_as_a_whole(scenarios: Path, live: dict[str, Any], tmp_path: Path) -> None:

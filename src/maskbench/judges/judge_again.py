@@ -42,7 +42,7 @@ from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings, Models
 from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
-from maskbench.settings import Settings, protocol_id, verdict_key
+from maskbench.settings import Settings, protocol_id, verdict_keys
 from maskbench.types import Ask, Kind, Model, OutcomeName, Reply
 
 
@@ -208,11 +208,9 @@ class Job:
             any(self.store.has_verdict(each, key) for each in sources for key in self._keys(part)) for part in parts
         )
 
-    def _keys(self, ask: Ask) -> list[bytes]:
+    def _keys(self, ask: Ask) -> tuple[bytes, bytes]:
         """The keys that its verdict may stand under: the one that equal requests share, and its own."""
-        judge = self.settings.judge if ask.scenario.kind == "binary" else self.settings.numeric_judge
-        sampling = self.settings.judge_sampling
-        return [verdict_key(judge, sampling, self.prompts.hash, ask, shared=shared) for shared in (True, False)]
+        return verdict_keys(self.settings, self.prompts.hash, ask)
 
     def _ask(
         self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
@@ -402,8 +400,8 @@ def take_known(folder: RunFolder, settings: Settings, name: str, sources: Sequen
 
 def _keys(ask: Ask, settings: Settings, prompts_hash: str) -> Iterator[bytes]:
     """Under which keys the verdict may stand: the one that equal requests share, and of beliefs the reply's own."""
-    judge = settings.judge if ask.scenario.kind == "binary" else settings.numeric_judge
+    shared, own = verdict_keys(settings, prompts_hash, ask)
     if settings.shares_verdicts:
-        yield verdict_key(judge, settings.judge_sampling, prompts_hash, ask, shared=True)
+        yield shared
     if ask.elicitation:
-        yield verdict_key(judge, settings.judge_sampling, prompts_hash, ask, shared=False)
+        yield own

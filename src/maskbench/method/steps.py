@@ -80,7 +80,7 @@ def is_open(state: State | None) -> bool:
 
 def is_unjudged(state: State | None) -> bool:
     """Whether a verdict is still to be had: none is there, or one answer was without."""
-    return state is None or type(state) is Again or type(state) is Unread
+    return is_open(state) or type(state) is Unread
 
 
 def then(*tasks: Task) -> Task:

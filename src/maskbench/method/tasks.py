@@ -51,7 +51,6 @@ def replies(settings: Settings) -> Task:
 
 def verdicts(judging: Judging) -> Task:
     """Verdicts on the replies that are there: by another judge, or by the same one in an audit or an exam."""
-
     stored = replace(judging, waits=False)
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:

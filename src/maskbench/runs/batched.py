@@ -154,21 +154,15 @@ class Batched:
         if each is self._passes[0]:
             await self._learn(each)
         stages = [stage for stage in STAGES if stage == "judge" or self._subject]
-        sent = [stage for stage in stages if self._settings.in_batches(stage)]
         while not self.stopped:
             for stage in stages:
-                if stage in sent:
+                if self._settings.in_batches(stage):
                     await self._in_batches(stage)
                 await self._live.carry_out(each, self._others, (stage,), tells=not each.spares)
-            sent = [stage for stage in sent if self._is_worth_a_batch(stage)]
-            if not sent:
+            if sum(1 for _ in islice(self._requests(stages), LEAST)) < LEAST:
                 break
         if each.spares:
             await self._live.carry_out(each, self._others)
-
-    def _is_worth_a_batch(self, stage: Stage) -> bool:
-        """Whether so many requests of a stage are wanted that a further round of batches is worth its wait."""
-        return sum(1 for _ in islice(self._requests(stage), LEAST)) == LEAST
 
     def _still_out(self) -> str:
         jobs = self._journal.open_jobs(self._judging.into)
@@ -225,7 +219,7 @@ class Batched:
                 raise UsageError(f"--batch {self._settings.batch}: {model.name} is a model of your own. Leave it out.")
         scope, bill = self._judging.into, partial(self._bill, stage)
         machine = Machine(self._journal, scope, stage, interfaces, self._watcher, self._meter, self._halt, bill)
-        await machine.carry_out(partial(self._requests, stage))
+        await machine.carry_out(partial(self._requests, [stage]))
 
     def _bill(self, stage: Stage, model: str, took: list[tuple[Call, Usage]]) -> None:
         """Put what a batch's responses took on the run's bill, at once."""
@@ -234,17 +228,17 @@ class Batched:
                 self._meter.paid(stage, call, model, usage, batched=True)
             self._store.flush()
 
-    def _requests(self, stage: Stage) -> Iterator[Wanted]:
-        """Every request of a stage that is wanted now, in the order of the set."""
+    def _requests(self, stages: Sequence[Stage]) -> Iterator[Wanted]:
+        """Every request of these stages that is wanted now, in the order of the set."""
         from maskbench.runs.batch_machine import Wanted
 
         self._desk.take_up(self._pass.task, self._pass.judgings)
         for scenario in self._others():
-            judge = self._judges[scenario.kind]
-            for out in self._desk.ready(self._desk.open(scenario), once=stage == "subject" or _is_cold(judge)):
-                if out.stage == stage:
+            once = _is_cold(self._judges[scenario.kind])
+            for out in self._desk.ready(self._desk.open(scenario), once=once):
+                if out.stage in stages:
                     model: Any = out.model
-                    yield Wanted(self._id_of(stage, model, out.ask), out.ask, model)
+                    yield Wanted(self._id_of(out.stage, model, out.ask), out.ask, model)
 
     # Which request is which
 

@@ -18,7 +18,7 @@ from maskbench.runs.live import Gate, Live
 from maskbench.runs.protocol import Pass, measurement
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
-from maskbench.settings import Settings, verdict_key
+from maskbench.settings import Settings, verdict_keys
 from maskbench.types import Kind, Model, Scenario
 
 Executor: TypeAlias = Live | Batched
@@ -79,8 +79,8 @@ def _is_there(settings: Settings, store: Store, each: Pass, step: Step, slot: Sl
     judging = next((judging for judging in each.judgings if judging.by_key and judging.into == slot.into), None)
     if judging is None:
         return False
-    how = settings.judge, settings.judge_sampling, judging.prompts.hash, step.make((slot,))
-    return any(store.has_verdict(slot.into, verdict_key(*how, shared=shared)) for shared in (True, False))
+    keys = verdict_keys(settings, judging.prompts.hash, step.make((slot,)))
+    return any(store.has_verdict(slot.into, key) for key in keys)
 
 
 def is_finished(settings: Settings, store: Store, passes: Iterable[Pass]) -> bool:
@@ -105,8 +105,7 @@ def executor(
     """
     models = [*([subject] if subject else []), *judges.values()]
     desk = Desk(settings, store, judges, watcher, subject)
-    passes = list(passes) if batched else passes
     live = Live(settings, store, desk, passes, models, watcher, gate, subject)
-    if not isinstance(passes, list) or not batched:
+    if not batched:
         return live
-    return Batched(settings, store, live, desk, passes, judges, watcher, gate.meter if gate else None, subject)
+    return Batched(settings, store, live, desk, list(passes), judges, watcher, gate.meter if gate else None, subject)

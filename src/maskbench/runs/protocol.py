@@ -73,11 +73,10 @@ def measurement(
     """
     judging = Judging(settings, prompts, shares=settings.shares_verdicts)
     passes = [_only_lies(judging, order, part) if settings.estimate == "lie" else _whole(judging, anew)]
-    done = whole(replace(judging, into=_ASSUMED))
     if settings.checks:
         passes.append(Pass(controls(judging, asks_subject=True), [judging], after=whole(judging)))
     if settings.construct:
-        passes.append(asking(settings, store, done))
+        passes.append(asking(settings, store))
     return passes
 
 
@@ -105,12 +104,12 @@ def _only_lies(judging: Judging, order: Order, part: Container[Key]) -> Pass:
     return Pass(steps, [judging], expected=everything, spares=True)
 
 
-def asking(settings: Settings, store: Store | None = None, done: Task | None = None) -> Pass:
+def asking(settings: Settings, store: Store | None = None) -> Pass:
     """The questions on statements that the settings want; the judge of options is asked them, on numbers too."""
     prompts = construct.form(settings.judge_style)
     judging = Judging(settings, prompts, set_of(settings.judge), settings.shares_verdicts, by_key=True)
     before = partial(remember, store, settings) if store else _nothing
-    return Pass(questions(judging), [judging], after=done or replies(settings), spares=True, before=before)
+    return Pass(questions(judging), [judging], after=replies(settings), spares=True, before=before)
 
 
 def judging_stored(judging: Judging, only: Container[Key] | None = None, *, checks: bool = False) -> list[Pass]:

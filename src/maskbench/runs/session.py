@@ -6,7 +6,7 @@ A run, another judge, an audit, an exam and questions on statements are a sessio
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,17 +37,21 @@ class Asked:
     @property
     def models(self) -> list[Model]:
         """Each of them once."""
-        every = [*([self.subject] if self.subject else []), *self.judges.values()]
-        return list({id(model): model for model in every}.values())
+        return _each_once([*([self.subject] if self.subject else []), *self.judges.values()])
 
     def by_stage(self) -> dict[Stage, list[Model]]:
         """Those whose responses are billed; a subject that is held to what it was has its model within."""
         subject = getattr(self.subject, "within", self.subject)
-        return {**({"subject": [subject]} if subject else {}), "judge": list(dict.fromkeys(self.judges.values()))}
+        return {**({"subject": [subject]} if subject else {}), "judge": _each_once(self.judges.values())}
 
     def described(self) -> dict[str, About]:
         """What a record says of them, by role."""
         return describe(self.subject, self.judges) if self.subject else describe_judges(self.judges)
+
+
+def _each_once(models: Iterable[Model]) -> list[Model]:
+    """Each of the models once; a model of one's own need not have a hash."""
+    return list({id(model): model for model in models}.values())
 
 
 class Reach(NamedTuple):
