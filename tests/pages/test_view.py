@@ -160,7 +160,7 @@ def test_apart(site: Site) -> None:
         assert f"<bdi>{name}</bdi>" in apart
         assert why in apart
     unread = text.partition("Not read")[2]
-    assert "has schema 99; this version of maskbench reads schema 1" in unread
+    assert "has schema 99; this version of maskbench reads schema 2" in unread
     assert "run.json cannot be read" in unread
 
 

@@ -189,7 +189,8 @@ def test_no_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'{"schema": 2}', "has schema 2; this version of maskbench reads schema 1"),
+        (b'{"schema": 1}', "has schema 1; this version of maskbench reads schema 2"),
+        (b'{"schema": 3}', "Use the version that wrote it, or its `export --format published` and `import` here, or s"),
         (b"{}", "has schema None; this version"),
         (b"[1]", "has schema None; this version"),
         (b"not JSON", "cannot be read"),

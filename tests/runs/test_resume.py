@@ -252,7 +252,7 @@ def test_a_folder_of_another_version(tmp_path: Path, command: tuple[str, ...]) -
     db.close()
     later = run(*command, tmp_path / "a", env={})
     assert (later.code, later.out) == (2, "")
-    assert f"{tmp_path / 'a' / 'run.sqlite'} has schema 99; this version of maskbench reads 2" in later.err
+    assert f"{tmp_path / 'a' / 'run.sqlite'} has schema 99; this version of maskbench reads 3" in later.err
     nothing = run(*command, tmp_path, env={})
     assert (nothing.code, nothing.out) == (2, "")
     assert f"{tmp_path} holds no run" in nothing.err

@@ -372,15 +372,18 @@ def test_unknown_schema(tmp_path: Path, version: int, write: bool) -> None:
     with sqlite3.connect(tmp_path / "db") as db:
         db.execute(f"PRAGMA user_version = {version}")
     db.close()
-    with pytest.raises(RunUnreadable, match=rf"db has schema {version}; this version of maskbench reads 2\."):
+    with pytest.raises(RunUnreadable, match=rf"db has schema {version}; this version of maskbench reads 3\."):
         Store(tmp_path / "db", write=write)
 
 
 @pytest.mark.parametrize(
     ("fact", "said"),
     [
-        ({"maskbench": "0.9.0"}, r"Use maskbench 0\.9\.0, which wrote it, or"),
-        (5, "Use the version that wrote it, or"),
+        (
+            {"maskbench": "0.9.0"},
+            r"Use maskbench 0\.9\.0, which wrote it, or its `export --format published` and `import` here, or start",
+        ),
+        (5, "Use the version that wrote it, or its"),
     ],
 )
 def test_a_later_versions_database_names_it(tmp_path: Path, fact: Any, said: str) -> None:

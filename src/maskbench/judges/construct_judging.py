@@ -63,7 +63,7 @@ def ask_construct(
                 seconds=None,
             )
             session.carry_out(
-                Book({"binary": known} if known.name == settings.judge else {}, [], lambda _: None),
+                Book({"binary": known} if known.name == settings.judge else {}, None, lambda _: None),
                 lambda reach: Asked(judges or open_judges(settings, *reach[:3], elsewhere=reach.elsewhere)),
                 lambda asked, gate: executor(settings, store, passes, asked.judges, watcher, gate, batched=has_batches),
                 WithAnswers.of(Calls(), expected(store, passes).verdicts),

@@ -14,6 +14,7 @@ from maskbench.errors import RunUnreadable
 from maskbench.types import Json
 
 T = TypeVar("T")
+MOVING = "its `export --format published` and `import` here, or "  # of a run that another version wrote
 _SHOWN = 60  # characters of a wrong value in an error
 _AT = re.compile(r" - at `(?:key in )?\$([^`]*)`")  # where msgspec says that something does not fit
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
@@ -70,17 +71,19 @@ def misfit(value: Any, kind: Any) -> str | None:
     return None
 
 
-def from_file(path: Path, plain: Any, schema: int, read: Callable[[Json], T], what: str, otherwise: str) -> T:
+def from_file(
+    path: Path, plain: Any, schema: int, read: Callable[[Json], T], what: str, otherwise: str, moving: str = ""
+) -> T:
     """The content of a JSON file of ours, as `read` makes it of plain JSON.
 
     Raises RunUnreadable, which says `what` it is no record of and what to do `otherwise`, for a file of another schema
-    and where `read` raises Misfit.
+    and where `read` raises Misfit; `moving` is a way over from another schema, with the word after it.
     """
     written = plain.get("schema") if isinstance(plain, Mapping) else None
     if written != schema:
         raise RunUnreadable(
             f"{path} has schema {written}; this version of maskbench reads schema {schema}. "
-            f"Use {writer(plain)}, or {otherwise}."
+            f"Use {writer(plain)}, or {moving}{otherwise}."
         )
     try:
         return read(plain)

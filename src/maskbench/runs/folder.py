@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable, UsageError
 from maskbench.runs.disk import create, make_folder, read_whole, write_whole
-from maskbench.runs.fitting import from_file
+from maskbench.runs.fitting import MOVING, from_file
 from maskbench.runs.run_json import SCHEMA, Judged, Record, judged_settings, plain_record, record_from
 from maskbench.runs.store import Store
 from maskbench.settings import CHECKS, JUDGING, MAY_CHANGE, Settings
@@ -65,7 +65,7 @@ class RunFolder:
             raise RunUnreadable(
                 f"{path} cannot be read ({error.strerror}). Restore the file, or start anew."
             ) from error
-        return from_file(path, plain, SCHEMA, record_from, "a run", "start a new run")
+        return from_file(path, plain, SCHEMA, record_from, "a run", "start a new run", MOVING)
 
     def record(self) -> Json:
         """What run.json says as JSON has it, for those who show it as it is."""

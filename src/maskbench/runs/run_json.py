@@ -17,7 +17,7 @@ from maskbench.settings import Budget, Protocol, Settings
 from maskbench.types import Json, JudgeBeliefs, JudgeNumbers, JudgeStyle, Sampling, Stage
 
 T = TypeVar("T", bound="Settings | JudgeSettings")
-SCHEMA = 1
+SCHEMA = 2
 
 
 class Planted(Struct):

@@ -69,11 +69,12 @@ class Reach(NamedTuple):
 class Book(NamedTuple):
     """Where a session is noted: in a run, in a verdict set of it, in an exam, or nowhere.
 
-    `known` is what is noted of the models so far, by role; `note` notes them anew, and writes it all down.
+    `known` is what is noted of the models so far, by role, and `sessions` are those so far (None: they are not noted);
+    `note` notes the models anew, and writes it all down.
     """
 
     known: Mapping[str, About]
-    sessions: list[Session]
+    sessions: list[Session] | None
     note: Callable[[Mapping[str, About]], object]
 
 
@@ -120,8 +121,10 @@ class Asking:
         described = asked.described()
         for line in moved(book.known, described):
             self.watcher.tell(line)
-        book.sessions.append(begun := session(self.command, environ, described))
-        note_servers(book.sessions, environ, self.watcher)
+        sessions = [] if book.sessions is None else book.sessions
+        sessions.append(begun := session(self.command, environ, described))
+        self.store.session = None if book.sessions is None else len(sessions)
+        note_servers(sessions, environ, self.watcher)
         book.note(described)
         self.watcher.begin(calls, asked.models)
         allow_files(self.settings.connections, self.watcher)

@@ -22,7 +22,7 @@ from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls import CONTROLS
 from maskbench.method.steps import REPLIES, Slot
 from maskbench.runs.disk import check_file, create, network_kind
-from maskbench.runs.fitting import misfit, writer
+from maskbench.runs.fitting import MOVING, misfit, writer
 from maskbench.scenarios import pack, unpack
 from maskbench.scenarios.own_archetypes import wrong_archetype
 from maskbench.scenarios.row_labels import with_asked
@@ -47,7 +47,7 @@ from maskbench.types import (
     Verdict,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 FLUSH_SECONDS = 0.05  # half of what a kill -9 may cost, as the README promises
 CHECKPOINT_SECONDS = 3.0  # what a power cut may cost
 _BUSY_SECONDS = 30  # that a write waits for others
@@ -83,6 +83,7 @@ CREATE TABLE replies (
     error_cause TEXT,
     error_detail TEXT,
     at REAL NOT NULL,
+    session INTEGER,
     PRIMARY KEY (archetype, task_id, elicitation, run)
 ) WITHOUT ROWID;
 CREATE TABLE verdicts (
@@ -103,6 +104,7 @@ CREATE TABLE verdicts (
     error_detail TEXT,
     at REAL NOT NULL,
     confidence REAL,
+    session INTEGER,
     PRIMARY KEY (verdict_set, key)
 ) WITHOUT ROWID;
 CREATE TABLE judged (
@@ -132,8 +134,8 @@ SELECT 'judge', j.archetype, j.task_id, j.elicitation, v.error_cause, v.error_de
 FROM judged j JOIN verdicts v ON v.verdict_set = j.verdict_set AND v.key = j.key
 WHERE j.verdict_set = ? AND v.error_cause IS NOT NULL
 """
-_PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 19)})"
-_PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 17)})"
+_PUT_REPLY = f"INSERT OR REPLACE INTO replies VALUES ({', '.join('?' * 20)})"
+_PUT_VERDICT = f"INSERT OR REPLACE INTO verdicts VALUES ({', '.join('?' * 18)})"
 _PUT_JUDGED = "INSERT OR REPLACE INTO judged VALUES (?, ?, ?, ?, ?, ?)"
 _UNJUDGE = "DELETE FROM judged WHERE archetype = ? AND task_id = ? AND elicitation = ? AND (run > ?) = ?"
 _IN_PART = """(?1 IS NULL OR scenarios.archetype IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR NOT EXISTS (
@@ -213,6 +215,7 @@ class Store:
         """
         self._path = path
         self._clock = clock
+        self.session: int | None = None  # which of its record's sessions asks, from 1; None: answers are from elsewhere
         self._network = network_kind(path) is not None if network is None else network
         self._flush_seconds = FLUSH_SECONDS
         self._part: tuple[str | None, ...] = None, None, None  # archetypes, models and scenarios that are read, as JSON
@@ -275,7 +278,7 @@ class Store:
         elif version != SCHEMA_VERSION:
             raise RunUnreadable(
                 f"{self._path} has schema {version}; this version of maskbench reads {SCHEMA_VERSION}. "
-                f"Use {written_in(self._db, 'run.json')}, or start a new run."
+                f"Use {written_in(self._db, 'run.json')}, or {MOVING}start a new run."
             )
         if write:
             self._db.execute("PRAGMA synchronous = NORMAL")
@@ -366,7 +369,7 @@ class Store:
                 what = (reply.text, reply.reasoning, reply.truncated, *_call(reply), None, None)
             case Failure():
                 what = (None,) * 10 + (reply.cause, reply.detail)
-        self._put(_PUT_REPLY, (*where, *what, self._clock()))
+        self._put(_PUT_REPLY, (*where, *what, self._clock(), self.session))
 
     def unjudge(self, ask: Ask) -> None:
         """Let no judge's verdict stand on the samples of the subject's `ask`: it was on fewer than are there now."""
@@ -425,7 +428,7 @@ class Store:
             case Failure():
                 what = (None, None, last.text, asks, *call, judgement.cause, judgement.detail)
                 sure = None
-        self._put(_PUT_VERDICT, (verdict_set, key, *what, self._clock(), sure))
+        self._put(_PUT_VERDICT, (verdict_set, key, *what, self._clock(), sure, self.session))
 
     def link(self, verdict_set: str, ask: Ask, key: bytes) -> None:
         """Say that the verdict under `key` is the one on the sample that the judge's `ask` is about."""
@@ -547,9 +550,9 @@ class Store:
             for scenario, keys, neutral in beliefs:
                 for elicitation, run, _, *row in neutral.replies:
                     place = (*scenario.key, elicitation, run, keys[elicitation, run])
-                    self._db.execute(_PUT_REPLY, (*place, *row))
+                    self._db.execute(_PUT_REPLY, (*place, *row, None))
                 for elicitation, run, key, *row in neutral.verdicts:
-                    self._db.execute(_PUT_VERDICT, (VERDICTS, key, *row))
+                    self._db.execute(_PUT_VERDICT, (VERDICTS, key, *row, None))
                     self._db.execute(_PUT_JUDGED, (VERDICTS, *scenario.key, elicitation, run, key))
             self._write_fact(SHARED, fact)
         _checkpoint(self._path)
@@ -564,7 +567,7 @@ class Store:
 
     def take_verdicts(self, verdict_set: str, rows: Iterable[tuple[bytes, Sequence[Any]]]) -> int:
         """Take in verdicts that another set paid for, all or none: they count as no call here; returns how many."""
-        taken = [(verdict_set, key, *row[:3], 0, None, None, None, *row[7:]) for key, row in rows]
+        taken = [(verdict_set, key, *row[:3], 0, None, None, None, *row[7:-1], None) for key, row in rows]
         with self._commit():
             self._db.executemany(_PUT_VERDICT, taken)
         return len(taken)

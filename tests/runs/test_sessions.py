@@ -1,0 +1,61 @@
+"""The session that asked for each stored reply and verdict: a number into the record's sessions."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from maskbench.judges.construct_judging import ask_construct
+from maskbench.judges.judge_again import judge
+from maskbench.measurement import measure
+from maskbench.runs.folder import RunFolder
+from measured_runs import change, run, settings
+
+
+def sessions(path: Path, table: str, where: str = "1") -> dict[int | None, int]:
+    """How many rows each session has asked for; None: no session of this record."""
+    with closing(sqlite3.connect(path / "run.sqlite")) as database:
+        query = f"SELECT session, count(*) FROM {table} WHERE {where} GROUP BY 1"  # noqa: S608  # ours
+        return dict(database.execute(query).fetchall())
+
+
+def test_each_session_has_its_replies_and_verdicts(tmp_path: Path) -> None:
+    """What a second session asks for is its own; the rest stays with the first."""
+    path = run(tmp_path / "run", limit=6)
+    replies, verdicts = sessions(path, "replies"), sessions(path, "verdicts")
+    assert replies.keys() == verdicts.keys() == {1}
+    change(path, "DELETE FROM replies WHERE elicitation = 0")
+    change(path, "DELETE FROM judged WHERE elicitation = 0")
+    change(path, "DELETE FROM verdicts WHERE key NOT IN (SELECT key FROM judged)")
+    measure(path)
+    assert sessions(path, "replies", "elicitation = 0") == {2: 6}
+    assert sessions(path, "replies", "elicitation > 0") == {1: replies[1] - 6}
+    assert sessions(path, "verdicts").keys() == {1, 2}
+    assert len(RunFolder(path).read().sessions) == 2
+
+
+def test_a_set_counts_its_own_sessions(tmp_path: Path) -> None:
+    """Verdicts of another set are numbered by that set's sessions; what it takes over has none."""
+    path = run(tmp_path / "run", limit=6)
+    measured = RunFolder(path).settings()
+    judge(RunFolder(path), replace(measured, judge_numbers="apart"), "apart", {})
+    assert sessions(path, "verdicts", "verdict_set = 'apart'").keys() == {None, 1}
+    assert len(RunFolder(path).read().sets["apart"].sessions) == 1
+
+
+def test_questions_on_demand_are_of_no_session_of_the_run(tmp_path: Path) -> None:
+    """Questions that the run itself asks have its session; those asked on demand are noted in none."""
+    path = run(tmp_path / "run", limit=6)
+    ask_construct(RunFolder(path), replace(RunFolder(path).settings(), construct=("harm",)))
+    assert sessions(path, "verdicts", "verdict_set LIKE '~%'").keys() == {None}
+    asked = run(tmp_path / "asked", limit=6, construct=("harm",))
+    assert sessions(asked, "verdicts", "verdict_set LIKE '~%'").keys() == {1}
+
+
+def test_beliefs_of_another_run_are_of_no_session_here(tmp_path: Path) -> None:
+    """A run that shares beliefs asked for its statements alone."""
+    source = run(tmp_path / "source", limit=6)
+    shared = settings("sim", limit=6, beliefs_from=str(source), system_prompt_text="Lie.")
+    measure(shared, tmp_path / "run", {})
+    assert sessions(tmp_path / "run", "replies", "elicitation > 0 AND run < 1000").keys() == {None}
+    assert sessions(tmp_path / "run", "replies", "elicitation = 0") == {1: 6}
