@@ -36,7 +36,7 @@ from maskbench.runs.forecast import reply_tokens, tokens, verdict_tokens
 from maskbench.runs.lie_order import OUTPUT
 from maskbench.settings import Settings
 from maskbench.stats.intervals import Estimate
-from maskbench.types import BinaryVerdict, Failure, Item, Judgement, Place, Reply, Scenario
+from maskbench.types import BinaryVerdict, Failure, Item, Judgement, Place, Reply, Scenario, conversation
 
 CALLS = ((0.13, 0.15, 1), (0.13, 0.3, 1), (0.4, 0.15, 1), (0.44, 0.3, 1), (0.13, 0.15, 3), (0.2, 0.15, 10))
 LETTERS = ("A", "B", "C", "D")
@@ -145,7 +145,8 @@ def patterns() -> None:
     checked = unmet = 0
     for questions in (2, 1, 0):
         about = Scenario(
-            *("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "Press.", "Say."),
+            *("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A"),
+            messages=conversation("Press.", "Say."),
             questions=("One?", *("Two?", "Three?")[:questions], *[None] * (2 - questions)),  # type: ignore[arg-type]
         )
         at = [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1)][: 3 + questions]

@@ -111,7 +111,13 @@ BATTERIES: Mapping[str, Callable[[], Iterator[Case]]] = {
 def with_developer(scenario: Scenario, kind: Developer, held_out: bool) -> Scenario:
     """The scenario with a developer's prompt before its own; the same one for the same scenario."""
     rng = Random(f"developer {kind} {held_out} {scenario.key}")
-    return replace(scenario, system_prompt=developer_prompt(rng, scenario.system_prompt, held_out, kind))
+    return replace(
+        scenario,
+        messages=(
+            Message("system", developer_prompt(rng, scenario.system_prompt, held_out, kind)),
+            *scenario.messages[1:],
+        ),
+    )
 
 
 def afterwards(messages: tuple[Message, ...], statement: str, rng: Random) -> tuple[Message, ...]:

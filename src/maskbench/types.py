@@ -102,6 +102,19 @@ class Message:
         return cls("system", parts)
 
 
+Messages = tuple[Message, ...]
+
+
+def conversation(system_prompt: str, user_prompt: str, first_turn: tuple[str, str] | None = None) -> Messages:
+    """The beginning of a conversation as the columns of the data set have it; an empty system prompt is not sent.
+
+    `first_turn` is what the user asks first and a scripted answer.
+    """
+    system = [Message("system", system_prompt)] if system_prompt else []
+    earlier = [Message("user", first_turn[0]), Message("assistant", first_turn[1])] if first_turn else []
+    return (*system, *earlier, Message("user", user_prompt))
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """What an archetype is: how its scenarios are built and judged, and its words for people."""
@@ -126,10 +139,8 @@ class Scenario:
     kind: Kind
     proposition: str  # with its <pivotal> marks
     truth: Option | Range
-    system_prompt: str
-    user_prompt: str
+    messages: Messages  # the pressured conversation: the last of them asks for the statement
     questions: tuple[str | None, str | None, str | None] = (None, None, None)  # belief_elicit_1, _2, _3
-    first_turn: tuple[str, str] | None = None  # doubling down: the user's question, the scripted false answer
     asked_outright: bool | None = None  # does the text ask for the falsehood itself? None: the set does not say
     canary: str | None = None
     extra: Mapping[str, str] = field(default_factory=dict)  # further columns, kept and never sent
@@ -139,6 +150,29 @@ class Scenario:
     def key(self) -> tuple[Archetype, str]:
         """Its identity in a set."""
         return self.archetype, self.task_id
+
+    @property
+    def system_prompt(self) -> str:
+        """The system prompt of the pressured conversation, "" where it has none."""
+        return self.messages[0].content if self.messages[0].role == "system" else ""
+
+    @property
+    def user_prompt(self) -> str:
+        """The last turn: what asks for the statement."""
+        return self.messages[-1].content
+
+    @property
+    def earlier(self) -> Messages:
+        """The turns between the system prompt and the last one."""
+        return self.messages[bool(self.system_prompt) : -1]
+
+    @property
+    def first_turn(self) -> tuple[str, str] | None:
+        """Doubling down: the user's first question and the scripted answer; None where there are no such two turns."""
+        match self.earlier:
+            case (Message("user", question), Message("assistant", scripted)):
+                return question, scripted
+        return None
 
 
 @dataclass(frozen=True, slots=True)

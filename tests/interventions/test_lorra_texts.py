@@ -16,9 +16,8 @@ from maskbench.interventions.lorra.texts import (
     content_hash,
     read_texts,
     sandbox_texts,
-    under_developer,
 )
-from maskbench.method.elicit import statement_ask
+from maskbench.method.elicit import statement_ask, under_developer
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.lures import INCENTIVES, wordings
 from maskbench.scenarios import open_set

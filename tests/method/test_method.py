@@ -32,6 +32,7 @@ from maskbench.types import (
     Range,
     Resolved,
     Scenario,
+    conversation,
 )
 from method_tables import (
     ACCURACY,
@@ -129,7 +130,7 @@ def numerical(verdict: NumericalVerdict | None, rules: str) -> Resolved:
 def scenario(truth: Option | Range, archetype: Archetype = "known_facts") -> Scenario:
     """A scenario of which only archetype and ground truth matter."""
     kind: Kind = "numerical" if isinstance(truth, Range) else "binary"
-    return Scenario(archetype, "1", kind, "It <pivotal>is/is not</pivotal> so.", truth, "system", "user")
+    return Scenario(archetype, "1", kind, "It <pivotal>is/is not</pivotal> so.", truth, conversation("system", "user"))
 
 
 # The tables themselves

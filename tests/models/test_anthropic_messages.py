@@ -17,12 +17,18 @@ from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.pacing import Pace
 from maskbench.models.chat.services import endpoint
 from maskbench.models.prices import Tokens, cost, packaged
-from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Stage, Usage
+from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Stage, Usage, conversation
 from patience import PATIENCE
 
 KEY = "sk-ant-api03-abcdefghijklmnop0123456789"
 SCENARIO = Scenario(
-    "known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "system", "user", ("Is it?", None, None)
+    "known_facts",
+    "1",
+    "binary",
+    "It <pivotal>is/is not</pivotal> so.",
+    "A",
+    conversation("system", "user"),
+    ("Is it?", None, None),
 )
 TURNS = (
     Message("system", "Be brief."),

@@ -1,6 +1,5 @@
 """The mark behind what several judge requests share: where it stands, and where none does."""
 
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -13,6 +12,7 @@ from maskbench.models.chat import wire
 from maskbench.models.chat.dialects import dialect_of
 from maskbench.settings import Settings
 from maskbench.types import Ask, Reply
+from scenario_rows import another
 
 PROMPTS = load_prompts()
 LONG = "It is a long story about figs. " * 200
@@ -22,7 +22,7 @@ CLAUDE = "anthropic/claude-sonnet-4.5"
 def judge_ask(statements: int = 10, system: str = LONG) -> Ask:
     """A judge's ask about the first statement of a scenario."""
     settings = Settings("sim", "sim-judge", "starter", statements=statements)
-    about = replace(scenario("known_facts", 1), system_prompt=system)
+    about = another(scenario("known_facts", 1), system=system)
     known = {(0, run): Reply(f"{run} is what I say.") for run in range(1, statements + 1)}
     return judge_asks(about, known, settings, PROMPTS)[0]
 

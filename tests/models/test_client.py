@@ -39,11 +39,13 @@ from chat_server import (
 from maskbench.errors import AccessError, ModelError, UnknownModel, Unreachable
 from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.services import endpoint
-from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Usage
+from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Usage, conversation
 from patience import PATIENCE
 
 KEY = "sk-test-abcdefghijklmnop"
-SCENARIO = Scenario("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "system", "user")
+SCENARIO = Scenario(
+    "known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", conversation("system", "user")
+)
 ASK = Ask((Message("system", "Be brief."), Message("user", "Is it so?")), SCENARIO, "direct", 1)
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string", "enum": ["A", "B"]}}, "required": ["verdict"]}
 MODEL_NOT_FOUND = {"error": {"message": "The model `m` does not exist.", "code": "model_not_found"}}

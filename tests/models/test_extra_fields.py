@@ -15,7 +15,7 @@ from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canoni
 from maskbench.models.hf.template import Chat
 from maskbench.results.comparison_json import Differs
 from maskbench.settings import Settings, protocol_id, reply_key
-from maskbench.types import Ask, Message, Scenario
+from maskbench.types import Ask, Message, Scenario, conversation
 from scenario_rows import write_jsonl
 from tiny_models import tiny_tokenizer
 
@@ -68,7 +68,9 @@ def test_a_run_goes_on_with_the_same_and_with_nothing_else(tmp_path: Path) -> No
 
 def test_they_are_part_of_protocol_and_keys() -> None:
     """Each makes another protocol id and other reply keys; without them both are what they were."""
-    scenario = Scenario("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "system", "user")
+    scenario = Scenario(
+        "known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", conversation("system", "user")
+    )
     ask = Ask((Message("user", "Is it so?"),), scenario, "direct", 1)
     each = [settings(), settings(template_args='{"a":1}'), settings(extra_body='{"a":1}')]
     assert len({protocol_id(chosen, "hash") for chosen in each}) == 3

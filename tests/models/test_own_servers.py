@@ -29,12 +29,14 @@ from maskbench.results.summary_json import Summary
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
-from maskbench.types import Ask, Failure, Judgement, Message, Reply, Sampling, Scenario
+from maskbench.types import Ask, Failure, Judgement, Message, Reply, Sampling, Scenario, conversation
 from scenario_rows import write_jsonl
 from there import there
 
 KEY = "plain-key-0123456789"
-SCENARIO = Scenario("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "system", "user")
+SCENARIO = Scenario(
+    "known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", conversation("system", "user")
+)
 ASK = Ask((Message("system", "Be brief."), Message("user", "Is it so?")), SCENARIO, "direct", 1)
 SEVERAL = Ask(ASK.messages, SCENARIO, "direct", 1, runs=(1, 2, 3), seeds=(1, 2, 3))
 

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from maskbench.errors import AccessError, UnknownModel
 from maskbench.models.chat import refusals, wire
-from maskbench.types import Ask, Message, Scenario, Usage
+from maskbench.types import Ask, Message, Scenario, Usage, conversation
 
-SCENARIO = Scenario("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "system", "user")
+SCENARIO = Scenario(
+    "known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", conversation("system", "user")
+)
 ASK = Ask((Message("system", "Be brief."), Message("user", "Is it so?")), SCENARIO, "direct", 1)
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}}
 

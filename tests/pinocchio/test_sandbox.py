@@ -37,6 +37,7 @@ from maskbench.pinocchio.lures import ASKS, FRAMES, GIVEN, HONESTY, INCENTIVES, 
 from maskbench.pinocchio.rule_judge import SandboxJudge, judgement
 from maskbench.pinocchio.sandbox import is_held_out
 from maskbench.pinocchio.world import NUMBERS, RELATIONS, Fact, facts, holds, novel_names
+from maskbench.scenarios.identity import canonical
 from maskbench.scenarios.rows import read_row
 from maskbench.types import ARCHETYPES, BinaryVerdict, Failure, NumericalVerdict, Range, Reply, Scenario
 
@@ -81,13 +82,13 @@ def test_a_sandbox_has_forty_of_each_archetype_and_is_its_seed() -> None:
 def test_the_world_is_the_one_that_the_shipped_model_was_trained_on() -> None:
     """World and fixed set are frozen: a change here needs a new training, and then a new digest."""
     world = [(fact.key, fact.truth, fact.other, fact.taught, is_held_out(fact)) for fact in facts()]
-    texts = [RELATIONS, OPENERS, OPENERS_OF, EVASIONS, ABSTENTIONS, ROLES, FRAMES, SPLIT, ASKS, GIVEN, sandbox()]
-    written = repr((world, texts)).replace(", definition=None)", ")")  # scenarios had no such field then
-    digest = hashlib.sha256(written.encode()).hexdigest()
+    texts = [RELATIONS, OPENERS, OPENERS_OF, EVASIONS, ABSTENTIONS, ROLES, FRAMES, SPLIT, ASKS, GIVEN]
+    drawn = [[canonical(scenario), scenario.asked_outright, scenario.canary, scenario.extra] for scenario in sandbox()]
+    digest = hashlib.sha256(repr((world, [*texts, drawn])).encode()).hexdigest()
     assert digest[:16] == FROZEN
 
 
-FROZEN = "e1d94c06f2159318"
+FROZEN = "549c748d4b6dc384"
 
 
 def test_option_a_is_right_in_about_half() -> None:

@@ -25,6 +25,7 @@ from maskbench.runs.fitting import fitted
 from maskbench.runs.forecast import plan
 from maskbench.scenarios import known_sets
 from maskbench.types import ARCHETYPES as KEYS
+from maskbench.types import conversation
 from outcomes import several
 from simulated import settings, simulated, summarised
 
@@ -301,7 +302,7 @@ def test_plans_take_any_name() -> None:
 
 def test_scenarios_can_hold_anything() -> None:
     """A scenario's texts are shown without control characters, markup as it stands."""
-    about = replace(scenario(), system_prompt=HOSTILE, user_prompt=f"{HOSTILE}\nnext line", task_id=HOSTILE)
+    about = scenario(task_id=HOSTILE, messages=conversation(HOSTILE, f"{HOSTILE}\nnext line"))
     where = console(120)
     show(list(before_run.scenario(about, settings(), load_prompts())), where)
     text = printed(where)

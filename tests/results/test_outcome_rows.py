@@ -29,6 +29,7 @@ from maskbench.runs.folder import RunFolder
 from maskbench.types import Ask, Failure, Judgement, NumericalVerdict, Range, Reply, Scenario
 from measured_runs import run as measured
 from published_metric import BELIEF, NONE, STATEMENT, intervals, metric, verdict
+from scenario_rows import another
 
 ROW = [
     *("archetype", "task_id", "type", "ground_truth", "weight", "beliefs", "statements", "belief"),
@@ -508,7 +509,7 @@ def test_a_truth_that_is_open_on_one_side_in_every_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("raw", "shown"), [(False, "'=1+1"), (True, "=1+1")])
 def test_published_cells_are_neutralised(tmp_path: Path, raw: bool, shown: str) -> None:
     """What models wrote is made harmless there as well, and so are the scenario's own cells, unless --raw."""
-    folder = a_run(tmp_path / "run", [replace(scenario(), system_prompt="- be brief")], lambda ask, run: "=1+1")
+    folder = a_run(tmp_path / "run", [another(scenario(), system="- be brief")], lambda ask, run: "=1+1")
     write(folder, None, "published", tmp_path / "to", raw=raw)
     with (tmp_path / "to" / "known_facts_the-subject.csv").open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)

@@ -1,7 +1,6 @@
 """Sets that differ in line ends and in the form of their characters alone are one set, and are asked as they came."""
 
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from maskbench.results.scored import score
 from maskbench.runs.folder import RunFolder
 from maskbench.scenarios import canonical, load, validate
 from measured_runs import run, settings
-from scenario_rows import Cells, row, write_jsonl
+from scenario_rows import Cells, another, row, write_jsonl
 
 TURN = "doubling_down_known_facts"
 
@@ -105,7 +104,7 @@ def test_other_words_are_another_scenario(sets: dict[str, Path]) -> None:
         first.user_prompt.replace("à", "a"),
         f"{first.user_prompt}\n",
     ):
-        assert canonical(replace(first, user_prompt=changed)) != canonical(first)
+        assert canonical(another(first, user=changed)) != canonical(first)
 
 
 def test_a_row_twice_with_other_line_ends_is_one_row(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.first_of_prefix import Firsts
 from maskbench.settings import Budget, Settings
 from maskbench.types import ARCHETYPES, Ask, Failure, Reply
+from scenario_rows import another
 
 PROMPTS = load_prompts()
 CACHED = Price(input=2.5, cached=1.25, output=10, minimum=1024)
@@ -27,7 +27,7 @@ def judge_asks(archetype: str, long: bool = False) -> list[Ask]:
     """The judge's asks about ten statements of one scenario, as a run makes them."""
     settings = Settings("sim", "sim-judge", "starter", statements=10)
     about = scenario(archetype, 1)
-    about = replace(about, system_prompt=LONG) if long else about
+    about = another(about, system=LONG) if long else about
     known = {(0, run): Reply(f"{run} is what I say.") for run in range(1, 11)}
     return asks_about(about, known, settings, PROMPTS)
 

@@ -24,7 +24,7 @@ from maskbench.runs.store import Store
 from maskbench.scenarios import SetHash, canonical, load, pack, public_of, unpack, validate
 from maskbench.scenarios.own_archetypes import FILE
 from maskbench.settings import Settings, verdict_key
-from maskbench.types import ARCHETYPES, Ask, Judgement, Scenario
+from maskbench.types import ARCHETYPES, Ask, Judgement, Scenario, conversation
 from scenario_rows import Cells, row, write_csv, write_jsonl
 
 JUDGE = """{{task}}
@@ -220,7 +220,9 @@ def test_the_six_are_what_they_were() -> None:
         "art",
         "sales_talk",
     ]
-    scenario = Scenario("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "s", "u")
+    scenario = Scenario(
+        "known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", conversation("s", "u")
+    )
     assert b"definition" not in pack(scenario) + canonical(scenario)
     assert unpack(pack(scenario)) == scenario
 

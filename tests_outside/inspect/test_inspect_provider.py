@@ -19,12 +19,14 @@ from flows import typed
 from maskbench.errors import AccessError, ModelError, UnknownModel, UsageError
 from maskbench.models.chat.client import Patience
 from maskbench.models.inspect_provider import InspectModel
-from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Usage
+from maskbench.types import Ask, Failure, Message, Reply, Sampling, Scenario, Usage, conversation
 from native_servers import NativeServer, Turn, candidate, conversed, dump, error, google_error, message, native
 from patience import PATIENCE
 
 KEY = "sk-ant-api03-abcdefghijklmnop0123456789"
-SCENARIO = Scenario("known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", "system", "user")
+SCENARIO = Scenario(
+    "known_facts", "1", "binary", "It <pivotal>is/is not</pivotal> so.", "A", conversation("system", "user")
+)
 TURNS = (
     Message("system", "Be brief."),
     Message("user", "Is it so?"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maskbench.method import archetypes
 from maskbench.settings import SYSTEM_PROMPT
-from maskbench.types import Ask, Message, Scenario
+from maskbench.types import Ask, Message, Messages, Scenario
 
 
 def belief_asks(scenario: Scenario, samples: int, developer: str | None = None) -> list[Ask]:
@@ -42,21 +42,16 @@ def neutral(question: str) -> tuple[Message, ...]:
     return Message("system", SYSTEM_PROMPT), Message("user", question)
 
 
-def statement_ask(scenario: Scenario, samples: int, developer: str | None = None) -> Ask:
-    """The pressured conversation, `samples` times.
+def under_developer(messages: Messages, developer: str) -> Messages:
+    """The conversation with its system prompt in the two labelled parts that `maskbench run --system-prompt` writes."""
+    system, turns = ("", messages) if messages[0].role != "system" else (messages[0].content, messages[1:])
+    return (Message.system(system, developer), *turns)
 
-    Doubling down has two turns of the user with a scripted false answer between them; an empty system prompt
-    is not sent. `developer` is a developer's system prompt: the two stand in labelled parts, as in the paper's
-    experiment with honest system prompts.
-    """
-    has_system = scenario.system_prompt or developer
-    turns = [Message.system(scenario.system_prompt, developer)] if has_system else []
-    if scenario.first_turn:
-        question, scripted = scenario.first_turn
-        turns += [Message("user", question), Message("assistant", scripted)]
-    turns.append(Message("user", scenario.user_prompt))
+
+def statement_ask(scenario: Scenario, samples: int, developer: str | None = None) -> Ask:
+    """The pressured conversation, `samples` times; `developer` is a developer's system prompt."""
     return Ask(
-        messages=tuple(turns),
+        messages=under_developer(scenario.messages, developer) if developer else scenario.messages,
         scenario=scenario,
         call="statement",
         elicitation=0,

@@ -438,9 +438,10 @@ def _conversation(scenario: Scenario, call: Call, elicitation: int) -> Iterable[
         if question is None:
             raise UsageError(f"{scenario.key} has no belief_elicit_{elicitation}, so there is no reply to judge.")
         return [("user", question)]
-    forced = zip(("user", "forced_assistant"), scenario.first_turn or (), strict=False)
-    turns = [("system", scenario.system_prompt), *forced, ("user", scenario.user_prompt)]
-    return [(tag, text) for tag, text in turns if text]
+    return [(_TAGS.get(turn.role, turn.role), turn.content) for turn in scenario.messages if turn.content]
+
+
+_TAGS = {"assistant": "forced_assistant"}  # no turn before the reply is the subject's own
 
 
 def _fence(tag: str, text: str, code: str) -> str:

@@ -8,7 +8,7 @@ from random import Random
 from maskbench.pinocchio.grammar import assertion, capital, openers
 from maskbench.pinocchio.lures import Chances, Developer, Pressure, chances, pressure
 from maskbench.pinocchio.world import RELATIONS, Fact, facts, holds, novel_names, other_value, subject_of, value_of
-from maskbench.types import ARCHETYPES, Archetype, Option, Range, Scenario
+from maskbench.types import ARCHETYPES, Archetype, Option, Range, Scenario, conversation
 
 CANARY = "maskbench:sandbox:5b0e6f0c-4c1d-4a52-9a3e-7f5d9c1e2b68"
 LICENCE = "CC-BY-4.0"
@@ -95,10 +95,8 @@ def build(rng: Random, fact: Fact, pressed: Pressure, task_id: str) -> Scenario:
         kind="numerical" if fact.relation.numerical else "binary",
         proposition=proposition,
         truth=truth,
-        system_prompt=pressed.system(fact.say(fact.truth), claim),
-        user_prompt=f"{ask} {outright}".strip(),
+        messages=conversation(pressed.system(fact.say(fact.truth), claim), f"{ask} {outright}".strip(), first_turn),
         questions=(None, None, None) if archetype == "provided_facts" else questions(rng, fact),
-        first_turn=first_turn,
         asked_outright=pressed.way in ("ask", "order"),
         canary=CANARY,
         extra={

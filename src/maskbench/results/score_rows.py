@@ -44,6 +44,7 @@ from maskbench.types import (
     Scenario,
     Scored,
     Verdict,
+    conversation,
 )
 
 _LISTS = ("direct", "consistency", "statements")
@@ -128,8 +129,7 @@ class _Reader:
             kind=kind,
             proposition=f"{name}/{task_id}" if cluster is None else str(cluster),
             truth=truth or ("A" if kind == "binary" else _ANY),
-            system_prompt="",
-            user_prompt="",
+            messages=conversation("", ""),
             definition=None if name in archetypes.TABLE else definition,
         )
         beliefs, apart = ([], False) if definition.given else self._beliefs(kind)

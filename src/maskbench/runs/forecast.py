@@ -134,10 +134,11 @@ def _pivot(scenario: Scenario) -> str:
 
 def _turn(at: int) -> _Text:
     def longer(scenario: Scenario) -> Scenario:
-        turns = [turn + _PROBE * (place == at) for place, turn in enumerate(scenario.first_turn or ())]
-        return replace(scenario, first_turn=(turns[0], turns[1]))
+        turns = list(scenario.messages)
+        turns[at] = replace(turns[at], content=turns[at].content + _PROBE)
+        return replace(scenario, messages=tuple(turns))
 
-    return _Text(lambda scenario: (scenario.first_turn or ("", ""))[at], longer)
+    return _Text(lambda scenario: scenario.messages[at].content, longer)
 
 
 def _question(at: int) -> _Text:
@@ -157,15 +158,6 @@ _TEXTS = (
         _pivot,
         lambda scenario: replace(scenario, proposition=scenario.proposition.replace("<pivotal>", f"<pivotal>{_PROBE}")),
     ),
-    _Text(
-        lambda scenario: scenario.system_prompt,
-        lambda scenario: replace(scenario, system_prompt=scenario.system_prompt + _PROBE),
-    ),
-    _Text(
-        lambda scenario: scenario.user_prompt,
-        lambda scenario: replace(scenario, user_prompt=scenario.user_prompt + _PROBE),
-    ),
-    *map(_turn, range(2)),
     *map(_question, range(3)),
 )
 
@@ -176,19 +168,25 @@ class _Group:
 
     first: Scenario
     n: int = 0
-    lengths: list[int] = field(default_factory=lambda: [0] * len(_TEXTS))
+    texts: tuple[_Text, ...] = ()
+    lengths: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Take the texts that all scenarios of the group have."""
+        self.texts = (*_TEXTS, *map(_turn, range(len(self.first.messages))))
+        self.lengths = [0] * len(self.texts)
 
     def see(self, scenario: Scenario) -> None:
         """Take in one scenario."""
         self.n += 1
-        for at, text in enumerate(_TEXTS):
+        for at, text in enumerate(self.texts):
             self.lengths[at] += len(text.of(scenario))
 
     def steps(self, each: Pass, settings: Settings) -> Iterable[tuple[_Planned, float]]:
         """Every request of a pass, with the tokens that it has over all scenarios of the group."""
         first = list(_planned(each, self.first, settings))
         sizes = [self.n * request.tokens for request in first]
-        for at, text in enumerate(_TEXTS):
+        for at, text in enumerate(self.texts):
             had = len(text.of(self.first))
             if had and (more := self.lengths[at] - self.n * had):
                 longer = _planned(each, text.longer(self.first), settings)
@@ -222,8 +220,8 @@ def _planned(each: Pass, scenario: Scenario, settings: Settings) -> Iterator[_Pl
 def _groups(scenarios: Iterable[Scenario], chosen: Container[Key]) -> Iterable[_Group]:
     groups: dict[Hashable, _Group] = {}
     for scenario in scenarios:
-        has = bool(scenario.system_prompt), bool(scenario.first_turn)
-        alike = shape(scenario), scenario.archetype, scenario.definition, has, scenario.key in chosen
+        turns = tuple((turn.role, bool(turn.content)) for turn in scenario.messages)
+        alike = shape(scenario), scenario.archetype, scenario.definition, turns, scenario.key in chosen
         groups.setdefault(alike, _Group(scenario)).see(scenario)
     return groups.values()
 

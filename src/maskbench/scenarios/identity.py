@@ -9,7 +9,7 @@ from typing import NamedTuple
 import orjson
 
 from maskbench.plain import common_form
-from maskbench.types import Definition, Range, Scenario
+from maskbench.types import Definition, Message, Range, Scenario
 
 
 def canonical(scenario: Scenario) -> bytes:
@@ -103,13 +103,13 @@ def pack(scenario: Scenario) -> bytes:
 def unpack(packed: bytes) -> Scenario:
     """The scenario that `pack` was given."""
     row = orjson.loads(packed)
-    truth, first_turn, definition = row["truth"], row["first_turn"], row.get("definition")
+    truth, definition = row["truth"], row.get("definition")
     return Scenario(
         **row
         | {
             "truth": Range.between(**truth) if isinstance(truth, dict) else truth,
             "questions": tuple(row["questions"]),
-            "first_turn": tuple(first_turn) if first_turn else None,
+            "messages": tuple(Message(**message) for message in row["messages"]),
             "definition": Definition(**definition | {"people": tuple(definition["people"])}) if definition else None,
         }
     )

@@ -16,7 +16,7 @@ from maskbench.errors import Problem, UsageError
 from maskbench.method.archetypes import TABLE
 from maskbench.method.judge_ask import pivot
 from maskbench.scenarios.identity import content_id
-from maskbench.types import ARCHETYPES, Archetype, Definition, Kind, Option, Range, Scenario
+from maskbench.types import ARCHETYPES, Archetype, Definition, Kind, Option, Range, Scenario, conversation
 
 QUESTIONS = ("belief_elicit_1", "belief_elicit_2", "belief_elicit_3")
 FIRST_TURN = ("dd_turn_1_prompt", "dd_turn_1_response")
@@ -76,10 +76,8 @@ def read_row(
         kind=kind,
         proposition=proposition,
         truth=truth,
-        system_prompt=system_prompt,
-        user_prompt=user_prompt,
+        messages=conversation(system_prompt, user_prompt, first_turn),
         questions=questions,
-        first_turn=first_turn,
         asked_outright=asked_outright,
         canary=canary,
         extra=extra,

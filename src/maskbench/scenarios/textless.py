@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from maskbench.types import Kind, Option, Range, Reply, Scenario, Usage
+from maskbench.types import Kind, Option, Range, Reply, Scenario, Usage, conversation
 
 ABSENT = "(not in this folder)"
 # The five classes of a text's length, by the most characters of each.
@@ -31,10 +31,8 @@ def without_texts(scenario: Scenario, number: int) -> Scenario:
         kind=scenario.kind,
         proposition=proposition(number, scenario.kind),
         truth=scenario.truth,
-        system_prompt="",
-        user_prompt=ABSENT,
+        messages=conversation("", ABSENT, (ABSENT, ABSENT) if scenario.first_turn else None),
         questions=_absent(scenario.questions),
-        first_turn=(ABSENT, ABSENT) if scenario.first_turn else None,
         asked_outright=scenario.asked_outright,
         canary=scenario.canary,  # it marks the rows as benchmark data, and goes wherever they go
         definition=own and replace(own, title=own.name, text="", judge=own.judge and ABSENT, people=()),
@@ -64,10 +62,8 @@ def plain_scenario(
         kind=kind,
         proposition=proposition(number, kind),
         truth=truth,
-        system_prompt="",
-        user_prompt=ABSENT,
+        messages=conversation("", ABSENT, (ABSENT, ABSENT) if scripted else None),
         questions=(first, second, third),
-        first_turn=(ABSENT, ABSENT) if scripted else None,
     )
 
 

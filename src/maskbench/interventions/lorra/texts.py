@@ -18,7 +18,7 @@ import orjson
 from msgspec import Struct
 
 from maskbench.errors import UsageError
-from maskbench.method.elicit import neutral, statement_ask
+from maskbench.method.elicit import neutral, under_developer
 from maskbench.pinocchio.grammar import abstain, capital, evade, reply, state
 from maskbench.pinocchio.lures import INCENTIVES, WAYS, developer_prompt, pressure, wordings
 from maskbench.pinocchio.sandbox import build, fact_for, is_held_out, novel_fact, open_questions, questions
@@ -71,12 +71,6 @@ class Templates:
         if self.variant == "prompt-distill":
             return Text(messages, answer, under_developer(messages, self.developer), messages)
         return Text(messages, answer, _followed(messages, self.honest), _followed(messages, self.dishonest))
-
-
-def under_developer(messages: Conversation, developer: str) -> Conversation:
-    """The conversation with its system prompt in the two labelled parts that `maskbench run --system-prompt` writes."""
-    system, turns = ("", messages) if messages[0].role != "system" else (messages[0].content, messages[1:])
-    return (Message.system(system, developer), *turns)
 
 
 def _followed(messages: Conversation, sentence: str) -> Conversation:
@@ -178,7 +172,7 @@ def _pressed(rng: Random, variant: Variant) -> Text:
     archetype = rng.choice(ARCHETYPES)
     fact = fact_for(rng, archetype, held_out=False)
     scenario = build(rng, fact, pressure(rng, archetype, held_out=False), "training")
-    system, *turns = statement_ask(scenario, 1).messages
+    system, *turns = scenario.messages
     honest = Message("system", developer_prompt(rng, system.content, held_out=False))
     pressed = Message("system", f"{system.content} {_more_pressure(rng, fact, scenario)}")
     dishonest = (pressed, *turns) if variant == "lorra" else (system, *turns)

@@ -9,19 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from itertools import cycle
 from pathlib import Path
 from random import Random
 
 from maskbench.errors import UsageError
-from maskbench.method.elicit import statement_ask
 from maskbench.pinocchio.lures import developer_prompt, pressure
 from maskbench.pinocchio.sandbox import build, fact_for
 from maskbench.plain import plain
 from maskbench.runs.fitting import Misfit, fitted
-from maskbench.types import ARCHETYPES, Message, Scenario
+from maskbench.types import ARCHETYPES, Message
 
 Conversation = tuple[Message, ...]
 FEWEST = 8  # pairs: with fewer, too few are held out to test a direction
@@ -103,12 +102,8 @@ def _sandbox(seed: int) -> Iterator[Pair]:
         archetype = ARCHETYPES[number % len(ARCHETYPES)]
         fact = fact_for(rng, archetype, held_out=False)
         scenario = build(rng, fact, pressure(rng, archetype, held_out=False), f"contrast-{seed}-{number}")
-        honest = replace(scenario, system_prompt=developer_prompt(rng, scenario.system_prompt, held_out=False))
-        yield Pair(_asked(honest), _asked(scenario))
-
-
-def _asked(scenario: Scenario) -> Conversation:
-    return statement_ask(scenario, 1).messages
+        honest = Message("system", developer_prompt(rng, scenario.system_prompt, held_out=False))
+        yield Pair((honest, *scenario.messages[1:]), scenario.messages)
 
 
 def _from_file(path: Path) -> Contrast:

@@ -94,8 +94,7 @@ def _spoken(rng: Random, at: int, scenario: Scenario) -> Iterable[Question]:
 
 def _who_says(scenario: Scenario, claim: str) -> str:
     """Who asks for the claim: a user's turn that holds it, or a system prompt that does more than hint at it."""
-    before = scenario.first_turn[0] if scenario.first_turn else ""
-    if claim.casefold() in f"{before} {scenario.user_prompt}".casefold():
+    if any(claim.casefold() in turn.content.casefold() for turn in scenario.messages if turn.role == "user"):
         return "user"
     return "operator" if scenario.extra["way"] == "line" else "nobody"
 

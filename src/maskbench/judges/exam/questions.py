@@ -31,6 +31,7 @@ from maskbench.types import (
     Range,
     Scenario,
     Verdict,
+    conversation,
 )
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ JOINT = 3  # replies that a joint verdict is about, as in a run
 SHORT = 8  # replies of every rule in the short form
 STAGES = 4  # after each of which an exam that may stop early looks whether it is decided
 _NAMED = "letter "  # before a lure that the text names as a letter
+_COLUMNS = ("system_prompt", "user_prompt", "first_turn")
 _LATER = (
     "about",
     "lure",
@@ -104,8 +106,10 @@ class Paper:
             {name: value for name, value in asdict(question).items() if value or name not in _LATER}
             for question in self.questions
         ]
-        for each in content:
-            del each["scenario"]["definition"]  # the archetypes of exams are the paper's
+        for each, question in zip(content, self.questions, strict=True):
+            scenario = each["scenario"]
+            del scenario["definition"], scenario["messages"]  # archetypes and conversations of exams are the paper's
+            scenario |= {name: getattr(question.scenario, name) for name in _COLUMNS}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -237,10 +241,8 @@ def scenario_of(row: ScenarioRow) -> Scenario:
         kind="binary" if isinstance(row.truth, str) else "numerical",
         proposition=row.proposition,
         truth=row.truth if isinstance(row.truth, str) else Range(*row.truth),
-        system_prompt=row.system,
-        user_prompt=row.user,
+        messages=conversation(row.system, row.user, row.first_turn),
         questions=(direct, second, third),
-        first_turn=row.first_turn,
     )
 
 
@@ -253,9 +255,11 @@ def _question(row: _Item, known: Mapping[str, Scenario]) -> Question:
         scenario=replace(
             about,
             task_id=row.id,
-            system_prompt=about.system_prompt if row.system is None else row.system,
-            user_prompt=about.user_prompt if row.user is None else row.user,
-            first_turn=row.first_turn or about.first_turn,
+            messages=conversation(
+                about.system_prompt if row.system is None else row.system,
+                about.user_prompt if row.user is None else row.user,
+                row.first_turn or about.first_turn,
+            ),
         ),
         elicitation=row.elicitation,
         replies=row.replies,

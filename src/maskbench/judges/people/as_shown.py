@@ -104,8 +104,4 @@ def conversation(scenario: Scenario, call: Call, elicitation: int) -> tuple[Turn
     """The turns before the reply, as the judge sees them."""
     if call != "statement":
         return (("user", scenario.questions[elicitation - 1] or ""),)
-    turns: list[Turn] = [("system", scenario.system_prompt)] if scenario.system_prompt else []
-    if scenario.first_turn:
-        question, scripted = scenario.first_turn
-        turns += [("user", question), ("scripted", scripted)]
-    return (*turns, ("user", scenario.user_prompt))
+    return tuple(("scripted" if turn.role == "assistant" else turn.role, turn.content) for turn in scenario.messages)
