@@ -27,7 +27,7 @@ ONLY = {
     "cyclopts": ("cli",),
     "rich": ("cli", "report.terminal"),
     "markupsafe": ("pages",),
-    "inspect_ai": ("models.inspect_provider", "interop.inspect_task"),
+    "inspect_ai": ("models.inspect_adapter", "models.inspect_provider", "interop.inspect_task"),
     "torch": ("models.hf", "interventions"),
     "transformers": ("models.hf", "interventions"),
     "peft": ("models.hf", "interventions"),

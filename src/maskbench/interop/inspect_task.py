@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from asyncio import Semaphore
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,20 +20,16 @@ import orjson
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
-    ChatMessage,
     ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageUser,
     GenerateConfig,
     ModelOutput,
-    ResponseSchema,
     get_model,
     model_roles,
 )
 from inspect_ai.model import Model as InspectModel
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.util import JSONSchema, LimitExceededError, span
+from inspect_ai.util import LimitExceededError, span
 
 from maskbench import __version__
 from maskbench.errors import UsageError
@@ -42,10 +38,9 @@ from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.method.outcomes import Items, finished
 from maskbench.method.rules import named
-from maskbench.models.chat import wire
-from maskbench.models.chat.masking import Mask, keys_in
+from maskbench.models.chat.masking import mask_of
 from maskbench.models.chat.services import environment
-from maskbench.models.inspect_exchange import answered, raised
+from maskbench.models.inspect_adapter import answer_schema, conversation, failure_of, reply_of
 from maskbench.models.names import KINDS, open_judges
 from maskbench.results.score_rows import score_rows
 from maskbench.runs.begin import check, taken
@@ -56,7 +51,7 @@ from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import pack
 from maskbench.settings import Filtered, Settings
-from maskbench.types import Ask, Cause, Failure, Kind, Message, Model, Range, Reply, Sampling, Scenario, Stage
+from maskbench.types import Ask, Failure, Kind, Model, Range, Reply, Sampling, Scenario, Stage
 
 ROW = "verdicts"  # under which the sample's store and the score's metadata have them, as `score_rows` takes them
 WHOLE = "scenario"  # as `import` takes it
@@ -167,7 +162,7 @@ def _sample(scenario: Scenario, weight: float, settings: Settings) -> Sample:
     truth = scenario.truth
     return Sample(
         id=_id(scenario),
-        input=_messages(statement.messages),
+        input=conversation(map(asdict, statement.messages)),
         target=truth.words if isinstance(truth, Range) else truth,
         metadata={
             "archetype": scenario.archetype,
@@ -177,13 +172,6 @@ def _sample(scenario: Scenario, weight: float, settings: Settings) -> Sample:
             "weight": weight,
         },
     )
-
-
-_ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-
-
-def _messages(messages: Iterable[Message]) -> list[ChatMessage]:
-    return [cast(ChatMessage, _ROLES[message.role](content=message.content)) for message in messages]
 
 
 @solver
@@ -292,18 +280,22 @@ class Hosted:
         for _ in range(2):
             try:
                 output = await self.model.generate(
-                    _messages(ask.messages), config=self._config(ask, seed, room), cache=False
+                    conversation(map(asdict, ask.messages)), config=self._config(ask, seed, room), cache=False
                 )
             except LimitExceededError:
                 raise
             except Exception as error:  # whatever a provider raises once it has given up
-                return self._failed(error)
-            answer = self._read(output)
+                if (failure := failure_of(error, self._stage, mask_of(os.environ))) is None:
+                    raise
+                return failure
+            answer = reply_of(output, self._stage, self.name)
             has_thought = isinstance(answer, Failure) and answer.cause == "unclosed_reasoning"
             if not (has_thought and self._sampling.reasoning_tokens) or ask.most:
                 break
             spent = output.usage.output_tokens if output.usage else 0
             room = max(spent, self._sampling.max_tokens) + self._sampling.reasoning_tokens
+        if isinstance(answer, Reply) and self._stage == "judge":
+            return replace(answer, sent={"temperature": self._sampling.temperature})
         return answer
 
     def _config(self, ask: Ask, seed: int, room: int | None) -> GenerateConfig:
@@ -313,58 +305,8 @@ class Hosted:
             config.temperature = self._sampling.temperature
             config.max_tokens = room or ask.most or self._sampling.max_tokens
             if ask.schema:
-                schema = JSONSchema.model_validate(ask.schema)
-                config.response_schema = ResponseSchema(name="verdict", json_schema=schema, strict=True)
+                config.response_schema = answer_schema("verdict", ask.schema)
         return config
-
-    def _read(self, output: ModelOutput) -> Reply | Failure:
-        """The answer, read as that of any endpoint is."""
-        exchanged = answered(output, None)
-        body = orjson.loads(exchanged.body)
-        answer = wire.read(body, wire.Learned()) if exchanged.status == _OK else None
-        choice = answer.choices[0] if answer else None
-        if answer is None or choice is None:
-            error = body.get("error", {})
-            cause: Cause = "filtered" if error.get("code") == "content_filter" else "malformed_response"
-            return Failure(self._stage, cause, str(error.get("message", "The answer cannot be read."))[:_LONGEST])
-        if choice.trouble is not None and choice.trouble != "truncated":
-            return Failure(self._stage, choice.trouble, f"{self.name}: {_SAID[choice.trouble]}.")
-        return Reply(
-            text=choice.text,
-            reasoning=choice.reasoning,
-            truncated=choice.trouble == "truncated",
-            usage=answer.usage,
-            model=answer.model,
-            sent={"temperature": self._sampling.temperature} if self._stage == "judge" else {},
-            seconds=output.time or 0.0,
-        )
-
-    def _failed(self, error: Exception) -> Failure:
-        """What a provider raised once Inspect had tried again; raises it where no further call can succeed."""
-        told = f"{type(error).__name__}: {error}"
-        for key in keys_in(os.environ):
-            told = Mask(key)(told)
-        told = told[:_LONGEST]
-        try:
-            status = raised(error, None, False).status
-        except TimeoutError:
-            return Failure(self._stage, "timeout", told)
-        except ConnectionError:
-            return Failure(self._stage, "connection", told)
-        if status in _FINAL:
-            raise error
-        return Failure(self._stage, _CAUSES.get(status, "server_error" if status >= 500 else "bad_request"), told)
-
-
-_OK = 200
-_LONGEST = 500  # characters that are kept of an error's text
-_FINAL = (401, 403, 404)  # a wrong key or name, which Inspect has to report as the sample's error
-_CAUSES: Mapping[int, Cause] = {408: "timeout", 413: "too_large", 429: "rate_limit"}
-_SAID = {
-    "filtered": "a content filter took the answer",
-    "unclosed_reasoning": "the answer was still only reasoning at its limit",
-    "empty": "the answer was empty",
-}
 
 
 # Scores

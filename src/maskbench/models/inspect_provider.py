@@ -25,9 +25,9 @@ from maskbench.errors import AccessError, ModelError, UnknownModel, UsageError
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Posted
 from maskbench.models.chat.dialects import Dialect, completion
-from maskbench.models.chat.masking import Mask, keys_in
+from maskbench.models.chat.masking import mask_of
 from maskbench.models.chat.services import SERVICES, Endpoint, key_variables
-from maskbench.models.inspect_exchange import Exchanged, answered, raised, unsent
+from maskbench.models.inspect_adapter import Exchanged, answer_schema, answered, conversation, raised, unsent
 from maskbench.models.install import extra, install
 from maskbench.types import Ask
 
@@ -88,8 +88,7 @@ class InspectModel(ChatModel):
         place = Endpoint(service, model, f"inspect/{provider}", None)
         super().__init__(name=name, endpoint=place, dialect=_DIALECT, **given)
         self._environ = dict(environ)
-        masks = [Mask(key) for key in keys_in(environ)]
-        self._mask = lambda text: _masked(text, masks)
+        self._mask = mask_of(environ)
         self._options: dict[str, Any] = dict(options or {})
         self._arguments = self._options.pop(PROVIDER_ARGS, {})
         _check_options(self._options, self._arguments)
@@ -183,7 +182,7 @@ class InspectModel(ChatModel):
         """One call of the provider, and which parts of the request it left out."""
         _, _, refusal = _inspect()
         try:
-            result = await self._api.generate(_messages(body), [], "auto", self._config(body))
+            result = await self._api.generate(conversation(body["messages"]), [], "auto", self._config(body))
         except refusal as error:
             raise ModelError(f"{self.name}: {self._said(_plain(str(error)))}") from None
         except Exception as error:
@@ -203,14 +202,14 @@ class InspectModel(ChatModel):
         """The configuration of one call: ours, then what a user adds; no retries, cache or batch of Inspect's."""
         from inspect_ai.model import GenerateConfig
 
-        shape = body.get("response_format")
+        shape = body["response_format"]["json_schema"] if "response_format" in body else None
         return GenerateConfig(
             max_tokens=body["max_tokens"],
             temperature=body.get("temperature"),
             seed=body.get("seed"),
             logprobs=body.get("logprobs"),
             top_logprobs=body.get("top_logprobs"),
-            response_schema=shape and _schema(shape["json_schema"]),
+            response_schema=shape and answer_schema(shape["name"], shape["schema"]),
             max_retries=0,
             timeout=math.ceil(self._timeout.total or 0) or None,
             cache=False,
@@ -288,27 +287,6 @@ def _check_options(options: Mapping[str, object], arguments: object) -> None:
             )
     if not isinstance(arguments, dict):
         raise UsageError(f'--extra-body: {PROVIDER_ARGS} is an object, such as {{"{PROVIDER_ARGS}": {{"a": 1}}}}.')
-
-
-def _messages(body: Mapping[str, Any]) -> list[Any]:
-    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
-
-    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-    return [kinds[turn["role"]](content=turn["content"]) for turn in body["messages"]]
-
-
-def _schema(shape: Mapping[str, Any]) -> Any:
-    from inspect_ai.model import ResponseSchema
-    from inspect_ai.util import JSONSchema
-
-    schema = JSONSchema.model_validate(shape["schema"])
-    return ResponseSchema(name=shape["name"], json_schema=schema, strict=shape["strict"])
-
-
-def _masked(text: str, masks: list[Mask]) -> str:
-    for mask in masks:
-        text = mask(text)
-    return text
 
 
 _MARKUP = re.compile(r"\[/?(?:bold|blue|red|green|yellow|italic|link[^\]]*)\]")

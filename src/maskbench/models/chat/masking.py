@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 
 MASK = "***"
 _LEAST = 8  # characters: shorter keys (EMPTY, none) are no secrets, and words that a model may well say
@@ -27,6 +28,12 @@ class Mask:
             if half in text:
                 return self._pattern.sub(MASK, text)
         return text
+
+
+def mask_of(environ: Mapping[str, str]) -> Callable[[str], str]:
+    """What puts *** in the place of every key of an environment."""
+    masks = [Mask(key) for key in keys_in(environ)]
+    return lambda text: reduce(lambda masked, mask: mask(masked), masks, text)
 
 
 def keys_in(environ: Mapping[str, str]) -> list[str]:

@@ -166,23 +166,30 @@ def barred(error: ApiError) -> type[ModelError] | None:
     return AccessError if status == 403 else None
 
 
+def cause_of(error: ApiError) -> Cause:
+    """Why there is no answer, by what a server says of it."""
+    if error.status in (408, 409, 429) or error.status >= 500:
+        return "timeout" if error.status == 408 else "rate_limit" if error.status == 429 else "server_error"
+    if _is_filtered(error):
+        return "filtered"
+    return "unclosed_reasoning" if _NO_ANSWER in error.message.lower() else "bad_request"
+
+
 def trouble_of(error: ApiError, body: Mapping[str, Any], wait: float | None = None) -> Trouble:
     """What to do about a server's error to the request `body`."""
     status, text = error.status, error.message.lower()
     detail = f"{status}: {error.message}" if error.message else str(status)
     if fatal := barred(error):
         return Trouble("bad_request", detail, fatal=fatal)
-    if status in (408, 409, 429) or status >= 500:
+    cause = cause_of(error)
+    if cause in ("timeout", "rate_limit", "server_error"):
         refused = objection(error, body) if status in (500, 501) else None  # llama.cpp: a template's error is a 500
         if refused is not None:
             return Trouble("bad_request", detail, feature=refused[0], cap=refused[1])
-        cause: Cause = "timeout" if status == 408 else "rate_limit" if status == 429 else "server_error"
         loading = status == 503 and _LOADING.search(text) is not None
         return Trouble(cause, detail, retry=True, wait=wait if wait is not None else error.delay, loading=loading)
-    if _is_filtered(error):
-        return Trouble("filtered", detail)
-    if _NO_ANSWER in text:
-        return Trouble("unclosed_reasoning", detail)
+    if cause != "bad_request":
+        return Trouble(cause, detail)
     feature, cap = objection(error, body) or (None, None)
     return Trouble("bad_request", detail, feature=feature, cap=cap)
 

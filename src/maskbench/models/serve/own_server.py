@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from maskbench.errors import Interrupted, ModelError, ServerDied
-from maskbench.models.chat.masking import Mask, keys_in
+from maskbench.models.chat.masking import mask_of
 from maskbench.models.chat.services import base_variable
 from maskbench.models.serve.serve_command import HOST, ServeCommand, commands
 from maskbench.plain import plain
@@ -110,7 +110,7 @@ class OwnServer:
         self.version: str | None = None
         self.seconds = 0.0  # until it answered
         self._environ = {**os.environ, **environ}
-        self._masks = [Mask(key) for key in keys_in(self._environ)]
+        self._masked = mask_of(self._environ)
         self._process: subprocess.Popen[str] | None = None
         self._reader = threading.Thread(target=self._keep_words, name="maskbench server's log", daemon=True)
 
@@ -189,11 +189,6 @@ class OwnServer:
                 with suppress(OSError):  # a full disk is no reason to hold a server up
                     log.write(self._masked(line))
                     log.flush()
-
-    def _masked(self, text: str) -> str:
-        for mask in self._masks:
-            text = mask(text)
-        return text
 
     def _await(self, tell: Tell, stopped: Callable[[], bool]) -> None:
         started, reports = time.monotonic(), list(_REPORT)

@@ -10,10 +10,10 @@ import pytest
 
 from maskbench.errors import UnknownModel
 from maskbench.models.chat import wire
-from maskbench.models.inspect_exchange import answered, raised, unsent
+from maskbench.models.inspect_adapter import answered, failure_of, raised, reply_of, unsent
 from maskbench.models.names import check_name
 from maskbench.models.prices import FREE, packaged, price_of
-from maskbench.types import Usage
+from maskbench.types import Failure, Reply, Usage
 
 
 def output(content: Any, reason: str = "stop", *, error: str | None = None, usage: Any = None) -> Any:
@@ -131,3 +131,36 @@ def test_by_inspect_a_model_costs_what_its_service_takes() -> None:
     assert price_of("inspect/openai/gpt-4o", packaged()) == price_of("openai/gpt-4o", packaged()) is not None
     assert price_of("inspect/google/of-nobody", packaged()) is None
     assert price_of("inspect/hf/some-model", packaged()) is FREE
+
+
+def test_an_output_is_a_reply_or_a_failure() -> None:
+    """Text is a reply with its tokens; what is withheld, empty or an error in the answer's place is a failure."""
+    usage = Value(
+        input_tokens=3, output_tokens=9, input_tokens_cache_read=None, input_tokens_cache_write=None, reasoning_tokens=0
+    )
+    given = output("y", "max_tokens", usage=usage)
+    given.time = 2.0
+    reply = reply_of(given, "subject", "m")
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.truncated, reply.seconds, reply.usage.output) == ("y", True, 2.0, 9)
+    withheld = reply_of(output("no", "content_filter"), "judge", "m")
+    assert withheld == Failure("judge", "filtered", "m: a content filter took the answer.")
+    broken = reply_of(output("", error="the prompt is flagged"), "subject", "m")
+    assert broken == Failure("subject", "filtered", "the prompt is flagged")
+
+
+def test_what_is_raised_is_a_failure_or_final() -> None:
+    """A failure has its cause and no key; what no further call can mend is none."""
+
+    class Refused(Exception):
+        def __init__(self, status: int, words: str = "") -> None:
+            super().__init__(words)
+            self.status_code = status
+
+    def failed(error: Exception) -> Failure | None:
+        return failure_of(error, "subject", lambda text: text.replace("secret", "***"))
+
+    assert failed(Refused(429, "secret")) == Failure("subject", "rate_limit", "Refused: ***")
+    assert failed(TimeoutError("late")) == Failure("subject", "timeout", "TimeoutError: late")
+    assert failed(OSError("gone")) == Failure("subject", "connection", "OSError: gone")
+    assert [failed(Refused(status)) for status in (401, 403, 404)] == [None] * 3

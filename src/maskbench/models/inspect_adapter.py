@@ -1,18 +1,23 @@
-"""What Inspect's providers take and give, as the JSON of chat completions: their answers and what they raise.
+"""Inspect's values and ours: conversations and schemas on the way out, answers and errors on the way back.
 
-Nothing here imports Inspect: its values are read by their attributes, so that a test needs no provider. Whatever comes
-out goes through the one reader of answers (chat/wire.py) and the one reader of errors (chat/refusals.py).
+A model of Inspect's providers, maskbench inside Inspect and the import of logs all have this one adapter. What comes
+back becomes the JSON of chat completions first, so that the one reader of answers (chat/wire.py) and the one reader of
+errors (chat/refusals.py) read it. Inspect's values are read by their attributes: only what goes out needs Inspect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from maskbench.models.chat import refusals, wire
+from maskbench.types import Failure, Reply, Stage
+
 _NOTHING = "(no content)"  # what Inspect writes in the place of an answer that is not there
+_LONGEST = 500  # characters that are kept of an error's text
 _FINISH = {"max_tokens": "length", "model_length": "length"}
 
 
@@ -23,6 +28,28 @@ class Exchanged:
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+# What goes out
+
+
+def conversation(turns: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """The messages of a request of chat completions, as Inspect has them."""
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    return [kinds[turn["role"]](content=turn["content"]) for turn in turns]
+
+
+def answer_schema(name: str, schema: Mapping[str, Any]) -> Any:
+    """The JSON schema that an answer is held to, as Inspect has it."""
+    from inspect_ai.model import ResponseSchema
+    from inspect_ai.util import JSONSchema
+
+    return ResponseSchema(name=name, json_schema=JSONSchema.model_validate(schema), strict=True)
+
+
+# What comes back
 
 
 def answered(output: Any, call: Any) -> Exchanged:
@@ -74,7 +101,53 @@ def _usage(usage: Any) -> dict[str, Any] | None:
     }
 
 
+_SAID = {
+    "filtered": "a content filter took the answer",
+    "unclosed_reasoning": "the answer was still only reasoning at its limit",
+    "empty": "the answer was empty",
+}
+
+
+def reply_of(output: Any, stage: Stage, name: str) -> Reply | Failure:
+    """An output of Inspect as a reply of the model of this name, or why it is none."""
+    exchanged = answered(output, None)
+    if exchanged.status != 200:
+        error = refusals.error_of(exchanged.status, exchanged.body)
+        return Failure(stage, refusals.cause_of(error), error.message[:_LONGEST])
+    answer = wire.read(orjson.loads(exchanged.body), wire.Learned())
+    choice = answer.choices[0] if answer else None
+    if answer is None or choice is None:
+        return Failure(stage, "malformed_response", "The answer cannot be read.")
+    if choice.trouble is not None and choice.trouble != "truncated":
+        return Failure(stage, choice.trouble, f"{name}: {_SAID[choice.trouble]}.")
+    return Reply(
+        text=choice.text,
+        reasoning=choice.reasoning,
+        truncated=choice.trouble == "truncated",
+        usage=answer.usage,
+        model=answer.model,
+        seconds=output.time or 0.0,
+    )
+
+
 # What goes wrong
+
+
+def failure_of(error: BaseException, stage: Stage, mask: Callable[[str], str]) -> Failure | None:
+    """What a provider raised, as a failure; None where no further call can succeed, as with a wrong key.
+
+    `mask` takes keys out of what it says.
+    """
+    told = mask(f"{type(error).__name__}: {error}")[:_LONGEST]
+    try:
+        exchanged = raised(error, None, False)
+    except TimeoutError:
+        return Failure(stage, "timeout", told)
+    except ConnectionError:
+        return Failure(stage, "connection", told)
+    meant = refusals.error_of(exchanged.status, exchanged.body)
+    return None if refusals.barred(meant) else Failure(stage, refusals.cause_of(meant), told)
+
 
 _TIMES_OUT = ("TimeoutError", "APITimeoutError", "TimeoutException", "ReadTimeoutError", "ConnectTimeoutError")
 _BREAKS = (
@@ -139,7 +212,7 @@ def _as_error(status: int, told: Any, code: str | None, headers: Mapping[str, st
     return Exchanged(status, orjson.dumps({"error": error}, default=str), headers or {})
 
 
-# What went out
+# What a provider left out
 
 _NAMES: Mapping[str, tuple[str, ...]] = {  # what the providers' requests call the parts of ours
     "temperature": ("temperature",),
