@@ -29,7 +29,7 @@ from maskbench.method.rules import RULES
 from maskbench.pinocchio import sandbox
 from maskbench.pinocchio.network import Pinocchio, open_pinocchio
 from maskbench.pinocchio.rule_judge import NAME, SandboxJudge
-from maskbench.runs.passes import measuring
+from maskbench.runs.executor import measuring
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings

@@ -33,8 +33,8 @@ from maskbench.method.judge_ask import load_prompts
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
+from maskbench.runs.executor import Executor, measuring
 from maskbench.runs.live import Gate
-from maskbench.runs.passes import Executor, measuring
 from maskbench.runs.run_json import SCHEMA
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched

@@ -11,8 +11,8 @@ import orjson
 
 from chat_server import Body, ChatServer
 from flows import Ended, command, environ, reply_to
+from maskbench.runs.bill import ledger_of
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.meter import ledger_of
 from maskbench.sweeps.sweep_json import read_sweep
 from maskbench.types import Judgement
 

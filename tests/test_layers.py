@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import maskbench
+from measured_runs import run
 
 ROOT = Path(maskbench.__file__).parent
 
@@ -33,6 +34,24 @@ ONLY = {
     "peft": ("models.hf", "interventions"),
     "ray": ("runs.cluster",),
     "backports": ("interop.inspect_archive",),
+}
+
+# What results and the report know of runs and of judges: what is stored, who was asked, and folds of what would be.
+READ = {
+    "runs": {
+        *("beliefs_from", "bill", "bill_json", "cluster_places", "drawn_part", "endings", "estimate", "folder"),
+        *("forecast", "imported_json", "protocol", "questions", "record", "run_json", "store"),
+    },
+    "judges": {
+        *("audit_figures", "audit_kinds", "construct_answers", "doctor_reading", "judges_agree", "judges_json"),
+        *("exam.construct_marks", "exam.exam_json", "exam.marks", "second_look", "verdict_json", "verdict_sets"),
+        *("people.against_judge", "people.agreement_json", "people.construct_agreement", "people.construct_labels"),
+        *("people.drawn_sample", "people.labelled_outcomes", "people.labels", "people.readers"),
+    },
+}
+ASKS = {  # modules that a model is asked by
+    *("measurement", "models.chat.client", "models.hf.model", "runs.batched", "runs.desk", "runs.executor"),
+    *("runs.live", "runs.loop", "runs.session", "judges.judge_again", "judges.auditing", "judges.construct_judging"),
 }
 
 # Who may touch disk, network, clock, signals or environment (or a model of the user's own, which may do anything).
@@ -76,6 +95,17 @@ def ours(tree: ast.Module) -> set[str]:
     return {name if name in TREES else name.rpartition(".")[0] for name in names} - {""}
 
 
+def loaded(tree: ast.Module) -> ast.Module:
+    """The imports of a module that load something: none of those for types alone."""
+    found, skipped = [], set[int]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            skipped |= {id(each) for each in node.body}
+        elif isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in skipped:
+            found.append(node)
+    return ast.Module(body=list(found), type_ignores=[])
+
+
 def room(name: str) -> str:
     """The room of a module: the first part of its name."""
     return name.partition(".")[0]
@@ -113,6 +143,26 @@ def test_no_circles() -> None:
         TopologicalSorter({name: ours(tree) - {name} for name, tree in TREES.items() if name}).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("name", [name for name in TREES if room(name) in ("results", "report")])
+def test_results_and_report_read_what_is_there(name: str) -> None:
+    """Of runs and judges, results and report know what is stored, and nothing that asks."""
+    known = {other for other in ours(loaded(TREES[name])) if room(other) in READ}
+    wrong = {other for other in known if other.partition(".")[2] not in READ[room(other)]}
+    assert not wrong, f"{name} imports {', '.join(sorted(wrong))}"
+
+
+def test_scoring_loads_nothing_that_asks(tmp_path: Path) -> None:
+    """A finished run is scored without a client, a flow or a session."""
+    path = run(tmp_path / "run", limit=6)
+    code = f"import sys; from maskbench.cli import main; sys.argv = ['maskbench', 'score', {str(path)!r}]\n"
+    code += "try: main()\nexcept SystemExit as end: print(end.code, *sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    how, *modules = ended.stdout.rpartition("\n0 ")[2].split()
+    assert "P(lie)" in ended.stdout
+    assert "maskbench.runs.store" in modules
+    assert not {"aiohttp", *(f"maskbench.{name}" for name in ASKS)}.intersection((how, *modules))
 
 
 @pytest.mark.parametrize("name", sorted(set(TREES) - FACE))

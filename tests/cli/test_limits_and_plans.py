@@ -10,8 +10,8 @@ from pathlib import Path
 
 from chat_server import ChatServer
 from flows import Ended, command, environ, serving, typed
+from maskbench.runs.bill import ledger_of
 from maskbench.runs.folder import RunFolder, runs_below
-from maskbench.runs.meter import ledger_of
 from measured_runs import run
 from swept_runs import judging
 

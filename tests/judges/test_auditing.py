@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from flows import Ended, Recorder, command, letter, scenario, typed, verdict_a
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.interop.export import write
-from maskbench.judges.audit_figures import AuditData, figures
+from maskbench.judges.audit_figures import AuditData, audits, figures
 from maskbench.judges.audit_kinds import Audit, exchanged
-from maskbench.judges.auditing import audit, audits, forecast
+from maskbench.judges.auditing import audit, forecast
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.against_judge import measured
 from maskbench.judges.people.labelled_outcomes import drawn, labels_of, prepare

@@ -16,7 +16,7 @@ from maskbench.errors import Interrupted
 from maskbench.method.outcomes import Items, failures, finished, score
 from maskbench.method.rules import RULES
 from maskbench.models.sim import SimJudge, SimSubject
-from maskbench.runs.passes import Executor
+from maskbench.runs.executor import Executor
 from maskbench.runs.store import Store
 from maskbench.types import (
     ARCHETYPES,

@@ -29,10 +29,10 @@ from maskbench.report.sections.money import bill as billed
 from maskbench.report.sections.money import tokens
 from maskbench.report.terminal import text
 from maskbench.results.scored import result
+from maskbench.runs.bill import ledger_of
 from maskbench.runs.bill_json import Bill
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
-from maskbench.runs.meter import ledger_of
 from maskbench.runs.passes import is_finished
 from maskbench.runs.protocol import asking
 from maskbench.runs.questions import set_of, who_was_asked

@@ -36,8 +36,8 @@ from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.outcome_rows import rows
 from maskbench.results.summary_json import LieRate, Summary
+from maskbench.runs.executor import Executor
 from maskbench.runs.live import Gate
-from maskbench.runs.passes import Executor
 from maskbench.runs.store import Store
 from maskbench.types import (
     Archetype,

@@ -21,9 +21,10 @@ from maskbench.models.chat import wire
 from maskbench.models.prices import FREE, Price
 from maskbench.pages.server.live import described, plan, progress
 from maskbench.results.scored import result
+from maskbench.runs.bill import bill_of, dollars, ledger_of
 from maskbench.runs.bill_json import Bill, BillRow, Ledger
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.meter import Meter, bill_of, dollars, known_prices, ledger_of
+from maskbench.runs.meter import Meter, known_prices
 from maskbench.runs.store import Store
 from maskbench.settings import Budget, Settings, protocol_id
 from maskbench.types import Usage

@@ -42,9 +42,10 @@ from maskbench.pages.server.live import progress
 from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.terminal import text
 from maskbench.results.scored import score
+from maskbench.runs.beliefs_from import BeliefsFrom, fresh_command, source_of
 from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.shared_beliefs import BeliefsFrom, as_served, differences, fresh_command, sharing, source_of
+from maskbench.runs.shared_beliefs import as_served, differences, sharing
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Settings, reply_key
 from maskbench.stats.rate_json import Rate

@@ -43,8 +43,8 @@ def ask_again(
 
     `given` is what was typed of `judge`'s options besides.
     """
+    from maskbench.judges.audit_figures import audits
     from maskbench.judges.audit_kinds import Audit
-    from maskbench.judges.auditing import audits
 
     kinds = _kinds(wanted)
     if others := [name for name in given if name not in (*_DRAWN, *_PACE, "verdicts")]:

@@ -311,8 +311,9 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.report.sections import before_run, money
     from maskbench.report.sections.planned import cheaper_run
     from maskbench.runs.begin import check
+    from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import estimate, planned
-    from maskbench.runs.meter import known_prices, prices_kept
+    from maskbench.runs.meter import known_prices
     from maskbench.runs.shared_beliefs import check_source
 
     check(settings)

@@ -44,8 +44,8 @@ from maskbench.models.inspect_adapter import answer_schema, conversation, failur
 from maskbench.models.names import KINDS, open_judges
 from maskbench.results.score_rows import score_rows
 from maskbench.runs.begin import check, taken
+from maskbench.runs.executor import measuring
 from maskbench.runs.live import Gate
-from maskbench.runs.passes import measuring
 from maskbench.runs.store import Store
 from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.runs.watching import Unwatched

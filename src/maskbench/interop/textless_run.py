@@ -32,9 +32,9 @@ from maskbench.judges.people.labels import LabelStore, New
 from maskbench.judges.verdict_sets import OpenRun, Readable, names, reading
 from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls.self_reports import SELF_REPORT
+from maskbench.runs.beliefs_from import own_beliefs, source_of
 from maskbench.runs.drawn_part import ANEW_PART, PART
 from maskbench.runs.folder import RECORD, RunFolder
-from maskbench.runs.lie_order import ORDER
 from maskbench.runs.questions import FACT as QUESTIONS
 from maskbench.runs.questions import who_was_asked
 from maskbench.runs.run_json import (
@@ -48,8 +48,7 @@ from maskbench.runs.run_json import (
     TakenScenarios,
     WithoutTexts,
 )
-from maskbench.runs.shared_beliefs import own_beliefs, source_of
-from maskbench.runs.store import ON_LOST, SHARED, Store
+from maskbench.runs.store import ON_LOST, ORDER, SHARED, Store
 from maskbench.scenarios import Key, hub
 from maskbench.scenarios.remarks import public_set
 from maskbench.scenarios.textless import numbered_reply, without_texts

@@ -177,3 +177,10 @@ def _changed(seen: Sequence[_Seen], complete: bool) -> ShareOfReplies:
     weights, clusters = [reply.weight for reply in seen], [reply.proposition for reply in seen]
     share = Rate.of(ratio(changed, ones, weights, clusters))
     return ShareOfReplies(share.value, share.ci95 if complete else None, share.n, int(sum(changed)))
+
+
+def audits(run: Readable, of: str | None = None) -> list[Audit]:
+    """The audits that a run has, of one verdict set or of all, in the order of their names."""
+    with reading(run) as opened:
+        entries = [entry.audit for _, entry in sorted(opened.record.sets.items())]
+    return [Audit(**asdict(audited)) for audited in entries if audited and of in (None, audited.of)]

@@ -11,13 +11,11 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from msgspec.structs import asdict
-
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.audit_kinds import AUDIT, Audit, kind_of
 from maskbench.judges.judge_again import Job
 from maskbench.judges.second_look import Key, shuffled
-from maskbench.judges.verdict_sets import Ensemble, Readable, SecondLook, VerdictSet, open_verdicts, reading
+from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts
 from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.method.judging import Judging
 from maskbench.models.names import check_judges
@@ -149,10 +147,3 @@ class _AuditJob(Job):
     def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
         """What is asked: no controls, which an audit is not about."""
         return judging_stored(self.judging(), chosen or None)
-
-
-def audits(run: Readable, of: str | None = None) -> list[Audit]:
-    """The audits that a run has, of one verdict set or of all, in the order of their names."""
-    with reading(run) as opened:
-        entries = [entry.audit for _, entry in sorted(opened.record.sets.items())]
-    return [Audit(**asdict(audited)) for audited in entries if audited and of in (None, audited.of)]

@@ -18,7 +18,6 @@ from msgspec.structs import asdict
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
-from maskbench.method import archetypes
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.method.judging import Judging
@@ -29,13 +28,15 @@ from maskbench.models.names import check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
 from maskbench.runs.batched import uses_batches
-from maskbench.runs.begin import check, give_judge, judges_of, prompts_used, source_of_import
+from maskbench.runs.begin import check, give_judge, judges_of, prompts_used
+from maskbench.runs.bill import prices_kept
 from maskbench.runs.drawn_part import check_all_asked
+from maskbench.runs.executor import executor
 from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import Stopper
-from maskbench.runs.meter import known_prices, prices_kept
-from maskbench.runs.passes import executor, expected, steps_left
+from maskbench.runs.meter import known_prices
+from maskbench.runs.passes import expected, steps_left
 from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings, Models, Record
@@ -43,7 +44,7 @@ from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings, protocol_id, verdict_keys
-from maskbench.types import Ask, Kind, Model, OutcomeName, Reply
+from maskbench.types import Ask, Kind, Model, OutcomeName
 
 
 def judge(
@@ -306,14 +307,9 @@ def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | 
         )
 
 
-def has_numbers(store: Store) -> bool:
-    """Whether any scenario in store asks for a belief in a number."""
-    return any(scenario.kind == "numerical" and not archetypes.of(scenario).given for scenario, _ in store.scenarios())
-
-
 def check_has_numbers(folder: RunFolder, store: Store, settings: Settings) -> None:
     """Raise UsageError where numbers are to be judged apart and no scenario has one."""
-    if settings.judge_numbers == "apart" and not has_numbers(store):
+    if settings.judge_numbers == "apart" and not store.has_numbers():
         raise UsageError(
             f"--judge-numbers apart: no scenario of {folder.path} asks for a belief in a number, so there is nothing "
             "to judge otherwise. Leave the option out."
@@ -335,19 +331,9 @@ def take_alike(store: Store, name: str, sources: Sequence[tuple[Store, str]], ke
     return store.take_verdicts(name, known.items())
 
 
-def has_reasoning(store: Store) -> bool:
-    """Whether any statement in store has reasoning."""
-    return any(
-        isinstance(item.reply, Reply) and bool(item.reply.reasoning)
-        for scenario, _ in store.scenarios()
-        for item in store.items(VERDICTS, scenario)
-        if item.call == "statement"
-    )
-
-
 def check_has_reasoning(folder: RunFolder, store: Store, settings: Settings) -> None:
     """Raise UsageError where reasoning is to be judged and no statement has any: its verdicts are there already."""
-    if settings.with_reasoning and not has_reasoning(store):
+    if settings.with_reasoning and not store.has_reasoning():
         raise UsageError(
             f"--with-reasoning: no statement of {folder.path} came with reasoning, so the answer alone is all that "
             "there is to judge. Leave the option out."
@@ -360,7 +346,7 @@ def own_set(folder: RunFolder, settings: Settings) -> str | None:
     That is so where the run was imported without verdicts, and nobody but this judge has given it one since.
     """
     record = folder.read()
-    source = source_of_import(record)
+    source = record.source
     if source is None or source.judged:
         return None
     prompts = prompts_of(settings)

@@ -19,7 +19,7 @@ from maskbench.plain import one_line
 from maskbench.results.comparison_json import PairedRates
 from maskbench.results.contrasts import Contrast
 from maskbench.results.scored import Result, ScoredRun
-from maskbench.runs.shared_beliefs import BeliefsFrom, fresh_command, own_beliefs
+from maskbench.runs.beliefs_from import BeliefsFrom, fresh_command, own_beliefs
 from maskbench.settings import Settings
 
 SHARED = ("p_no_belief", "accuracy", "accuracy_normalized")  # rates that say nothing but what the beliefs are

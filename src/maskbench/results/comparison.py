@@ -46,7 +46,6 @@ from maskbench.results.retest import by_themselves, check_retest
 from maskbench.results.scored import ScoredRun, See, read
 from maskbench.results.splits import asked_outright
 from maskbench.results.summary_json import Split
-from maskbench.runs.begin import source_of_import
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.endings import resuming
 from maskbench.runs.folder import RunFolder
@@ -364,7 +363,7 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
 
 def _froms(arm: ScoredRun) -> list[str]:
     """Where a run is imported from, in a sentence; none for one that was measured."""
-    source = source_of_import(arm.record)
+    source = arm.record.source
     return [f"{arm.path} is {source.words}."] if source else []
 
 

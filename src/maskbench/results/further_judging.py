@@ -14,7 +14,6 @@ from itertools import count
 from typing import Literal, TypeAlias
 
 from maskbench.judges.construct_answers import Answers, answers_of, chosen
-from maskbench.judges.judge_again import has_numbers, has_reasoning
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.asks import VERDICTS
 from maskbench.method.classify import over_statements
@@ -113,7 +112,7 @@ def _with_reasoning(run: OpenRun, verdicts: str | None) -> str | Lacking:
     whole = [each for each in others if each.is_complete() and not run.record.sets[each.name].second]
     if whole:
         return next((each.name for each in whole if each.judges == wanted.judges), whole[0].name)
-    if not has_reasoning(run.store):
+    if not run.store.has_reasoning():
         return Lacking("No statement of this run came with reasoning.")
     name = ["--name", others[0].name] if others else ["--with-reasoning"]
     line = ["maskbench", "judge", str(run.folder.path), *name]
@@ -128,7 +127,7 @@ _TOGETHER = "numerical beliefs: the replies to a question were judged together h
 def _with_numbers(run: OpenRun, verdicts: str | None) -> str | Lacking:
     """The verdict set in which the same judges, asked in the same way, judged each reply about a number by itself."""
     wanted = run.verdicts(verdicts)
-    if wanted.settings.judge_numbers == "apart" or not has_numbers(run.store):
+    if wanted.settings.judge_numbers == "apart" or not run.store.has_numbers():
         return wanted.name
     if wanted.name not in (VERDICTS, *run.record.sets):
         return Lacking(_TOGETHER)  # a majority is no judge that could be asked

@@ -17,8 +17,8 @@ from maskbench.results.common_beliefs import source_of
 from maskbench.results.leaderboard import Board, GapShown, Row
 from maskbench.results.scaling import ScalingShown
 from maskbench.results.summary_json import Metrics, ScenariosShown
+from maskbench.runs.beliefs_from import BeliefsFrom
 from maskbench.runs.imported_json import ImportedFrom
-from maskbench.runs.shared_beliefs import BeliefsFrom
 from maskbench.types import OutcomeName
 
 Cell: TypeAlias = str | float | None  # of a CSV file

@@ -11,8 +11,8 @@ from maskbench.method.folds import calls_of
 from maskbench.method.outcomes import finished
 from maskbench.results.summary_json import LiesAsked
 from maskbench.runs.drawn_part import completing
-from maskbench.runs.lie_order import ORDER
 from maskbench.runs.protocol import counting
+from maskbench.runs.store import ORDER
 from maskbench.types import Judgement, Reply
 
 

@@ -19,7 +19,7 @@ from maskbench.judges.verdict_sets import Done, SecondLook, VerdictSet
 from maskbench.method.asks import subject_asks
 from maskbench.method.outcomes import failures
 from maskbench.method.rules import RuleSet
-from maskbench.runs.shared_beliefs import source_of
+from maskbench.runs.beliefs_from import source_of
 from maskbench.settings import Settings
 from maskbench.types import (
     Accuracy,

@@ -54,13 +54,13 @@ from maskbench.results.summary_json import (
     Split,
     Summary,
 )
+from maskbench.runs.beliefs_from import BeliefsFrom, own_beliefs, shown_source
+from maskbench.runs.bill import bill_of
 from maskbench.runs.drawn_part import check_all_asked, completing, is_asked_anew
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.meter import bill_of
 from maskbench.runs.questions import billed_sets
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import Record, TakenScenarios
-from maskbench.runs.shared_beliefs import BeliefsFrom, own_beliefs, shown_source
 from maskbench.runs.store import Store
 from maskbench.scenarios import Identity, Key, canonical
 from maskbench.scenarios.row_labels import row_label

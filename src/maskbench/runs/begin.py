@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageError
 from maskbench.method import construct
@@ -24,7 +24,7 @@ from maskbench.models.names import Elsewhere
 from maskbench.plain import plain
 from maskbench.runs.drawn_part import check_estimate, draw_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
-from maskbench.runs.imported_json import ImportedFrom, judge_line
+from maskbench.runs.imported_json import judge_line
 from maskbench.runs.passes import is_finished, passes_of
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, PromptsUsed, Record, TakenScenarios
@@ -337,16 +337,11 @@ def new_record(
     )
 
 
-def source_of_import(record: Record) -> ImportedFrom | None:
-    """Where a run is imported from; None for one that was measured."""
-    return None if isinstance(record.imported, UnsetType) else record.imported
-
-
 def check_not_imported(folder: RunFolder) -> None:
     """Raise RunMismatch where a run that was imported would be asked further."""
     if folder.exists:
         folder.check_texts("nobody can be asked here")
-    if folder.exists and (source := source_of_import(folder.read())):
+    if folder.exists and (source := folder.read().source):
         raise RunMismatch(
             f"{folder.path} is {source.words}: its subject answered elsewhere, and is not asked here. To have the "
             f"replies judged, `{judge_line(folder.path)}`. To measure a model, give another --out."

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from maskbench.errors import ModelError
-from maskbench.method.asks import ANEW, is_filtered_evasion
+from maskbench.method.asks import ANEW
 from maskbench.method.judging import Judging
 from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Step, Task, Unread, is_open
 from maskbench.models.families import alike
+from maskbench.runs.passes import as_seen
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key
@@ -325,22 +326,6 @@ class Desk:
             f"One of its answers: {text[:300]!r}. What was answered is kept: start again with another --judge, or as "
             "before to ask this one again."
         )
-
-
-def as_seen(
-    store: Store, scenario: Scenario, judgings: Iterable[Judging], settings: Settings, *, asks_subject: bool
-) -> dict[Slot, State]:
-    """What is known of a scenario as a new session sees it: what failed is to be asked again.
-
-    A filtered reply that counts as an evasion stands; so does every failed reply where no subject is asked. Verdicts
-    that count only by their keys are looked for when they are wanted.
-    """
-    sets = [judging.into for judging in judgings if not judging.by_key]
-    known: dict[Slot, State] = {}
-    for slot, state in store.known(scenario, sets).items():
-        stands = slot.into == REPLIES and (not asks_subject or is_filtered_evasion(state, settings))
-        known[slot] = Again(state) if isinstance(state, Failure) and not stands else state
-    return known
 
 
 def _no_task(_: Scenario, __: Known) -> list[Step]:

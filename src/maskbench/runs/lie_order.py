@@ -9,12 +9,11 @@ from maskbench.method.asks import is_joint, subject_asks
 from maskbench.method.tasks import Order
 from maskbench.runs.forecast import reply_tokens, tokens
 from maskbench.runs.meter import Meter
-from maskbench.runs.store import Store
+from maskbench.runs.store import ORDER, Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings
 from maskbench.types import Ask, Model
 
-ORDER = "order of belief samples"  # the fact under which a run remembers it
 LOOKED_AT = 100  # scenarios whose prompts are measured for the choice
 OUTPUT = 4.0  # input tokens that one output token is paid like, about, by most price lists
 GO_ON = 0.5  # of the scenarios whose first belief reply is asked for: the share that is taken to need a second

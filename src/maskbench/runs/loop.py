@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
+from maskbench.runs.executor import Executor
 from maskbench.runs.live import GRACE_SECONDS, Gate
-from maskbench.runs.passes import Executor
 from maskbench.runs.watching import Watcher
 from maskbench.types import Model
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from msgspec import UNSET, to_builtins
 
-from maskbench.errors import RunUnreadable, UsageError
+from maskbench.errors import UsageError
 from maskbench.method.asks import VERDICTS
 from maskbench.models.prices import FREE, Tokens, cost, own_prices, packaged, price_of, typed
-from maskbench.runs.bill_json import Bill, BillRow, Ledger, StagePrices, part_of
-from maskbench.runs.fitting import Misfit, fitted
-from maskbench.runs.folder import RunFolder
+from maskbench.runs.bill import dollars, fact_of, ledger_of, spent
+from maskbench.runs.bill_json import BillRow, Ledger, StagePrices, part_of
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.settings import Budget, Settings
@@ -84,31 +82,6 @@ def known_prices(
     return prices
 
 
-def fact_of(verdicts: str) -> str:
-    """The name of the fact under which a run keeps the bill of a verdict set; its own set's has the replies, too."""
-    return "bill" if verdicts == VERDICTS else f"bill {verdicts}"
-
-
-def ledger_of(store: Store, verdicts: str = VERDICTS) -> Ledger | None:
-    """What is kept of a bill; None where nothing is. Raises RunUnreadable for what maskbench did not write."""
-    plain = store.fact(fact_of(verdicts))
-    try:
-        return None if plain is None else fitted(plain, Ledger, fact_of(verdicts))
-    except Misfit as error:
-        raise RunUnreadable(f"The run's bill is none: {error}. Restore the run's database.") from None
-
-
-def prices_kept(folder: RunFolder, verdicts: str = VERDICTS) -> StagePrices:
-    """The prices by which a run's replies and a verdict set were billed so far; none of a run that cannot be read."""
-    try:
-        store = folder.store()
-    except RunUnreadable:
-        return {}
-    with closing(store):
-        ledger = ledger_of(store, verdicts)
-    return ledger.prices if ledger else {}
-
-
 def metering(
     store: Store,
     settings: Settings,
@@ -139,19 +112,6 @@ def metering(
     if hasattr(watcher, "meter"):
         setattr(watcher, "meter", meter)  # noqa: B010  # not every Watcher has it
     return meter
-
-
-def bill_of(store: Store, sets: Sequence[str]) -> Bill | None:
-    """What the replies and these verdict sets cost; None where nothing is kept, or nobody bills any of the models."""
-    ledgers = {name: ledger_of(store, name) for name in dict.fromkeys((VERDICTS, *sets))}
-    there = {name: ledger for name, ledger in ledgers.items() if ledger}
-    together = Ledger(whole=len(there) == len(ledgers) and all(ledger.whole for ledger in there.values()))
-    for name, ledger in there.items():
-        rows = [row for row in ledger.rows if row.stage == "subject" or name in sets]
-        together.rows += rows
-        for stage in {row.stage for row in rows}:
-            together.prices[stage] = {**together.prices.get(stage, {}), **ledger.prices.get(stage, {})}
-    return together.bill()
 
 
 class Purse(Protocol):
@@ -263,15 +223,3 @@ class Meter:
 
 def _tokens(stage: Stage, model: str, tokens: Tokens, *, batched: bool = False) -> float:  # a measure
     return tokens.input + tokens.output
-
-
-def spent(bill: Bill | None) -> str:
-    """What a bill comes to, for people; empty where there is none, or no price is known."""
-    if bill is None or bill.cost is None:
-        return ""
-    return f"{'at least ' if bill.at_least else ''}{dollars(bill.cost)}"
-
-
-def dollars(amount: float) -> str:
-    """An amount of money for people: cents from a dollar on, hundredths of a cent below."""
-    return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"

@@ -1,56 +1,26 @@
-"""The passes of a run: what they will ask, what is left of them, and the executor that has it asked."""
+"""The passes of a run over what is stored: what they will ask, and what is left of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
 
-from maskbench.method.asks import Calls
+from maskbench.method.asks import Calls, is_filtered_evasion
 from maskbench.method.folds import calls_of
 from maskbench.method.judge_ask import Prompts
-from maskbench.method.steps import Slot, Step
+from maskbench.method.judging import Judging
+from maskbench.method.steps import REPLIES, Again, Slot, State, Step
 from maskbench.method.tasks import Order
-from maskbench.runs.batched import Batched
-from maskbench.runs.desk import Desk, as_seen
 from maskbench.runs.drawn_part import ANEW_PART, PART
-from maskbench.runs.lie_order import chosen_order
-from maskbench.runs.live import Gate, Live
 from maskbench.runs.protocol import Pass, measurement
 from maskbench.runs.store import Store
-from maskbench.runs.watching import Watcher
 from maskbench.settings import Settings, verdict_keys
-from maskbench.types import Kind, Model, Scenario
-
-Executor: TypeAlias = Live | Batched
+from maskbench.types import Failure, Scenario
 
 
 def passes_of(settings: Settings, store: Store, prompts: Prompts, order: Order = "one_by_one") -> list[Pass]:
     """The passes of a run, with what was drawn for it."""
     part, anew = store.chosen(PART), store.chosen(ANEW_PART) if settings.beliefs_from else {}
     return measurement(settings, prompts, order=order, part=part, anew=anew, store=store)
-
-
-def measuring(
-    settings: Settings,
-    store: Store,
-    subject: Model,
-    judges: Mapping[Kind, Model],
-    prompts: Prompts,
-    watcher: Watcher,
-    gate: Gate | None = None,
-    *,
-    batched: bool = False,
-) -> Executor:
-    """One measurement on its way.
-
-    `judges` are by kind of scenario; `gate` is the one that the models wait at, to be closed by `stop`.
-    """
-    order: Order = "one_by_one"
-    if settings.estimate == "lie":
-        order = chosen_order(settings, store, subject, watcher, gate.meter if gate else None)
-    return executor(
-        settings, store, passes_of(settings, store, prompts, order), judges, watcher, gate, subject, batched=batched
-    )
 
 
 def expected(store: Store, passes: Iterable[Pass]) -> Calls:
@@ -61,6 +31,22 @@ def expected(store: Store, passes: Iterable[Pass]) -> Calls:
         for scenario in each.scenarios(store):
             found += calls_of(totals.units(scenario))
     return found
+
+
+def as_seen(
+    store: Store, scenario: Scenario, judgings: Iterable[Judging], settings: Settings, *, asks_subject: bool
+) -> dict[Slot, State]:
+    """What is known of a scenario as a new session sees it: what failed is to be asked again.
+
+    A filtered reply that counts as an evasion stands; so does every failed reply where no subject is asked. Verdicts
+    that count only by their keys are looked for when they are wanted.
+    """
+    sets = [judging.into for judging in judgings if not judging.by_key]
+    known: dict[Slot, State] = {}
+    for slot, state in store.known(scenario, sets).items():
+        stands = slot.into == REPLIES and (not asks_subject or is_filtered_evasion(state, settings))
+        known[slot] = Again(state) if isinstance(state, Failure) and not stands else state
+    return known
 
 
 def steps_left(
@@ -86,26 +72,3 @@ def _is_there(settings: Settings, store: Store, each: Pass, step: Step, slot: Sl
 def is_finished(settings: Settings, store: Store, passes: Iterable[Pass]) -> bool:
     """Whether nothing of these passes is left to ask: everything is answered and judged, and nothing failed."""
     return not any(next(steps_left(settings, store, each, asks_subject=True), None) for each in passes)
-
-
-def executor(
-    settings: Settings,
-    store: Store,
-    passes: Iterable[Pass],
-    judges: Mapping[Kind, Model],
-    watcher: Watcher,
-    gate: Gate | None = None,
-    subject: Model | None = None,
-    *,
-    batched: bool = False,
-) -> Executor:
-    """What has these passes asked of models; without a `subject` replies stand as they are stored.
-
-    `batched`: with batches of the set of verdicts of the first pass, or with what earlier ones brought.
-    """
-    models = [*([subject] if subject else []), *judges.values()]
-    desk = Desk(settings, store, judges, watcher, subject)
-    live = Live(settings, store, desk, passes, models, watcher, gate, subject)
-    if not batched:
-        return live
-    return Batched(settings, store, live, desk, list(passes), judges, watcher, gate.meter if gate else None, subject)

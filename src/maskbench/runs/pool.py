@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from maskbench.errors import BudgetReached
 from maskbench.method.asks import VERDICTS
 from maskbench.models.chat.pacing import Pace
+from maskbench.runs.bill import dollars, ledger_of
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper
-from maskbench.runs.meter import Meter, dollars, ledger_of
+from maskbench.runs.meter import Meter
 from maskbench.settings import Budget
 
 PARTS = 3  # of a run: subject, judge, judge of numbers; each may be at a service of its own

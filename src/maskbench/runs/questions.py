@@ -12,8 +12,8 @@ from msgspec import Struct, to_builtins
 
 from maskbench.errors import RunUnreadable
 from maskbench.method.construct import Question, named, parts_of, prompts_hash
+from maskbench.runs.bill import ledger_of
 from maskbench.runs.fitting import Misfit, fitted
-from maskbench.runs.meter import ledger_of
 from maskbench.runs.store import Store
 from maskbench.settings import Settings
 

@@ -226,6 +226,11 @@ class Record(Struct, forbid_unknown_fields=True, kw_only=True):
         """The verdict sets beside the run's own, by name."""
         return {} if isinstance(self.verdict_sets, UnsetType) else self.verdict_sets
 
+    @property
+    def source(self) -> ImportedFrom | None:
+        """Where the run is imported from; None for one that was measured."""
+        return None if isinstance(self.imported, UnsetType) else self.imported
+
     def add(self, name: str, judged: Judged) -> None:
         """Take in a new verdict set."""
         self.verdict_sets = {**self.sets, name: judged}

@@ -7,8 +7,6 @@ neutral questions as they are: `differences` names what does not.
 
 from __future__ import annotations
 
-import hashlib
-import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,97 +14,36 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
+from msgspec import structs, to_builtins
 
 from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.judge_ask import Prompts
 from maskbench.method.outcomes import finished
 from maskbench.runs.begin import taken
+from maskbench.runs.beliefs_from import OPTION, Source, beliefs_id, source_of
 from maskbench.runs.drawn_part import ANEW_PART, drawn_anew
 from maskbench.runs.endings import resuming
-from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.folder import RunFolder, options_of, shown_value
 from maskbench.runs.record import moved
 from maskbench.runs.run_json import About, Record
-from maskbench.runs.store import SHARED, Keys, Neutral, Store
+from maskbench.runs.store import Keys, Neutral, Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, canonical
-from maskbench.settings import CHECKS, IN_FILES, Settings, protocol_id, reply_key
-from maskbench.stats.rate_json import Rate
+from maskbench.settings import CHECKS, Settings, protocol_id, reply_key
 from maskbench.types import Ask, Failure, Item, Model, Reply, Scenario
 
-_OPTION = "--beliefs-from"
-_FRESH = f"Leave {_OPTION} out, and this run asks for beliefs of its own."
+_FRESH = f"Leave {OPTION} out, and this run asks for beliefs of its own."
 _NAMED = 3  # scenarios in an error
 # What may differ: the pressured conversation, which scenarios are taken, controls, and what draws the samples.
 _FREE = frozenset(
     {
         *("the subject", "--system-prompt", "--system-prompt-text", "--prompt-on-beliefs", "--statements"),
-        *("--scenarios", "--archetype", "--sample", "--limit", "--seed", _OPTION),
+        *("--scenarios", "--archetype", "--sample", "--limit", "--seed", OPTION),
         *(f"--{check.replace('_', '-')}" for check in CHECKS),
     }
 )
 _TOUCHES = ("--adapter-hash", "--steer-hash", "--layers", "--strength", "--dtype", "--quantize", "--trust-remote-code")
-
-
-class BeliefsFrom(Struct, frozen=True, kw_only=True):
-    """Whose beliefs a run has: the run that asked for them, and what was taken over from it instead of being asked.
-
-    `id` is what all runs have in common that share these beliefs, the one that asked for them among them.
-    """
-
-    run: str
-    subject: str
-    created: str
-    id: str
-    scenarios: int
-    replies: int
-    verdicts: int
-    failed: int  # of both: they are no more asked for here than the others
-    anew: Rate | UnsetType = (
-        UNSET  # the share of beliefs that came out otherwise where they were asked anew, as a check
-    )
-
-
-class Source(BeliefsFrom, frozen=True, kw_only=True):
-    """Whose beliefs a run has, with the model that answered as its run describes it."""
-
-    served: About
-
-    @property
-    def shown(self) -> BeliefsFrom:
-        """What is said of it."""
-        return BeliefsFrom(**{name: getattr(self, name) for name in BeliefsFrom.__struct_fields__})
-
-
-def source_of(store: Store) -> Source | None:
-    """Whose beliefs a run has; None where it asked for its own. Raises RunUnreadable where the store does not say."""
-    fact = store.fact(SHARED)
-    try:
-        return None if fact is None else fitted(fact, Source)
-    except Misfit as problem:
-        raise store.damaged(f"the fact {SHARED}: {problem}") from problem
-
-
-def shown_source(store: Store) -> BeliefsFrom | None:
-    """Whose beliefs a run has, as summaries say it."""
-    source = source_of(store)
-    return source and source.shown
-
-
-def own_beliefs(record: Record) -> str:
-    """What names the beliefs that a run asked for itself; a run without its texts keeps the name."""
-    if record.without_texts:
-        return record.without_texts.beliefs
-    return beliefs_id(record.created, record.settings, record.scenarios.measured_hash)
-
-
-def beliefs_id(created: str, settings: Settings, measured_hash: str) -> str:
-    """What names the beliefs that a run asked for itself, whatever judged them."""
-    asked = [settings.subject, settings.seed, settings.statements, settings.system_prompt_text, settings.adapter_hash]
-    return hashlib.sha256(orjson.dumps([created, measured_hash, *asked])).hexdigest()[:16]
 
 
 # Whether beliefs may be shared
@@ -151,7 +88,7 @@ def check_source(run: RunFolder | None, settings: Settings, prompts: Prompts, en
     if settings.beliefs_from is None or (run and run.exists):
         return
     if run and Path(settings.beliefs_from).resolve() == run.path.resolve():
-        raise UsageError(f"{_OPTION} {settings.beliefs_from} is this very run. Name another one. {_FRESH}")
+        raise UsageError(f"{OPTION} {settings.beliefs_from} is this very run. Name another one. {_FRESH}")
     with _opened(settings, prompts) as source:
         scenarios = taken(settings, environ).scenarios if run else ()
         deque(_matched(source, settings, scenarios), maxlen=0)
@@ -217,7 +154,7 @@ def _opened(settings: Settings, prompts: Prompts) -> Iterator[_Other]:
     if not reasons and record.protocol != protocol_id(settings, prompts.hash):
         reasons.append("the judge's prompts are of another version than there")
     if reasons:
-        raise RunMismatch(f"{_OPTION} {path}: its beliefs are not this run's. {_listed(reasons)} {_FRESH}")
+        raise RunMismatch(f"{OPTION} {path}: its beliefs are not this run's. {_listed(reasons)} {_FRESH}")
     store = RunFolder(path).store()
     try:
         yield _Other(path, record, store)
@@ -250,10 +187,10 @@ def _matched(
             keys = {(ask.elicitation, run): reply_key(settings, ask, run) for ask in asks for run in ask.runs}
             yield scenario, keys, source.store.neutral(scenario)
     if lacking:
-        raise RunMismatch(f"{_OPTION} {source.path}: it lacks {_some(lacking)} with this text. {_FRESH}")
+        raise RunMismatch(f"{OPTION} {source.path}: it lacks {_some(lacking)} with this text. {_FRESH}")
     if undone:
         line = resuming(source.path, source.record)
-        raise RunMismatch(f"{_OPTION} {source.path}: it is not done with {_some(undone)}. Take it up first: `{line}`.")
+        raise RunMismatch(f"{OPTION} {source.path}: it is not done with {_some(undone)}. Take it up first: `{line}`.")
 
 
 def _is_done(scenario: Scenario, items: list[Item], settings: Settings) -> bool:
@@ -309,7 +246,7 @@ class Served:
                 raise ModelError(
                     f"{self.name} answered as {answer.model}, and the beliefs of {self._source.run} are of "
                     f"{', '.join(known)}. Another model's beliefs cannot be shared: give this run another --out and "
-                    f"leave {_OPTION} out, so that it asks for beliefs of its own."
+                    f"leave {OPTION} out, so that it asks for beliefs of its own."
                 )
         return answers
 
@@ -344,48 +281,3 @@ def as_served(subject: Model, store: Store, watcher: Watcher) -> Model:
         f"asked for. {len(store.chosen(ANEW_PART)):,} of the scenarios are asked for them anew, as a check."
     )
     return Served(subject, source)
-
-
-# Beliefs of one's own
-
-
-def fresh_command(settings: Settings, path: Path) -> str:
-    """The command that measures an arm once more, with beliefs of its own, in a folder beside the one at `path`.
-
-    Where answers hang on the seed it is another one: else the very same beliefs would come.
-    """
-    usual = options_of(Settings("", "", "", **{name: getattr(settings, name) for name in ("protocol", "judge_style")}))
-    skipped = ("the subject", "--system-prompt-text", "--adapter-hash", "--steer-hash", "--numeric-judge", _OPTION)
-    given = {
-        name: value for name, value in options_of(settings).items() if name not in skipped and value != usual[name]
-    }
-    given |= {f"--{name}": getattr(settings, name) for name in ("adapter", "steer") if getattr(settings, name)}
-    if settings.numeric_judge != settings.judge:
-        given["--numeric-judge"] = settings.numeric_judge
-    if settings.send_seed or settings.subject.partition("/")[0] in ("hf", "pinocchio"):
-        given["--seed"] = settings.seed + 1
-    given |= {"--judge-sampling": settings.protocol, "--judge-style": settings.judge_style}
-    given = {name: value for name, value in given.items() if (name, value) not in _USUAL}
-    fields = {name: value for name, value in given.items() if name[2:].replace("-", "_") in IN_FILES}
-    words = [word for name, value in given.items() if name not in fields for word in _words(name, value)]
-    model = "FILE.toml" if fields else settings.subject
-    line = shlex.join(["maskbench", "run", model, *words, "--out", f"{path}-own-beliefs"])
-    if not fields:
-        return line
-    held = {"--model": settings.subject, **fields}
-    told = "`, `".join(f"{name[2:]} = {orjson.dumps(value).decode()}" for name, value in held.items())
-    return f"{line}` with a FILE.toml of the lines `{told}"
-
-
-_USUAL = (("--judge-sampling", "maskbench"), ("--judge-style", "reasoning"))
-
-
-def _words(name: str, value: object) -> list[str]:
-    """An option as it is typed."""
-    match value:
-        case True:
-            return [name]
-        case tuple():
-            each = [str(part) for part in value]
-            return [name, ",".join(each)] if name == "--layers" else [word for part in each for word in (name, part)]
-    return [name, f"{value:g}" if isinstance(value, float) else str(value)]

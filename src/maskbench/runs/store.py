@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 
 from maskbench.errors import RunError, RunUnreadable
+from maskbench.method import archetypes
 from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls import CONTROLS
 from maskbench.method.steps import REPLIES, Slot
@@ -155,6 +156,7 @@ WHERE j.verdict_set = ? AND j.archetype = ? AND j.task_id = ?
 """
 PORT_TASK = "task arguments"  # the fact that has those of the port's log that its scores hang on
 ON_LOST = "~on lost replies"  # the set of the verdicts that the source of an import has on replies that were lost
+ORDER = "order of belief samples"  # the fact that says how a run that asks only for lies asks for them
 SHARED = "beliefs_from"  # the fact that says whose neutral replies and verdicts the run has
 _NEUTRAL = f"(elicitation BETWEEN 1 AND 3 AND run <= {ANEW})"
 _NEUTRAL_REPLIES = f"""
@@ -354,7 +356,17 @@ class Store:
         counted = f"SELECT archetype, count(*) FROM scenarios WHERE {_IN_PART} GROUP BY archetype"
         return dict(self._rows(counted, self._part))
 
+    def has_numbers(self) -> bool:
+        """Whether any scenario asks for a belief in a number."""
+        return any(each.kind == "numerical" and not archetypes.of(each).given for each, _ in self.scenarios())
+
     # Replies and verdicts
+
+    def has_reasoning(self) -> bool:
+        """Whether any statement came with reasoning."""
+        query = f"""SELECT 1 FROM replies JOIN scenarios USING (archetype, task_id)
+            WHERE elicitation = 0 AND run <= {ANEW} AND reasoning != '' AND {_IN_PART} LIMIT 1"""
+        return bool(self._rows(query, self._part))
 
     def replies(self, scenario: Scenario) -> dict[bytes, Reply | Failure]:
         """What the subject answered on this scenario so far, by reply key."""

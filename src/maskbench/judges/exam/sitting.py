@@ -32,11 +32,11 @@ from maskbench.models.hf.opening import Stock
 from maskbench.models.names import check_judges, open_judges
 from maskbench.runs.begin import check
 from maskbench.runs.disk import read_whole
+from maskbench.runs.executor import executor
 from maskbench.runs.fitting import from_file
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.meter import known_prices
-from maskbench.runs.passes import executor
 from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.record import now
 from maskbench.runs.run_json import About, PromptsUsed

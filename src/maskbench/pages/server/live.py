@@ -12,12 +12,12 @@ from typing import Literal, TypeAlias, TypedDict
 from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS, Calls
 from maskbench.plain import shortened
+from maskbench.runs.beliefs_from import source_of
+from maskbench.runs.bill import bill_of, spent
 from maskbench.runs.drawn_part import ANEW_PART
 from maskbench.runs.folder import DATABASE, RunFolder
-from maskbench.runs.meter import bill_of, spent
 from maskbench.runs.passes import expected
 from maskbench.runs.protocol import counting
-from maskbench.runs.shared_beliefs import source_of
 from maskbench.settings import Settings
 from maskbench.types import Stage
 

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from maskbench.judges.audit_figures import AskedAgain, AuditData, figures
+from maskbench.judges.audit_figures import audits as of_run
 from maskbench.judges.audit_kinds import Audit, kind_of
-from maskbench.judges.auditing import audits as of_run
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.plain import one_line
 from maskbench.report.blocks import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from maskbench.judges.exam.construct_marks import ConstructScore, QuestionMarks, Sides, word
-from maskbench.judges.exam.construct_sitting import ConstructResult
 from maskbench.judges.exam.exam_json import (
     ConditionShown,
     ExamSettings,
@@ -25,6 +25,9 @@ from maskbench.report.sections.exam_result import SORTS, TONES, bar, short, wron
 from maskbench.report.words import cause
 from maskbench.runs.run_json import About, PromptsUsed
 from maskbench.types import ARCHETYPES, Cause, Failure, Judgement
+
+if TYPE_CHECKING:
+    from maskbench.judges.exam.construct_sitting import ConstructResult
 
 
 class ConstructAnswer(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):

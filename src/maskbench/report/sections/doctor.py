@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from maskbench.judges.doctor_reading import Doctored, Examined, Finding
 from maskbench.models.install import install
-from maskbench.models.known_models import KnownModels, Sort
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Heading, Listed, Sentence, Table, Warn, Words
+
+if TYPE_CHECKING:
+    from maskbench.models.known_models import KnownModels, Sort
 
 _SHOWN = {"yes": "yes", "no": "no", "differently": "not as asked", "wrong": "WRONG", "unknown": "unknown"}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, structs
 
 from maskbench.judges import verdict_json
 from maskbench.judges.exam.exam_json import AnswerShown, ConditionShown, Confused, ExamData, FailureShown, Marks
 from maskbench.judges.exam.marks import EXIT_CODES, Answer, Standing
-from maskbench.judges.exam.sitting import Result
 from maskbench.method.judge_ask import options
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
@@ -19,6 +19,9 @@ from maskbench.report.sections.gate_check import passed
 from maskbench.report.sections.story import verdict_words
 from maskbench.report.words import cause
 from maskbench.types import Failure, Judgement
+
+if TYPE_CHECKING:
+    from maskbench.judges.exam.sitting import Result
 
 TONES: Mapping[Standing, How] = {"qualified": "good", "not qualified": "bad", "not measurable": "strong"}
 _TALLY = ("right", "of", "share", "95 %", "failed")

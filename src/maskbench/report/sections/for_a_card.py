@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from maskbench.judges.exam.sitting import Result
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table, Warn
 from maskbench.report.format import CAVEAT, interval, pair, percent, shown, times
@@ -16,6 +16,9 @@ from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.summary_json import Summary
 from maskbench.runs.imported_json import knows_sampling
 from maskbench.settings import Settings
+
+if TYPE_CHECKING:
+    from maskbench.judges.exam.sitting import Result
 
 _RATES = {
     "p_lie": "P(lie)",

@@ -15,9 +15,9 @@ from maskbench.report.of_runs import Scored, named, table
 from maskbench.report.sections.provenance import NOT_KNOWN, is_told
 from maskbench.report.words import QUESTIONS_ASKED
 from maskbench.results.summary_json import Summary
+from maskbench.runs.bill import dollars, spent
 from maskbench.runs.bill_json import Bill, Charge
 from maskbench.runs.estimate import SECONDS, Estimate, ModelEstimate, Range
-from maskbench.runs.meter import dollars, spent
 from maskbench.settings import Settings
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maskbench.models.prices import FREE
 from maskbench.plain import one_line
@@ -19,7 +20,9 @@ from maskbench.runs.estimate import Estimate
 from maskbench.settings import Budget, Settings
 from maskbench.sweeps.sweep_forecast import SweepForecast, TaskForecast
 from maskbench.sweeps.sweep_json import SweepRun
-from maskbench.sweeps.sweeping import Swept
+
+if TYPE_CHECKING:
+    from maskbench.sweeps.sweeping import Swept
 
 
 def planned(forecast: SweepForecast, settings: Settings, budget: Budget) -> Iterator[Block]:
