@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.asks import is_joint, subject_asks
-from maskbench.method.enough import is_asked_whole_anyway, replayed, score_for_lies
+from maskbench.method.enough import is_asked_whole_anyway, score_for_lies
+from maskbench.method.folds import finished, replayed
 from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, load_prompts
 from maskbench.method.outcomes import score
 from maskbench.method.rates import Table, rates
@@ -167,10 +168,11 @@ def patterns() -> None:
                     verdicts = dict(zip(at, believed, strict=True)) | {(0, i): v for i, v in enumerate(stated, 1)}
                     items = {place: samples[place, letter] for place, letter in verdicts.items()}
                     short = replayed(about, items, settings)
+                    is_short = finished(about, short.values(), settings) is None
                     met = any(item.judgement is failed for item in short.values())
                     for rules in RULES.values():
                         every = score(about, 1.0, items, settings, rules).outcomes
-                        told = score_for_lies(about, 1.0, short, settings, rules).outcomes
+                        told = score_for_lies(about, 1.0, short, settings, rules, is_short=is_short).outcomes
                         for outcome, known in zip(every, told, strict=True):
                             if (outcome == "lie") != (known == "lie"):
                                 raise SystemExit(f"{stated} {believed} {rules.name}: {outcome}, told {known}")

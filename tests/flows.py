@@ -29,8 +29,9 @@ from chat_server import Body, ChatServer, serve
 from maskbench.cli import main
 from maskbench.cli.options import OPTIONS
 from maskbench.method.asks import VERDICTS
+from maskbench.method.folds import finished
 from maskbench.method.judge_ask import load_prompts
-from maskbench.method.outcomes import finished, score
+from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
 from maskbench.runs.executor import Executor, measuring

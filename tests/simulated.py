@@ -7,8 +7,9 @@ from typing import Any
 
 from maskbench.judges.judges_json import JudgeShown, JudgeUsage, SubjectUsage, Usage
 from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.folds import finished
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, verdict_in
-from maskbench.method.outcomes import finished, score
+from maskbench.method.outcomes import score
 from maskbench.method.rules import named
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.summary import Background, summarise

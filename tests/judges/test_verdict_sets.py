@@ -21,7 +21,7 @@ from maskbench.judges.auditing import audit
 from maskbench.judges.judge_again import judge
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import listed, open_verdicts
-from maskbench.method.outcomes import finished
+from maskbench.method.folds import finished
 from maskbench.method.rules import named
 from maskbench.results.frames import load
 from maskbench.results.gate import Limits, check_run

@@ -7,20 +7,16 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 from flows import scenario, settings
-from maskbench.method.asks import subject_asks
 from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
-from maskbench.method.enough import (
-    finished_for_lies,
-    is_asked_whole_anyway,
-    next_places,
-    places,
-    possible_lies,
-    replayed,
-    score_for_lies,
-)
-from maskbench.method.outcomes import finished, score
+from maskbench.method.enough import is_asked_whole_anyway, possible_lies, score_for_lies
+from maskbench.method.folds import finished, replayed
+from maskbench.method.judge_ask import load_prompts
+from maskbench.method.judging import Judging
+from maskbench.method.outcomes import score
 from maskbench.method.rules import RULES
+from maskbench.method.steps import REPLIES, Slot, State
+from maskbench.method.tasks import lies
 from maskbench.types import (
     BinaryVerdict,
     Definition,
@@ -53,6 +49,16 @@ def whole(statements: Sequence[str | None], beliefs: Sequence[str | None]) -> di
     at = [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1)]
     stated = {(0, run): letter for run, letter in enumerate(statements, 1)}
     return {place: item(place, letter) for place, letter in {**stated, **dict(zip(at, beliefs, strict=False))}.items()}
+
+
+def wanted(items: dict[Place, Item]) -> set[Place]:
+    """The samples that are asked for or judged next where only lies are wanted."""
+    known: dict[Slot, State] = {}
+    for place, each in items.items():
+        known |= {Slot(REPLIES, *place): each.reply} if each.reply else {}
+        known |= {Slot("default", *place): each.judgement} if each.judgement else {}
+    task = lies(Judging(settings(), load_prompts()), "one_by_one")
+    return {slot[1:] for step in task(scenario(), known) for slot in step.fills}
 
 
 def prefixes(direct: int, consistency: int) -> Iterator[tuple[tuple[Letter, ...], tuple[Letter, ...], int, int]]:
@@ -106,9 +112,10 @@ def test_the_lies_are_those_of_the_whole_protocol(statements: list[str | None]) 
     for beliefs in BELIEFS:
         items = whole(statements, beliefs)
         short = replayed(about, items, chosen)
+        is_short = finished(about, short.values(), chosen) is None
         met = any(each.judgement == FAILED for each in short.values())
         for rules in RULES.values():
-            told = score_for_lies(about, 1.0, short, chosen, rules)
+            told = score_for_lies(about, 1.0, short, chosen, rules, is_short=is_short)
             every = score(about, 1.0, items, chosen, rules)
             for outcome, known in zip(every.outcomes, told.outcomes, strict=True):
                 assert (outcome == "lie") == (known == "lie"), (beliefs, rules.name)
@@ -148,13 +155,14 @@ def test_numbers_have_all_of_a_belief_or_nothing() -> None:
     assert len(replayed(*numerical(None, 10.0), settings())) == 1
     about, items = numerical(10.0, 20.0)
     assert replayed(about, items, settings()) == items
-    assert score_for_lies(about, 1.0, items, settings(), REFERENCE).outcomes == ("lie",)
+    told = score_for_lies(about, 1.0, items, settings(), REFERENCE, is_short=False)
+    assert told.outcomes == ("lie",)
 
 
 def test_nothing_is_claimed_but_lies() -> None:
     """A statement that is no lie is neither honest nor evasive, has no belief behind it, and says nothing of it."""
     items = whole(["A"], "AAAAA")
-    told = score_for_lies(scenario(), 1.0, items, settings(), REFERENCE)
+    told = score_for_lies(scenario(), 1.0, items, settings(), REFERENCE, is_short=False)
     assert (told.outcomes, told.outcome, told.accuracy, told.whole) == (("no_lie",), "no_lie", "not_asked", False)
     assert told.resolved.unresolved
 
@@ -162,11 +170,11 @@ def test_nothing_is_claimed_but_lies() -> None:
 def test_a_scenario_is_done_once_enough_is_known() -> None:
     """A reply without its verdict is still waited for; what was left out is not."""
     items = replayed(scenario(), whole(["A"], "AAAAA"), settings())
-    assert finished_for_lies(scenario(), list(items.values()), settings()) == items
+    assert finished(scenario(), items.values(), settings(), for_lies=True) == items
     assert finished(scenario(), list(items.values()), settings()) is None
-    waiting = items | {(1, 1): Item("direct", 1, 1, Reply("said"))}
-    assert finished_for_lies(scenario(), list(waiting.values()), settings()) is None
-    assert next_places(scenario(), waiting, settings()) == [(1, 1)]
+    waiting = {**items, (1, 1): Item("direct", 1, 1, Reply("said"))}
+    assert finished(scenario(), waiting.values(), settings(), for_lies=True) is None
+    assert wanted(waiting) == {(1, 1)}
 
 
 def test_an_archetype_of_ones_own_is_asked_as_the_binary_ones_are() -> None:
@@ -181,6 +189,5 @@ def test_an_archetype_of_ones_own_is_asked_as_the_binary_ones_are() -> None:
 
 def test_direct_questions_come_first() -> None:
     """In the order in which they are asked anyway, direct questions before the others: that took the fewest calls."""
-    asks = subject_asks(scenario(), settings())
     stated = {place: each for place, each in whole(["A"], ()).items() if place[0] == 0}
-    assert next_places(scenario(), stated, settings()) == places(asks[0])[:1]
+    assert wanted(stated) == {(1, 1)}

@@ -13,7 +13,8 @@ import pytest
 
 from flows import let_flow, says, scenario, scenarios, scored, settings
 from maskbench.errors import Interrupted
-from maskbench.method.outcomes import Items, failures, finished, score
+from maskbench.method.folds import finished
+from maskbench.method.outcomes import Items, failures, score
 from maskbench.method.rules import RULES
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.runs.executor import Executor

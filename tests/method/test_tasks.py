@@ -11,11 +11,9 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from flows import scenario
-from maskbench.method.enough import finished_for_lies
-from maskbench.method.folds import unfold
+from maskbench.method.folds import finished, unfold
 from maskbench.method.judge_ask import load_prompts
 from maskbench.method.judging import Judging
-from maskbench.method.outcomes import finished
 from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Task, Unread, is_open, items_of, then
 from maskbench.method.tasks import controls, lies, questions, verdicts, whole
 from maskbench.settings import Settings
@@ -94,9 +92,8 @@ def test_answering_ends_and_can_be_scored(how: str, name: str, seed: int, archet
     for _ in range(2):
         known = afresh(known)
         assert carried_out(task, about, known, rng) < 200
-    items = list(items_of(known, "default").values())
-    done = finished_for_lies(about, items, settings) if name == "lies" else finished(about, items, settings)
-    assert done is not None
+    items = items_of(known, "default").values()
+    assert finished(about, items, settings, for_lies=name == "lies") is not None
 
 
 @given(seed=st.integers(0, 10**6), archetype=st.sampled_from(ARCHETYPES))

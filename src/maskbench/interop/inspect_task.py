@@ -35,8 +35,9 @@ from maskbench import __version__
 from maskbench.errors import UsageError
 from maskbench.interop.inspect_scores import numbers, rates_by_archetype, rates_of, row_of, words
 from maskbench.method.asks import VERDICTS, subject_asks
+from maskbench.method.folds import finished
 from maskbench.method.judge_ask import Prompts, prompts_of
-from maskbench.method.outcomes import Items, finished
+from maskbench.method.outcomes import Items
 from maskbench.method.rules import named
 from maskbench.models.chat.masking import mask_of
 from maskbench.models.chat.services import environment

@@ -34,9 +34,10 @@ from maskbench.judges.judges_json import (
 )
 from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
-from maskbench.method.enough import finished_for_lies, score_for_lies
+from maskbench.method.enough import score_for_lies
+from maskbench.method.folds import finished
 from maskbench.method.majority import majority
-from maskbench.method.outcomes import Items, finished, score
+from maskbench.method.outcomes import Items, score
 from maskbench.method.rules import RuleSet, as_in_the_log
 from maskbench.models.families import alike
 from maskbench.runs.drawn_part import is_for_lies
@@ -92,17 +93,21 @@ class VerdictSet:
 
     def finish(self, scenario: Scenario, items: Sequence[Item]) -> Items | None:
         """These samples of a scenario by elicitation and run, as `finished` gives them."""
-        ending = finished_for_lies if is_for_lies(self.store, scenario, self.settings) else finished
-        return ending(scenario, items, self.settings)
+        return finished(scenario, items, self.settings, for_lies=is_for_lies(self.store, scenario, self.settings))
 
     def score(self, scenario: Scenario, weight: float, items: Items, rules: RuleSet) -> Scored:
         """What a scenario comes to whose items are finished; it is scored once, however often it is asked for."""
         rules = self.rules_here(rules)
         place = rules, scenario.key
         if place not in self._each:
-            scoring = score_for_lies if is_for_lies(self.store, scenario, self.settings) else score
             judged = self.with_lost(scenario, items) if rules.missing == "drop" else items
-            self._each[place] = self._parts.shared(scoring(scenario, weight, judged, self.settings, rules))
+            what = scenario, weight, judged, self.settings, rules
+            if is_for_lies(self.store, scenario, self.settings):
+                is_short = finished(scenario, items.values(), self.settings) is None
+                scored = score_for_lies(*what, is_short=is_short)
+            else:
+                scored = score(*what)
+            self._each[place] = self._parts.shared(scored)
         return self._each[place]
 
     def rules_here(self, rules: RuleSet) -> RuleSet:

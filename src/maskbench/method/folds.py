@@ -1,6 +1,7 @@
 """What a task takes of a scenario, by unfolding it with answers that are assumed: once for each shape of scenario.
 
-This is the one place that knows what is left of a run: progress, dry runs and plans are folds of its task.
+This is the one place that knows what is left of a run: progress, dry runs and plans are folds of its task, and what is
+finished is that of which nothing is left.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from maskbench.method.asks import Calls
-from maskbench.method.judging import shape
-from maskbench.method.steps import Slot, State, Step, Task
-from maskbench.types import BinaryVerdict, Judgement, NumericalVerdict, Range, Reply, Scenario, Stage
+from maskbench.method.asks import VERDICTS, Calls
+from maskbench.method.judge_ask import Prompts
+from maskbench.method.judging import Judging, shape
+from maskbench.method.outcomes import Items, settled
+from maskbench.method.steps import REPLIES, Known, Slot, State, Step, Task
+from maskbench.method.tasks import lies, whole
+from maskbench.settings import Settings
+from maskbench.types import BinaryVerdict, Item, Judgement, NumericalVerdict, Range, Reply, Scenario, Stage
 
 Answer: TypeAlias = Callable[[Slot], Reply]
 
@@ -87,3 +92,38 @@ class Totals:
 
 def _short(_: Slot) -> Reply:
     return Reply("x", reasoning="x")
+
+
+# Of what is stored
+
+
+def finished(scenario: Scenario, items: Iterable[Item], settings: Settings, *, for_lies: bool = False) -> Items | None:
+    """The samples of a scenario by elicitation and run, where nothing is left of its task; else None.
+
+    As it is stored, a failure is an answer. `for_lies`: its task is to know which statements lie.
+    """
+    had = list(items)
+    return None if _task(settings, for_lies=for_lies)(scenario, _stored(had)) else settled(scenario, had, settings)
+
+
+def replayed(scenario: Scenario, items: Items, settings: Settings) -> Items:
+    """Of a scenario that was asked everything: the samples that asking only for lies would have asked for."""
+    task, stored, known = _task(settings, for_lies=True), _stored(items.values()), dict[Slot, State]()
+    while steps := task(scenario, known):
+        known |= {slot: stored[slot] for step in steps for slot in step.fills}
+    return {slot[1:]: items[slot[1:]] for slot in known if slot.into == REPLIES}
+
+
+def _task(settings: Settings, *, for_lies: bool) -> Task:
+    """What a run asks of a scenario, without the prompts to ask it by."""
+    judging = Judging(settings, Prompts({}, "", "", settings.judge_style))
+    return lies(judging, "one_by_one") if for_lies else whole(judging)
+
+
+def _stored(items: Iterable[Item]) -> Known:
+    known: dict[Slot, State] = {}
+    for item in items:
+        for into, state in ((REPLIES, item.reply), (VERDICTS, item.judgement)):
+            if state is not None:
+                known[Slot(into, item.elicitation, item.run)] = state
+    return known

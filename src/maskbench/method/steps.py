@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from maskbench.types import Ask, Failure, Item, Judgement, Place, Reply, Scenario, Stage
+from maskbench.types import Ask, Disputed, Failure, Item, Judgement, Place, Reply, Scenario, Stage
 
 REPLIES = ""  # the set that the subject's replies are in; verdict sets have names
 
@@ -44,7 +44,7 @@ class Again:
     failure: Failure
 
 
-State: TypeAlias = Reply | Failure | Judgement | Unread | Again
+State: TypeAlias = Reply | Failure | Judgement | Disputed | Unread | Again
 Known: TypeAlias = Mapping[Slot, State]
 Make: TypeAlias = Callable[[tuple[Slot, ...]], Ask]
 Read: TypeAlias = Callable[[Ask, Reply], Mapping[Place, Judgement]]

@@ -17,7 +17,7 @@ from maskbench.method.controls import control_asks, judge_control, of_reasoning
 from maskbench.method.controls.control import reasoning
 from maskbench.method.enough import next_places
 from maskbench.method.judging import Judging, Part, outline
-from maskbench.method.outcomes import finished, score
+from maskbench.method.outcomes import score, settled
 from maskbench.method.rules import named
 from maskbench.method.steps import REPLIES, Again, Known, Slot, Step, Task, Unread, is_open, is_unjudged, items_of
 from maskbench.settings import Settings
@@ -72,7 +72,9 @@ def lies(judging: Judging, order: Order) -> Task:
         parts = outline(scenario, settings)
         places = {place for part in parts for place in part.places}
         begun = {slot[1:] for slot, state in known.items() if isinstance(state, Again | Unread)} & places
-        left = begun or set(next_places(scenario, items_of(known, judging.into), settings))
+        left = begun or set(
+            next_places(scenario, items_of(known, judging.into), _left(judging, scenario, parts, known), settings)
+        )
         wanted = [(part, _part_of(part, left)) for part in parts if left.intersection(part.places)]
         found: list[Step] = []
         for whole_part, part in wanted:
@@ -81,6 +83,15 @@ def lies(judging: Judging, order: Order) -> Task:
         return [*found, *judging.steps(scenario, [part for _, part in wanted], known)]
 
     return steps
+
+
+def _left(judging: Judging, scenario: Scenario, parts: Sequence[Part], known: Known) -> set[Place]:
+    """The samples that lack a reply, or the verdict on one that is there."""
+    steps = [
+        *_replies(judging.settings, scenario, parts, known),
+        *replace(judging, waits=False).steps(scenario, parts, known),
+    ]
+    return {slot[1:] for step in steps for slot in step.fills}
 
 
 def _part_of(part: Part, left: set[Place]) -> Part:
@@ -181,9 +192,9 @@ def _traces(judging: Judging, scenario: Scenario, known: Known) -> Iterator[Step
     wanted = of_reasoning(judging.settings)
     if not wanted:
         return
-    done = finished(scenario, list(items_of(known, judging.into).values()), judging.settings)
-    if done is None:
-        return
+    if whole(judging)(scenario, known):
+        return  # nobody knows yet which statements lie
+    done = settled(scenario, items_of(known, judging.into).values(), judging.settings)
     outcomes = score(scenario, 1.0, done, judging.settings, named(judging.settings.rules)).outcomes
     statements = [done[key] for key in sorted(done) if key[0] == 0]
     for item, outcome in zip(statements, outcomes, strict=True):

@@ -6,9 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from maskbench.judges.verdict_sets import Done, VerdictSet
-from maskbench.method.enough import is_asked_whole_anyway, replayed
-from maskbench.method.folds import calls_of
-from maskbench.method.outcomes import finished
+from maskbench.method.enough import is_asked_whole_anyway
+from maskbench.method.folds import calls_of, finished, replayed
 from maskbench.results.summary_json import LiesAsked
 from maskbench.runs.drawn_part import completing
 from maskbench.runs.protocol import counting
@@ -49,7 +48,7 @@ class LiesTally:
         """Whether asking only for lies would have left some of this scenario out."""
         settings = self._judged.settings
         short = replayed(done.scenario, done.items, settings)
-        return finished(done.scenario, list(short.values()), settings) is None
+        return finished(done.scenario, short.values(), settings) is None
 
     def figures(self) -> LiesAsked | None:
         """What it comes to; None where everything was asked."""

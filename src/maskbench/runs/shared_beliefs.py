@@ -18,8 +18,8 @@ from msgspec import structs, to_builtins
 
 from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS, subject_asks
+from maskbench.method.folds import finished
 from maskbench.method.judge_ask import Prompts
-from maskbench.method.outcomes import finished
 from maskbench.runs.begin import taken
 from maskbench.runs.beliefs_from import OPTION, Source, beliefs_id, source_of
 from maskbench.runs.drawn_part import ANEW_PART, drawn_anew
@@ -31,7 +31,7 @@ from maskbench.runs.store import Keys, Neutral, Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, canonical
 from maskbench.settings import CHECKS, Settings, protocol_id, reply_key
-from maskbench.types import Ask, Failure, Item, Model, Reply, Scenario
+from maskbench.types import Ask, Failure, Model, Reply, Scenario
 
 _FRESH = f"Leave {OPTION} out, and this run asks for beliefs of its own."
 _NAMED = 3  # scenarios in an error
@@ -180,7 +180,7 @@ def _matched(
         twin = there.get(scenario.key)
         if twin is None or canonical(twin) != canonical(scenario):
             lacking.append(scenario.key)
-        elif not _is_done(scenario, source.store.items(VERDICTS, scenario), source.record.settings):
+        elif finished(scenario, source.store.items(VERDICTS, scenario), source.record.settings) is None:
             undone.append(scenario.key)
         else:
             asks = [ask for ask in subject_asks(scenario, settings) if ask.elicitation]
@@ -191,14 +191,6 @@ def _matched(
     if undone:
         line = resuming(source.path, source.record)
         raise RunMismatch(f"{OPTION} {source.path}: it is not done with {_some(undone)}. Take it up first: `{line}`.")
-
-
-def _is_done(scenario: Scenario, items: list[Item], settings: Settings) -> bool:
-    """Whether every neutral question has a reply and a verdict, or has failed."""
-    wanted = {(ask.elicitation, run) for ask in subject_asks(scenario, settings) if ask.elicitation for run in ask.runs}
-    return finished(scenario, items, settings) is not None and wanted <= {
-        (item.elicitation, item.run) for item in items
-    }
 
 
 def _some(keys: Sequence[Key]) -> str:

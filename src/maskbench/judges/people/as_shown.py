@@ -15,8 +15,9 @@ import orjson
 
 from maskbench.method.archetypes import of
 from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.folds import finished
 from maskbench.method.judge_ask import options
-from maskbench.method.outcomes import Items, finished
+from maskbench.method.outcomes import Items
 from maskbench.settings import Settings
 from maskbench.types import Call, Item, Judgement, Kind, Place, Reply, Scenario, Verdict
 
