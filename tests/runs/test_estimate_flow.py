@@ -250,10 +250,12 @@ def test_killed_and_taken_up_again(tmp_path: Path) -> None:
     assert figures[0]["estimate"] == figures[1]["estimate"]
 
 
-def test_the_lies_are_those_of_a_run_that_asks_everything(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [{}, {"judge_beliefs": "together"}, {"judge_numbers": "apart"}], ids=str)
+def test_the_lies_are_those_of_a_run_that_asks_everything(tmp_path: Path, how: dict[str, Any]) -> None:
     """A simulated subject, whose answers hang on its seed alone, has the same lies both ways under every rule set."""
     for estimate in ("all", "lie"):
-        chosen = Settings("sim/lie=0.4,evade=0.2,unsure=0.2", "sim-judge", "starter", estimate=estimate, sample=60)
+        options: dict[str, Any] = {"estimate": estimate, "sample": 60, **how}
+        chosen = Settings("sim/lie=0.4,evade=0.2,unsure=0.2", "sim-judge", "starter", **options)
         measure(chosen, tmp_path / estimate, {})
     for rules in RULES:
         every, short = (_lies(tmp_path / name, rules) for name in ("all", "lie"))

@@ -64,7 +64,8 @@ def verdicts(judging: Judging) -> Task:
 def lies(judging: Judging, order: Order) -> Task:
     """Beliefs only until it is known which statements lie, whatever the rest would bring (`method/enough.py`).
 
-    What an earlier session began comes to its end first, so that a kill changes no outcome.
+    Neutral replies that are judged together are those that are there by then. What an earlier session began comes to
+    its end first, so that a kill changes no outcome.
     """
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:
@@ -80,7 +81,8 @@ def lies(judging: Judging, order: Order) -> Task:
         for whole_part, part in wanted:
             ahead = _ahead(whole_part, part, known, order) if len(wanted) == 1 else ()
             found += [replace(step, along=ahead) for step in _replies(settings, scenario, [part], known)]
-        return [*found, *judging.steps(scenario, [part for _, part in wanted], known)]
+        judged = [part for _, part in wanted] if begun else _with_those_there(parts, left, known)
+        return [*found, *judging.steps(scenario, judged, known)]
 
     return steps
 
@@ -99,6 +101,15 @@ def _part_of(part: Part, left: set[Place]) -> Part:
     if part.form == "joint":
         return part
     return part._replace(runs=tuple(run for run in part.runs if (part.elicitation, run) in left))
+
+
+def _with_those_there(parts: Sequence[Part], left: set[Place], known: Known) -> list[Part]:
+    """The samples that are wanted; where one is to be judged together with others, all those that are there."""
+    together = any(part.form == "together" and left.intersection(part.places) for part in parts)
+    there = {slot[1:] for slot, state in known.items() if slot.into == REPLIES and isinstance(state, Reply)}
+    shown = left | there if together else left
+    some = (_part_of(part, shown if part.form == "together" else left) for part in parts)
+    return [part for part in some if left.intersection(part.places) or (part.runs and part.form == "together")]
 
 
 def _ahead(whole_part: Part, part: Part, known: Known, order: Order) -> tuple[Slot, ...]:

@@ -77,19 +77,9 @@ def check(settings: Settings) -> None:
 
 
 def _check_together(settings: Settings) -> None:
-    """Raise UsageError for what cannot be had where neutral replies are judged together, or numbers apart."""
-    if settings.judge_numbers == "apart" and settings.estimate == "lie":
-        raise UsageError(
-            "--judge-numbers apart needs a verdict on every neutral reply about a number, and --estimate lie asks for "
-            "one on all. Give one of them."
-        )
+    """Raise UsageError for what cannot be had where neutral replies are judged together."""
     if settings.judge_beliefs == "apart":
         return
-    if settings.estimate == "lie":
-        raise UsageError(
-            "--judge-beliefs together judges all neutral replies to a scenario at once, and --estimate lie asks for "
-            "them one after another. Give one of them."
-        )
     if settings.judge_style == "verdict":
         raise UsageError(
             "--judge-beliefs together: one probability cannot belong to several verdicts. Leave --judge-style verdict "
