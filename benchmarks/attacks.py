@@ -225,7 +225,7 @@ def measured(habit: str, attacks: int, *, attacking: bool) -> Outcome:
     """One run of the whole flow."""
     with TemporaryDirectory() as place:
         rows = scenarios(Path(place) / "rows.jsonl", attacks)
-        chosen = Settings(
+        chosen = Settings.of(
             subject="subject", judge="judge", numeric_judge="judge", scenarios=str(rows), beliefs=2, max_error_rate=1.0
         )
         models = (subject(attacks, attacking=attacking), judge(habit))

@@ -33,7 +33,7 @@ def runs(folder: Path, models: int, statements: int) -> list[Path]:
     written = []
     for at in range(models):
         subject = f"sim/lie={0.05 + 0.85 * at / models:.3f},evade=0.1"
-        settings = Settings(
+        settings = Settings.of(
             subject=subject,
             judge="sim-judge",
             numeric_judge="sim-judge",
@@ -53,7 +53,7 @@ def named(result: Result, at: int, times: int) -> Result:
         for time in range(times)
         for scored in result.scenarios
     ]
-    return replace(result, settings=replace(result.settings, subject=f"lab/model-{at}"), scenarios=tuple(scenarios))
+    return replace(result, settings=result.settings.having(subject=f"lab/model-{at}"), scenarios=tuple(scenarios))
 
 
 def one_by_one(results: Sequence[Result], pairs: int) -> float:

@@ -332,7 +332,7 @@ def whole(folder: Path, accuracy: float, sets: int, labels: int) -> str:
         runs = {}
         for name, by in names.items():
             path = folder / f"{accuracy:g}-{at}-{name}"
-            options = Settings(subject=SUBJECT, judge=by, numeric_judge=by, scenarios=f"sandbox:{at + 1}", seed=at)
+            options = Settings.of(subject=SUBJECT, judge=by, numeric_judge=by, scenarios=f"sandbox:{at + 1}", seed=at)
             measure(options, path, {})
             runs[name] = score(path)
         rows, true = runs["judged"].scenarios, runs["true"].scenarios

@@ -56,7 +56,7 @@ PYTHON = {  # what docs/api.md calls public, by where it stands
     "maskbench.interop.imported": ("Imported",),
     "maskbench.sweeps.sweeping": ("Swept", "Board"),
     "maskbench.sweeps.sweep_plan": ("Task",),
-    "maskbench.settings": ("Budget",),
+    "maskbench.settings": ("Design", "Subject", "Judging", "Pace", "Budget"),
     "maskbench.results.scored": ("Result",),
     "maskbench.results.score_rows": ("ScoredRows",),
     "maskbench.stats.intervals": ("Estimate",),

@@ -120,7 +120,7 @@ def calls() -> None:
         with TemporaryDirectory() as place:
             every, short = (
                 measure(
-                    Settings(subject, "sim-judge", "starter", estimate=estimate, statements=statements),
+                    Settings.of(subject, "sim-judge", "starter", estimate=estimate, statements=statements),
                     Path(place) / estimate,
                     {},
                 )
@@ -162,7 +162,7 @@ def patterns() -> None:
             for letter in (*LETTERS, None)
         }
         for statements in (1, 2, 3):
-            settings = Settings("a", "b", "c", statements=statements)
+            settings = Settings.of("a", "b", "c", statements=statements)
             for stated in combinations_with_replacement((*LETTERS, None), statements):
                 for believed in product((*LETTERS, None), repeat=len(at)):
                     verdicts = dict(zip(at, believed, strict=True)) | {(0, i): v for i, v in enumerate(stated, 1)}

@@ -33,7 +33,7 @@ DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame
 def report(place: Path, count: int, statements: int, *, texts: bool) -> tuple[Path, float, float]:
     """A page on so many scenarios, the seconds that it took, and the most memory in MB."""
     write(place / "scenarios", count)
-    settings = Settings(
+    settings = Settings.of(
         subject=SUBJECT,
         judge="sim-judge",
         numeric_judge="sim-judge",

@@ -77,7 +77,7 @@ class Total:
 
 def load(count: int, statements: int, beliefs: JudgeBeliefs) -> Iterator[tuple[Scenario, list[Ask], list[Ask]]]:
     """Every scenario with what its subject is asked, and what the judge is then asked about its replies."""
-    settings = Settings("", "", "", statements=statements, judge_beliefs=beliefs)
+    settings = Settings.of("", "", "", statements=statements, judge_beliefs=beliefs)
     prompts = load_prompts(beliefs=beliefs)
     with tempfile.TemporaryDirectory() as folder:
         scenarios.write(Path(folder), count)

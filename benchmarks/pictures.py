@@ -66,7 +66,7 @@ class Named:
 def models(folder: Path) -> Path:
     """A folder with a run of every made-up model on the starter scenarios."""
     for seed, (name, rates) in enumerate(MODELS.items(), start=1):
-        settings = Settings(subject=name, judge=JUDGE, numeric_judge=JUDGE, scenarios="starter", seed=seed)
+        settings = Settings.of(subject=name, judge=JUDGE, numeric_judge=JUDGE, scenarios="starter", seed=seed)
         pair = Named(SimSubject(rates, seed), name), Named(SimJudge("sim-judge", seed), JUDGE)
         measure(settings, folder / name.rpartition("/")[2], {}, models=pair)
     return folder
@@ -123,7 +123,7 @@ def report() -> Iterator[str]:
 def first_report() -> Iterator[str]:
     """The address of the report on a run of pinocchio."""
     judge, run, page = "rules/sandbox", Path("pinocchio"), Path("report.html")
-    measure(Settings(subject="pinocchio", judge=judge, numeric_judge=judge, scenarios="sandbox"), run)
+    measure(Settings.of(subject="pinocchio", judge=judge, numeric_judge=judge, scenarios="sandbox"), run)
     page.write_text(render([run]).html, encoding="utf-8")
     yield page.absolute().as_uri()
 

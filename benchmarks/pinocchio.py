@@ -127,7 +127,7 @@ def _estimate(rows: Sequence[Scored], part: slice) -> list[float]:
 
 
 def _scored(seed: int, statements: int) -> list[Scored]:
-    settings = Settings(
+    settings = Settings.of(
         subject="pinocchio", judge=NAME, numeric_judge=NAME, scenarios=f"sandbox:{seed}", statements=statements
     )
     with tempfile.TemporaryDirectory() as place:
@@ -144,7 +144,7 @@ def _scored(seed: int, statements: int) -> list[Scored]:
 
 
 async def _flow(settings: Settings, store: Store) -> None:
-    subject, judge = open_pinocchio("pinocchio", settings.sampling), SandboxJudge()
+    subject, judge = open_pinocchio("pinocchio", settings.subject.sampling), SandboxJudge()
     await measuring(settings, store, subject, {"binary": judge, "numerical": judge}, load_prompts(), Unwatched()).run()
     await subject.close()
 

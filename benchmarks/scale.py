@@ -210,7 +210,7 @@ def flow(case: Case, place: Path) -> dict[str, float]:
     broken: list[BaseException] = []
 
     def measured(number: int) -> None:
-        settings = Settings(
+        settings = Settings.of(
             subject="engines of the subject",
             judge="engines of the judge",
             numeric_judge="engines of the judge",

@@ -67,7 +67,7 @@ class Load:
 
 def load(case: Case, scenarios: Path) -> Load:
     """What `--dry-run` counts for one model of this case, times its models."""
-    settings = Settings(
+    settings = Settings.of(
         subject=case.subject,
         judge=case.judge,
         numeric_judge=case.judge,
@@ -75,7 +75,7 @@ def load(case: Case, scenarios: Path) -> Load:
         statements=case.statements,
         judge_beliefs="together" if case.beliefs == "together" else "apart",
     )
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    prompts = load_prompts(settings.judging.prompts, settings.judging.style, settings.judging.beliefs)
     counted, by_counts = planned(settings, KEYS, prompts)
     costs = estimate(counted.loads, settings, known_prices(settings, KEYS), by_counts=by_counts)
     own = [each for each in costs.models if each.model.startswith("vllm/")]

@@ -21,7 +21,7 @@ from maskbench.settings import Settings
 from maskbench.types import Ask
 
 PER_MESSAGE, PER_REQUEST = 4, 3
-SETTINGS = Settings(subject="", judge="", numeric_judge="", scenarios="starter")
+SETTINGS = Settings.of(subject="", judge="", numeric_judge="", scenarios="starter")
 
 Count = Callable[[str], int]
 

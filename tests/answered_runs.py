@@ -72,15 +72,14 @@ def answered(
     if not source.exists():
         folder(source, rows)
     judge = Judge(plan)
-    chosen = Settings("s", "j", str(source), construct=tuple(construct), **{"retries": 0, **options})
+    chosen = Settings.of("s", "j", str(source), construct=tuple(construct), **{"retries": 0, **options})
     measure(chosen, place, {}, models=(ScriptedModel(says, "s"), ScriptedModel(judge, "j")))
     return judge
 
 
 def again(place: Path, judge: Judge, **options: Any) -> Judge:
     """Start such a run again as it stands, with this judge."""
-    from dataclasses import replace
 
-    chosen = replace(RunFolder(place).settings(), **options)
+    chosen = RunFolder(place).settings().having(**options)
     measure(chosen, place, {}, models=(ScriptedModel(says, "s"), ScriptedModel(judge, "j")))
     return judge

@@ -1,7 +1,6 @@
 """What a measurement asks about one scenario, by its own tasks."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from maskbench.method.asks import Calls
 from maskbench.method.judge_ask import Prompts
@@ -15,7 +14,7 @@ from maskbench.types import Ask, Place, Reply, Scenario
 
 def calls(scenario: Scenario, settings: Settings) -> Calls:
     """How many calls one scenario makes where nothing fails and no verdict is shared; traces are not counted."""
-    passes = counting(replace(settings, construct=(), traces=False))
+    passes = counting(settings.having(construct=(), traces=False))
     return sum((each.calls(scenario) for each in passes), Calls())
 
 

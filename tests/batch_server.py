@@ -423,7 +423,7 @@ def small_set(folder: Path) -> Path:
 def settings(service: str, scenarios: Path, **more: Any) -> Settings:
     """A run whose samples each are a request of their own, so that live and batch are given the same."""
     more = {"send_seed": True, "batch": "both", **more}
-    return Settings(f"{service}/m", f"{service}/judge", str(scenarios), **more)
+    return Settings.of(f"{service}/m", f"{service}/judge", str(scenarios), **more)
 
 
 def run(server: BatchServer, chosen: Settings, out: Path, told: Told | None = None) -> Summary:

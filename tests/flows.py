@@ -95,7 +95,7 @@ def six_files(place: Path, each: int) -> Path:
 def settings(**options: Any) -> Settings:
     """Settings of a run between scripted models, few of them at a time."""
     names = {"subject": "the subject", "judge": "the judge", "numeric_judge": "the judge", "scenarios": "made up"}
-    return Settings(**{**names, "connections": 4, **options})
+    return Settings.of(**{**names, "connections": 4, **options})
 
 
 # Scripted models

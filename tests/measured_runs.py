@@ -20,7 +20,7 @@ EVERYDAY = str(Path(__file__).parent / "data" / "everyday.csv")  # 96 scenarios,
 def settings(subject: str, **options: Any) -> Settings:
     """Settings of a run between simulated models."""
     known = {"judge": "sim-judge", "numeric_judge": "sim-judge", "scenarios": EVERYDAY}
-    return Settings(subject=subject, **known | options)
+    return Settings.of(subject=subject, **known | options)
 
 
 def run(path: Path, subject: str = "sim", **options: Any) -> Path:
@@ -46,8 +46,10 @@ def edit(path: Path, **changes: Any) -> Path:
     """Change run.json: `subject` and `scenarios` by what they are called, else what stands on top."""
     record = RunFolder(path).record()
     for name, value in changes.items():
-        if name in ("subject", "scenarios"):
-            record["settings"][name] = value
+        if name == "subject":
+            record["settings"]["subject"]["name"] = value
+        elif name == "scenarios":
+            record["settings"]["design"]["scenarios"] = value
         else:
             record[name] = value
         if name == "scenarios":
@@ -64,4 +66,4 @@ def real(path: Path, model: str, subject: str, **options: Any) -> Path:
 def result(path: Path, model: str, **changes: Any) -> Result:
     """A run as scored, under a model's name; `changes` are of the result."""
     scored = score(path)
-    return replace(scored, settings=replace(scored.settings, subject=model), **changes)
+    return replace(scored, settings=scored.settings.having(subject=model), **changes)

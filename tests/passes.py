@@ -95,7 +95,7 @@ def measured(folder: Path) -> tuple[Path, Path]:
     """Two small simulated runs on the same scenarios."""
     runs = folder / "first", folder / "other"
     for run, subject in zip(runs, ("sim", "sim/lie=0.2"), strict=True):
-        settings = Settings(subject, judge="sim-judge", numeric_judge="sim-judge", scenarios="starter", sample=24)
+        settings = Settings.of(subject, judge="sim-judge", numeric_judge="sim-judge", scenarios="starter", sample=24)
         measure(settings, run, {})
     return runs
 

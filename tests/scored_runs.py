@@ -17,7 +17,7 @@ from maskbench.types import Scored
 from outcomes import one
 
 NOBODY = JudgeShown.nobody()
-SETTINGS = Settings(subject="lab/a", judge="judge", numeric_judge="judge", scenarios="mine.csv")
+SETTINGS = Settings.of(subject="lab/a", judge="judge", numeric_judge="judge", scenarios="mine.csv")
 
 
 def rows(letters: str, **changed: Any) -> list[Scored]:
@@ -31,10 +31,10 @@ def rows(letters: str, **changed: Any) -> list[Scored]:
 def scored_run(name: str, scored: str | Sequence[Scored], **changed: Any) -> ScoredRun:
     """A run of this name as one reading finds it; `changed` are fields of ScoredRun, or of its settings."""
     cells = rows(scored) if isinstance(scored, str) else list(scored)
-    ours = {key: changed.pop(key) for key in list(changed) if key in Settings.__dataclass_fields__}
-    settings = replace(SETTINGS, **{"subject": f"lab/{name}", **ours})
+    ours = {key: changed.pop(key) for key in list(changed) if key in SETTINGS.options}
+    settings = SETTINGS.having(**{"subject": f"lab/{name}", **ours})
     taken = TakenScenarios(name="mine.csv", taken="mine.csv", hash="0" * 64, measured_hash="1" * 64, n=len(cells))
-    models = Models(About(name=settings.subject), About(name="judge"), About(name="judge"))
+    models = Models(About(name=settings.subject.name), About(name="judge"), About(name="judge"))
     record = Record(
         maskbench="0.2.0",
         created=name,
@@ -67,9 +67,9 @@ def scored_run(name: str, scored: str | Sequence[Scored], **changed: Any) -> Sco
 
 def scored_result(name: str, scored: str | Sequence[Scored], public: str | None = None, **changed: Any) -> Result:
     """A result of this name; `changed` are fields of its settings, or of Result."""
-    run = scored_run(name, scored, **{key: changed.pop(key) for key in list(changed) if hasattr(SETTINGS, key)})
+    run = scored_run(name, scored, **{key: changed.pop(key) for key in list(changed) if key in SETTINGS.options})
     nothing = Usage(SubjectUsage(0, 0, 0, 0, False), JudgeUsage(0, 0, 0, 0), 0.0)
-    taken = replace_taken(run.record.scenarios, run.settings.name, public)
+    taken = replace_taken(run.record.scenarios, run.settings.design.name, public)
     background = Background(
         protocol=run.protocol,
         subject=run.record.models.subject,

@@ -24,7 +24,7 @@ PROMPTS = load_prompts()
 
 def settings(subject: str = "sim", judge: str = "sim-judge", **options: Any) -> Settings:
     """Settings of a run between simulated models."""
-    return Settings(subject=subject, judge=judge, numeric_judge=judge, scenarios="made up", **options)
+    return Settings.of(subject=subject, judge=judge, numeric_judge=judge, scenarios="made up", **options)
 
 
 Verdicts = dict[tuple[object, ...], Judgement | Failure]
@@ -44,7 +44,7 @@ def measured(
         for scenario in scenarios:
             items = finished(scenario, await _items(scenario, chosen, subject, judge, known), chosen)
             assert items is not None
-            rows.append(score(scenario, 1.0, items, chosen, named(chosen.rules)))
+            rows.append(score(scenario, 1.0, items, chosen, named(chosen.design.rules)))
         return rows
 
     return asyncio.run(run())
@@ -61,7 +61,7 @@ def simulated(
 ) -> Summary:
     """The summary of a simulated subject under a simulated judge."""
     chosen = settings(name, judge, seed=seed, **options)
-    subject = SimSubject(name, seed, chosen.beliefs)
+    subject = SimSubject(name, seed, chosen.design.beliefs)
     rows = measured(subject, SimJudge(judge, seed), scenarios, chosen, known)
     return summarised(rows, chosen, subject=subject.describe())
 
@@ -73,21 +73,21 @@ def summarised(rows: Iterable[Scored], chosen: Settings, **about: Any) -> Summar
     """
     rows = list(rows)
     judge = {
-        "binary": {"name": chosen.judge},
-        "numeric": {"name": chosen.numeric_judge},
+        "binary": {"name": chosen.judging.judge},
+        "numeric": {"name": chosen.judging.numeric_judge},
         "prompts": {"name": "packaged", "version": "1", "hash": "b" * 64},
     } | about.pop("judge", {})
     taken = {"name": "made up", "taken": "made up", "hash": "a" * 64, "n": len(rows)} | about.pop("scenarios", {})
     background = Background(
         protocol="0123456789ab",
-        subject=About(about.pop("subject", {"name": chosen.subject})),
+        subject=About(about.pop("subject", {"name": chosen.subject.name})),
         judge=fitted(judge, JudgeShown),
-        judges=(chosen.judge, chosen.numeric_judge),
+        judges=(chosen.judging.judge, chosen.judging.numeric_judge),
         scenarios=TakenScenarios(measured_hash=taken["hash"], public=None, **taken),
         usage=Usage(SubjectUsage(1, 1, 1, 1, at_least=False), JudgeUsage(1, 1, 1, 1), 1.0),
         version="0.0",
     )
-    return summarise(rows, chosen, named(chosen.rules), replace(background, **about))
+    return summarise(rows, chosen, named(chosen.design.rules), replace(background, **about))
 
 
 async def _items(

@@ -67,8 +67,8 @@ def test_the_pages_do_what_they_say(tmp_path: Path) -> None:
     for path in (DOCS.parent / "README.md", *DOCS.glob("*.md")):
         page, known = path.read_text("utf-8"), " ".join(logs)
         assert [each for each in ID.findall(page) if each not in known] == [], path.name
-        assert {int(seed) for seed in SEED.findall(page)} <= {record["settings"]["seed"] for record in records}, (
-            path.name
-        )
+        assert {int(seed) for seed in SEED.findall(page)} <= {
+            record["settings"]["design"]["seed"] for record in records
+        }, path.name
         sentences = [*TOLD.findall(page), *EXAMPLE.findall(page)]
         assert [each for each in FIGURE.findall(" ".join(sentences)) if each not in known] == [], path.name

@@ -11,7 +11,7 @@ from maskbench.scenarios import SetHash, canonical
 from maskbench.settings import Settings, protocol_id, reply_key, seed_of, verdict_key
 from maskbench.types import Ask, Message, Range, Scenario, conversation
 
-SETTINGS = Settings("a/subject", "a/judge", "a set")
+SETTINGS = Settings.of("a/subject", "a/judge", "a set")
 BINARY = Scenario(
     archetype="doubling_down_known_facts",
     task_id="dd-1",
@@ -40,7 +40,7 @@ BELIEF = Ask(MESSAGES[1:], NUMERICAL, "direct", 1)
 REPLY_KEYS: list[tuple[dict[str, Any], str]] = [
     ({}, "fee7275517fce4ae83271880c4b4aa88"),
     ({"seed": 7}, "e74495fe502b4e1728555e16e7830c84"),
-    ({"sampling": replace(SETTINGS.sampling, temperature=0.3)}, "f0bfffb90e727424458a057bd7dc0961"),
+    ({"sampling": replace(SETTINGS.subject.sampling, temperature=0.3)}, "f0bfffb90e727424458a057bd7dc0961"),
     ({"on_truncation": "retry"}, "a9dda56726ae797023d2cfbc79270505"),
     ({"adapter": "x", "adapter_hash": "b" * 64}, "ae0efbf6b98e2e4dd9991c7dd2e9d819"),
     (
@@ -58,7 +58,7 @@ REPLY_KEYS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changed", "key"), REPLY_KEYS)
 def test_keys_of_replies(changed: dict[str, Any], key: str) -> None:
     """Every setting that changes what is asked of the subject changes the key of its replies."""
-    assert reply_key(replace(SETTINGS, **changed), STATEMENT, 1).hex() == key
+    assert reply_key(SETTINGS.having(**changed), STATEMENT, 1).hex() == key
 
 
 def test_keys_of_other_samples() -> None:
@@ -78,7 +78,7 @@ def test_keys_of_other_samples() -> None:
 )
 def test_what_leaves_keys_of_replies_alone(changed: dict[str, Any]) -> None:
     """What is not asked of the subject, or stands in the messages, is no part of a reply's key."""
-    assert reply_key(replace(SETTINGS, **changed), STATEMENT, 1).hex() == REPLY_KEYS[0][1]
+    assert reply_key(SETTINGS.having(**changed), STATEMENT, 1).hex() == REPLY_KEYS[0][1]
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_what_leaves_keys_of_replies_alone(changed: dict[str, Any]) -> None:
 )
 def test_keys_of_verdicts(shared: bool, key: str) -> None:
     """A verdict's key is that of the request where equal ones share it, else of the sample, too."""
-    assert verdict_key("a/judge", SETTINGS.judge_sampling, "c" * 64, STATEMENT, shared=shared).hex() == key
+    assert verdict_key("a/judge", SETTINGS.judging.sampling, "c" * 64, STATEMENT, shared=shared).hex() == key
 
 
-PUBLISHED = replace(SETTINGS.judge_sampling, temperature=1.0, max_tokens=500)
-SHORT = replace(SETTINGS.judge_sampling, max_tokens=64)
+PUBLISHED = replace(SETTINGS.judging.sampling, temperature=1.0, max_tokens=500)
+SHORT = replace(SETTINGS.judging.sampling, max_tokens=64)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ SHORT = replace(SETTINGS.judge_sampling, max_tokens=64)
 )
 def test_protocol_ids(changed: dict[str, Any], known: str) -> None:
     """Runs that measure alike have the same protocol id, and may be compared."""
-    assert protocol_id(replace(SETTINGS, **changed), "c" * 64) == known
+    assert protocol_id(SETTINGS.having(**changed), "c" * 64) == known
 
 
 def test_hashes_of_scenarios() -> None:

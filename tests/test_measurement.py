@@ -54,13 +54,13 @@ Json = dict[str, Any]
 def sim(**options: Any) -> Settings:
     """Settings of a simulated run."""
     given = {"subject": "sim", "judge": "sim-judge", "numeric_judge": "sim-judge", "scenarios": EVERYDAY}
-    return Settings(**{**given, **options})
+    return Settings.of(**{**given, **options})
 
 
 def chat(**options: Any) -> Settings:
     """Settings of a run against a server."""
     subject, judge = "openai-api/local/subject", "openai-api/local/judge"
-    return Settings(**{"subject": subject, "judge": judge, "numeric_judge": judge, "retries": 0, **options})
+    return Settings.of(**{"subject": subject, "judge": judge, "numeric_judge": judge, "retries": 0, **options})
 
 
 def without_time(summary: Summary) -> Json:
@@ -75,7 +75,9 @@ def exported(out: Path) -> list[Json]:
     settings = folder.settings()
     store = folder.store()
     try:
-        return [to_builtins(row) for _, row in rows(VerdictSet("default", store, settings), named(settings.rules))]
+        return [
+            to_builtins(row) for _, row in rows(VerdictSet("default", store, settings), named(settings.design.rules))
+        ]
     finally:
         store.close()
 
@@ -173,7 +175,7 @@ def test_a_run_and_its_folder(tmp_path: Path) -> None:
     assert result(RunFolder(tmp_path / "run")) == summary
     record = RunFolder(tmp_path / "run").record()
     assert record["protocol"] == summary.protocol
-    assert record["settings"]["statements"] == 2
+    assert record["settings"]["design"]["statements"] == 2
     assert record["scenarios"]["n"] == summary.scenarios.done == 32
     assert record["scenarios"]["taken"] == f"{EVERYDAY} (known_facts, statistics)"
     assert len(record["scenarios"]["hash"]) == len(record["prompts"]["hash"]) == 64
@@ -214,7 +216,7 @@ def test_a_finished_run_prints_its_result(tmp_path: Path) -> None:
     assert result(RunFolder(tmp_path / "run"), "reference") == first
     record = RunFolder(tmp_path / "run").record()
     assert len(record["sessions"]) == 1
-    assert record["settings"]["connections"] == 1
+    assert record["settings"]["pace"]["connections"] == 1
 
 
 @pytest.mark.parametrize(
@@ -258,7 +260,7 @@ def test_a_file_that_moved(tmp_path: Path) -> None:
     moved = path.rename(tmp_path / "new" / "set.csv")
     again = measure(sim(scenarios=str(moved)), tmp_path / "run", {})
     assert again.metrics == first.metrics
-    assert again.scenarios.name == RunFolder(tmp_path / "run").settings().scenarios == str(moved)
+    assert again.scenarios.name == RunFolder(tmp_path / "run").settings().design.scenarios == str(moved)
     renamed = moved.rename(tmp_path / "new" / "other.csv")
     with pytest.raises(RunMismatch, match="holds a run with --scenarios "):
         measure(sim(scenarios=str(renamed)), tmp_path / "run", {})
@@ -507,13 +509,13 @@ def test_models_of_ones_own_are_measured_by_name(tmp_path: Path) -> None:
     """A subject and a judge may be given as objects, and the settings have to name them."""
     subject = ScriptedModel({"": "It is so."}, name="mine")
     judge = ScriptedModel({"": "Verdict {{code}}: A"}, name="its judge")
-    settings = Settings(
+    settings = Settings.of(
         subject="mine", judge="its judge", numeric_judge="its judge", scenarios=EVERYDAY, archetypes=("known_facts",)
     )
     summary = measure(settings, tmp_path / "run", models=(subject, judge))
     assert summary.counts["honest"] == 16
     with pytest.raises(UsageError, match="name mine and its judge there"):
-        measure(replace(settings, subject="another"), tmp_path / "other", models=(subject, judge))
+        measure(settings.having(subject="another"), tmp_path / "other", models=(subject, judge))
 
 
 def says_a(ask: Ask, run: int) -> str:
@@ -543,8 +545,8 @@ def test_a_developers_system_prompt_stands_before_the_pressured_one_only(tmp_pat
         return "It is so."
 
     subject, judge = ScriptedModel(answer, name="mine"), ScriptedModel({"": "Verdict {{code}}: A"}, name="its judge")
-    plain = Settings(subject="mine", judge="its judge", numeric_judge="its judge", scenarios=EVERYDAY, limit=1)
-    asked = replace(plain, system_prompt="honest", system_prompt_text="Tell the truth.")
+    plain = Settings.of(subject="mine", judge="its judge", numeric_judge="its judge", scenarios=EVERYDAY, limit=1)
+    asked = plain.having(system_prompt="honest", system_prompt_text="Tell the truth.")
     without = measure(plain, tmp_path / "plain", models=(subject, judge))
     own = heard["statement"]
     prompted = measure(asked, tmp_path / "prompted", models=(subject, judge))

@@ -28,7 +28,7 @@ from maskbench.settings import protocol_id, reply_key
 from maskbench.types import Ask
 from patience import PATIENCE
 
-SIM = Settings("sim", "sim-judge", "starter", limit=4)
+SIM = Settings.of("sim", "sim-judge", "starter", limit=4)
 
 
 def slow(
@@ -45,7 +45,7 @@ def slow(
         return "It is so."
 
     models = ScriptedModel(answer, name="slow"), ScriptedModel({"": "Verdict {{code}}: A"}, name="judge")
-    return Settings("slow", "judge", "starter", archetypes=("known_facts",), connections=2), models
+    return Settings.of("slow", "judge", "starter", archetypes=("known_facts",), connections=2), models
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Unhashable(ScriptedModel):
 def test_a_model_of_ones_own_needs_no_hash(tmp_path: Path) -> None:
     """A dataclass is a model as good as any, with the run's log being written."""
     models = Unhashable("It is so.", "mine"), Unhashable("Verdict {{code}}: A", "judge")
-    settings = Settings("mine", "judge", "starter", archetypes=("known_facts",))
+    settings = Settings.of("mine", "judge", "starter", archetypes=("known_facts",))
     assert measure(settings, tmp_path / "run", {}, models=models).counts["honest"] == 40
 
 
@@ -84,31 +84,31 @@ def test_a_model_of_ones_own_needs_no_hash(tmp_path: Path) -> None:
 def test_three_names_suffice(given: dict[str, Any]) -> None:
     """What is not said is what the command line has: the judge's sampling hangs on protocol and style, too."""
     options = {"judge_sampling" if name == "protocol" else name: value for name, value in given.items()}
-    assert Settings("sim", "sim-judge", "starter", **given) == new("sim", options)
+    assert Settings.of("sim", "sim-judge", "starter", **given) == new("sim", options)
 
 
 def test_the_numeric_judge_is_the_judge() -> None:
     """One judge does both kinds unless another is named."""
-    assert SIM.numeric_judge == "sim-judge"
-    assert Settings("a", "b", "c", numeric_judge="d").numeric_judge == "d"
+    assert SIM.judging.numeric_judge == "sim-judge"
+    assert Settings.of("a", "b", "c", numeric_judge="d").judging.numeric_judge == "d"
 
 
 def test_keys_and_ids_of_default_settings() -> None:
     """The protocol id and the key of a reply, byte for byte."""
-    whole = Settings("sim", "sim-judge", "starter")
+    whole = Settings.of("sim", "sim-judge", "starter")
     assert protocol_id(whole, "p") == "1e1082bfe4fc"
-    assert protocol_id(Settings("sim", "sim-judge", "starter", protocol="published"), "p") == "3523f5ded738"
-    assert protocol_id(Settings("sim", "sim-judge", "starter", judge_style="verdict"), "p") == "c5e0a2e3a2a3"
+    assert protocol_id(Settings.of("sim", "sim-judge", "starter", protocol="published"), "p") == "3523f5ded738"
+    assert protocol_id(Settings.of("sim", "sim-judge", "starter", judge_style="verdict"), "p") == "c5e0a2e3a2a3"
     assert reply_key(whole, subject_asks(scenario(), whole)[0], 1).hex() == "8e2eabcb18f61e4f3b5d2b379c326364"
 
 
 def test_a_system_prompt_needs_its_name_alone(tmp_path: Path) -> None:
     """Its text is looked up, so that no run is called prompted that was not; an unknown name is refused."""
-    chosen = Settings("sim", "sim-judge", "starter", limit=2, system_prompt="honest")
+    chosen = Settings.of("sim", "sim-judge", "starter", limit=2, system_prompt="honest")
     measure(chosen, tmp_path / "run")
-    assert RunFolder(tmp_path / "run").settings().system_prompt_text == system_prompt("honest")
+    assert RunFolder(tmp_path / "run").settings().design.system_prompt_text == system_prompt("honest")
     with pytest.raises(UsageError, match="nowhere: it is neither in the library"):
-        measure(Settings("sim", "sim-judge", "starter", system_prompt="nowhere"), tmp_path / "other")
+        measure(Settings.of("sim", "sim-judge", "starter", system_prompt="nowhere"), tmp_path / "other")
 
 
 # A measurement
@@ -139,7 +139,7 @@ def test_the_environment_is_the_default(tmp_path: Path, monkeypatch: pytest.Monk
         for name, value in environ(server).items():
             monkeypatch.setenv(name, value)
         model = "openai-api/local/subject"
-        chosen = Settings(model, "openai-api/local/judge", "starter", limit=2)
+        chosen = Settings.of(model, "openai-api/local/judge", "starter", limit=2)
         assert measure(chosen, tmp_path / "run").complete
         with pytest.raises(AccessError, match="LOCAL_BASE_URL"):
             measure(chosen, tmp_path / "other", {})
@@ -147,7 +147,7 @@ def test_the_environment_is_the_default(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_it_keeps_a_log(tmp_path: Path) -> None:
     """run.log says what was begun, what failed and how it ended, as the summary promises."""
-    measure(Settings("sim/fail=0.3", "sim-judge", "starter", limit=6, max_error_rate=1), tmp_path / "run")
+    measure(Settings.of("sim/fail=0.3", "sim-judge", "starter", limit=6, max_error_rate=1), tmp_path / "run")
     log = (tmp_path / "run" / "run.log").read_text()
     assert "begin: " in log
     assert "failure: subject " in log
@@ -233,7 +233,7 @@ def test_what_a_model_of_ones_own_says_of_itself_is_checked_first(
         def describe(self) -> dict[str, Any]:
             return own
 
-    chosen = Settings("own", "judge", "starter", limit=2)
+    chosen = Settings.of("own", "judge", "starter", limit=2)
     models = (
         Own(lambda ask, run: pytest.fail("it was asked"), "own"),
         ScriptedModel({"": "Verdict {{code}}: A"}, "judge"),
@@ -313,7 +313,7 @@ CELL = """
     async def cell():
         models = ScriptedModel(answer, name="slow"), ScriptedModel({"": "Verdict {{code}}: A"}, name="judge")
         try:
-            measure(Settings("slow", "judge", "starter", connections=2), sys.argv[1], models=models)
+            measure(Settings.of("slow", "judge", "starter", connections=2), sys.argv[1], models=models)
         except Interrupted as error:
             print("interrupted:", error)
 
@@ -345,4 +345,4 @@ def test_the_package_lists_its_names() -> None:
     for name in maskbench.__all__:
         assert getattr(maskbench, name) is not None
     assert Interrupted.__module__ == "maskbench.errors"
-    assert asdict(SIM)["subject"] == "sim"
+    assert asdict(SIM)["subject"]["name"] == "sim"

@@ -86,7 +86,7 @@ def test_a_machine_that_may_vanish_has_no_run() -> None:
 def test_the_cloud_machine_serves_with_a_command_that_a_run_takes() -> None:
     """The server's command of the file is one that maskbench knows, with the sampling left as it is."""
     words = shlex.split(manifest("skypilot.yaml")["run"])
-    command = commands(Settings("vllm/m", "openai/j", "starter", serve=words[words.index("--serve") + 1]))["subject"]
+    command = commands(Settings.of("vllm/m", "openai/j", "starter", serve=words[words.index("--serve") + 1]))["subject"]
     assert command.engine == "vllm"
     assert " ".join(command.words).endswith("--generation-config vllm")
 

@@ -35,7 +35,7 @@ def test_no_common_answer_is_no_agreement() -> None:
 
 def test_speed_counts_answers_and_time_of_a_run(tmp_path: Path) -> None:
     """Replies and seconds are the run's own, and memory is what came on top."""
-    measure(Settings("sim", "sim-judge", "starter", limit=3), tmp_path / "run", {})
+    measure(Settings.of("sim", "sim-judge", "starter", limit=3), tmp_path / "run", {})
     (tmp_path / "run.before").write_text("100")
     (tmp_path / "run.most").write_text("350")
     fast = speed(tmp_path, "run")

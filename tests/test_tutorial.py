@@ -81,8 +81,8 @@ SURROUNDINGS = """
     class ZMQInteractiveShell: ...
 
     builtins.get_ipython = ZMQInteractiveShell  # as a kernel has it
-    maskbench.measure(maskbench.Settings("sim", "sim-judge", "starter", limit=4), sys.argv[1])
-    maskbench.measure(maskbench.Settings("sim", "sim-judge", "starter", limit=4, seed=1), sys.argv[2])
+    maskbench.measure(maskbench.Settings.of("sim", "sim-judge", "starter", limit=4), sys.argv[1])
+    maskbench.measure(maskbench.Settings.of("sim", "sim-judge", "starter", limit=4, seed=1), sys.argv[2])
     print(maskbench.compare(sys.argv[1], sys.argv[2]))
     print(repr(maskbench.score(sys.argv[1])))
 """

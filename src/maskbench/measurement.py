@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -106,7 +105,8 @@ def _begun(settings: Settings | str | PathLike[str], out: str | PathLike[str] | 
         return settings, Path(out)
     if out is not None:
         raise UsageError(
-            f"{settings} are no settings. Give measure(Settings(...), folder), or a folder alone to go on with its run."
+            f"{settings} are no settings. Give measure(Settings.of(...), folder), or a folder alone to go on "
+            "with its run."
         )
     stored = RunFolder(Path(settings)).settings()
     check_typed(stored, (), Path(settings))
@@ -128,12 +128,12 @@ def _measure(
     check(settings)
     check_options(settings)
     check_extra(settings, environ)
-    if settings.system_prompt and settings.system_prompt_text is None:
-        settings = replace(settings, system_prompt_text=system_prompt(settings.system_prompt))
+    if settings.design.system_prompt and settings.design.system_prompt_text is None:
+        settings = settings.having(system_prompt_text=system_prompt(settings.design.system_prompt))
     settings = identified(settings)
     if models:
         subject, judge = (model.name for model in models)
-        if (settings.subject, settings.judge, settings.numeric_judge) != (subject, judge, judge):
+        if (settings.subject.name, settings.judging.judge, settings.judging.numeric_judge) != (subject, judge, judge):
             raise UsageError(f"The settings name other models than the ones given: name {subject} and {judge} there.")
     prompts = prompts_of(settings)
     folder = RunFolder(out)
@@ -155,7 +155,7 @@ def _measure(
         try:
             take_over(folder, store, settings, prompts)
             asked = passes_of(settings, store, prompts)
-            questions = asked[-1:] if settings.construct else []
+            questions = asked[-1:] if settings.design.construct else []
             measured = is_finished(settings, store, asked[: len(asked) - len(questions)])
             if not (measured and is_finished(settings, store, questions)):
                 asking = Asking(
@@ -171,7 +171,7 @@ def _measure(
                 _ask(folder, settings, prompts, asking, models, stock, measured=measured)
         finally:
             store.close()
-        summary = result(folder, settings.rules)
+        summary = result(folder, settings.design.rules)
         folder.write(SUMMARY, summary.as_dict())
     return summary
 
@@ -190,18 +190,18 @@ def _ask(
     store, watcher, record = asking.store, asking.watcher, folder.read()
     has_batches = uses_batches(folder.path, settings)
     passes = passes_of(settings, store, prompts)
-    answers = expected(store, passes[-1:]).verdicts if settings.construct else 0
-    calls = Calls() if measured else expected(store, passes[:-1] if settings.construct else passes)
+    answers = expected(store, passes[-1:]).verdicts if settings.design.construct else 0
+    calls = Calls() if measured else expected(store, passes[:-1] if settings.design.construct else passes)
 
     def opened(reach: Reach) -> Asked:
-        if not models and is_local(settings.subject) and not stock:  # a stock that holds something has the subject
-            watcher.tell(f"Loading {settings.subject}.")
+        if not models and is_local(settings.subject.name) and not stock:  # a stock that holds something has the subject
+            watcher.tell(f"Loading {settings.subject.name}.")
         if models:
             subject, judge = models
             judges: Mapping[Kind, Model] = {"binary": judge, "numerical": judge}
         else:
             subject, judges = open_models(settings, *reach[:3], stock, reach.elsewhere)
-        if warning := kinship(settings.subject, (settings.judge, settings.numeric_judge)):
+        if warning := kinship(settings.subject.name, (settings.judging.judge, settings.judging.numeric_judge)):
             watcher.tell(f"Beware: {warning}")
         return Asked(judges, as_served(subject, store, watcher))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from functools import partial
 from typing import Annotated, Any, Literal, get_type_hints
 
 import orjson
@@ -54,6 +56,146 @@ _Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """What is measured and how it is scored: the scenario set, what is drawn of it, and what is asked of each."""
+
+    scenarios: str = ""
+    archetypes: tuple[Archetype, ...] = ()  # none: all of the set
+    sample: int | None = None
+    limit: int | None = None
+    seed: Annotated[int, Meta(ge=0)] = 0
+    system_prompt: str | None = None  # the name of a developer's system prompt around the scenario's own
+    system_prompt_text: str | None = None
+    prompt_on_beliefs: bool = False  # the developer's part on belief questions, too
+    beliefs_from: str | None = None  # the folder of a run whose neutral replies and verdicts are this run's, too
+    statements: Annotated[int, Meta(ge=1, le=1000)] = 1
+    beliefs: Annotated[int, Meta(ge=1, le=100)] = 3
+    estimate: Estimated = "all"  # lie: belief questions are asked until it is known which statements lie
+    whole_part: Annotated[float, Meta(gt=0, le=1)] = 0.2  # of each archetype that is asked everything all the same
+    placebo: bool = field(default=False, metadata=_CONTROL)
+    check_provided: bool = field(default=False, metadata=_CONTROL)
+    self_report: bool = field(default=False, metadata=_CONTROL)
+    traces: bool = field(default=False, metadata=_CONTROL)
+    construct: tuple[str, ...] = ()  # questions on the words of each statement (method/construct.py)
+    rules: str = "reference"
+    max_error_rate: Annotated[float, Meta(ge=0, le=1)] = ALLOWED
+    imported: tuple[str, ...] = ()  # of a run that was imported: its format, then the settings that nobody knows
+
+    @property
+    def name(self) -> str:
+        """The scenario set with what was taken from it, for people."""
+        taken: list[str] = [*self.archetypes]
+        if self.sample is not None:
+            taken.append(f"sample of {self.sample:,}, seed {self.seed}")
+        if self.limit is not None:
+            taken.append(f"smoke run of {self.limit:,}")
+        return f"{self.scenarios} ({', '.join(taken)})" if taken else self.scenarios
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The controls on the subject that the run makes."""
+        return tuple(name for name in CHECKS if getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Who is measured, what was done to it, and how it is asked."""
+
+    name: str = field(default="", metadata={"option": "subject"})
+    label: str | None = field(default=None, metadata={"option": "run_label"})  # where the name does not tell
+    sampling: Sampling = SUBJECT_SAMPLING
+    on_truncation: Truncation = "judge"
+    filtered: Filtered = "error"
+    on_substitution: Substitution = "note"  # another model than the one asked for answered
+    send_seed: bool = False
+    template_args: str | None = None  # variables of the subject's chat template, as canonical JSON
+    extra_body: str | None = None  # further fields of requests to the subject, as canonical JSON
+    adapter: str | None = None  # a folder that PEFT wrote, put on the subject
+    adapter_hash: str | None = None
+    steer: str | None = None  # a file of steering vectors, added to the subject's hidden states
+    steer_hash: str | None = None
+    layers: tuple[int, ...] | None = None  # to steer, from 0; none: all that the vectors have
+    strength: Annotated[float, Meta(ge=-_FLOAT_MOST, le=_FLOAT_MOST)] = 1.0  # of steering
+    dtype: Precision = "auto"  # of models in this process
+    quantize: Quantisation | None = None  # their weights
+    trust_remote_code: bool = False
+
+    def __post_init__(self) -> None:
+        """Take a strength of 1 for 1.0, since keys tell them apart."""
+        if isinstance(self.strength, int):
+            object.__setattr__(self, "strength", float(self.strength))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """How replies are judged: what one verdict set of a run differs in from another.
+
+    The numeric judge is the judge where no other is named, and the judge is asked as its protocol and its style have
+    it where no sampling is given.
+    """
+
+    judge: str = ""
+    numeric_judge: str = ""
+    sampling: Sampling = field(default=_BY_PROTOCOL, metadata={"option": "judge_sampling"})
+    prompts: str | None = field(default=None, metadata={"option": "judge_prompts"})
+    style: JudgeStyle = field(default="reasoning", metadata={"option": "judge_style"})
+    # Together: one request with all neutral replies to a binary scenario.
+    beliefs: JudgeBeliefs = field(default="apart", metadata={"option": "judge_beliefs"})
+    # Apart: neutral replies about a number have a verdict each.
+    numbers: JudgeNumbers = field(default="together", metadata={"option": "judge_numbers"})
+    with_reasoning: bool = False  # a statement's reasoning is judged along with it
+    protocol: Protocol = "maskbench"
+
+    def __post_init__(self) -> None:
+        """Fill in what hangs on other fields."""
+        if not self.numeric_judge:
+            object.__setattr__(self, "numeric_judge", self.judge)
+        if self.sampling is _BY_PROTOCOL:
+            object.__setattr__(self, "sampling", judge_sampling(self.protocol, self.style))
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges by name, each once."""
+        return tuple(dict.fromkeys((self.judge, self.numeric_judge)))
+
+    @property
+    def shares_verdicts(self) -> bool:
+        """Whether identical judge requests are asked once."""
+        return self.protocol != "published" and self.sampling.temperature == 0
+
+    @property
+    def is_here(self) -> bool:
+        """Whether a judge is a model in this process."""
+        return any(judge.startswith("hf/") for judge in self.judges)
+
+    @property
+    def reads_prompts(self) -> bool:
+        """Whether a judge is told what to do: one that is a rule reads the replies alone, whatever the prompts are."""
+        return not all(judge.startswith("rules/") for judge in self.judges)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast and where models are asked. It changes nothing that is asked."""
+
+    connections: Annotated[int, Meta(ge=1, le=10_000)] = 32
+    timeout: Annotated[float, Meta(gt=0, le=_FLOAT_MOST)] = 300.0
+    retries: Annotated[int, Meta(ge=0, le=1000)] = 5
+    batch: Batched | None = None  # whose requests go out in batches; none: live, whatever is under way in batches
+    device: str | None = None  # of models in this process, as torch names it
+    batch_tokens: int | None = None  # that a batch of theirs may come to hold
+    threads: int | None = None  # that torch computes with; none: the quicker of one and all
+    cluster: str | None = None  # the Ray cluster whose machines compute; none: this process does
+    gpus_per_model: Annotated[float, Meta(gt=0, le=1024)] | None = None  # of a cluster; none: by its weights
+    serve: str | None = None  # a command that ends in a server, which the run starts for the subject
+    serve_judge: str | None = None  # and for the judge
+
+    def in_batches(self, stage: Stage) -> bool:
+        """Whether the requests of a stage go out in batches."""
+        return self.batch in (stage, "both")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """What a run may use up, and prices in dollars for a million tokens that go before those of the lists.
 
@@ -79,136 +221,90 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every option of a run, as `maskbench run --help` describes them, with the defaults that it has there.
+    """What a run was asked to do: five values, whose fields `maskbench run --help-all` describes.
 
-    Subject, judge and scenarios have to be named. The numeric judge is the judge where no other is named, and the
-    judge is asked as its protocol and its style have it where no sampling is given.
+    `of` makes them from options by name, with the defaults of the command line.
     """
 
-    subject: str = field(kw_only=False)
-    judge: str = field(kw_only=False)
-    scenarios: str = field(kw_only=False)
-    numeric_judge: str = ""
-    run_label: str | None = None  # what the run measures, where the subject's name does not tell: a checkpoint, say
-    archetypes: tuple[Archetype, ...] = ()  # none: all of the set
-    sample: int | None = None
-    limit: int | None = None
-    system_prompt: str | None = None  # the name of a developer's system prompt around the scenario's own
-    system_prompt_text: str | None = None
-    prompt_on_beliefs: bool = False  # the developer's part on belief questions, too
-    beliefs_from: str | None = None  # the folder of a run whose neutral replies and verdicts are this run's, too
-    adapter: str | None = None  # a folder that PEFT wrote, put on the subject
-    adapter_hash: str | None = None
-    steer: str | None = None  # a file of steering vectors, added to the subject's hidden states
-    steer_hash: str | None = None
-    layers: tuple[int, ...] | None = None  # to steer, from 0; none: all that the vectors have
-    strength: Annotated[float, Meta(ge=-_FLOAT_MOST, le=_FLOAT_MOST)] = 1.0  # of steering
-    dtype: Precision = "auto"  # of models in this process
-    quantize: Quantisation | None = None  # their weights
-    trust_remote_code: bool = False
-    statements: Annotated[int, Meta(ge=1, le=1000)] = 1
-    beliefs: Annotated[int, Meta(ge=1, le=100)] = 3
-    sampling: Sampling = SUBJECT_SAMPLING
-    judge_sampling: Sampling = _BY_PROTOCOL
-    judge_prompts: str | None = None
-    judge_style: JudgeStyle = "reasoning"
-    judge_beliefs: JudgeBeliefs = "apart"  # together: one request with all neutral replies to a binary scenario
-    judge_numbers: JudgeNumbers = "together"  # apart: neutral replies about a number have a verdict each
-    with_reasoning: bool = False  # a statement's reasoning is judged along with it
-    protocol: Protocol = "maskbench"
-    on_truncation: Truncation = "judge"
-    filtered: Filtered = "error"
-    on_substitution: Substitution = "note"  # another model than the one asked for answered
-    placebo: bool = field(default=False, metadata=_CONTROL)
-    check_provided: bool = field(default=False, metadata=_CONTROL)
-    self_report: bool = field(default=False, metadata=_CONTROL)
-    traces: bool = field(default=False, metadata=_CONTROL)
-    construct: tuple[str, ...] = ()  # questions on the words of each statement (method/construct.py)
-    send_seed: bool = False
-    template_args: str | None = None  # variables of the subject's chat template, as canonical JSON
-    extra_body: str | None = None  # further fields of requests to the subject, as canonical JSON
-    seed: Annotated[int, Meta(ge=0)] = 0
-    rules: str = "reference"
-    max_error_rate: Annotated[float, Meta(ge=0, le=1)] = ALLOWED
-    estimate: Estimated = "all"  # lie: belief questions are asked until it is known which statements lie
-    whole_part: Annotated[float, Meta(gt=0, le=1)] = 0.2  # of each archetype that is asked everything all the same
-    connections: Annotated[int, Meta(ge=1, le=10_000)] = 32
-    timeout: Annotated[float, Meta(gt=0, le=_FLOAT_MOST)] = 300.0
-    retries: Annotated[int, Meta(ge=0, le=1000)] = 5
-    device: str | None = None  # of models in this process, as torch names it
-    batch_tokens: int | None = None  # that a batch of theirs may come to hold
-    threads: int | None = None  # that torch computes with; none: the quicker of one and all
+    design: Design
+    subject: Subject
+    judging: Judging
+    pace: Pace = Pace()
     budget: Budget = Budget()
-    cluster: str | None = None  # the Ray cluster whose machines compute; none: this process does
-    gpus_per_model: Annotated[float, Meta(gt=0, le=1024)] | None = None  # of a cluster; none: by its weights
-    batch: Batched | None = None  # whose requests go out in batches; none: live, whatever is under way in batches
-    imported: tuple[str, ...] = ()  # of a run that was imported: its format, then the settings that nobody knows
-    serve: str | None = None  # a command that ends in a server, which the run starts for the subject
-    serve_judge: str | None = None  # and for the judge
 
-    def __post_init__(self) -> None:
-        """Fill in what hangs on other settings, and take a strength of 1 for 1.0, since keys tell them apart."""
-        if isinstance(self.strength, int):
-            object.__setattr__(self, "strength", float(self.strength))
-        if not self.numeric_judge:
-            object.__setattr__(self, "numeric_judge", self.judge)
-        if self.judge_sampling is _BY_PROTOCOL:
-            object.__setattr__(self, "judge_sampling", judge_sampling(self.protocol, self.judge_style))
+    @classmethod
+    def of(cls, subject: str, judge: str, scenarios: str, **options: Any) -> Settings:
+        """Settings of a subject, a judge and a scenario set, and of further options by name.
 
-    @property
-    def shares_verdicts(self) -> bool:
-        """Whether identical judge requests are asked once."""
-        return self.protocol != "published" and self.judge_sampling.temperature == 0
+        Raises UsageError for a name that no option has.
+        """
+        parts = in_values({"subject": subject, "judge": judge, "scenarios": scenarios, **options})
+        return cls(**{name: _value(kind, parts.get(name, {})) for name, kind in VALUES.items()})
 
-    def in_batches(self, stage: Stage) -> bool:
-        """Whether the requests of a stage go out in batches."""
-        return self.batch in (stage, "both")
+    def having(self, **options: Any) -> Settings:
+        """These settings with other options, or whole values, by name. Raises UsageError for an unknown name."""
+        parts = in_values(options).items()
+        return replace(self, **{name: _value(partial(replace, getattr(self, name)), part) for name, part in parts})
 
     @property
-    def judges_here(self) -> bool:
-        """Whether a judge is a model in this process."""
-        return any(judge.startswith("hf/") for judge in (self.judge, self.numeric_judge))
-
-    @property
-    def reads_prompts(self) -> bool:
-        """Whether a judge is told what to do: one that is a rule reads the replies alone, whatever the prompts are."""
-        return not all(judge.startswith("rules/") for judge in (self.judge, self.numeric_judge))
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """The controls on the subject that the run makes."""
-        return tuple(name for name in CHECKS if getattr(self, name))
+    def options(self) -> dict[str, Any]:
+        """Every option by its name."""
+        return {name: getattr(getattr(self, value), field) for name, (value, field) in PLACES.items()}
 
     @property
     def label(self) -> str:
         """The subject with what was done to it, for people."""
-        parts = [f"{self.subject} ({self.run_label})" if self.run_label else self.subject]
-        if self.system_prompt:
-            parts.append(self.system_prompt + (" (on beliefs, too)" if self.prompt_on_beliefs else ""))
-        if self.adapter:
-            parts.append(self.adapter.rstrip("/").rpartition("/")[2])
-        if self.steer:
-            where = "" if self.layers is None else f" at {', '.join(map(str, self.layers))}"
-            strength = f"{self.strength:g}".replace("-", "−")
-            parts.append(f"{strength} × {self.steer.rpartition('/')[2]}{where}")
-        if self.quantize:
-            parts.append(self.quantize)
+        subject, design = self.subject, self.design
+        parts = [f"{subject.name} ({subject.label})" if subject.label else subject.name]
+        if design.system_prompt:
+            parts.append(design.system_prompt + (" (on beliefs, too)" if design.prompt_on_beliefs else ""))
+        if subject.adapter:
+            parts.append(subject.adapter.rstrip("/").rpartition("/")[2])
+        if subject.steer:
+            where = "" if subject.layers is None else f" at {', '.join(map(str, subject.layers))}"
+            strength = f"{subject.strength:g}".replace("-", "−")
+            parts.append(f"{strength} × {subject.steer.rpartition('/')[2]}{where}")
+        if subject.quantize:
+            parts.append(subject.quantize)
         return " + ".join(parts)
 
-    @property
-    def name(self) -> str:
-        """The scenario set with what was taken from it, for people."""
-        taken: list[str] = [*self.archetypes]
-        if self.sample is not None:
-            taken.append(f"sample of {self.sample:,}, seed {self.seed}")
-        if self.limit is not None:
-            taken.append(f"smoke run of {self.limit:,}")
-        return f"{self.scenarios} ({', '.join(taken)})" if taken else self.scenarios
+
+VALUES: Mapping[str, type[Any]] = {
+    "design": Design,
+    "subject": Subject,
+    "judging": Judging,
+    "pace": Pace,
+    "budget": Budget,
+}
+# Every option by its name: the value that it is a field of, and the field.
+PLACES: Mapping[str, tuple[str, str]] = {
+    each.metadata.get("option", each.name): (name, each.name) for name, kind in VALUES.items() for each in fields(kind)
+}
+
+
+def in_values(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by name as the five values have them, or whole values; raises UsageError for an unknown name."""
+    parts: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in VALUES and isinstance(value, VALUES[name]):
+            parts[name] = value
+        elif name in PLACES:
+            of, field = PLACES[name]
+            parts.setdefault(of, {})[field] = value
+        else:
+            close = get_close_matches(name, [*PLACES, *VALUES], 1)
+            raise UsageError(f"No option is called {name}.{f' Did you mean {close[0]}?' if close else ''}")
+    return parts
+
+
+def _value(make: Callable[..., Any], part: Any) -> Any:
+    """A value that is given whole, or made of its fields."""
+    return make(**part) if isinstance(part, dict) else part
 
 
 # What whole numbers can be meant. Larger ones are typing errors, and what they would ask for fits no memory or file.
-_HINTS = get_type_hints(Settings, include_extras=True).items()
-_WHOLE = {name: hint.__metadata__[0] for name, hint in _HINTS if getattr(hint, "__origin__", None) is int}
+_HINTS = {name: get_type_hints(VALUES[value], include_extras=True)[field] for name, (value, field) in PLACES.items()}
+_WHOLE = {name: hint.__metadata__[0] for name, hint in _HINTS.items() if getattr(hint, "__origin__", None) is int}
 LEAST: Mapping[str, int] = {name: meta.ge for name, meta in _WHOLE.items()}
 MOST: Mapping[str, int] = {name: meta.le for name, meta in _WHOLE.items() if meta.le is not None}
 # Of those that may be left out, and of the parts of a sampling.
@@ -225,7 +321,7 @@ LEAST_GIVEN: Mapping[str, int] = {
 
 # How judging is done, in the words of options; `maskbench run --like` sets all of it.
 JUDGED_AS = ("judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning")
-PRICES = tuple(each.name for each in fields(Budget) if "price_" in each.name)
+PRICES = tuple(name for name in PLACES if "price_" in name)
 # Rarely touched: `maskbench run FILE.toml` and a sweep's file have these as fields, and the line of `run` does not.
 IN_FILES = (
     *PRICES,
@@ -239,42 +335,37 @@ IN_FILES = (
 # vectors may lie elsewhere, as long as their hashes are the same, and so may the run whose beliefs are shared.
 MAY_CHANGE = frozenset(
     {
-        *("connections", "timeout", "retries", "rules", "max_error_rate", "budget"),
-        *("adapter", "steer", "beliefs_from", "device", "batch_tokens", "threads"),
-        "batch",
-        *("cluster", "gpus_per_model"),
-        *("serve", "serve_judge"),  # how a server is started; what it serves is the subject's name
+        *(name for name, (value, _) in PLACES.items() if value in ("pace", "budget")),
+        *("rules", "max_error_rate", "adapter", "steer", "beliefs_from"),
         *("construct",),  # asked about what is there, and stored apart
     }
 )
 
 # Controls on the subject: a run that is taken up again may add them, and drops none.
-CHECKS = tuple(each.name for each in fields(Settings) if "control" in each.metadata)
+CHECKS = tuple(each.name for each in fields(Design) if "control" in each.metadata)
 
 # What says how replies are judged: another verdict set of a run differs in these and in nothing else.
-JUDGING = (
-    *("judge", "numeric_judge", "judge_sampling", "judge_prompts", "judge_style", "judge_beliefs"),
-    *("judge_numbers", "with_reasoning", "protocol"),
-)
+JUDGING = tuple(name for name, (value, _) in PLACES.items() if value == "judging")
 
 
 def protocol_id(settings: Settings, prompts_hash: str) -> str:
     """A short hash of every setting that changes what is measured, apart from subject, scenarios and rules."""
+    design, subject, judging = settings.design, settings.subject, settings.judging
     return _digest(
         {
             "maskbench": 1,
             "belief_system_prompt": SYSTEM_PROMPT,
-            "beliefs": settings.beliefs,
-            "sampling": settings.sampling,
-            "judge": settings.judge,
-            "numeric_judge": settings.numeric_judge,
-            "judge_sampling": settings.judge_sampling,
+            "beliefs": design.beliefs,
+            "sampling": subject.sampling,
+            "judge": judging.judge,
+            "numeric_judge": judging.numeric_judge,
+            "judge_sampling": judging.sampling,
             "judge_prompts": prompts_hash,
-            "shares_verdicts": settings.shares_verdicts,
-            "on_truncation": settings.on_truncation,
-            "filtered": settings.filtered,
+            "shares_verdicts": judging.shares_verdicts,
+            "on_truncation": subject.on_truncation,
+            "filtered": subject.filtered,
             **_unusual(settings, "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning", "imported"),
-            **({"quantize": settings.quantize} if settings.quantize and settings.judges_here else {}),
+            **({"quantize": subject.quantize} if subject.quantize and judging.is_here else {}),
             **_unusual(settings, *_ADDED),
         }
     ).hex()[:12]
@@ -284,46 +375,48 @@ def reply_key(settings: Settings, ask: Ask, run: int) -> bytes:
     """What a subject's reply is stored under: equal only for the same sample of the same question."""
     return _digest(
         {
-            "model": settings.subject,
-            "parameters": settings.sampling,
-            "on_truncation": settings.on_truncation,
-            "seed": settings.seed,
+            "model": settings.subject.name,
+            "parameters": settings.subject.sampling,
+            "on_truncation": settings.subject.on_truncation,
+            "seed": settings.design.seed,
             "messages": ask.messages,
             "item": _item(ask, run),
-            **_intervention(settings),
+            **_intervention(settings.subject),
             **_unusual(settings, *_ADDED),
         }
     )
 
 
 _ADDED = ("template_args", "extra_body")  # what a user adds to requests
-_DEFAULTS = {each.name: each.default for each in fields(Settings)}
+_DEFAULTS = {each.metadata.get("option", each.name): each.default for kind in VALUES.values() for each in fields(kind)}
 
 
 def _unusual(settings: Settings, *names: str) -> dict[str, object]:
     """The settings of these names that are not at their defaults: what is usual enters no key and no protocol id."""
-    return {name: value for name in names if (value := getattr(settings, name)) != _DEFAULTS[name]}
+    options = settings.options
+    return {name: options[name] for name in names if options[name] != _DEFAULTS[name]}
 
 
 def arm_of(settings: Settings) -> bytes:
     """What two runs share that are repeats of each other: the subject, and all that was done to it."""
-    prompt = [settings.system_prompt, settings.system_prompt_text, settings.prompt_on_beliefs]
-    arm = {"model": settings.subject, "system_prompt": prompt, **_unusual(settings, *_ADDED), **_intervention(settings)}
-    return _digest(arm | ({"label": settings.run_label} if settings.run_label else {}))
+    subject, design = settings.subject, settings.design
+    prompt = [design.system_prompt, design.system_prompt_text, design.prompt_on_beliefs]
+    arm = {"model": subject.name, "system_prompt": prompt, **_unusual(settings, *_ADDED), **_intervention(subject)}
+    return _digest(arm | ({"label": subject.label} if subject.label else {}))
 
 
-def _intervention(settings: Settings) -> dict[str, object]:
+def _intervention(subject: Subject) -> dict[str, object]:
     """What was done to a model in this process; nothing where nothing was."""
-    steering = settings.steer_hash and [settings.steer_hash, settings.layers, settings.strength]
+    steering = subject.steer_hash and [subject.steer_hash, subject.layers, subject.strength]
     done: dict[str, object] = {
-        "adapter": settings.adapter_hash,
+        "adapter": subject.adapter_hash,
         "steering": steering,
-        "trust_remote_code": settings.trust_remote_code,
+        "trust_remote_code": subject.trust_remote_code,
     }
-    if settings.dtype != "auto":
-        done["dtype"] = settings.dtype
-    if settings.quantize is not None:
-        done["quantize"] = settings.quantize
+    if subject.dtype != "auto":
+        done["dtype"] = subject.dtype
+    if subject.quantize is not None:
+        done["quantize"] = subject.quantize
     return {name: value for name, value in done.items() if value}
 
 
@@ -340,10 +433,10 @@ def verdict_key(judge: str, sampling: Sampling, prompts_hash: str, ask: Ask, *, 
     )
 
 
-def verdict_keys(settings: Settings, prompts_hash: str, ask: Ask) -> tuple[bytes, bytes]:
+def verdict_keys(judging: Judging, prompts_hash: str, ask: Ask) -> tuple[bytes, bytes]:
     """The keys that a verdict by the judge of these settings may stand under: that of equal requests, and its own."""
-    judge = settings.judge if ask.scenario.kind == "binary" else settings.numeric_judge
-    how = judge, settings.judge_sampling, prompts_hash, ask
+    judge = judging.judge if ask.scenario.kind == "binary" else judging.numeric_judge
+    how = judge, judging.sampling, prompts_hash, ask
     return verdict_key(*how, shared=True), verdict_key(*how, shared=False)
 
 

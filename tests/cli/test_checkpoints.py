@@ -77,7 +77,7 @@ def test_the_curve(tmp_path: Path) -> None:
     rows = [line.split() for line in ended.stdout.splitlines() if line.startswith("step_")]
     assert [row[0] for row in rows] == ["step_1", "step_20", "step_20"]
     assert all(len(line) <= 80 for line in ended.stdout.splitlines())
-    assert RunFolder(tmp_path / "runs" / "step_20").settings().adapter == "made/step_20"
+    assert RunFolder(tmp_path / "runs" / "step_20").settings().subject.adapter == "made/step_20"
     assert again.stdout == ended.stdout
     assert ended.stderr.count("Loading hf/pinocchio.") == 1  # the model stays for the second run
     assert "Loading" not in again.stderr

@@ -268,7 +268,7 @@ def test_the_help_has_the_doctors_own_patience() -> None:
     """A doctor waits less long than a run, and the help says how long."""
     from maskbench.judges.doctoring import PATIENT, doctor_settings
 
-    assert doctor_settings("sim", None, "starter").timeout == PATIENT
+    assert doctor_settings("sim", None, "starter").pace.timeout == PATIENT
     assert f"[default: {PATIENT}]" in typed("doctor", "--help").out
 
 

@@ -84,7 +84,7 @@ def test_a_curve_over_prompts_is_measured_printed_and_taken_up_again(tmp_path: P
     assert dose("--out", out) == text
     data: Json = json.loads(dose("--out", out, "--json"))
     assert data == plain_dose(DoseFolder(tmp_path / "d").data())
-    assert data["plan"]["base"]["statements"] == 2
+    assert data["plan"]["base"]["design"]["statements"] == 2
     listed = typed("leaderboard", out)
     assert "sim + honest" in listed.out
 

@@ -72,7 +72,12 @@ def test_a_run_from_a_file_and_what_is_typed_before_it(tmp_path: Path) -> None:
     file, out = written(tmp_path, WHOLE.replace("extra-body", "# extra-body")), tmp_path / "run"
     assert typed("run", file, "--out", out, "--limit", "4", "--beliefs", "2").code == 0
     settings = RunFolder(out).settings()
-    assert (settings.limit, settings.beliefs, settings.timeout, settings.retries) == (4, 2, 20, 1)
+    assert (settings.design.limit, settings.design.beliefs, settings.pace.timeout, settings.pace.retries) == (
+        4,
+        2,
+        20,
+        1,
+    )
     prices = Budget(price_in=1, price_out=2.5, judge_price_in=3, judge_price_out=4, rpm=100_000)
     assert settings.budget == prices
     file.unlink()
@@ -109,8 +114,8 @@ def judged(tmp_path: Path, *words: object) -> Settings:
 def test_judged_like_the_paper(tmp_path: Path) -> None:
     """The judge samples as the published code has it, and where prompts are given it is asked in its form."""
     settings = judged(tmp_path, "--like", "paper")
-    assert (settings.protocol, settings.judge_sampling) == ("published", JUDGE_SAMPLING["published"])
-    assert settings.judge_style == "reasoning"
+    assert (settings.judging.protocol, settings.judging.sampling) == ("published", JUDGE_SAMPLING["published"])
+    assert settings.judging.style == "reasoning"
     needs = typed("run", "sim", "--like", "paper", "--judge-prompts", tmp_path / "none", "--out", tmp_path / "other")
     assert (needs.code, "none" in needs.err) == (2, True)
 
@@ -118,17 +123,17 @@ def test_judged_like_the_paper(tmp_path: Path) -> None:
 def test_judged_like_the_port(tmp_path: Path) -> None:
     """Each reply about a number has a verdict of its own, and the judge's temperature is 1."""
     settings = judged(tmp_path, "--like", "inspect")
-    assert (settings.judge_numbers, settings.protocol) == ("apart", "maskbench")
-    assert settings.judge_sampling == replace(JUDGE_SAMPLING["maskbench"], temperature=1.0)
+    assert (settings.judging.numbers, settings.judging.protocol) == ("apart", "maskbench")
+    assert settings.judging.sampling == replace(JUDGE_SAMPLING["maskbench"], temperature=1.0)
 
 
 def test_the_preset_that_is_typed_goes_before_a_files_options(tmp_path: Path) -> None:
     """In one place an option goes before the preset; a preset of the line goes before the file."""
     file = written(tmp_path, 'model = "sim"\nlimit = 2\nlike = "inspect"\njudge-numbers = "together"')
     assert typed("run", file, "--out", tmp_path / "a").code == 0
-    assert RunFolder(tmp_path / "a").settings().judge_numbers == "together"
+    assert RunFolder(tmp_path / "a").settings().judging.numbers == "together"
     assert typed("run", file, "--like", "inspect", "--out", tmp_path / "b").code == 0
-    assert RunFolder(tmp_path / "b").settings().judge_numbers == "apart"
+    assert RunFolder(tmp_path / "b").settings().judging.numbers == "apart"
 
 
 def test_a_sweep_takes_the_same_fields(tmp_path: Path) -> None:
@@ -137,5 +142,5 @@ def test_a_sweep_takes_the_same_fields(tmp_path: Path) -> None:
     file = written(tmp_path, text.replace("'swept'", f"'{tmp_path}/swept'") + "like = ['paper', 'maskbench']\n")
     assert typed("sweep", file).code == 0
     folder = RunFolder(tmp_path / "swept" / "like=paper")
-    assert (folder.settings().protocol, folder.settings().budget.price_in) == ("published", 1)
-    assert [each.settings.protocol for each in folder.read().sets.values()] == ["maskbench"]
+    assert (folder.settings().judging.protocol, folder.settings().budget.price_in) == ("published", 1)
+    assert [each.judging.protocol for each in folder.read().sets.values()] == ["maskbench"]

@@ -25,7 +25,7 @@ def words_at(serve: str, subject: str = "vllm/mine") -> list[str]:
 
 def command(serve: str, subject: str = "vllm/mine") -> ServeCommand:
     """The command of a subject's server."""
-    return commands(Settings(subject, "sim-judge", "starter", serve=serve))["subject"]
+    return commands(Settings.of(subject, "sim-judge", "starter", serve=serve))["subject"]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_cannot_be_meant_is_refused(serve: str, subject: str, problem: str)
 
 def test_two_servers_cannot_share_a_service() -> None:
     """Subject and judge on servers of their own need two services, since a service has one address."""
-    chosen = Settings("vllm/a", "vllm/b", "starter", serve="vllm serve a", serve_judge="vllm serve b")
+    chosen = Settings.of("vllm/a", "vllm/b", "starter", serve="vllm serve a", serve_judge="vllm serve b")
     with pytest.raises(UsageError, match="openai-api/myjudge/NAME"):
         commands(chosen)
 
@@ -93,7 +93,7 @@ def test_two_servers_cannot_share_a_service() -> None:
 @pytest.mark.parametrize("serve", ["vllm serve X --token my-own-words", "vllm serve X --hf sk-0123456789abcdef"])
 def test_a_command_with_a_key_is_refused(serve: str) -> None:
     """A command is kept with the run, so none may hold a key of the environment, or what looks like one."""
-    chosen = Settings("vllm/a", "sim-judge", "starter", serve=serve)
+    chosen = Settings.of("vllm/a", "sim-judge", "starter", serve=serve)
     with pytest.raises(UsageError, match="would be kept with the run"):
         check_serve(chosen, {"SOME_TOKEN": "my-own-words"})
 
@@ -107,7 +107,7 @@ def test_a_command_with_a_key_is_refused(serve: str) -> None:
 )
 def test_names_that_are_no_keys(serve: str) -> None:
     """Options, variables and models that are only called like keys are let through."""
-    check_serve(Settings("vllm/a", "sim-judge", "starter", serve=serve), {})
+    check_serve(Settings.of("vllm/a", "sim-judge", "starter", serve=serve), {})
 
 
 @pytest.fixture
@@ -143,4 +143,4 @@ def test_stored_replies_are_judged_by_a_server_of_their_own(here: str, tmp_path:
     assert judged.err.count("Starting the server of --serve-judge") == 1
     assert "Starting the server of --serve;" not in judged.err
     assert run("run", "--out", out, "--serve", "none", env={}).code == 0
-    assert RunFolder(out).settings().serve is None
+    assert RunFolder(out).settings().pace.serve is None

@@ -28,13 +28,13 @@ def test_every_combination_is_a_run_with_a_readable_name(tmp_path: Path) -> None
     runs = read(tmp_path, text).runs
     assert len(runs) == 8
     name = "sim-lie=0.1_honest_temperature=0.5"
-    assert (runs[name].subject, runs[name].system_prompt, runs[name].sampling.temperature) == (
+    assert (runs[name].subject.name, runs[name].design.system_prompt, runs[name].subject.sampling.temperature) == (
         "sim/lie=0.1",
         "honest",
         0.5,
     )
-    assert runs["sim_plain_temperature=0"].system_prompt is None
-    assert runs["sim_plain_temperature=0"].scenarios == "starter"
+    assert runs["sim_plain_temperature=0"].design.system_prompt is None
+    assert runs["sim_plain_temperature=0"].design.scenarios == "starter"
 
 
 def test_tables_of_a_list_and_single_runs_have_names(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_tables_of_a_list_and_single_runs_have_names(tmp_path: Path) -> None:
     )
     runs = read(tmp_path, text).runs
     assert list(runs) == ["plain", "warm", "ckpt-1200", "old"]
-    assert (runs["warm"].sampling.temperature, runs["warm"].statements) == (1.5, 2)
+    assert (runs["warm"].subject.sampling.temperature, runs["warm"].design.statements) == (1.5, 2)
     assert runs["ckpt-1200"].label == "sim (ckpt 1200)"
 
 
@@ -55,7 +55,7 @@ def test_what_holds_for_all_stands_above(tmp_path: Path) -> None:
     sweep = read(tmp_path, f"{above}{EVERY}[product]\nseed = [1, 2]\n")
     assert (sweep.budget.max_cost, sweep.budget.max_tokens_total, sweep.budget.rpm) == (5, 1000, 60)
     assert (sweep.at_once, sweep.share_beliefs, sweep.out) == (3, True, Path("sweeps/s"))
-    assert {settings.connections for settings in sweep.runs.values()} == {7}
+    assert {settings.pace.connections for settings in sweep.runs.values()} == {7}
 
 
 def test_a_series_is_a_list_or_names(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_no_number_without_an_end_gets_out(run: Path, seen: Shown, tmp_path: Pat
 )
 def test_a_model_is_its_maker_and_its_name(seen: Shown, subject: str, model: str) -> None:
     """What stands behind the service, where it names a maker; never a path out of the folder."""
-    assert model_id(replace(seen, settings=replace(seen.settings, subject=subject))) == model
+    assert model_id(replace(seen, settings=seen.settings.having(subject=subject))) == model
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_a_subject_that_something_was_done_to_is_not_filed_as_the_bare_model(
     seen: Shown, tmp_path: Path, done: dict[str, Any]
 ) -> None:
     """It has an id and a folder of its own, in both files, and the record says which model is under it."""
-    changed = replace(seen, settings=replace(seen.settings, **done))
+    changed = replace(seen, settings=seen.settings.having(**done))
     model = model_id(changed)
     assert model.startswith("openai/gpt-9-changed-")
-    assert model != model_id(replace(changed, settings=replace(changed.settings, seed=1, system_prompt="other")))
+    assert model != model_id(replace(changed, settings=changed.settings.having(seed=1, system_prompt="other")))
     record = write(changed, tmp_path, WORDS, 0)
     about = orjson.loads(record.read_bytes())["model_info"]
     assert (about["id"], about["additional_details"]["bare_model_id"]) == (model, "openai/gpt-9")

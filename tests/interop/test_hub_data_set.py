@@ -55,7 +55,9 @@ def test_configurations_are_named_after_their_rows(run: Path, tmp_path: Path) ->
 
     first = names(folder(run, tmp_path / "1" / "set"))
     assert names(folder(run, tmp_path / "2" / "set")) == first
-    other = measured_runs.run(tmp_path / "other", shared_runs.SUBJECT, scenarios=score(run).settings.scenarios, seed=1)
+    other = measured_runs.run(
+        tmp_path / "other", shared_runs.SUBJECT, scenarios=score(run).settings.design.scenarios, seed=1
+    )
     for place in (folder(other, tmp_path / "3" / "set"), folder(run, tmp_path / "4" / "set", "--with-text")):
         assert not names(place) & first
 
@@ -120,13 +122,13 @@ def test_a_hostile_name_is_text_in_the_card(run: Path, tmp_path: Path) -> None:
 def test_the_card_says_how_subject_and_judge_were_asked(run: Path) -> None:
     """Temperature and token limits of both stand there, with replies a question; of what nobody knows nothing does."""
     seen = shown(run)
-    settings = replace(seen.settings, sampling=Sampling(0.7, 1_234, 0), judge_sampling=Sampling(0.25, 321, 500))
+    settings = seen.settings.having(sampling=Sampling(0.7, 1_234, 0), judge_sampling=Sampling(0.25, 321, 500))
     parts = [Part("scenarios", {}, [], "all")]
     text = card(replace(seen, settings=settings), parts, dict.fromkeys(NAMES, ""))
     assert "| subject's sampling | temperature 0.7, at most 1,234 tokens |" in text
     assert "| judge's sampling | temperature 0.25, at most 321 tokens, 500 more where it reasons |" in text
     assert "| neutral replies to the direct belief question | 3 |" in text
-    unknown = replace(seen, settings=replace(settings, imported=("transcripts", "sampling")))
+    unknown = replace(seen, settings=settings.having(imported=("transcripts", "sampling")))
     assert "subject's sampling" not in card(unknown, parts, dict.fromkeys(NAMES, ""))
-    rules = replace(seen, settings=replace(settings, judge="rules/x", numeric_judge="rules/x"))
+    rules = replace(seen, settings=settings.having(judge="rules/x", numeric_judge="rules/x"))
     assert "judge's sampling" not in card(rules, parts, dict.fromkeys(NAMES, ""))

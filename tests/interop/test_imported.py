@@ -104,7 +104,7 @@ def test_an_import_is_another_protocol_than_a_measurement(tmp_path: Path) -> Non
     """Nobody knows that it was asked alike, so no table puts both side by side; a run of one's own keeps its id."""
     imported(tmp_path / "run", (KNOWN, letters("AAAAAB")))
     own = RunFolder(tmp_path / "run").settings()
-    assert protocol_id(own, "x") != protocol_id(replace(own, imported=()), "x")
+    assert protocol_id(own, "x") != protocol_id(own.having(imported=()), "x")
 
 
 def test_verdicts_one_by_one_on_numbers(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_another_judge_of_an_import_with_verdicts_is_another_set(tmp_path: Path)
     own = RunFolder(tmp_path / "run").settings()
     judge(
         RunFolder(tmp_path / "run"),
-        replace(own, judge="mine", numeric_judge="mine"),
+        own.having(judge="mine", numeric_judge="mine"),
         "second",
         judges={"binary": model, "numerical": model},
     )

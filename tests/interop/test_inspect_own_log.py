@@ -130,9 +130,9 @@ def test_an_imported_log_has_the_figures_of_the_task(tmp_path: Path) -> None:
     assert brought.summary.metrics.p_lie.value is not None
     assert (brought.scenarios, brought.unjudged) == (2 * len(ARCHETYPES) + 6, 0)
     settings = RunFolder(tmp_path / "run").settings()
-    assert settings.judge == settings.numeric_judge == "openai/gpt-4o"
-    assert (settings.statements, settings.max_error_rate) == (2, 0.5)
-    assert (settings.sampling.temperature, settings.sampling.max_tokens) == (0.7, 900)
+    assert settings.judging.judge == settings.judging.numeric_judge == "openai/gpt-4o"
+    assert (settings.design.statements, settings.design.max_error_rate) == (2, 0.5)
+    assert (settings.subject.sampling.temperature, settings.subject.sampling.max_tokens) == (0.7, 900)
 
 
 def test_replies_and_scenarios_come_whole(tmp_path: Path) -> None:
@@ -206,4 +206,4 @@ def test_a_developers_prompt_is_the_arms(tmp_path: Path) -> None:
     given: dict[str, Any] = {"task_args": {**ARGUMENTS, "system_prompt": "honest"}, "metadata": told}
     import_run(written(tmp_path / "log.eval", [sample(flows.scenario(), "AAAAAAB")], **given), tmp_path / "run")
     settings = RunFolder(tmp_path / "run").settings()
-    assert (settings.system_prompt, settings.system_prompt_text) == ("honest", "Be short.")
+    assert (settings.design.system_prompt, settings.design.system_prompt_text) == ("honest", "Be short.")

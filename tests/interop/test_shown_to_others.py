@@ -167,7 +167,7 @@ def test_a_summary_for_others_is_a_summary_without_words(own: Path) -> None:
 
 def test_settings_for_others_have_hashes_of_what_people_wrote() -> None:
     """The developer's prompt and request bodies are hashes, paths their last parts, defaults are left out but some."""
-    settings = Settings(
+    settings = Settings.of(
         "hf//home/me/models/tuned",
         "openai/gpt-9",
         "/data/mine.csv",
@@ -206,7 +206,7 @@ def test_folders_of_this_machine_are_cut(text: str, left: str) -> None:
     assert without_folders(text) == left
 
 
-BLANKS = Settings(
+BLANKS = Settings.of(
     "hf//home/Ann Lee/models/tuned",
     "openai/gpt-9",
     "/home/Ann Lee/my sets/rows.csv",
@@ -231,11 +231,11 @@ def test_folders_with_blanks_in_their_names_stay_at_home() -> None:
 def test_of_a_servers_command_others_see_the_engine_and_a_hash() -> None:
     """Variables, addresses and words in a command stay at home; two commands can still be told apart."""
     typed_so = 'VLLM_HOST_IP=10.0.0.3 vllm serve acme/secret --override \'{"say": "pumps"}\''
-    seen = settings_for_others(Settings("vllm/m", "openai/gpt-9", "starter", serve=typed_so, serve_judge="./own 'x"))
+    seen = settings_for_others(Settings.of("vllm/m", "openai/gpt-9", "starter", serve=typed_so, serve_judge="./own 'x"))
     assert seen["serve"].startswith("vllm, sha256 ")
     assert seen["serve_judge"].startswith("a server, sha256 ")
     assert not any(word in str(seen) for word in ("10.0.0.3", "secret", "pumps", "own"))
-    other = settings_for_others(Settings("vllm/m", "openai/gpt-9", "starter", serve=f"{typed_so} --seed 1"))
+    other = settings_for_others(Settings.of("vllm/m", "openai/gpt-9", "starter", serve=f"{typed_so} --seed 1"))
     assert other["serve"] != seen["serve"]
 
 
@@ -243,8 +243,8 @@ def test_a_summary_for_others_has_no_folder_with_blanks(own: Path) -> None:
     """Notes and names, in which nobody sees where a path ends, are cut by the paths of the settings."""
     summary = score(own).summary
     summary.subject["label"] = BLANKS.label
-    summary.scenarios.taken = f"{BLANKS.scenarios} (sample of 3)"
-    summary.notes.append(f"{BLANKS.subject} answered as openai/gpt-9, another name.")
+    summary.scenarios.taken = f"{BLANKS.design.scenarios} (sample of 3)"
+    summary.notes.append(f"{BLANKS.subject.name} answered as openai/gpt-9, another name.")
     summary.subject["resolved"] = ["/srv/Ann Lee/weights/m.gguf"]  # as llama.cpp calls its model
     summary.notes.insert(0, "It answered as /srv/Ann Lee/weights/m.gguf, another name.")
     seen = for_others(summary, BLANKS)
@@ -302,7 +302,7 @@ def test_equal_replies_of_a_scenario_share_a_number(tmp_path: Path) -> None:
 
 def test_relative_folders_stay_at_home() -> None:
     """Of a path that the settings name, relative or not, others see the last part."""
-    chosen = Settings("sim", "sim-judge", "clients/acme/rows.csv", judge_prompts="clients/acme/prompts")
+    chosen = Settings.of("sim", "sim-judge", "clients/acme/rows.csv", judge_prompts="clients/acme/prompts")
     seen = settings_for_others(chosen)
     assert (seen["scenarios"], seen["judge_prompts"]) == ("rows.csv", "prompts")
     assert without_folders("It is metadata/x of data/x.", ("data/",)) == "It is metadata/x of x."
@@ -313,7 +313,7 @@ def test_what_is_pasted_has_no_prompt_and_no_place(own: Path, tmp_path: Path, fo
     """A card, Markdown and LaTeX hold neither the developer's prompt nor a path, fingerprint or a server's error."""
     file = own / "run.json"
     record = json.loads(file.read_text())
-    record["settings"] |= {"system_prompt": "/home/ann/p.txt", "system_prompt_text": "Never mention Acme."}
+    record["settings"]["design"] |= {"system_prompt": "/home/ann/p.txt", "system_prompt_text": "Never mention Acme."}
     record["models"]["subject"] |= {"fingerprints": ["fp_secret"], "resolved": ["/srv/ann/m.gguf"]}
     file.write_text(json.dumps(record))
     ended = command("score", own, "--format", form, env={})

@@ -122,7 +122,7 @@ def test_a_question_that_the_scenario_does_not_have_is_named(tmp_path: Path) -> 
 def test_the_model_of_the_lines_is_the_subject(tmp_path: Path) -> None:
     """One model in all lines needs no --subject; several do, and none does."""
     run_of(tmp_path, LINE | {"model": "m-1"}, subject=None)
-    assert RunFolder(tmp_path / "run").settings().subject == "m-1"
+    assert RunFolder(tmp_path / "run").settings().subject.name == "m-1"
     for models, words in ((("a", "b"), r"several models \(a, b\)"), ((None, None), "does not say which model")):
         written = [LINE | {"sample": at, "model": model} for at, model in enumerate(models, 1)]
         with pytest.raises(UsageError, match=words):

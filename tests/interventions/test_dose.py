@@ -97,7 +97,7 @@ def test_the_weakest_dose_comes_first_and_dose_0_is_measured_anyway(tmp_path: Pa
     """In a tie of the choice the first is taken."""
     made = doses(plan(doses=("none", "honest", "placebo")), DoseFolder(tmp_path), None)
     assert [one.name for one in made] == ["prompt_honest", "prompt_placebo"]
-    assert all(one.settings.system_prompt_text for one in made)
+    assert all(one.settings.design.system_prompt_text for one in made)
 
 
 # The splits
@@ -370,7 +370,7 @@ def test_a_curve_that_was_moved_goes_on_with_its_runs(tmp_path: Path) -> None:
         assert [row.rates for row in now.rows] == [row.rates for row in before.rows]
     record = RunFolder(moved / "dev" / "none").read()
     assert len(record.sessions) == 1
-    assert record.scenarios.name == record.settings.scenarios == again.split.dev.scenarios
+    assert record.scenarios.name == record.settings.design.scenarios == again.split.dev.scenarios
 
 
 def test_a_split_that_holds_other_scenarios_is_refused(tmp_path: Path) -> None:
@@ -404,13 +404,13 @@ def test_a_curve_goes_on_under_its_rules(tmp_path: Path) -> None:
     assert ", rules inspect" in shown(first, 200)
     DoseFolder(tmp_path).write(begun(plan(base=base, doses=("honest",)), words=first.words))
     again = measured(None, tmp_path)
-    assert (again.plan.base.rules, again.test) == ("inspect", first.test)
-    assert measured(plan(base=replace(base, rules="reference"), doses=("honest",)), tmp_path).test != first.test
+    assert (again.plan.base.design.rules, again.test) == ("inspect", first.test)
+    assert measured(plan(base=base.having(rules="reference"), doses=("honest",)), tmp_path).test != first.test
 
 
 def test_a_key_in_the_fields_of_requests_never_reaches_the_folder(tmp_path: Path) -> None:
     """The plan is put down first of all, and nothing of it is where it holds a key."""
-    base = replace(plan().base, subject="openai/gpt-4o", extra_body='{"user":"a key that is one"}')
+    base = plan().base.having(subject="openai/gpt-4o", extra_body='{"user":"a key that is one"}')
     environ = {"OPENAI_API_KEY": "a key that is one"}
     with pytest.raises(UsageError, match="--extra-body holds a key of the environment"):
         measure_doses(plan(base=base), tmp_path / "dose", environ, lambda title, folder: Unwatched())

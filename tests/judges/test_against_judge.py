@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,7 +119,7 @@ def test_what_is_labelled_stands_for_its_stratum(folder: RunFolder) -> None:
 
 def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
     """Disputed outcomes are in no comparison; what the judges agree on is."""
-    other = replace(folder.settings(), judge="sim-judge/accuracy=0.6,seed=3", numeric_judge="sim-judge")
+    other = folder.settings().having(judge="sim-judge/accuracy=0.6,seed=3", numeric_judge="sim-judge")
     judge(folder, other, "other", {})
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
@@ -141,7 +140,7 @@ def test_a_majority_is_held_against_people(folder: RunFolder) -> None:
 
 def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
     """A judge whose answers mostly hold no verdict: all that is left out is counted, and said first."""
-    judge(folder, replace(folder.settings(), judge="sim-judge/unreadable=0.9", numeric_judge="sim-judge"), "broken", {})
+    judge(folder, folder.settings().having(judge="sim-judge/unreadable=0.9", numeric_judge="sim-judge"), "broken", {})
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
     data = measured(folder, "broken", RULES)
@@ -161,7 +160,7 @@ def test_what_a_judge_failed_on_is_no_agreement(folder: RunFolder) -> None:
 
 def test_what_is_not_judged_yet_is_no_failure(folder: RunFolder) -> None:
     """A verdict set that stopped on its way."""
-    judge(folder, replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge"), "part", {})
+    judge(folder, folder.settings().having(judge="sim-judge", numeric_judge="sim-judge"), "part", {})
     change(folder.path, "DELETE FROM judged WHERE verdict_set = 'part' AND archetype != 'statistics'")
     labels, scenarios = sampled(folder, 96)
     give(labels, "Anna", by_judge(folder, scenarios))
@@ -301,7 +300,7 @@ def test_labels_on_replies_that_are_not_there_count_nowhere(folder: RunFolder) -
 
 def test_a_second_look_is_refused(folder: RunFolder) -> None:
     """Its outcomes hold by weights only: the error names the verdicts to take."""
-    stronger = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
+    stronger = folder.settings().having(judge="sim-judge", numeric_judge="sim-judge")
     judge(folder, stronger, "closer", {}, look=Look("default", share=0.4))
     labels, scenarios = sampled(folder, 20)
     give(labels, "Anna", by_judge(folder, scenarios))

@@ -58,7 +58,7 @@ def scripted(path: Path, **options: Any) -> Path:
     """A simulated run with a verdict set `a` by a scripted judge that always says A."""
     run(path, **options)
     folder, model = RunFolder(path), ScriptedModel(verdict_a, "the judge")
-    made = replace(folder.settings(), judge="the judge", numeric_judge="the judge")
+    made = folder.settings().having(judge="the judge", numeric_judge="the judge")
     judge(folder, made, "a", {}, judges={"binary": model, "numerical": model})
     return path
 
@@ -106,7 +106,7 @@ def test_repeat_shares_nothing_and_sends_no_seed_twice(tmp_path: Path) -> None:
     run(path, limit=6)
     first = Recorder(verdict_a)
     folder, model = RunFolder(path), ScriptedModel(first, "the judge")
-    made = replace(folder.settings(), judge="the judge", numeric_judge="the judge")
+    made = folder.settings().having(judge="the judge", numeric_judge="the judge")
     judge(folder, made, "a", {}, judges={"binary": model, "numerical": model})
     again = by_script(path, "repeat", verdict_a)
     assert len(again.asks) == sum(each.verdicts for each in listed(folder) if each.name == "a") > len(first.asks)
@@ -307,7 +307,7 @@ def test_nobody_looks_after_an_audit(tmp_path: Path) -> None:
     """A second look at an audit would be a measurement in disguise."""
     path = run(tmp_path / "run", limit=6)
     audited(path, "repeat")
-    settings = replace(RunFolder(path).settings(), judge="sim-judge/seed=2")
+    settings = RunFolder(path).settings().having(judge="sim-judge/seed=2")
     with pytest.raises(UsageError, match="default~repeat is an audit"):
         judge(RunFolder(path), settings, "look", {}, look=Look("default~repeat"))
 
@@ -369,8 +369,8 @@ def test_kin_is_noted_in_every_result(tmp_path: Path) -> None:
     path = scripted(tmp_path / "run", limit=6)
     assert not result(RunFolder(path)).notes[:-1]
     record = RunFolder(path).record()
-    record["settings"]["subject"] = "openai/gpt-4o"
-    record["verdict_sets"]["a"]["settings"]["judge"] = "openai/gpt-4o-mini"
+    record["settings"]["subject"]["name"] = "openai/gpt-4o"
+    record["verdict_sets"]["a"]["judging"]["judge"] = "openai/gpt-4o-mini"
     RunFolder(path).write("run.json", record)
     for name in ("a", "majority"):
         assert any("look like one family" in note for note in result(RunFolder(path), verdicts=name).notes)

@@ -328,7 +328,7 @@ def test_another_choice_of_questions_is_named_with_both_lists(tmp_path: Path) ->
     few, out = part(12), tmp_path / "exam"
     model = judge(word)
     examine_construct(exam_settings(model.name), out, judge=model, paper=few)
-    settings = replace(exam_settings(model.name), construct=("harm", "performance"))
+    settings = exam_settings(model.name).having(construct=("harm", "performance"))
     with pytest.raises(RunMismatch) as caught:
         examine_construct(settings, out, judge=judge(word), paper=few)
     assert str(caught.value) == (

@@ -81,7 +81,7 @@ def planted(seed: int, place: Path) -> tuple[Any, Any]:
     texts = {f"provided_facts-{at}": planted_text(at, traits) for at, traits in enumerate(world.true)}
     subject = ScriptedModel(lambda ask, run: texts[ask.scenario.task_id], "subject")
     judge = ScriptedModel(lambda ask, run: erring(world.judged, ask), "judge")
-    settings = Settings(
+    settings = Settings.of(
         subject="subject", judge="judge", numeric_judge="judge", scenarios=str(source), construct=tuple(ANSWERS)
     )
     summary = measure(settings, place / f"run-{seed}", {}, models=(subject, judge))

@@ -29,7 +29,7 @@ def test_rows_keep_what_they_say_and_share_what_is_equal() -> None:
 
 def test_a_run_is_read_into_shared_parts(tmp_path: Path) -> None:
     """Of 40 scenarios of a run there are no 40 objects that hold counts."""
-    settings = Settings("sim", judge="sim-judge", numeric_judge="sim-judge", scenarios="starter", sample=40)
+    settings = Settings.of("sim", judge="sim-judge", numeric_judge="sim-judge", scenarios="starter", sample=40)
     measure(settings, tmp_path / "run", {})
     with reading(tmp_path / "run") as opened:
         rows = opened.verdicts(None).scored(named("reference"))

@@ -641,11 +641,11 @@ def test_another_exam_is_not_mixed_in(tmp_path: Path) -> None:
 def test_a_judge_in_this_process_sits_in_the_precision_that_is_asked_for(tmp_path: Path) -> None:
     """The command takes the options of hf/ as a run does, records them, and goes on in the same precision only."""
     tiny = f"hf/{tiny_model(tmp_path / 'tiny')}"
-    settings = replace(exam_settings(tiny, "verdict"), dtype="fp32", device="cpu")
+    settings = exam_settings(tiny, "verdict").having(dtype="fp32", device="cpu")
     result = examine(settings, tmp_path / "exam", paper=some(3))
     assert (result.about.model["dtype"], result.about.model["device"]) == ("float32", "cpu")
     with pytest.raises(RunMismatch, match=r"with --dtype fp32, and this one asks for bf16\."):
-        examine(replace(settings, dtype="bf16"), tmp_path / "exam", paper=some(3))
+        examine(settings.having(dtype="bf16"), tmp_path / "exam", paper=some(3))
     dry = ("exam", tiny, "--dtype", "fp32", "--judge-style", "verdict", "--device")
     asked = (*dry, "cpu", "--dry-run")
     assert f"{len(PAPER.questions):,} verdicts" in command(*asked, env={}).out

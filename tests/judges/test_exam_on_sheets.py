@@ -19,7 +19,7 @@ from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Failure, Letter, Place, Reply
 
 WRITTEN = written()
-SETTINGS: Settings = replace(exam_settings("the judge"), judge_beliefs="together")
+SETTINGS: Settings = exam_settings("the judge").having(judge_beliefs="together")
 
 
 def few(number: int) -> Paper:
@@ -193,7 +193,7 @@ def test_the_command_sits_it_and_prints_it(tmp_path: Path) -> None:
     data = orjson.loads(command(*words, "--json", env={}).out)
     assert data["neighbours"] == {"pairs": 366, "moved": 0, "followed": 0}
     assert data["paper"]["name"] == "simulated, beliefs together"
-    assert data["settings"]["judge_beliefs"] == "together"
+    assert data["settings"]["beliefs"] == "together"
 
 
 def test_an_exam_in_the_other_form_is_another_one(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_an_exam_in_the_other_form_is_another_one(tmp_path: Path) -> None:
 
 def test_the_forecast_counts_sheets_once() -> None:
     """Twice as many verdicts on beliefs are less than twice the tokens, since a sheet is one request."""
-    apart = forecast(replace(SETTINGS, judge_beliefs="apart"), None, paper=few(120))
+    apart = forecast(SETTINGS.having(judge_beliefs="apart"), None, paper=few(120))
     together = forecast(SETTINGS, None, paper=on_sheets(few(120)))
     assert together[0] == 2 * apart[0]
     assert together[1] < 1.5 * apart[1]

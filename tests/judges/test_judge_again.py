@@ -34,7 +34,7 @@ from tiny_models import tiny_model
 def judged(path: Path, name: str, judge_name: str = "sim-judge", **options: Any) -> Summary:
     """Judge a run by a simulated judge, and score it by that."""
     folder = RunFolder(path)
-    made = replace(folder.settings(), judge=judge_name, numeric_judge=judge_name, **options)
+    made = folder.settings().having(judge=judge_name, numeric_judge=judge_name, **options)
     judge(folder, made, name, {})
     return result(folder, verdicts=name)
 
@@ -48,7 +48,7 @@ def own(script: Script, name: str = "the judge") -> Mapping[Kind, Model]:
 def by_script(path: Path, name: str, script: Script, **options: Any) -> None:
     """Judge a run by a scripted judge."""
     folder = RunFolder(path)
-    made = replace(folder.settings(), judge="the judge", numeric_judge="the judge", **options)
+    made = folder.settings().having(judge="the judge", numeric_judge="the judge", **options)
     judge(folder, made, name, {}, judges=own(script))
 
 
@@ -79,7 +79,7 @@ def test_run_json_says_where_a_set_comes_from(tmp_path: Path) -> None:
     record = RunFolder(path).record()
     entry = record.pop("verdict_sets")["again"]
     assert record == before
-    assert entry["settings"]["judge"] == entry["models"]["binary"]["name"] == "sim-judge"
+    assert entry["judging"]["judge"] == entry["models"]["binary"]["name"] == "sim-judge"
     assert entry["protocol"] == before["protocol"]
     assert entry["prompts"] == before["prompts"]
     assert entry["models"]["numeric"]["resolved"] == ["sim-judge"]
@@ -119,7 +119,7 @@ def test_a_set_goes_on_where_it_stopped(tmp_path: Path) -> None:
     seen, first = Recorder(verdict_a), Recorder(verdict_a)
     first.script = lambda ask, _: Failure("judge", "server_error", "no") if len(first.asks) % 3 else verdict_a(ask)
     by_script(path, "a", first)
-    left = forecast(RunFolder(path), replace(RunFolder(path).settings(), judge="the judge"), "a")[0]
+    left = forecast(RunFolder(path), RunFolder(path).settings().having(judge="the judge"), "a")[0]
     failed = result(RunFolder(path), verdicts="a").failures["judge"]["server_error"]
     assert failed
     by_script(path, "a", seen)
@@ -210,9 +210,9 @@ def test_default_names() -> None:
     """A set is called after its judge, its style and whether it is a second look."""
     made = settings("sim", judge="openrouter/anthropic/claude-3.5:beta")
     assert default_name(made) == "openrouter-anthropic-claude-3.5-beta"
-    assert default_name(replace(made, judge_style="verdict")) == "openrouter-anthropic-claude-3.5-beta-verdict"
+    assert default_name(made.having(judge_style="verdict")) == "openrouter-anthropic-claude-3.5-beta-verdict"
     with pytest.raises(UsageError, match="--name"):
-        default_name(replace(made, judge="---"))
+        default_name(made.having(judge="---"))
 
 
 def test_sets_are_listed(tmp_path: Path) -> None:
@@ -419,7 +419,11 @@ def test_a_wrong_judge_costs_no_reply(tmp_path: Path) -> None:
     assert (right.code, right.err.count("another --out")) == (0, 0)
     assert len(paid & answered.after(moment)) < min(4, len(paid))  # three were on their way
     record = RunFolder(tmp_path / "run").record()
-    assert record["models"]["numeric"]["name"] == record["settings"]["numeric_judge"] == "openai-api/local/judge"
+    assert (
+        record["models"]["numeric"]["name"]
+        == record["settings"]["judging"]["numeric_judge"]
+        == "openai-api/local/judge"
+    )
     anew = command("run", subject, "--judge", "openai-api/local/other", *options, env={})
     line = f"maskbench judge {tmp_path / 'run'} --judge openai-api/local/other"
     assert anew.code == 2

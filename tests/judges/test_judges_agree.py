@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def again(path: Path, name: str, model: str) -> None:
     """Judge a run once more."""
     folder = RunFolder(path)
-    judge(folder, replace(folder.settings(), judge=model, numeric_judge=model), name, {})
+    judge(folder, folder.settings().having(judge=model, numeric_judge=model), name, {})
 
 
 def held(path: Path) -> JudgesShown:

@@ -4,7 +4,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -227,7 +226,7 @@ def phases(first: Sequence[OutcomeName], second: Sequence[OutcomeName], chosen: 
 def looked(path: Path, name: str, look: Look, model: str = "sim-judge") -> float:
     """A run with a second look; P(lie) by it."""
     folder = RunFolder(path)
-    judge(folder, replace(folder.settings(), judge=model, numeric_judge=model), name, look=look)
+    judge(folder, folder.settings().having(judge=model, numeric_judge=model), name, look=look)
     return there(result(folder, verdicts=name, judges=False).metrics.p_lie.value)
 
 
@@ -236,7 +235,7 @@ def test_a_run_with_a_poor_first_judge(tmp_path: Path) -> None:
     poor = "sim-judge/flip=0.15,miss=0.02,invent=0.1,seed=3"
     path = run(tmp_path / "run", "sim/lie=0.5,evade=0.1", judge=poor, numeric_judge=poor)
     first = there(result(RunFolder(path)).metrics.p_lie.value)
-    judge(RunFolder(path), replace(RunFolder(path).settings(), judge="sim-judge", numeric_judge="sim-judge"), "all")
+    judge(RunFolder(path), RunFolder(path).settings().having(judge="sim-judge", numeric_judge="sim-judge"), "all")
     whole = result(RunFolder(path), verdicts="all")
     values = [looked(path, f"s{seed}", Look("default", share=0.3, seed=seed)) for seed in range(12)]
     assert mean(values) == pytest.approx(whole.metrics.p_lie.value, abs=0.06)
@@ -251,7 +250,7 @@ def test_only_the_chosen_are_judged_and_all_of_their_replies(tmp_path: Path) -> 
     """Probabilities are stored, a set that goes on sees the same scenarios, and another choice needs another name."""
     path = run(tmp_path / "run")
     folder = RunFolder(path)
-    made, seen = replace(folder.settings(), judge="the judge", numeric_judge="the judge"), Recorder(verdict_a)
+    made, seen = folder.settings().having(judge="the judge", numeric_judge="the judge"), Recorder(verdict_a)
     model = ScriptedModel(seen, "the judge")
     look = Look("default", share=0.2, seed=5)
     judge(folder, made, "s", judges={"binary": model, "numerical": model}, look=look)
@@ -285,7 +284,7 @@ def test_a_first_set_that_is_not_complete(tmp_path: Path) -> None:
     path = run(tmp_path / "run", limit=6)
     folder = RunFolder(path)
     record = folder.record()
-    judge(folder, replace(folder.settings(), judge="sim-judge/accuracy=0.9"), "b")
+    judge(folder, folder.settings().having(judge="sim-judge/accuracy=0.9"), "b")
     record["verdict_sets"] = {"empty": folder.record()["verdict_sets"]["b"]}
     folder.write("run.json", record)
     with pytest.raises(UsageError, match=r"The verdict set empty of .* is not complete"):
@@ -305,7 +304,7 @@ def test_looks_without_outcome_withhold_the_rates(tmp_path: Path) -> None:
     """A second judge that fails on most of what it sees gives no rates, and the reason says how often it did."""
     path = run(tmp_path / "run")
     folder = RunFolder(path)
-    unreadable = replace(folder.settings(), judge="sim-judge/unreadable=0.9", numeric_judge="sim-judge/unreadable=0.9")
+    unreadable = folder.settings().having(judge="sim-judge/unreadable=0.9", numeric_judge="sim-judge/unreadable=0.9")
     judge(folder, unreadable, "s", look=Look("default", share=0.3))
     summary = result(RunFolder(path), verdicts="s")
     assert summary.metrics.p_lie.value is None

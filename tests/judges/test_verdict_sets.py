@@ -3,7 +3,6 @@
 import csv
 import shlex
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ NOISY = {"b": "sim-judge/accuracy=0.8,seed=1", "c": "sim-judge/accuracy=0.8,seed
 def judged(path: Path, name: str, judge_name: str, look: Look | None = None, **options: Any) -> Path:
     """A run judged once more."""
     folder = RunFolder(path)
-    judge(folder, replace(folder.settings(), judge=judge_name, numeric_judge=judge_name, **options), name, look=look)
+    judge(folder, folder.settings().having(judge=judge_name, numeric_judge=judge_name, **options), name, look=look)
     return path
 
 

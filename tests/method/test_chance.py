@@ -25,7 +25,7 @@ from scored_runs import scored_result
 from there import there
 
 REFERENCE = RULES["reference"]
-SETTINGS = Settings(subject="a", judge="b", scenarios="c")
+SETTINGS = Settings.of(subject="a", judge="b", scenarios="c")
 BELIEFS = [("direct", 1, 1), ("direct", 1, 2), ("direct", 1, 3), ("consistency", 2, 1), ("consistency", 3, 1)]
 Speaks = Callable[[Random, Scenario], tuple[list[Letter], Letter]]
 

@@ -20,7 +20,7 @@ from measured_runs import run
 from there import there
 
 REFERENCE = RULES["reference"]
-SETTINGS = Settings(subject="a", judge="b", scenarios="c", beliefs=4)
+SETTINGS = Settings.of(subject="a", judge="b", scenarios="c", beliefs=4)
 
 
 def asked(direct: str, consistency: str = "", statement: str = "A") -> Items:

@@ -45,7 +45,7 @@ REASONING, ALONE = load_prompts(), load_prompts(style="verdict")
 
 def test_the_ids_of_the_ordinary_style_stand() -> None:
     """Prompt hash and protocol id are those of version 4: no change of code moves them unseen."""
-    usual = Settings(subject="sim", judge="openai/gpt-4o", numeric_judge="openai/o3-mini", scenarios="starter")
+    usual = Settings.of(subject="sim", judge="openai/gpt-4o", numeric_judge="openai/o3-mini", scenarios="starter")
     assert REASONING.hash == "f45a93c3d31d4dd600896de400e905a4b824c7edadea6ff6334e92803677d5a9"
     assert protocol_id(usual, REASONING.hash) == "3dae36ba0af3"
 
@@ -53,7 +53,7 @@ def test_the_ids_of_the_ordinary_style_stand() -> None:
 def test_the_style_is_part_of_the_protocol() -> None:
     """By its prompts, and by its name should two styles ever share them."""
     usual = settings("sim")
-    other = replace(usual, judge_style="verdict")
+    other = usual.having(judge_style="verdict")
     assert ALONE.hash != REASONING.hash
     assert len({protocol_id(one, hash_) for one in (usual, other) for hash_ in (ALONE.hash, REASONING.hash)}) == 4
 
@@ -337,8 +337,8 @@ def test_its_agreement_with_reasons_is_one_command_away(tmp_path: Path) -> None:
     path = run(tmp_path / "run", limit=12)
     made = command("judge", path, "--judge", "sim-judge", "--judge-style", "verdict", env={})
     assert made.code == 0
-    settings_ = RunFolder(path).record()["verdict_sets"]["sim-judge-verdict"]["settings"]
-    assert (settings_["judge_style"], settings_["judge_sampling"]["max_tokens"]) == ("verdict", 64)
+    settings_ = RunFolder(path).record()["verdict_sets"]["sim-judge-verdict"]["judging"]
+    assert (settings_["style"], settings_["sampling"]["max_tokens"]) == ("verdict", 64)
     (pair,) = there(score(path).summary.judges).pairs
     assert pair.verdicts["statement"].agree == 1
     back = command("judge", path, "--name", "sim-judge-verdict", env={})
@@ -349,8 +349,8 @@ def test_a_run_by_the_command_line(tmp_path: Path) -> None:
     """`maskbench run` takes the style, keeps it, and refuses another one for a run that is there."""
     options = in_file(tmp_path, "run", "sim", "--judge-style", "verdict", "--limit", "6", "--out", tmp_path / "run")
     assert command(*options, env={}).code == 0
-    recorded = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["settings"]
-    assert (recorded["judge_style"], recorded["judge_sampling"]["max_tokens"]) == ("verdict", 64)
+    recorded = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["settings"]["judging"]
+    assert (recorded["style"], recorded["sampling"]["max_tokens"]) == ("verdict", 64)
     assert command("run", "--out", tmp_path / "run", env={}).code == 0
     other = command("run", "--out", tmp_path / "run", "--like", "maskbench", env={})
     assert (other.code, "with --judge-style verdict, and this one asks for reasoning" in other.err) == (2, True)
@@ -384,7 +384,7 @@ def test_judging_by_prompts_of_ones_own(tmp_path: Path) -> None:
         (folder / file.name).write_text(file.read_text().replace("A language model", "Some model"))
     path = run(tmp_path / "run", limit=6, judge_prompts=str(folder))
     for style in ("reasoning", "verdict"):
-        made = replace(RunFolder(path).settings(), judge_style=style)
+        made = RunFolder(path).settings().having(judge_style=style)
         judge(RunFolder(path), made, f"own-{style}")
     assert command("judge", path, "--judge", "sim-judge", "--judge-prompts", "packaged", env={}).code == 0
     sets = RunFolder(path).record()["verdict_sets"]

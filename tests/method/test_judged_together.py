@@ -37,7 +37,7 @@ FIVE: dict[Place, str] = {
     (2, 1): "Of sugar.",
     (3, 1): "Hardly.",
 }
-SETTINGS = Settings("sim", "sim-judge", "starter", judge_beliefs="together")
+SETTINGS = Settings.of("sim", "sim-judge", "starter", judge_beliefs="together")
 
 
 def _ask(replies: dict[Place, str] | None = None) -> Ask:
@@ -109,7 +109,7 @@ def test_the_truth_and_the_pressure_are_not_shown() -> None:
 def test_many_replies_are_several_requests() -> None:
     """A request has eight replies at most, in the order of their places."""
     many = {(1, run): f"Reply {run}." for run in range(1, 12)}
-    settings = replace(SETTINGS, beliefs=11)
+    settings = SETTINGS.having(beliefs=11)
     known = {place: Reply(text) for place, text in {**many, (2, 1): "Two.", (3, 1): "Three."}.items()}
     asks = [ask for ask in judge_asks(FIGS, known, settings, TOGETHER) if ask.each]
     assert [len(ask.each) for ask in asks] == [MOST, 5]
@@ -121,15 +121,15 @@ def test_many_replies_are_several_requests() -> None:
 
 def test_the_default_leaves_every_key_as_it_is() -> None:
     """Judged apart nothing knows of the other form: asks, keys, hash of the prompts and protocol id."""
-    apart = replace(SETTINGS, judge_beliefs="apart")
+    apart = SETTINGS.having(judge_beliefs="apart")
     assert "beliefs_together" not in APART.texts
     assert protocol_id(apart, APART.hash) != protocol_id(SETTINGS, APART.hash)
-    assert protocol_id(apart, APART.hash) == protocol_id(Settings("sim", "sim-judge", "starter"), APART.hash)
+    assert protocol_id(apart, APART.hash) == protocol_id(Settings.of("sim", "sim-judge", "starter"), APART.hash)
     assert APART.hash != TOGETHER.hash
     ask = ask_about(FIGS, "direct", 1, 1, "They are.", TOGETHER)
     assert ask == ask_about(FIGS, "direct", 1, 1, "They are.", APART)
     keys = {
-        verdict_key("j", apart.judge_sampling, APART.hash, each, shared=True) for each in (ask, _first_alone(_ask()))
+        verdict_key("j", apart.judging.sampling, APART.hash, each, shared=True) for each in (ask, _first_alone(_ask()))
     }
     assert len(keys) == 2
 

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -194,7 +193,9 @@ def test_what_cannot_be_read_is_asked_again_as_it_is_then_failed(tmp_path: Path)
     ask = asked(checkout(tmp_path), "known_facts", "statement")
     assert ask_again(ask, "no idea") is ask
     judge = Recorder(lambda _ask, _run: "I cannot say.")
-    settings = Settings("the subject", "the judge", str(six_files(tmp_path / "set", 1)), archetypes=("provided_facts",))
+    settings = Settings.of(
+        "the subject", "the judge", str(six_files(tmp_path / "set", 1)), archetypes=("provided_facts",)
+    )
     models = ScriptedModel(lambda _ask, _run: "It is so.", "the subject"), ScriptedModel(judge, "the judge")
     settings = published(settings, checkout(tmp_path))
     summary = measure(settings, tmp_path / "run", {}, models=models)
@@ -205,7 +206,7 @@ def test_what_cannot_be_read_is_asked_again_as_it_is_then_failed(tmp_path: Path)
 
 def published(settings: Settings, place: Path) -> Settings:
     """These settings with the published prompts of that checkout."""
-    return replace(settings, judge_style="published", judge_prompts=str(place))
+    return settings.having(judge_style="published", judge_prompts=str(place))
 
 
 def test_a_run_by_the_command(tmp_path: Path) -> None:
@@ -220,7 +221,7 @@ def test_a_run_by_the_command(tmp_path: Path) -> None:
     assert scores[0]["counts"] == scores[1]["counts"]
     assert scores[0]["protocol"] != scores[1]["protocol"]
     settings = theirs.settings()
-    assert (settings.judge_style, settings.protocol, settings.judge_sampling.max_tokens) == (
+    assert (settings.judging.style, settings.judging.protocol, settings.judging.sampling.max_tokens) == (
         "published",
         "published",
         500,
@@ -244,7 +245,7 @@ def test_what_the_published_prompts_do_not_know_is_refused(tmp_path: Path, optio
 
 def test_protocol_ids_of_before_stand() -> None:
     """The form is in the protocol id where it is used, and nowhere else."""
-    plain = Settings("sim", "sim-judge", "starter")
+    plain = Settings.of("sim", "sim-judge", "starter")
     assert protocol_id(plain, "p") == "1e1082bfe4fc"
     assert protocol_id(published(plain, Path("x")), "p") != protocol_id(plain, "p")
 

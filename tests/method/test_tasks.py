@@ -19,22 +19,22 @@ from maskbench.method.tasks import controls, lies, questions, verdicts, whole
 from maskbench.settings import Settings
 from maskbench.types import ARCHETYPES, BinaryVerdict, Failure, Judgement, NumericalVerdict, Reply, Scenario
 
-BASE = Settings("sim", "sim-judge", "starter", statements=2, traces=True, placebo=True, self_report=True)
-TOGETHER = replace(BASE, judge_beliefs="together")
-APART = replace(BASE, judge_numbers="apart", beliefs=2)
+BASE = Settings.of("sim", "sim-judge", "starter", statements=2, traces=True, placebo=True, self_report=True)
+TOGETHER = BASE.having(judge_beliefs="together")
+APART = BASE.having(judge_numbers="apart", beliefs=2)
 SETTINGS = {"plain": BASE, "together": TOGETHER, "numbers apart": APART}
 FAILED = Failure("subject", "timeout", "No answer.")
 
 
 def judging_of(settings: Settings) -> Judging:
     """How replies are judged under these settings."""
-    return Judging(settings, load_prompts(beliefs=settings.judge_beliefs))
+    return Judging(settings, load_prompts(beliefs=settings.judging.beliefs))
 
 
 def tasks_of(settings: Settings) -> dict[str, Task]:
     """Every task, by name; those that ask about replies come after the protocol."""
     judging = judging_of(settings)
-    asking = replace(judging, settings=replace(settings, construct=("harm", "suspicion")), into="~construct j")
+    asking = replace(judging, settings=settings.having(construct=("harm", "suspicion")), into="~construct j")
     protocol = whole(judging)
     return {
         "whole": protocol,

@@ -21,7 +21,7 @@ CLAUDE = "anthropic/claude-sonnet-4.5"
 
 def judge_ask(statements: int = 10, system: str = LONG) -> Ask:
     """A judge's ask about the first statement of a scenario."""
-    settings = Settings("sim", "sim-judge", "starter", statements=statements)
+    settings = Settings.of("sim", "sim-judge", "starter", statements=statements)
     about = another(scenario("known_facts", 1), system=system)
     known = {(0, run): Reply(f"{run} is what I say.") for run in range(1, statements + 1)}
     return judge_asks(about, known, settings, PROMPTS)[0]

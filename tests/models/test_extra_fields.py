@@ -1,7 +1,6 @@
 """What a user adds to requests: it reaches the subject, it is part of a run's identity, and no secret is in it."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ SUBJECT, JUDGE = "openai-api/local/subject", "openai-api/local/judge"
 def settings(**options: object) -> Settings:
     """Settings of a run against a server."""
     given = {"subject": SUBJECT, "judge": JUDGE, "numeric_judge": JUDGE, "scenarios": "starter", "retries": 0}
-    return Settings(**{**given, **options})  # type: ignore[arg-type]
+    return Settings.of(**{**given, **options})  # type: ignore[arg-type]
 
 
 def rows(folder: Path) -> str:
@@ -49,7 +48,7 @@ def test_they_reach_the_subject_and_not_the_judge(tmp_path: Path) -> None:
         assert (body["chat_template_kwargs"], body["top_k"], body["a"]) == ({"enable_thinking": False}, 20, {"b": [1]})
     assert asked(server, "subject")
     assert not any({"chat_template_kwargs", "top_k", "a"} & body.keys() for body in asked(server, "judge"))
-    recorded = json.loads((tmp_path / "run" / "run.json").read_bytes())["settings"]
+    recorded = json.loads((tmp_path / "run" / "run.json").read_bytes())["settings"]["subject"]
     assert (recorded["template_args"], recorded["extra_body"]) == (
         '{"enable_thinking":false}',
         '{"a":{"b":[1]},"top_k":20}',
@@ -63,7 +62,7 @@ def test_a_run_goes_on_with_the_same_and_with_nothing_else(tmp_path: Path) -> No
         measure(chosen, tmp_path / "run", environ(server))
         assert run("run", "--out", tmp_path / "run", env=environ(server)).code == 0
         with pytest.raises(RunMismatch, match=r'--extra-body \{"top_k":20\}.*asks for none'):
-            measure(replace(chosen, extra_body=None), tmp_path / "run", environ(server))
+            measure(chosen.having(extra_body=None), tmp_path / "run", environ(server))
 
 
 def test_they_are_part_of_protocol_and_keys() -> None:

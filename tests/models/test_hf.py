@@ -107,7 +107,7 @@ def test_greedy_replies_are_those_of_the_embedded_model(tmp_path: Path) -> None:
     """On the whole sandbox, hf/pinocchio says at temperature 0 what pinocchio says, and uses as many tokens."""
     replies = {}
     for subject in ("pinocchio", "hf/pinocchio"):
-        settings = Settings(
+        settings = Settings.of(
             subject=subject,
             judge="rules/sandbox",
             numeric_judge="rules/sandbox",
@@ -152,12 +152,14 @@ def test_a_folder_of_pinocchio_is_pinocchio(tmp_path: Path) -> None:
     copy = shutil.copytree(packaged(), tmp_path / "copy")
     known = defaults(f"hf/{copy}")
     assert (known.judge, known.scenarios) == ("rules/sandbox", "sandbox")
-    settings = Settings(subject=f"hf/{copy}", judge="rules/sandbox", numeric_judge="rules/sandbox", scenarios="sandbox")
-    measure(replace(settings, limit=2), tmp_path / "run")
+    settings = Settings.of(
+        subject=f"hf/{copy}", judge="rules/sandbox", numeric_judge="rules/sandbox", scenarios="sandbox"
+    )
+    measure(settings.having(limit=2), tmp_path / "run")
     shutil.rmtree(copy)
     assert is_simulated(score(tmp_path / "run"))
     with pytest.raises(UsageError, match="rules/sandbox reads only what pinocchio says"):
-        measure(replace(settings, subject=f"hf/{tiny_model(copy)}"), tmp_path / "other")
+        measure(settings.having(subject=f"hf/{tiny_model(copy)}"), tmp_path / "other")
 
 
 # Samples
@@ -236,9 +238,9 @@ def test_a_stop_keeps_what_had_ended(folders: dict[Family, Path], tmp_path: Path
     """A run that is stopped keeps the answers that had ended; asked once, also those that were being written."""
     settings = tiny(folders["llama"], limit=1, statements=12, sampling=replace(LONG, max_tokens=700))
     with pytest.raises(Interrupted):
-        measure(replace(settings, batch_tokens=6000), tmp_path / "run", watcher=Stopping(times))
+        measure(settings.having(batch_tokens=6000), tmp_path / "run", watcher=Stopping(times))
     assert 0 < len(stored(tmp_path / "run")) < 17
-    measure(replace(settings, batch_tokens=6000), tmp_path / "run")
+    measure(settings.having(batch_tokens=6000), tmp_path / "run")
     assert len(stored(tmp_path / "run")) == 17
 
 
@@ -691,13 +693,13 @@ def tiny(folder: Path, **options: Any) -> Settings:
     script.write_text('{"": "Verdict {{code}}: A"}')
     judge = f"scripted/{script}"
     known: dict[str, Any] = {"scenarios": "starter", "limit": 3, "sampling": SHORT, "archetypes": ("known_facts",)}
-    return Settings(subject=f"hf/{folder}", judge=judge, numeric_judge=judge, **known | options)
+    return Settings.of(subject=f"hf/{folder}", judge=judge, numeric_judge=judge, **known | options)
 
 
 def small(**options: Any) -> Settings:
     """A short measurement of pinocchio."""
     known: dict[str, Any] = {"scenarios": "sandbox", "limit": 6, "sampling": replace(SHORT, max_tokens=60)}
-    return Settings(subject="hf/pinocchio", judge="rules/sandbox", numeric_judge="rules/sandbox", **known | options)
+    return Settings.of(subject="hf/pinocchio", judge="rules/sandbox", numeric_judge="rules/sandbox", **known | options)
 
 
 def said_in(run: Path) -> dict[Any, str]:
@@ -713,25 +715,25 @@ def test_whole_runs(folders: dict[Family, Path], tmp_path: Path, family: Family)
     plain = tiny(folders[family])
     runs = {
         "plain": plain,
-        "steered": replace(plain, steer=str(tmp_path / "v.safetensors"), layers=(1, 2), strength=-2.0),
-        "adapted": replace(plain, adapter=str(adapter)),
+        "steered": plain.having(steer=str(tmp_path / "v.safetensors"), layers=(1, 2), strength=-2.0),
+        "adapted": plain.having(adapter=str(adapter)),
     }
     for name, settings in runs.items():
         assert measure(settings, tmp_path / name).scenarios.done == 3
     assert len({tuple(said_in(tmp_path / name).values()) for name in runs}) == 3
     about = RunFolder(tmp_path / "adapted").record()
-    assert about["settings"]["adapter_hash"] == about["models"]["subject"]["adapter"]
+    assert about["settings"]["subject"]["adapter_hash"] == about["models"]["subject"]["adapter"]
     assert (about["models"]["subject"]["dtype"], about["models"]["subject"]["device"]) == ("float32", "cpu")
 
 
 def test_one_base_model_for_several_runs(folders: dict[Family, Path], tmp_path: Path) -> None:
     """Runs that share a stock load the base model once, and each has the replies that it has by itself."""
     plain, stock = tiny(folders["qwen"]), Stock()
-    adapted = replace(plain, adapter=str(tiny_adapter(tmp_path / "adapter", folders["qwen"])))
-    for name, settings in (("a", plain), ("b", adapted), ("c", replace(plain, seed=1)), ("d", adapted)):
+    adapted = plain.having(adapter=str(tiny_adapter(tmp_path / "adapter", folders["qwen"])))
+    for name, settings in (("a", plain), ("b", adapted), ("c", plain.having(seed=1)), ("d", adapted)):
         measure(settings, tmp_path / name, stock=stock)
     measure(adapted, tmp_path / "alone")
-    measure(replace(plain, seed=1), tmp_path / "seed")
+    measure(plain.having(seed=1), tmp_path / "seed")
     said = {name: said_in(tmp_path / name) for name in ("a", "b", "c", "d", "alone", "seed")}
     assert said["b"] == said["d"] == said["alone"] != said["a"]
     assert said["c"] == said["seed"]
@@ -747,11 +749,11 @@ def test_changed_files_are_another_measurement(tmp_path: Path) -> None:
     measure(settings, tmp_path / "run")
     begun = RunFolder(tmp_path / "run").settings()
     moved = shutil.copytree(adapter, tmp_path / "moved")
-    measure(replace(settings, adapter=str(moved), device="cpu", batch_tokens=999), tmp_path / "run")
+    measure(settings.having(adapter=str(moved), device="cpu", batch_tokens=999), tmp_path / "run")
     shutil.rmtree(moved)
     measure(RunFolder(tmp_path / "run").settings(), tmp_path / "run")  # a finished run needs its files no more
     with pytest.raises(RunMismatch, match=r"with --strength 0.5, and this one asks for 2.0"):
-        measure(replace(begun, strength=2.0), tmp_path / "run")
+        measure(begun.having(strength=2.0), tmp_path / "run")
     vectors(size=128, scale=1.0).save(file)
     with pytest.raises(RunMismatch, match=r"v.safetensors has changed since the run was begun"):
         measure(begun, tmp_path / "run")
@@ -762,13 +764,13 @@ def test_changed_files_are_another_measurement(tmp_path: Path) -> None:
 def test_other_weights_are_said(folders: dict[Family, Path], tmp_path: Path) -> None:
     """A run that goes on with other weights under the same name says so."""
     copy = shutil.copytree(folders["llama"], tmp_path / "copy")
-    settings = replace(tiny(copy), limit=None, sample=4)
+    settings = tiny(copy).having(limit=None, sample=4)
     measure(settings, tmp_path / "run")
     tiny_model(copy, "llama", seed=5)
     change(tmp_path / "run", "DELETE FROM replies")
     heard = Told()
     measure(settings, tmp_path / "run", watcher=heard)
-    assert heard.lines[0] == f"Loading {settings.subject}."
+    assert heard.lines[0] == f"Loading {settings.subject.name}."
     assert "has other weights now" in heard.lines[1]
 
 
@@ -791,7 +793,7 @@ def test_options_that_cannot_be_followed(
 ) -> None:
     """Options for models in this process are refused where there is none, and where they lack their counterpart."""
     with pytest.raises(UsageError, match=said):
-        measure(replace(tiny(folders["llama"]), **options), tmp_path / "run")
+        measure(tiny(folders["llama"]).having(**options), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -800,8 +802,8 @@ def test_a_local_judge(folders: dict[Family, Path], tmp_path: Path) -> None:
     roomy = shutil.copytree(folders["qwen"], tmp_path / "judge")
     rewrite(roomy / "config.json", max_position_embeddings=16384)
     judge = f"hf/{roomy}"
-    settings = replace(tiny(folders["llama"], limit=1, beliefs=1), judge=judge, numeric_judge=judge)
-    summary = measure(replace(settings, judge_sampling=replace(GREEDY, max_tokens=2)), tmp_path / "run")
+    settings = tiny(folders["llama"], limit=1, beliefs=1).having(judge=judge, numeric_judge=judge)
+    summary = measure(settings.having(judge_sampling=replace(GREEDY, max_tokens=2)), tmp_path / "run")
     assert summary.counts["error"] == 1
     assert summary.failures["judge"].keys() == {"unreadable"}
 
@@ -811,47 +813,47 @@ def test_a_local_judge(folders: dict[Family, Path], tmp_path: Path) -> None:
 
 def test_keys_of_old_runs_stand() -> None:
     """Settings without an intervention have the keys that they had before there were any; each one changes them."""
-    plain = Settings(subject="sim", judge="sim-judge", numeric_judge="sim-judge", scenarios="starter")
+    plain = Settings.of(subject="sim", judge="sim-judge", numeric_judge="sim-judge", scenarios="starter")
     (ask,) = asks(1, 1)
     key = reply_key(plain, ask, 1)
     assert key.hex() == "0a5e47458e02c0074cb5b43852d4f289"
     changed = [
-        replace(plain, adapter="x", adapter_hash="a"),
-        replace(plain, steer="x", steer_hash="a"),
-        replace(plain, steer="x", steer_hash="a", layers=(1,)),
-        replace(plain, steer="x", steer_hash="a", strength=2.0),
-        replace(plain, dtype="bf16"),
-        replace(plain, trust_remote_code=True),
-        replace(plain, quantize="4bit"),
+        plain.having(adapter="x", adapter_hash="a"),
+        plain.having(steer="x", steer_hash="a"),
+        plain.having(steer="x", steer_hash="a", layers=(1,)),
+        plain.having(steer="x", steer_hash="a", strength=2.0),
+        plain.having(dtype="bf16"),
+        plain.having(trust_remote_code=True),
+        plain.having(quantize="4bit"),
     ]
     assert len({key, *(reply_key(settings, ask, 1) for settings in changed)}) == 8
-    same = replace(plain, device="cpu", batch_tokens=5, threads=2, adapter="elsewhere", steer="elsewhere")
+    same = plain.having(device="cpu", batch_tokens=5, threads=2, adapter="elsewhere", steer="elsewhere")
     assert reply_key(same, ask, 1) == key
 
 
 def test_the_protocol_knows_a_quantised_judge() -> None:
     """A judge in this process with fewer bits is another protocol; a subject is another subject, as its label says."""
-    served = Settings(subject="hf/a/b", judge="vllm/c", numeric_judge="vllm/c", scenarios="starter")
-    assert protocol_id(replace(served, quantize="4bit"), "x") == protocol_id(served, "x")
-    assert replace(served, quantize="4bit").label == "hf/a/b + 4bit"
-    here = replace(served, judge="hf/c")
-    assert protocol_id(replace(here, quantize="4bit"), "x") != protocol_id(here, "x")
+    served = Settings.of(subject="hf/a/b", judge="vllm/c", numeric_judge="vllm/c", scenarios="starter")
+    assert protocol_id(served.having(quantize="4bit"), "x") == protocol_id(served, "x")
+    assert served.having(quantize="4bit").label == "hf/a/b + 4bit"
+    here = served.having(judge="hf/c")
+    assert protocol_id(here.having(quantize="4bit"), "x") != protocol_id(here, "x")
 
 
 def test_labels_say_what_was_done() -> None:
     """A label names the adapter and the vectors, with strength and layers."""
-    plain = Settings(subject="hf/a/b", judge="x", numeric_judge="x", scenarios="starter")
+    plain = Settings.of(subject="hf/a/b", judge="x", numeric_judge="x", scenarios="starter")
     assert plain.label == "hf/a/b"
-    done = replace(plain, adapter="runs/step_10/", steer="d/v.safetensors", strength=-2.5, layers=(3, 4))
+    done = plain.having(adapter="runs/step_10/", steer="d/v.safetensors", strength=-2.5, layers=(3, 4))
     assert done.label == "hf/a/b + step_10 + −2.5 × v.safetensors at 3, 4"
-    asked = replace(plain, system_prompt="honest", system_prompt_text="Be honest.", prompt_on_beliefs=True)
+    asked = plain.having(system_prompt="honest", system_prompt_text="Be honest.", prompt_on_beliefs=True)
     assert asked.label == "hf/a/b + honest (on beliefs, too)"
 
 
 def test_a_developer_s_prompt_on_beliefs() -> None:
     """The developer's part stands before the neutral prompt of belief questions where that is asked for."""
     scenario = sandbox(1)[0]
-    settings = Settings(
+    settings = Settings.of(
         subject="x",
         judge="x",
         numeric_judge="x",
@@ -861,7 +863,7 @@ def test_a_developer_s_prompt_on_beliefs() -> None:
     )
     *beliefs, _ = subject_asks(scenario, settings)
     assert beliefs == belief_asks(scenario, 3)
-    *beliefs, _ = subject_asks(scenario, replace(settings, prompt_on_beliefs=True))
+    *beliefs, _ = subject_asks(scenario, settings.having(prompt_on_beliefs=True))
     assert {ask.messages[0].content for ask in beliefs} == {
         "Developer instructions: Be honest.\nUser instructions: You are a helpful assistant."
     }

@@ -161,7 +161,7 @@ def test_variables_for_a_template(folders: dict[Family, Path], tmp_path: Path) -
 def test_variables_are_the_subjects_alone(folders: dict[Family, Path]) -> None:
     """Whoever takes the subject from the stock, a run or a measure of damage, gets it with them; the judge has none."""
     place, stock = str(folders["qwen"]), Stock()
-    chosen = Settings(f"hf/{place}", f"hf/{place}", "starter", template_args='{"enable_thinking":false}')
+    chosen = Settings.of(f"hf/{place}", f"hf/{place}", "starter", template_args='{"enable_thinking":false}')
     subject, judge = (stock.base(place, chosen, stage, {}).chat.template_args for stage in get_args(Stage))
     assert (subject, judge) == ({"enable_thinking": False}, {})
 

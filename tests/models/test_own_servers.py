@@ -334,7 +334,9 @@ def rows(folder: Path) -> str:
 def served(folder: Path, rules: list[Rule], **options: Any) -> Summary:
     """The result of a small run against a server."""
     subject, judge = "openai-api/local/subject", "openai-api/local/judge"
-    chosen = Settings(subject=subject, judge=judge, numeric_judge=judge, scenarios=rows(folder), retries=0, **options)
+    chosen = Settings.of(
+        subject=subject, judge=judge, numeric_judge=judge, scenarios=rows(folder), retries=0, **options
+    )
     with serving(rules=rules, reply=reply_to) as server:
         return measure(chosen, folder / "run", environ(server))
 

@@ -6,7 +6,6 @@ import random
 import re
 import tracemalloc
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -390,7 +389,7 @@ def test_every_verdict_set_is_carried_under_its_judge(six: Path, tmp_path: Path)
     folder = RunFolder(scripted(tmp_path / "run", says, believes(*"AAAAA"), six))
     for name in ("second", "third"):
         other = ScriptedModel(believes(*"AAAAB", states="A"), "other")
-        settled = replace(folder.settings(), judge="other", numeric_judge="other")
+        settled = folder.settings().having(judge="other", numeric_judge="other")
         judge_again(folder, settled, name, judges={"binary": other, "numerical": other})
     index, texts = contents([folder.path], include_text=True)
     assert index["runs"][0]["sets"] == ["judge", "other (set second)", "other (set third)"]

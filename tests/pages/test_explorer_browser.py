@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,7 +43,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("judged")
     first = run(place / "run", "sim/lie=0.5", limit=18)
     folder, other = RunFolder(first), "sim-judge/accuracy=0.6"
-    judge(folder, replace(folder.settings(), judge=other, numeric_judge=other), "second")
+    judge(folder, folder.settings().having(judge=other, numeric_judge=other), "second")
     return page_of(place / "judged.html", edit(first, scenarios="starter"))
 
 

@@ -404,7 +404,7 @@ def test_a_withheld_run_says_what_to_type(folders: dict[str, Path], pages: dict[
     assert "To ask again" not in str(pages["plain"].at("outcomes"))
     path = shutil.copytree(folders["plain"], tmp_path / "it's a run")
     weak = "sim-judge/unreadable=0.3"
-    judge(RunFolder(path), replace(RunFolder(path).settings(), judge=weak, numeric_judge=weak), "weak", {})
+    judge(RunFolder(path), RunFolder(path).settings().having(judge=weak, numeric_judge=weak), "weak", {})
     words = ["maskbench", "judge", str(path), "--name", "weak"]
     assert told.format(shlex.join(words)) in str(page(path, verdicts="weak").at("outcomes"))
 
@@ -493,7 +493,7 @@ def test_other_judges_stand_beside_the_runs_own(folders: dict[str, Path], tmp_pa
     """A run that was judged twice shows P(lie) through both, and a page can be asked for by either."""
     path = shutil.copytree(folders["plain"], tmp_path / "run")
     other = "sim-judge/accuracy=0.8"
-    judge(RunFolder(path), replace(RunFolder(path).settings(), judge=other, numeric_judge=other), "second", {})
+    judge(RunFolder(path), RunFolder(path).settings().having(judge=other, numeric_judge=other), "second", {})
     section = page(path).at("judges")
     assert f"maskbench report {path} --verdicts NAME" in str(section)
     for name in ("default", "second"):
@@ -509,7 +509,7 @@ def test_three_verdict_sets_stand_beside_each_other(folders: dict[str, Path], tm
     """Every set with its outcomes, the majority with what it leaves open, and each pair as `score` has it."""
     path = shutil.copytree(folders["plain"], tmp_path / "run")
     for name, other in (("mine", "sim-judge/accuracy=0.9,seed=5"), ("weak", "sim-judge/accuracy=0.7,seed=9")):
-        judge(RunFolder(path), replace(RunFolder(path).settings(), judge=other, numeric_judge=other), name, {})
+        judge(RunFolder(path), RunFolder(path).settings().having(judge=other, numeric_judge=other), name, {})
     held = there(result(RunFolder(path)).judges)
     section = page(path).at("judges")
     every = [*held.sets, there(held.ensemble)]
@@ -540,7 +540,7 @@ def test_a_second_look_says_how_it_was_done(tmp_path: Path) -> None:
     unsure = "sim-judge/accuracy=0.8,aware=0.6"
     path = run(tmp_path / "run", SUBJECT, judge=unsure, numeric_judge=unsure, judge_style="verdict")
     folder = RunFolder(path)
-    stronger = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
+    stronger = folder.settings().having(judge="sim-judge", numeric_judge="sim-judge")
     judge(folder, stronger, "closer", {}, look=Look("default", share=0.4))
     look, section = there(result(folder, None, "closer").second), page(path, verdicts="closer").at("judges")
     alone = look.p_lie_first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judge="sim-judge/accuracy=0.86,first=0.1,noise=0.1",
     )
     folder = RunFolder(path)
-    right = replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge")
+    right = folder.settings().having(judge="sim-judge", numeric_judge="sim-judge")
     judge(folder, right, "right", {})
     judge(folder, right, "closer", {}, look=Look("default", share=0.3))
     audit(folder, Audit("swap", "default"))

@@ -21,7 +21,7 @@ def test_the_spread_over_twenty_seeds_is_that_of_the_interval(tmp_path: Path) ->
     """
     rates, same, new = [], [], []
     for seed in range(SEEDS):
-        settings = Settings(
+        settings = Settings.of(
             "pinocchio", "rules/sandbox", "sandbox", archetypes=("provided_facts",), statements=2, seed=seed
         )
         lie = measure(settings, tmp_path / str(seed), {}).metrics.p_lie

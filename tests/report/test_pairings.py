@@ -3,7 +3,6 @@
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -45,7 +44,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     paths = run(place / "a", LIAR, sample=60), run(place / "b", HONEST, sample=60)
     for path in paths:
         folder, name = RunFolder(path), "sim-judge/accuracy=0.8,seed=3"
-        judge(folder, replace(folder.settings(), judge=name, numeric_judge=name), "two")
+        judge(folder, folder.settings().having(judge=name, numeric_judge=name), "two")
     return paths
 
 

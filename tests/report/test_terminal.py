@@ -294,7 +294,7 @@ def test_names_cannot_steer_the_terminal() -> None:
 
 def test_plans_take_any_name() -> None:
     """So do the names in a plan."""
-    chosen = replace(settings(HOSTILE, HOSTILE), scenarios=HOSTILE)
+    chosen = settings(HOSTILE, HOSTILE).having(scenarios=HOSTILE)
     where = console(120)
     show(list(before_run.plan(plan([scenario()], chosen, load_prompts()), chosen)), where)
     assert joined(printed(where)).count(HARMLESS) == 3

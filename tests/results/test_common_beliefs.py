@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,11 +137,11 @@ def test_nothing_got_worse_is_not_said_of_shared_beliefs(runs: dict[str, Path]) 
 
 def test_repeated_statements_on_shared_beliefs_tell_all_of_it(tmp_path: Path) -> None:
     """Beliefs do not change between two such runs, so halves of the belief replies are left out of the reference."""
-    base = Settings("pinocchio", "rules/sandbox", "sandbox", archetypes=("known_facts",), beliefs=6, statements=2)
+    base = Settings.of("pinocchio", "rules/sandbox", "sandbox", archetypes=("known_facts",), beliefs=6, statements=2)
     plain, shared, own = (tmp_path / name for name in ("plain", "shared", "own"))
     measure(base, plain, {})
-    measure(replace(base, system_prompt="placebo", beliefs_from=str(plain)), shared, {})
-    measure(replace(base, system_prompt="placebo", seed=1), own, {})
+    measure(base.having(system_prompt="placebo", beliefs_from=str(plain)), shared, {})
+    measure(base.having(system_prompt="placebo", seed=1), own, {})
     pairings = [compare(plain, other).data.others[0] for other in (shared, own)]
     sources = [there(pairing.by_themselves).source for pairing in pairings]
     assert sources == ["statements_on_shared_beliefs", "statements_and_beliefs"]
@@ -152,12 +151,12 @@ def test_repeated_statements_on_shared_beliefs_tell_all_of_it(tmp_path: Path) ->
 
 def test_a_retest_repeats_what_the_comparison_repeats(tmp_path: Path) -> None:
     """Against a run on the same beliefs a retest has to be on them, too; against another one it may not."""
-    base = Settings("pinocchio", "rules/sandbox", "sandbox", limit=12)
+    base = Settings.of("pinocchio", "rules/sandbox", "sandbox", limit=12)
     names = {
         "plain": base,
-        "shared": replace(base, system_prompt="honest", beliefs_from=str(tmp_path / "plain")),
-        "again": replace(base, seed=1),
-        "kept": replace(base, seed=1, beliefs_from=str(tmp_path / "plain")),
+        "shared": base.having(system_prompt="honest", beliefs_from=str(tmp_path / "plain")),
+        "again": base.having(seed=1),
+        "kept": base.having(seed=1, beliefs_from=str(tmp_path / "plain")),
     }
     for name, wanted in names.items():
         measure(wanted, tmp_path / name, {})
@@ -176,13 +175,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Three runs through a server, two of them on the beliefs of the first, and one of these again on its own."""
     place = tmp_path_factory.mktemp("served")
     scenarios = str(six_files(place / "set", 6))
-    base = Settings("openai-api/local/subject", "openai-api/local/judge", scenarios, connections=8)
-    shares = replace(base, beliefs_from=str(place / "plain"))
+    base = Settings.of("openai-api/local/subject", "openai-api/local/judge", scenarios, connections=8)
+    shares = base.having(beliefs_from=str(place / "plain"))
     wanted = {
         "plain": base,
-        "honest": replace(shares, system_prompt="honest"),
-        "placebo": replace(shares, system_prompt="placebo"),
-        "own": replace(base, system_prompt="placebo"),
+        "honest": shares.having(system_prompt="honest"),
+        "placebo": shares.having(system_prompt="placebo"),
+        "own": base.having(system_prompt="placebo"),
     }
     with serving(reply=reply_to, honours_n=False) as server:
         for name, each in wanted.items():

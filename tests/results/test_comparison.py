@@ -194,7 +194,8 @@ def test_another_protocol_of_equal_settings_is_another_version(runs: dict[str, P
 def test_both_are_scored_under_one_rule_set(runs: dict[str, Path], tmp_path: Path) -> None:
     """The first run's by default, whatever the second was measured under; or the one that is asked for."""
     strict = copied(runs["honest"], tmp_path / "strict")
-    settings = orjson.loads((strict / "run.json").read_bytes())["settings"] | {"rules": "strict"}
+    settings = orjson.loads((strict / "run.json").read_bytes())["settings"]
+    settings["design"]["rules"] = "strict"
     edit(strict, settings=settings)
     assert compare(runs["liar"], strict).data.rules == "reference"
     assert compare(strict, runs["liar"]).data.rules == "strict"

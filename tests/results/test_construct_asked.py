@@ -244,7 +244,6 @@ def test_compare_has_the_differences_of_the_readings(ten: Path, tmp_path: Path) 
 
 def test_compare_refuses_answers_of_two_judges(ten: Path, tmp_path: Path) -> None:
     """Where another judge answered, no reading is compared, and a sentence says why; the rest is compared."""
-    from dataclasses import replace
 
     from answered_runs import Judge
     from maskbench.judges.construct_judging import ask_construct
@@ -255,7 +254,7 @@ def test_compare_refuses_answers_of_two_judges(ten: Path, tmp_path: Path) -> Non
     answered(tmp_path / "b", TEN, construct=())
     other = ScriptedModel(Judge({f"known_facts-{at}": ("L", [HARMFUL]) for at in range(1, 11)}), "k")
     folder = RunFolder(tmp_path / "b")
-    chosen = replace(folder.settings(), judge="k", construct=("harm", "performance"))
+    chosen = folder.settings().having(judge="k", construct=("harm", "performance"))
     ask_construct(folder, chosen, judges={"binary": other, "numerical": other})
     (pairing,) = compare(ten, tmp_path / "b").data.others
     assert pairing.readings is UNSET

@@ -3,7 +3,6 @@
 import hashlib
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +99,7 @@ def test_planted_play_of_pinocchio_is_recomputed(tmp_path: Path) -> None:
     assert typed("run", "pinocchio", "--sample", "60", "--out", path).code == 0
     folder = RunFolder(path)
     play = ScriptedModel(lambda ask, _run: planted(ask), "planted")
-    wanted = replace(folder.settings(), judge="planted", numeric_judge="planted", construct=("performance",))
+    wanted = folder.settings().having(judge="planted", numeric_judge="planted", construct=("performance",))
     ask_construct(folder, wanted, judges={"binary": play, "numerical": play})
     rows_ = exported(path)
     shown = typed("score", path, "--as", "all").out
@@ -188,9 +187,9 @@ def test_compare_check_and_leaderboard_take_them(asked: Path, tmp_path: Path) ->
 
 def test_the_setting_is_off_by_default_and_part_of_the_protocol() -> None:
     """The protocol id is the usual one; with the reasoning it is another one."""
-    plain = Settings("sim", "sim-judge", "starter")
+    plain = Settings.of("sim", "sim-judge", "starter")
     assert protocol_id(plain, "p") == "1e1082bfe4fc"
-    both = Settings("sim", "sim-judge", "starter", with_reasoning=True)
+    both = Settings.of("sim", "sim-judge", "starter", with_reasoning=True)
     assert protocol_id(both, "p") != protocol_id(plain, "p")
 
 

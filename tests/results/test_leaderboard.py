@@ -84,7 +84,7 @@ def test_many_models_can_be_told_apart(tmp_path: Path) -> None:
     honest = result(run(tmp_path / "honest", "sim/lie=0.1"), "lab/honest")
     liars = result(run(tmp_path / "liar", "sim/lie=0.9,evade=0"), "lab/liar")
     crowd = [
-        replace(liars, path=Path(f"liar{at}"), settings=replace(liars.settings, subject=f"lab/liar{at}"))
+        replace(liars, path=Path(f"liar{at}"), settings=liars.settings.having(subject=f"lab/liar{at}"))
         for at in range(44)
     ]
     (board,) = boards([honest, *crowd])
@@ -144,7 +144,7 @@ def test_second_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     """A second look has its weighted rate and interval on the board, no rank, and the reason why."""
     made = run(tmp_path / "run", "sim/lie=0.4,evade=0.1")
     second = "sim-judge/accuracy=0.7"
-    other = replace(RunFolder(made).settings(), judge=second, numeric_judge=second)
+    other = RunFolder(made).settings().having(judge=second, numeric_judge=second)
     judge(RunFolder(made), other, "twice", look=Look("default", share=0.2))
     edit(made, subject="lab/a")
     (row,) = csv.DictReader(io.StringIO(printed(capsys, made, verdicts="twice", format="csv")))

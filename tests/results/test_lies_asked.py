@@ -73,7 +73,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a simulated subject that asked only for lies, with one that asked everything beside it."""
     place = tmp_path_factory.mktemp("lies")
     for estimate in ("all", "lie"):
-        chosen = Settings("sim/lie=0.4,evade=0.2,unsure=0.2", "sim-judge", "starter", estimate=estimate, sample=60)
+        chosen = Settings.of("sim/lie=0.4,evade=0.2,unsure=0.2", "sim-judge", "starter", estimate=estimate, sample=60)
         measure(chosen, place / estimate, {})
     return place / "lie"
 
@@ -149,7 +149,7 @@ def test_failures_that_were_not_met_are_told() -> None:
 def test_what_needs_the_rest_is_refused_with_the_command(run: Path, tmp_path: Path) -> None:
     """Another judge, a second look, an audit and people would need beliefs that nobody asked for."""
     folder = RunFolder(run)
-    other = replace(folder.settings(), judge="sim-judge/accuracy=0.9", numeric_judge="sim-judge/accuracy=0.9")
+    other = folder.settings().having(judge="sim-judge/accuracy=0.9", numeric_judge="sim-judge/accuracy=0.9")
     complete = f"maskbench run --out {run} --estimate all"
     with pytest.raises(UsageError, match="another judge needs the rest") as refused:
         judge(folder, other, "other")
@@ -226,12 +226,12 @@ def test_the_page_of_such_a_run_can_be_written(run: Path) -> None:
 
 def test_settings_of_ordinary_runs_stay() -> None:
     """A run that asks everything says nothing of it."""
-    assert settings().estimate == "all"
+    assert settings().design.estimate == "all"
     assert "estimate" not in scored_result("a", "LHHHE").summary.as_dict()
 
 
 def test_the_plan_says_that_it_is_the_most() -> None:
     """Nobody knows beforehand how often a model lies, so --dry-run counts every belief question."""
-    chosen = Settings("sim", "sim-judge", "starter", estimate="lie")
+    chosen = Settings.of("sim", "sim-judge", "starter", estimate="lie")
     texts = [str(block) for block in before_run.plan(plan([scenario()], chosen, load_prompts()), chosen)]
     assert any("the most it can take" in text and "20% of each archetype" in text for text in texts)

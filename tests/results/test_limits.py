@@ -173,7 +173,7 @@ def test_the_way_on_is_said_where_a_judging_would_help() -> None:
     (obstacle,) = with_baseline(FINE, was, is_).obstacles
     assert "`maskbench judge before --judge judge --name together && maskbench judge now" in obstacle
     assert obstacle.endswith("the same command with `--verdicts together --baseline-verdicts together`.")
-    other = replace(baseline, settings=replace(baseline.settings, beliefs=5))
+    other = replace(baseline, settings=baseline.settings.having(beliefs=5))
     assert "And for this check" not in with_baseline(FINE, other, scored_run("now", "LLHH")).obstacles[0]
 
 

@@ -157,7 +157,7 @@ def test_it_does_not_go_with_asking_for_lies_alone(tmp_path: Path) -> None:
 
 def test_the_setting_is_off_by_default_and_part_of_the_protocol() -> None:
     """The protocol id is the usual one; with numbers apart it is another one."""
-    assert protocol_id(Settings("sim", "sim-judge", "starter"), "p") == "1e1082bfe4fc"
+    assert protocol_id(Settings.of("sim", "sim-judge", "starter"), "p") == "1e1082bfe4fc"
     assert protocol_id(settings("sim", judge_numbers="apart"), "p") != protocol_id(settings("sim"), "p")
 
 

@@ -447,7 +447,7 @@ def test_numbers_judged_one_by_one_go_out_and_come_back(tmp_path: Path) -> None:
                 assert (row["eval_honesty_1"], row["eval_accuracy"]) == (str(score.honesty_1), str(score.accuracy))
                 assert intervals(ast.literal_eval(row["eval_belief"])) == score.belief
         back = import_run(tmp_path / rules, tmp_path / f"back-{rules}", environ={})
-        assert RunFolder(back.path).settings().judge_numbers == "apart"
+        assert RunFolder(back.path).settings().judging.numbers == "apart"
         for other in RULES:
             assert outcomes_of(back.path, other) == outcomes_of(folder.path, other)
         for key, items in items_of(back.path).items():

@@ -212,7 +212,7 @@ def test_what_differs_is_named_and_untests() -> None:
     """Fields of settings, of prompts and of who answered, each with both values; the differences stay."""
     theirs = structs.replace(answered("judge-1"), prompts=PromptsUsed(name="p", version="2", hash="f" * 64))
     first = scored_run("a", "LLHH", beliefs=3)
-    warm = replace(SETTINGS.judge_sampling, temperature=1.0)
+    warm = replace(SETTINGS.judging.sampling, temperature=1.0)
     other = replace(scored_run("b", "LHHH", beliefs=5, judge_sampling=warm), judge=theirs)
     held = pairing(first, other)
     assert Differs("beliefs", 3, 5) in held.differs
@@ -287,7 +287,7 @@ def test_the_way_to_judge_alike_names_what_the_judge_takes() -> None:
         "LH",
         judge="good",
         numeric_judge="counts",
-        judge_sampling=replace(SETTINGS.judge_sampling, temperature=0.5),
+        judge_sampling=replace(SETTINGS.judging.sampling, temperature=0.5),
     )
     other = scored_run("b", "LH")
     differs = [Differs(field, None, None) for field in ("judge", "numeric judge", "judge temperature")]

@@ -192,14 +192,14 @@ def test_a_cheaper_way_is_told_before_a_run() -> None:
     assert saving is not None
     assert saving.options == "--estimate lie"
     assert 0.5 < saving.left[0.1] < 0.62 < saving.left[0.4] < 0.78
-    arm = replace(plain, system_prompt="honest", system_prompt_text="Be honest.")
+    arm = plain.having(system_prompt="honest", system_prompt_text="Be honest.")
     shared = cheaper(planned(), arm)
     assert shared is not None
     assert shared.options == "--beliefs-from RUN"
     assert shared.left[0.1] == pytest.approx(200 / 860)
-    asked_already = (replace(plain, estimate="lie"), replace(arm, beliefs_from="runs/a"), replace(plain, placebo=True))
+    asked_already = (plain.having(estimate="lie"), arm.having(beliefs_from="runs/a"), plain.having(placebo=True))
     assert [cheaper(planned(), each) for each in asked_already] == [None] * 3
-    assert cheaper(planned(statements=20), replace(plain, statements=20)) is None
+    assert cheaper(planned(statements=20), plain.having(statements=20)) is None
     assert cheaper(planned(scenarios=0), plain) is None
 
 
@@ -241,14 +241,14 @@ def test_a_dry_run_tells_it_in_one_line() -> None:
 )
 def test_whatever_is_done_to_a_subject_makes_another_arm(changed: dict[str, Any]) -> None:
     """Prompts by their text, adapters and vectors by their hash; strength and layers count where it is steered."""
-    assert arm_of(replace(settings("sim"), **changed)) != arm_of(settings("sim"))
+    assert arm_of(settings("sim").having(**changed)) != arm_of(settings("sim"))
 
 
 def test_arms_are_told_apart_by_content_not_by_name() -> None:
     """Two adapters of one name are two arms; seed, statements and the place of the files make none."""
     adapter = settings("sim", adapter="a/step", adapter_hash="1")
-    assert arm_of(replace(adapter, adapter="b/step", adapter_hash="2")) != arm_of(adapter)
-    assert arm_of(replace(adapter, adapter="b/step", seed=3, statements=5)) == arm_of(adapter)
+    assert arm_of(adapter.having(adapter="b/step", adapter_hash="2")) != arm_of(adapter)
+    assert arm_of(adapter.having(adapter="b/step", seed=3, statements=5)) == arm_of(adapter)
     steered = settings("sim", steer="v", steer_hash="1")
-    ways = [replace(steered, strength=strength, layers=at) for strength in (1, 2) for at in (None, (3,))]
+    ways = [steered.having(strength=strength, layers=at) for strength in (1, 2) for at in (None, (3,))]
     assert len(set(map(arm_of, ways))) == 4

@@ -60,9 +60,9 @@ def test_of_one_measurement_the_latest_is_ranked() -> None:
         assert [row.name for row in board.ranked] == ["lab/a (2)"]
         assert [(row.name, row.rank) for row in board.unranked] == [("lab/a (1)", None)]
         assert board.unranked[0].why == "an earlier run of the same measurement as 2"
-    reseeded = replace(late, settings=replace(late.settings, seed=9, max_error_rate=0.9))
+    reseeded = replace(late, settings=late.settings.having(seed=9, max_error_rate=0.9))
     assert len(board_of(early, reseeded).ranked) == 1
-    other = replace(late, settings=replace(late.settings, system_prompt="honest"))
+    other = replace(late, settings=late.settings.having(system_prompt="honest"))
     assert len(board_of(early, other).ranked) == 2
 
 

@@ -186,7 +186,7 @@ def belief_replies(direct: str, statements: str) -> Items:
 )
 def test_each_half_of_six_direct_replies_is_a_belief(direct: str, expected: object) -> None:
     """Three replies each, as in the published design; consistency questions stand in both."""
-    settings = Settings(subject="a", judge="b", scenarios="c", beliefs=len(direct), statements=2)
+    settings = Settings.of(subject="a", judge="b", scenarios="c", beliefs=len(direct), statements=2)
     each, items = a_scenario(1), belief_replies(direct, "AB")
     scored = score(each, 1.0, items, settings, REFERENCE)
     assert by_halves(each, scored, items, settings, REFERENCE) == expected

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,7 +71,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def by(folder: RunFolder, name: str) -> Settings:
     """The run's settings with another judge."""
-    return replace(folder.settings(), judge=name, numeric_judge=name)
+    return folder.settings().having(judge=name, numeric_judge=name)
 
 
 def held(plain: Any, kind: type[T]) -> T:

@@ -58,7 +58,7 @@ def test_every_task_in_batches(scenarios: Path, tmp_path: Path, monkeypatch: pyt
     for name, batch in (("live", None), ("batched", "both")):
         with serving() as server:
             server.at["create"] = [partial(_note, before, server)]
-            run(server, replace(settings("openai", scenarios, batch=batch), **asked), tmp_path / name)
+            run(server, settings("openai", scenarios, batch=batch).having(**asked), tmp_path / name)
             held[name] = read(tmp_path / name), server.paid, len(server.live)
     assert held["batched"][:2] == held["live"][:2]
     assert held["batched"][2] < 0.5 * held["live"][2]
@@ -120,7 +120,7 @@ def test_an_upload_that_is_cut(scenarios: Path, live: dict[str, Any], tmp_path: 
 
 def test_the_bill_has_half_the_price(scenarios: Path, tmp_path: Path) -> None:
     """Tokens of batches stand in rows of their own, at the share of the price that the list has for batches."""
-    chosen = Settings("openai/gpt-4o", "openai/gpt-4o-mini-judge", str(scenarios), batch="both")
+    chosen = Settings.of("openai/gpt-4o", "openai/gpt-4o-mini-judge", str(scenarios), batch="both")
     chosen = replace(chosen, budget=Budget(judge_price_in=1, judge_price_out=2))
     with serving() as server:
         bill = run(server, chosen, tmp_path / "run").bill
@@ -155,7 +155,7 @@ def test_a_limit_keeps_batches_back(scenarios: Path, tmp_path: Path) -> None:
 
 def test_what_does_not_go_together(scenarios: Path) -> None:
     """Batches are refused for services without them, in words that say what to do."""
-    chosen = replace(settings("openai", scenarios), judge="groq/x", numeric_judge="groq/x")
+    chosen = settings("openai", scenarios).having(judge="groq/x", numeric_judge="groq/x")
     with pytest.raises(UsageError, match="no batch interface for groq/x, only for openai/ and anthropic/"):
         measure(chosen, "nowhere", {})
 
@@ -219,10 +219,10 @@ def test_what_a_plan_says(scenarios: Path) -> None:
 
 def test_beliefs_that_are_judged_together(scenarios: Path, tmp_path: Path) -> None:
     """One request with all neutral replies of a scenario is one request of a batch, and comes to the same verdicts."""
-    together = replace(settings("openai", scenarios), judge_beliefs="together")
+    together = settings("openai", scenarios).having(judge_beliefs="together")
     for batch in (None, "both"):
         with serving() as server:
-            run(server, replace(together, batch=batch), tmp_path / f"{batch}")
+            run(server, together.having(batch=batch), tmp_path / f"{batch}")
             asked_live = len(server.live)
     assert read(tmp_path / "None") == read(tmp_path / "both")
     shown = [asked for job in server.jobs.values() for _, asked in job["rows"] if "reply_2" in str(asked)]

@@ -29,7 +29,7 @@ H100 = {"CPU": 16.0, "GPU": 8.0, "memory": 512.0 * GIB, "accelerator_type:H100":
 
 def settings(**options: Any) -> Settings:
     """Settings of a transformers model."""
-    return Settings(subject="hf/model", judge="sim-judge", scenarios="starter", **options)
+    return Settings.of(subject="hf/model", judge="sim-judge", scenarios="starter", **options)
 
 
 @pytest.fixture
@@ -106,14 +106,14 @@ def test_where_it_is_computed_is_no_part_of_what_is_measured(tmp_path: Path) -> 
     """A cluster changes no key and no protocol id, and `none` takes a run back into this process."""
     plain = settings()
     there = with_given(plain, {"cluster": "auto", "gpus_per_model": 0.5})
-    assert (there.cluster, there.gpus_per_model) == ("auto", 0.5)
+    assert (there.pace.cluster, there.pace.gpus_per_model) == ("auto", 0.5)
     assert protocol_id(plain, "prompts") == protocol_id(there, "prompts")
-    assert with_given(there, {"cluster": "none"}).cluster is None
+    assert with_given(there, {"cluster": "none"}).pace.cluster is None
 
 
 def test_runs_on_a_cluster_wait_for_no_device_of_this_machine(tmp_path: Path) -> None:
     """In a sweep two local models on a cluster may be under way at once."""
-    runs = {f"seed{seed}": Settings("pinocchio", "rules/sandbox", "sandbox", seed=seed) for seed in (1, 2)}
+    runs = {f"seed{seed}": Settings.of("pinocchio", "rules/sandbox", "sandbox", seed=seed) for seed in (1, 2)}
     assert all(task.devices for task in arrange(runs, tmp_path, share_beliefs=False).values())
     there = {name: with_given(each, {"cluster": "auto"}) for name, each in runs.items()}
     assert not any(task.devices for task in arrange(there, tmp_path, share_beliefs=False).values())

@@ -124,7 +124,7 @@ def test_what_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
             return await super().ask(ask)
 
     folder = RunFolder(tmp_path / "a")
-    chosen = replace(folder.settings(), construct=("harm",), connections=1)
+    chosen = folder.settings().having(construct=("harm",), connections=1)
     broken = Refused(Judge(first.planned), "j")
     with pytest.raises(AccessError):
         ask_construct(folder, chosen, judges={"binary": broken, "numerical": broken})
@@ -179,7 +179,7 @@ def test_a_letter_that_no_answer_has_is_asked_again_with_a_reminder(tmp_path: Pa
     answered(tmp_path / "a", LIES[:1], construct=())
     folder = RunFolder(tmp_path / "a")
     models = ScriptedModel(judge, "j")
-    chosen = replace(folder.settings(), construct=("performance",))
+    chosen = folder.settings().having(construct=("performance",))
     ask_construct(folder, chosen, judges={"binary": models, "numerical": models})
     assert len(asked) == 2
     assert "A (yes) or B (no)" in asked[1].messages[-1].content
@@ -196,7 +196,7 @@ def test_a_statement_that_failed_is_not_asked_about(tmp_path: Path) -> None:
         return Failure("subject", "server_error", "down") if fails else says(ask, run)
 
     observer = Counter()
-    chosen = Settings("s", "j", str(tmp_path / "rows rows"), construct=THREE, retries=0)
+    chosen = Settings.of("s", "j", str(tmp_path / "rows rows"), construct=THREE, retries=0)
     models = ScriptedModel(subject, "s"), ScriptedModel(judge, "j")
     measure(chosen, tmp_path / "a", {}, observer, models=models)
     assert per_call(judge)["construct_harm"] == 3
@@ -217,7 +217,7 @@ def test_another_judge_answers_beside_the_first(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "a")
     other = Judge({name: (letters, [{"harm": "low"}]) for name, (letters, _) in first.planned.items()})
     model = ScriptedModel(other, "k")
-    chosen = replace(folder.settings(), judge="k", construct=("harm",))
+    chosen = folder.settings().having(judge="k", construct=("harm",))
     assert forecast(folder, chosen)[0] == 4
     ask_construct(folder, chosen, judges={"binary": model, "numerical": model})
     assert other.asked == {"construct_harm": 4}
@@ -239,7 +239,7 @@ def test_the_bill_has_a_part_of_its_own(tmp_path: Path) -> None:
     answered(tmp_path / "a", LIES, ("harm",))
     model = ScriptedModel(Judge({f"known_facts-{at}": LIES[0] for at in range(1, 5)}), "j")
     folder = RunFolder(tmp_path / "a")
-    chosen = replace(folder.settings(), construct=("harm", "performance"))
+    chosen = folder.settings().having(construct=("harm", "performance"))
     ask_construct(folder, chosen, judges={"binary": model, "numerical": model})
     with closing(folder.store()) as store:
         both = [ledger_of(store), ledger_of(store, set_of("j"))]
@@ -254,7 +254,7 @@ def test_a_limit_on_demand_is_for_what_is_asked_then(tmp_path: Path) -> None:
     prices = Budget(judge_price_in=1.0, judge_price_out=1.0)
     folder = RunFolder(tmp_path / "a")
     with serving(reply=letter("A")) as server:
-        chosen = replace(folder.settings(), judge="openai-api/local/judge", construct=("harm",), connections=1)
+        chosen = folder.settings().having(judge="openai-api/local/judge", construct=("harm",), connections=1)
         tight = replace(chosen, budget=replace(prices, max_cost=1e-9))
         with pytest.raises(BudgetReached, match="--max-cost"):
             ask_construct(folder, tight, environ(server))
@@ -272,7 +272,7 @@ def test_the_plan_counts_what_is_then_asked(tmp_path: Path) -> None:
     """--dry-run has every answer among the judge's calls, and those on reasoning as what may come on top."""
     chosen = of_flow(construct=tuple(QUESTIONS), statements=2)
     measured = scenarios(1, ("known_facts", "statistics"))
-    bare, asked = (plan(measured, each, load_prompts()) for each in (replace(chosen, construct=()), chosen))
+    bare, asked = (plan(measured, each, load_prompts()) for each in (chosen.having(construct=()), chosen))
     assert asked.calls.verdicts - bare.calls.verdicts == asked.construct == 2 * 2 * 5
     assert asked.on_reasoning == 2 * 2
     assert asked.as_dict()["construct"] == 20
@@ -288,7 +288,7 @@ def test_the_plan_says_which_number_of_calls_is_exact() -> None:
     measured, one = scenarios(1, ("known_facts",)), of_flow(beliefs=1)
     some, asked = (
         " ".join(text(list(blocks(plan(measured, each, load_prompts()), each)), 200).split())
-        for each in (replace(one, construct=("harm",)), replace(one, construct=("suspicion",)))
+        for each in (one.having(construct=("harm",)), one.having(construct=("suspicion",)))
     )
     assert "The number of calls is exact where no call fails and no verdict is shared." in some
     needed = "no call fails, no verdict is shared and each statement comes with reasoning."
@@ -343,7 +343,7 @@ def test_a_real_server_is_asked_in_json(tmp_path: Path) -> None:
 
     with serving(reply=judge) as server:
         folder = RunFolder(tmp_path / "a")
-        chosen = replace(folder.settings(), judge="openai-api/local/judge", construct=("addressee",))
+        chosen = folder.settings().having(judge="openai-api/local/judge", construct=("addressee",))
         ask_construct(folder, chosen, environ(server))
     assert len(bodies) == 2
     schema = bodies[0]["response_format"]["json_schema"]["schema"]  # type: ignore[index]  # JSON
@@ -354,9 +354,9 @@ def test_a_real_server_is_asked_in_json(tmp_path: Path) -> None:
 
 def test_simulated_judges_and_the_rules_of_the_sandbox_answer(tmp_path: Path) -> None:
     """`sim-judge` answers everything; `rules/sandbox` says who asked by the way in which the sandbox pressed."""
-    measure(Settings("sim", "sim-judge", "starter", limit=12, construct=tuple(QUESTIONS)), tmp_path / "sim", {})
+    measure(Settings.of("sim", "sim-judge", "starter", limit=12, construct=tuple(QUESTIONS)), tmp_path / "sim", {})
     assert all(set(QUESTIONS) <= set(told) for told in answers_of(tmp_path / "sim").values())
-    chosen = Settings("pinocchio", "rules/sandbox", "sandbox", limit=12, construct=tuple(QUESTIONS))
+    chosen = Settings.of("pinocchio", "rules/sandbox", "sandbox", limit=12, construct=tuple(QUESTIONS))
     measure(chosen, tmp_path / "rules", {})
     told = answers_of(tmp_path / "rules").values()
     assert len(told) == 12
@@ -369,10 +369,10 @@ def test_what_is_typed(tmp_path: Path) -> None:
     place = tmp_path / "a"
     whole = typed("run", "sim", "--limit", 6, "--out", place, "--quiet", "--construct")
     assert whole.code == 0
-    assert RunFolder(place).settings().construct == tuple(QUESTIONS)
+    assert RunFolder(place).settings().design.construct == tuple(QUESTIONS)
     some = typed("run", "sim", "--limit", 6, "--construct", "harm,performance", "--out", tmp_path / "b", "--quiet")
     assert some.code == 0
-    assert RunFolder(tmp_path / "b").settings().construct == ("performance", "harm")
+    assert RunFolder(tmp_path / "b").settings().design.construct == ("performance", "harm")
     planned = typed("judge", tmp_path / "b", "--construct", "--dry-run")
     assert "18 answers by sim-judge are to be had" in planned.out
     asked = typed("judge", tmp_path / "b", "--construct")

@@ -4,7 +4,6 @@ import io
 import re
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +103,7 @@ def test_self_reports_against_outcomes(tmp_path: Path) -> None:
 
 def test_pinocchio_owns_up_as_it_was_taught(tmp_path: Path) -> None:
     """Its judge reads by the grammar what it tells the developer: it was taught to take 85 % of its lies back."""
-    made = Settings(
+    made = Settings.of(
         subject="pinocchio",
         judge="rules/sandbox",
         numeric_judge="rules/sandbox",
@@ -155,7 +154,7 @@ def test_a_control_is_declared_once() -> None:
 
 def test_what_the_subject_is_asked() -> None:
     """A neutral question as in belief elicitation, the facts as a text, and the developer after the statement."""
-    made = replace(settings("sim"), **ALL)
+    made = settings("sim").having(**ALL)
     plain = scenario()
     placebo, report = control_asks(plain, made, {1: "I say so."})
     assert (placebo.call, placebo.elicitation, placebo.runs) == ("placebo", 4, (1,))
@@ -175,7 +174,7 @@ def test_what_the_subject_is_asked() -> None:
 
 def test_what_the_judge_is_asked() -> None:
     """A placebo by the plain prompt for statements; a self-report with statement and question; reasoning as a reply."""
-    made = replace(settings("sim"), **ALL)
+    made = settings("sim").having(**ALL)
     one = scenario("disinformation")
     placebo, report = control_asks(one, made, {1: "The statement."})
     judged = judge_control(placebo, "The reply.", PROMPTS)
@@ -198,7 +197,7 @@ def test_what_the_judge_is_asked() -> None:
 @pytest.mark.parametrize("archetype", ["doubling_down_known_facts", "continuations", "disinformation", "statistics"])
 def test_the_judge_of_a_placebo_hears_of_no_turn_that_is_not_there(archetype: Archetype) -> None:
     """There is one neutral question: no forced turn, no draft and no request is spoken of."""
-    placebo, *_ = control_asks(scenario(archetype), replace(settings("sim"), placebo=True))
+    placebo, *_ = control_asks(scenario(archetype), settings("sim").having(placebo=True))
     judged = judge_control(placebo, "The reply.", PROMPTS)
     said = "\n".join(message.content for message in judged.messages)
     assert not re.search("forced_assistant|twice|draft|others to read", said)
@@ -215,7 +214,7 @@ def test_checks_change_nothing_else(tmp_path: Path) -> None:
     assert one.checks is None
     for name in ("protocol", "counts", "metrics", "by_archetype", "failures", "truncated", "judges"):
         assert getattr(one, name) == getattr(other, name)
-    assert protocol_id(settings("sim"), "x") == protocol_id(replace(settings("sim"), **ALL), "x")
+    assert protocol_id(settings("sim"), "x") == protocol_id(settings("sim").having(**ALL), "x")
     assert other.usage.subject.answers > one.usage.subject.answers
     keys = "SELECT key FROM replies WHERE elicitation < 4 ORDER BY 1"
     with closing(sqlite3.connect(plain / "run.sqlite")) as a, closing(sqlite3.connect(with_checks / "run.sqlite")) as b:
@@ -286,7 +285,7 @@ def test_another_judge_judges_the_checks_too(tmp_path: Path) -> None:
     """Its false-lie floor is its own; traces stay with the judge who found the lies; nobody answers for a majority."""
     path = run(tmp_path / "run", "sim/thinks=0.5", limit=24, **ALL)
     folder = RunFolder(path)
-    made = replace(folder.settings(), judge="sim-judge/flip=0.5", numeric_judge="sim-judge/flip=0.5")
+    made = folder.settings().having(judge="sim-judge/flip=0.5", numeric_judge="sim-judge/flip=0.5")
     left, _ = forecast(folder, made, "b")
     judge(folder, made, "b", {})
     assert forecast(folder, made, "b")[0] == 0 < left
@@ -320,7 +319,7 @@ def test_the_replies_to_checks_are_exported(tmp_path: Path) -> None:
 def test_checks_are_counted_before_they_are_made(tmp_path: Path) -> None:
     """Calls and tokens of a forecast hold them; traces stand apart, as no more than one a statement."""
     one, facts = scenario(), scenario("provided_facts")
-    plain, made = settings("sim", statements=2), replace(settings("sim", statements=2), **ALL)
+    plain, made = settings("sim", statements=2), settings("sim", statements=2).having(**ALL)
     before, after = calls(one, plain), calls(one, made)
     assert after == before + Calls(3, 3, 3)  # a placebo, two self-reports
     assert calls(facts, made) == calls(facts, plain) + Calls(3, 3, 3)
@@ -382,4 +381,4 @@ def test_the_options_of_the_command(
         main()
     assert ended.value.code == 0
     assert "false-lie floor" in capsys.readouterr().out
-    assert RunFolder(path).settings().checks == ("placebo", "traces")
+    assert RunFolder(path).settings().design.checks == ("placebo", "traces")

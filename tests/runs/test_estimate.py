@@ -28,7 +28,7 @@ PRICES: StagePrices = {
 
 def chosen(**options: Any) -> Settings:
     """Settings of a run on the starter set."""
-    return Settings(*NAMES, **{"scenarios": "starter", "limit": 12, **options})
+    return Settings.of(*NAMES, **{"scenarios": "starter", "limit": 12, **options})
 
 
 def of(settings: Settings, prices: StagePrices = PRICES) -> Estimate:

@@ -53,7 +53,7 @@ def taken(
     place = six_files(folder.parent / "set", 20) if not (folder.parent / "set").exists() else folder.parent / "set"
     asked = Recorder(subject)
     given = {"archetypes": KNOWN, "estimate": "lie", "connections": 4, **options}
-    chosen = Settings("the subject", "the judge", str(place), **given)
+    chosen = Settings.of("the subject", "the judge", str(place), **given)
     models = kind(asked, "the subject"), ScriptedModel(verdict or a_judge(stated, believed), "the judge")
     return measure(chosen, folder, {}, watcher, models=models), asked
 
@@ -218,18 +218,18 @@ def test_another_part_is_another_run(tmp_path: Path) -> None:
 
 def test_the_measurement_is_the_same_one() -> None:
     """On equal replies lies are equal, so the protocol id is that of a run that asks everything."""
-    plain, lies = (Settings("a", "b", "c", estimate=name) for name in ("all", "lie"))
+    plain, lies = (Settings.of("a", "b", "c", estimate=name) for name in ("all", "lie"))
     assert protocol_id(plain, "0") == protocol_id(lies, "0")
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
     """Controls need beliefs, beliefs of another run leave nothing out, and a part is a share."""
     with pytest.raises(UsageError, match="--placebo needs them"):
-        check(Settings("a", "b", "c", estimate="lie", placebo=True))
+        check(Settings.of("a", "b", "c", estimate="lie", placebo=True))
     with pytest.raises(UsageError, match="--beliefs-from asks for none"):
-        check(Settings("a", "b", "c", estimate="lie", beliefs_from="other"))
+        check(Settings.of("a", "b", "c", estimate="lie", beliefs_from="other"))
     with pytest.raises(UsageError, match="--whole-part 0 is no share"):
-        check(Settings("a", "b", "c", whole_part=0.0))
+        check(Settings.of("a", "b", "c", whole_part=0.0))
 
 
 def test_killed_and_taken_up_again(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_the_lies_are_those_of_a_run_that_asks_everything(tmp_path: Path, how: d
     """A simulated subject, whose answers hang on its seed alone, has the same lies both ways under every rule set."""
     for estimate in ("all", "lie"):
         options: dict[str, Any] = {"estimate": estimate, "sample": 60, **how}
-        chosen = Settings("sim/lie=0.4,evade=0.2,unsure=0.2", "sim-judge", "starter", **options)
+        chosen = Settings.of("sim/lie=0.4,evade=0.2,unsure=0.2", "sim-judge", "starter", **options)
         measure(chosen, tmp_path / estimate, {})
     for rules in RULES:
         every, short = (_lies(tmp_path / name, rules) for name in ("all", "lie"))

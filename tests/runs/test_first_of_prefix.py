@@ -25,7 +25,7 @@ LONG = "It is a long story about figs. " * 200
 
 def judge_asks(archetype: str, long: bool = False) -> list[Ask]:
     """The judge's asks about ten statements of one scenario, as a run makes them."""
-    settings = Settings("sim", "sim-judge", "starter", statements=10)
+    settings = Settings.of("sim", "sim-judge", "starter", statements=10)
     about = scenario(archetype, 1)
     about = another(about, system=LONG) if long else about
     known = {(0, run): Reply(f"{run} is what I say.") for run in range(1, 11)}
@@ -136,7 +136,7 @@ def test_a_run_sends_them_so(tmp_path: Path) -> None:
     rows += f'1,"{LONG}",Well?,binary,Figs <pivotal>are/are not</pivotal> sweet.,Figs are sweet.,A\n'
     (tmp_path / "provided_facts.csv").write_text(rows, encoding="utf-8")
     budget = Budget(judge_price_in=2.5, judge_price_out=10, judge_price_cached=0.25)
-    settings = Settings("s", "openai/gpt-4o", str(tmp_path / "provided_facts.csv"), statements=6, budget=budget)
+    settings = Settings.of("s", "openai/gpt-4o", str(tmp_path / "provided_facts.csv"), statements=6, budget=budget)
     judge = Slow("openai/gpt-4o")
     subject = ScriptedModel(lambda ask, run: f"{run} is what I say.", "s")
     measure(settings, tmp_path / "run", models=(subject, judge))

@@ -248,7 +248,7 @@ def same(ask: Ask, run: int) -> str:
         ({"temperature": 0.0}, {}, 4),
         ({}, {}, 6),  # the endpoint refused temperature 0
         ({"temperature": 0}, {"protocol": "published"}, 6),
-        ({"temperature": 1}, {"judge_sampling": replace(settings().judge_sampling, temperature=1.0)}, 6),
+        ({"temperature": 1}, {"judge_sampling": replace(settings().judging.sampling, temperature=1.0)}, 6),
     ],
     ids=["cold", "cold float", "refused", "published", "warm"],
 )

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ import pytest
 from flows import HASHES, record_of, scenario, settings
 from maskbench.errors import RunError, RunLocked, RunMismatch, RunUnreadable
 from maskbench.runs.folder import DATABASE, RECORD, RunFolder, check_same, default_name
-from maskbench.runs.run_json import SCHEMA, JudgeSettings, known_settings
+from maskbench.runs.run_json import SCHEMA, known
 from maskbench.runs.store import Store
-from maskbench.settings import JUDGE_SAMPLING, JUDGING, SUBJECT_SAMPLING, Settings, arm_of, protocol_id, reply_key
+from maskbench.settings import JUDGE_SAMPLING, SUBJECT_SAMPLING, Settings, Subject, arm_of, protocol_id, reply_key
 from maskbench.types import Ask, Message
 
 
@@ -46,11 +46,14 @@ def test_unknown_settings(tmp_path: Path) -> None:
     """A setting that is not known is refused by name, and nothing is written over."""
     folder = begun(tmp_path)
     whole = folder.record()
-    for inside in ("", "sampling"):
+    for inside in ((), ("subject",), ("subject", "sampling")):
         record = orjson.loads(orjson.dumps(whole))
-        (record["settings"][inside] if inside else record["settings"])["zeal"] = 1
+        part = record["settings"]
+        for step in inside:
+            part = part[step]
+        part["zeal"] = 1
         (tmp_path / RECORD).write_bytes(written := orjson.dumps(record))
-        name = ".".join(part for part in ("settings", inside, "zeal") if part)
+        name = ".".join(("settings", *inside, "zeal"))
         said = rf"run\.json is no record of a run: {name} is not known\. Restore the file, or start"
         with pytest.raises(RunUnreadable, match=said):
             folder.settings()
@@ -76,34 +79,37 @@ def test_whole_numbers_are_their_decimals(tmp_path: Path) -> None:
         chosen = settings(sampling=replace(SUBJECT_SAMPLING, temperature=number), strength=number)
         folder = begun(tmp_path, chosen)
         again = folder.settings()
-        assert [type(again.sampling.temperature), type(again.strength)] == [float] * 2
+        assert [type(again.subject.sampling.temperature), type(again.subject.strength)] == [float] * 2
         assert orjson.dumps(again) == orjson.dumps(chosen)
 
 
-def test_judging_is_named_once() -> None:
-    """The settings of a verdict set are those in which one verdict set may differ from another."""
-    assert tuple(field.name for field in fields(JudgeSettings)) == JUDGING
-    assert JudgeSettings.of(settings()).judge == settings().judge
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterSubject(Subject):
+    """The subject of a version that has one field more, as a contributor adds it: with a default that does nothing."""
+
+    zeal: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Later(Settings):
-    """The settings of a version that has one more, as a contributor adds it: with a default that does nothing."""
+    """The settings of that version."""
 
-    zeal: int = 0
+    subject: LaterSubject
 
 
 def test_a_new_setting_leaves_old_keys_and_old_runs_alone() -> None:
     """With its default a setting more changes no reply's key, no protocol id, no arm, and old records are read."""
     old = settings()
     plain = orjson.loads(orjson.dumps(old))
-    new = known_settings(plain, Later)
-    assert new.zeal == 0
+    new = known(plain, Later, "settings")
+    assert isinstance(new, Later)
+    assert new.subject.zeal == 0
     ask = Ask((Message("user", "Is it?"),), scenario(), "direct", 1)
     assert reply_key(new, ask, 1) == reply_key(old, ask, 1)
     assert protocol_id(new, "a" * 64) == protocol_id(old, "a" * 64)
     assert arm_of(new) == arm_of(old)
-    assert known_settings({**plain, "zeal": 3}, Later).zeal == 3
+    plain["subject"]["zeal"] = 3
+    assert orjson.loads(orjson.dumps(known(plain, Later, "settings")))["subject"]["zeal"] == 3
 
 
 @pytest.mark.parametrize(
@@ -161,7 +167,7 @@ def test_rules_read_no_prompts(tmp_path: Path) -> None:
     """A run that a rule judges goes on whatever the prompts say; one of two judges that reads them is enough for no."""
     ruled = settings(judge="rules/sandbox", numeric_judge="rules/sandbox")
     check_same(begun(tmp_path / "run", ruled), ruled, {**HASHES, "prompts": "c" * 64})
-    half = replace(ruled, numeric_judge="openai/gpt-4o")
+    half = ruled.having(numeric_judge="openai/gpt-4o")
     with pytest.raises(RunMismatch, match="use that maskbench with those prompts"):
         check_same(begun(tmp_path / "half", half), half, {**HASHES, "prompts": "c" * 64})
 
@@ -207,11 +213,14 @@ def test_another_schema(tmp_path: Path, content: bytes, said: str) -> None:
     assert said in str(raised.value)
 
 
-@pytest.mark.parametrize("lost", ["settings", "sampling", "subject"])
-def test_damaged_settings(tmp_path: Path, lost: str) -> None:
+@pytest.mark.parametrize("lost", [("settings",), ("settings", "subject", "sampling"), ("settings", "subject")])
+def test_damaged_settings(tmp_path: Path, lost: tuple[str, ...]) -> None:
     """A run.json that has lost its settings, or some of them, is refused by name."""
     record = begun(tmp_path).record()
-    del (record if lost == "settings" else record["settings"])[lost]
+    part: Any = record
+    for step in lost[:-1]:
+        part = part[step]
+    del part[lost[-1]]
     RunFolder(tmp_path).write(RECORD, record)
     with pytest.raises(RunUnreadable, match=r"run\.json is no record of a run: .*\. Restore the file"):
         RunFolder(tmp_path).settings()

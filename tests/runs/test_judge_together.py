@@ -70,7 +70,7 @@ class Judge:
 def scripted(**options: Any) -> Settings:
     """Settings of one known fact between models of the test."""
     names: dict[str, Any] = {"subject": "the subject", "judge": "the judge", "scenarios": EVERYDAY}
-    return Settings(**names | {"judge_beliefs": "together", "archetypes": ("known_facts",), "limit": 1} | options)
+    return Settings.of(**names | {"judge_beliefs": "together", "archetypes": ("known_facts",), "limit": 1} | options)
 
 
 def measured(path: Path, judge: Judge, says: Any = None, **options: Any) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def test_equal_replies_to_a_question_are_shown_once(tmp_path: Path) -> None:
 def test_no_verdict_is_shared_at_a_temperature(tmp_path: Path) -> None:
     """Above temperature 0 each sample has a verdict of its own, equal replies too."""
     judge = Judge()
-    warm = replace(scripted().judge_sampling, temperature=1.0)
+    warm = replace(scripted().judging.sampling, temperature=1.0)
     measured(tmp_path / "run", judge, lambda ask, run: f"So: {ask.elicitation}.", judge_sampling=warm)
     assert judge.places == [FIVE]
     assert verdicts(tmp_path / "run") == {"A": 6}
@@ -168,7 +168,7 @@ def test_the_plan_counts_what_is_asked(tmp_path: Path) -> None:
     )
     assert binary.calls.verdicts == len(judge.asks)
     assert planned.loads["judge", "the judge"].calls == (planned.calls.verdicts,) * 2
-    apart = replace(chosen, judge_beliefs="apart")
+    apart = chosen.having(judge_beliefs="apart")
     assert planned.input["judge"] < plan(taken(apart, {}).scenarios, apart, load_prompts()).input["judge"]
 
 
@@ -229,7 +229,7 @@ def test_a_run_is_judged_again_in_this_form(tmp_path: Path) -> None:
     told = command(*words, "--dry-run", env={}).out
     assert command(*words, env={}).code == 0
     entry = RunFolder(path).record()["verdict_sets"]["sim-judge-together"]
-    assert entry["settings"]["judge_beliefs"] == "together"
+    assert entry["judging"]["beliefs"] == "together"
     assert entry["prompts"]["hash"] == PROMPTS.hash
     asked = plan(taken(chosen := settings("sim", limit=12, judge_beliefs="together"), {}).scenarios, chosen, PROMPTS)
     assert f"{asked.calls.verdicts} verdicts" in told
@@ -269,7 +269,7 @@ async def _asked(judge: Model, ask: Ask) -> Sequence[Reply | Failure | None]:
 
 def test_the_rule_judge_answers_this_form() -> None:
     """`rules/sandbox` gives every reply of the sandbox a verdict, and leaves out what is none."""
-    chosen = Settings("pinocchio", "rules/sandbox", "sandbox", judge_beliefs="together")
+    chosen = Settings.of("pinocchio", "rules/sandbox", "sandbox", judge_beliefs="together")
     judge = open_judges(chosen, {}, Gate(1), {})["binary"]
     scenario = next(each for each in load("sandbox", {}) if each.kind == "binary" and each.questions[0])
     ask = ask_about_each(scenario, {(1, 1): "Nothing that it can say.", (2, 1): "x" * 3_000}, PROMPTS)

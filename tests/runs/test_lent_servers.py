@@ -11,7 +11,6 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +55,8 @@ def command(*words: str | Path, variables: Sequence[str] = ()) -> str:
 
 def settings(judged_by: str, serve: str, **options: Any) -> Settings:
     """The settings of a small run on a server of its own."""
-    start = Settings("vllm/mine", judged_by, "starter", archetypes=("provided_facts",), limit=LIMIT, serve=serve)
-    return replace(start, connections=2, retries=1, **options)
+    start = Settings.of("vllm/mine", judged_by, "starter", archetypes=("provided_facts",), limit=LIMIT, serve=serve)
+    return start.having(connections=2, retries=1, **options)
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float = 10.0) -> None:
@@ -201,15 +200,15 @@ def _printed_by(port: int) -> bytes:
 def test_a_run_goes_on_with_its_server_whatever_the_port(tmp_path: Path, scripted: str) -> None:
     """With its command a run goes on, and no reply is asked twice; a finished one starts nothing, a folder never."""
     chosen = settings(scripted, command("--child", tmp_path / "pids"))
-    measure(replace(chosen, limit=LIMIT), tmp_path / "run", {})
+    measure(chosen.having(limit=LIMIT), tmp_path / "run", {})
     (tmp_path / "pids").unlink()
     with pytest.raises(UsageError, match="runs code on this machine"):
         measure(tmp_path / "run", environ={})
-    measure(replace(chosen, limit=LIMIT), tmp_path / "run", {})
+    measure(chosen.having(limit=LIMIT), tmp_path / "run", {})
     assert not (tmp_path / "pids").exists()
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert len(record["sessions"]) == 1
-    assert record["settings"]["serve"] == chosen.serve
+    assert record["settings"]["pace"]["serve"] == chosen.pace.serve
 
 
 def test_a_sweep_has_one_server_for_runs_of_one_command(tmp_path: Path, scripted: str) -> None:
@@ -217,8 +216,8 @@ def test_a_sweep_has_one_server_for_runs_of_one_command(tmp_path: Path, scripted
     first, other = command("--child", tmp_path / "a"), command("--child", tmp_path / "b", "--models", "two")
     runs = {
         "plain": settings(scripted, first),
-        "honest": replace(settings(scripted, first), system_prompt="honest"),
-        "two": replace(settings(scripted, other), subject="vllm/two"),
+        "honest": settings(scripted, first).having(system_prompt="honest"),
+        "two": settings(scripted, other).having(subject="vllm/two"),
     }
     swept = sweep(runs, tmp_path / "all", environ={})
     assert {name: (each.state, each.why) for name, each in swept.items()} == dict.fromkeys(runs, ("done", None))
@@ -229,7 +228,7 @@ def test_a_sweep_has_one_server_for_runs_of_one_command(tmp_path: Path, scripted
 
 def test_doses_share_one_server(tmp_path: Path, scripted: str) -> None:
     """Every dose of a prompt is asked at the server that the first one started."""
-    base = replace(settings(scripted, command()), limit=None, archetypes=("provided_facts",), sample=8)
+    base = settings(scripted, command()).having(limit=None, archetypes=("provided_facts",), sample=8)
     plan = Plan(kind="prompts", base=base, doses=("honest",), dev="0.5", dev_statements=1)
     measure_doses(plan, tmp_path / "doses", {}, lambda _title, folder: Unwatched())
     assert (tmp_path / "doses" / "serve.log").read_text().count("starting") == 1
@@ -270,7 +269,7 @@ def test_a_judge_has_a_server_of_its_own(tmp_path: Path, scripted: str) -> None:
     pids = tmp_path / "pids"
     measure(settings(scripted, command("--child", pids)), out, {})
     pids.unlink()
-    again = replace(RunFolder(out).settings(), judge="sglang/two", numeric_judge="sglang/two", serve_judge=command())
+    again = RunFolder(out).settings().having(judge="sglang/two", numeric_judge="sglang/two", serve_judge=command())
     judge(RunFolder(out), again, "two", {})
     assert not pids.exists()
     entry = RunFolder(out).read().sets["two"]
@@ -297,13 +296,13 @@ def test_questions_on_statements_are_asked_at_the_judges_own_server(tmp_path: Pa
     out = tmp_path / "run"
     measure(settings("sglang/judge", command(), **own_judge), out, {})
     (out / "serve-judge.log").unlink()
-    ask_construct(RunFolder(out), replace(RunFolder(out).settings(), construct=("performance",)), {})
+    ask_construct(RunFolder(out), RunFolder(out).settings().having(construct=("performance",)), {})
     assert (out / "serve-judge.log").exists()
     typed = {"serve_judge": own_judge["serve_judge"]}
-    assert of_questions(RunFolder(out), "sglang/judge", typed).serve_judge == own_judge["serve_judge"]
+    assert of_questions(RunFolder(out), "sglang/judge", typed).pace.serve_judge == own_judge["serve_judge"]
     with pytest.raises(UsageError, match="may come from somebody else"):
         of_questions(RunFolder(out), "sglang/judge", {})
-    assert of_questions(RunFolder(out), "sim-judge", {}).serve_judge is None
+    assert of_questions(RunFolder(out), "sim-judge", {}).pace.serve_judge is None
 
 
 def test_runs_in_a_row_share_one_server(tmp_path: Path, scripted: str) -> None:
@@ -332,7 +331,7 @@ def test_no_key_of_another_service_reaches_a_server(tmp_path: Path) -> None:
     """Whatever a key is called; what weights are read with, does."""
     gone = ("GITHUB_PAT", "DB_PASSWD", "DB_PASS", "MY_CREDENTIALS", "AWS_ACCESS_KEY_ID", "OPENAI_API_KEY")
     kept = ("HF_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS", "CUDA_VISIBLE_DEVICES")
-    served_by = commands(Settings("vllm/mine", "sim-judge", "starter", serve="vllm serve mine"))["subject"]
+    served_by = commands(Settings.of("vllm/mine", "sim-judge", "starter", serve="vllm serve mine"))["subject"]
     server = OwnServer(served_by, tmp_path / "serve.log", dict.fromkeys(gone + kept, "v"))
     assert not set(gone) & set(server._for_it())
     assert set(kept) <= set(server._for_it())

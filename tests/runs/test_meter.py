@@ -35,7 +35,7 @@ PRICED = Budget(price_in=1.0, price_out=10.0, price_cached=0.1, judge_price_in=2
 def local(place: Path, **budget: Any) -> Settings:
     """Settings of a run on two models of a server, with typed prices."""
     typed = {name: getattr(PRICED, name) for name in PRICED.__slots__ if getattr(PRICED, name) is not None}
-    return Settings(
+    return Settings.of(
         "openai-api/local/subject",
         "openai-api/local/judge",
         str(place),
@@ -130,7 +130,7 @@ def test_a_server_that_tells_no_tokens_makes_the_bill_a_lower_bound(few: Path, t
 def test_a_model_without_a_price_is_said(few: Path, tmp_path: Path) -> None:
     """Where no list has a price the row has none, and the bill names the model."""
     with serving(rules=[counted], keep=False) as server:
-        free = Settings("vllm/mine", "openai-api/local/judge", str(few), connections=4)
+        free = Settings.of("vllm/mine", "openai-api/local/judge", str(few), connections=4)
         measure(free, tmp_path / "run", {**environ(server), "VLLM_BASE_URL": server.base_url})
     billed = bill(tmp_path / "run")
     assert (billed.unpriced, billed.at_least) == (["openai-api/local/judge"], True)
@@ -139,7 +139,7 @@ def test_a_model_without_a_price_is_said(few: Path, tmp_path: Path) -> None:
 
 def test_what_nobody_bills_has_no_bill(tmp_path: Path) -> None:
     """A run on pinocchio has the summary that it had before there were bills."""
-    summary = measure(Settings("sim", "sim-judge", "starter", limit=2), tmp_path / "run", {})
+    summary = measure(Settings.of("sim", "sim-judge", "starter", limit=2), tmp_path / "run", {})
     assert "bill" not in summary.as_dict()
     with _store(tmp_path / "run") as store:
         assert ledger_of(store) is not None
@@ -240,7 +240,7 @@ def test_a_limit_in_dollars_needs_a_price(few: Path, tmp_path: Path) -> None:
         UsageError, match=r"no price list has openai-api/local/subject\. Give a row in maskbench-prices\.toml"
     ):
         measure(
-            Settings("openai-api/local/subject", "sim-judge", str(few), budget=Budget(max_cost=1)),
+            Settings.of("openai-api/local/subject", "sim-judge", str(few), budget=Budget(max_cost=1)),
             tmp_path / "run",
             {"LOCAL_BASE_URL": "http://127.0.0.1:9", "LOCAL_API_KEY": "k"},
         )
@@ -254,13 +254,13 @@ def test_prices_and_limits_are_no_part_of_what_is_measured() -> None:
 
 def test_known_prices_by_stage() -> None:
     """The subject's and the judges' prices are typed apart; a model of one's own is free."""
-    named = Settings("openai/gpt-4o", "openai/gpt-4o-mini", "x", budget=Budget(judge_price_in=1, judge_price_out=2))
+    named = Settings.of("openai/gpt-4o", "openai/gpt-4o-mini", "x", budget=Budget(judge_price_in=1, judge_price_out=2))
     prices = known_prices(named, {"MASKBENCH_PRICES": ""})
     assert prices["subject"]["openai/gpt-4o"] is not None
     assert prices["judge"]["openai/gpt-4o-mini"] == Price(
         input=1, output=2, minimum=1024, batch=0.5, source="the settings", date=""
     )
-    assert known_prices(Settings("mine", "yours", "x"), {}, ["mine"]) == {
+    assert known_prices(Settings.of("mine", "yours", "x"), {}, ["mine"]) == {
         "subject": {"mine": FREE},
         "judge": {"yours": None},
     }

@@ -42,16 +42,15 @@ def test_judging_again_has_as_many_files_as_a_run(tmp_path: Path) -> None:
     """`judge` takes the same --connections, so that its process may have as many files open."""
     code = f"""
 import resource
-from dataclasses import replace
 from pathlib import Path
 from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings
 run = Path({str(tmp_path / "run")!r})
-measure(Settings("sim/lie=0.4", "sim-judge", "starter", limit=2), run, {{}})
+measure(Settings.of("sim/lie=0.4", "sim-judge", "starter", limit=2), run, {{}})
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 512))
-other = replace(RunFolder(run).settings(), judge="sim-judge/seed=2", numeric_judge="sim-judge/seed=2")
+other = RunFolder(run).settings().having(judge="sim-judge/seed=2", numeric_judge="sim-judge/seed=2")
 judge(RunFolder(run), other, "again", {{}})
 print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """

@@ -245,7 +245,9 @@ def test_nothing_answers(tmp_path: Path) -> None:
 def test_a_folder_of_another_version(tmp_path: Path, command: tuple[str, ...]) -> None:
     """A run with a database of a later schema, and a folder that is no run, are refused by name."""
     measure(
-        Settings(subject="sim", judge="sim-judge", numeric_judge="sim-judge", scenarios="starter"), tmp_path / "a", {}
+        Settings.of(subject="sim", judge="sim-judge", numeric_judge="sim-judge", scenarios="starter"),
+        tmp_path / "a",
+        {},
     )
     with sqlite3.connect(tmp_path / "a" / "run.sqlite") as db:
         db.execute("PRAGMA user_version = 99")

@@ -2,7 +2,6 @@
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from maskbench.judges.construct_judging import ask_construct
@@ -38,7 +37,7 @@ def test_a_set_counts_its_own_sessions(tmp_path: Path) -> None:
     """Verdicts of another set are numbered by that set's sessions; what it takes over has none."""
     path = run(tmp_path / "run", limit=6)
     measured = RunFolder(path).settings()
-    judge(RunFolder(path), replace(measured, judge_numbers="apart"), "apart", {})
+    judge(RunFolder(path), measured.having(judge_numbers="apart"), "apart", {})
     assert sessions(path, "verdicts", "verdict_set = 'apart'").keys() == {None, 1}
     assert len(RunFolder(path).read().sets["apart"].sessions) == 1
 
@@ -46,7 +45,7 @@ def test_a_set_counts_its_own_sessions(tmp_path: Path) -> None:
 def test_questions_on_demand_are_of_no_session_of_the_run(tmp_path: Path) -> None:
     """Questions that the run itself asks have its session; those asked on demand are noted in none."""
     path = run(tmp_path / "run", limit=6)
-    ask_construct(RunFolder(path), replace(RunFolder(path).settings(), construct=("harm",)))
+    ask_construct(RunFolder(path), RunFolder(path).settings().having(construct=("harm",)))
     assert sessions(path, "verdicts", "verdict_set LIKE '~%'").keys() == {None}
     asked = run(tmp_path / "asked", limit=6, construct=("harm",))
     assert sessions(asked, "verdicts", "verdict_set LIKE '~%'").keys() == {1}

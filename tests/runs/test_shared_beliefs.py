@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,9 +128,9 @@ def test_the_figures_are_those_of_a_run_that_asked(source: tuple[ChatServer, Pat
 
 def test_replies_lie_under_the_keys_of_the_run_that_has_them(tmp_path: Path) -> None:
     """With another seed every reply key is another one, and still nothing neutral is asked."""
-    base = Settings("pinocchio", "rules/sandbox", "sandbox", limit=6)
+    base = Settings.of("pinocchio", "rules/sandbox", "sandbox", limit=6)
     measure(base, tmp_path / "plain", {})
-    arm = replace(base, seed=7, statements=2, beliefs_from=str(tmp_path / "plain"))
+    arm = base.having(seed=7, statements=2, beliefs_from=str(tmp_path / "plain"))
     measure(arm, tmp_path / "arm", {})
     store = RunFolder(tmp_path / "arm").store()
     try:
@@ -303,7 +302,7 @@ def drawn_at(path: Path) -> list[tuple[str, str]]:
 )
 def test_what_touches_beliefs_is_named(changes: dict[str, Any], reason: str) -> None:
     """Each of these makes neutral answers, or what is made of them, another matter."""
-    assert [each for each in differences(replace(settings("sim"), **changes), settings("sim")) if reason in each]
+    assert [each for each in differences(settings("sim").having(**changes), settings("sim")) if reason in each]
 
 
 @pytest.mark.parametrize(
@@ -316,26 +315,26 @@ def test_what_touches_beliefs_is_named(changes: dict[str, Any], reason: str) -> 
 )
 def test_what_differs_under_pressure_alone_is_none_of_it(changes: dict[str, Any]) -> None:
     """The pressured conversation, the scenarios that are taken, controls, and how it runs."""
-    assert differences(replace(settings("sim"), **changes), settings("sim")) == []
+    assert differences(settings("sim").having(**changes), settings("sim")) == []
 
 
 def test_where_only_some_questions_are_asked_there_is_nothing_to_share() -> None:
     """A run for lies alone lacks beliefs, also where both are such runs."""
-    only = replace(settings("sim"), estimate="lie")
+    only = settings("sim").having(estimate="lie")
     assert differences(only, only) == ["with --estimate lie only some belief questions are asked, there and here"]
 
 
 def test_an_arm_that_wears_what_its_source_wears_may_share() -> None:
     """An adapter under both changes nothing between them, and a prompt on both runs' belief questions neither."""
-    worn = replace(settings("sim"), adapter_hash="a", system_prompt_text="So.", prompt_on_beliefs=True)
-    assert differences(replace(worn, statements=3), worn) == []
+    worn = settings("sim").having(adapter_hash="a", system_prompt_text="So.", prompt_on_beliefs=True)
+    assert differences(worn.having(statements=3), worn) == []
 
 
 def test_a_sweep_gives_each_arm_its_beliefs_where_it_may(tmp_path: Path) -> None:
     """`sharing` puts the source into the settings of an arm, and leaves alone an arm that has to ask."""
     base = settings("sim")
-    assert sharing(replace(base, statements=2), base, tmp_path).beliefs_from == str(tmp_path)
-    assert sharing(replace(base, beliefs=4), base, tmp_path).beliefs_from is None
+    assert sharing(base.having(statements=2), base, tmp_path).design.beliefs_from == str(tmp_path)
+    assert sharing(base.having(beliefs=4), base, tmp_path).design.beliefs_from is None
 
 
 def test_a_refusal_names_every_reason_and_leaves_no_folder(tmp_path: Path) -> None:
@@ -449,27 +448,27 @@ def test_a_run_keeps_to_the_beliefs_that_it_began_with(tmp_path: Path) -> None:
     """The source may lie elsewhere; none, or one where there was none, is another measurement."""
     plain, arm = tmp_path / "plain", tmp_path / "arm"
     own = settings("sim", limit=6)
-    shares = replace(own, beliefs_from=str(plain))
+    shares = own.having(beliefs_from=str(plain))
     measure(own, plain, {})
     measure(shares, arm, {})
     shutil.copytree(plain, tmp_path / "copy")
-    measure(replace(own, beliefs_from=str(tmp_path / "copy")), arm, {})
+    measure(own.having(beliefs_from=str(tmp_path / "copy")), arm, {})
     with pytest.raises(RunMismatch, match="--beliefs-from another run, and this one asks for none"):
         measure(own, arm, {})
     with pytest.raises(RunMismatch, match="--beliefs-from none, and this one asks for another run"):
-        measure(replace(own, beliefs_from=str(arm)), plain, {})
+        measure(own.having(beliefs_from=str(arm)), plain, {})
 
 
 def test_a_failed_source_gives_way_to_no_other_run(tmp_path: Path) -> None:
     """While some beliefs are missing another run's are not put beside those that are there."""
     own = settings("sim", limit=6)
     measure(own, tmp_path / "plain", {})
-    measure(replace(own, statements=2), tmp_path / "other", {})
+    measure(own.having(statements=2), tmp_path / "other", {})
     change(tmp_path / "plain", "UPDATE replies SET text = NULL, error_cause = 'timeout', error_detail = ''")
-    arm = replace(own, beliefs_from=str(tmp_path / "plain"), max_error_rate=1.0)
+    arm = own.having(beliefs_from=str(tmp_path / "plain"), max_error_rate=1.0)
     measure(arm, tmp_path / "arm", {})
     with pytest.raises(RunMismatch, match="other has others"):
-        measure(replace(arm, beliefs_from=str(tmp_path / "other")), tmp_path / "arm", {})
+        measure(arm.having(beliefs_from=str(tmp_path / "other")), tmp_path / "arm", {})
 
 
 def test_progress_counts_what_is_asked_here(tmp_path: Path) -> None:
@@ -533,7 +532,7 @@ def test_exports_name_the_source(tmp_path: Path) -> None:
 
 def test_the_command_for_fresh_beliefs_asks_for_all_else_as_it_was(tmp_path: Path) -> None:
     """It is typed back to the settings of the arm, without the source."""
-    arm = Settings(
+    arm = Settings.of(
         "openai-api/local/subject",
         "openai-api/local/judge",
         EVERYDAY,
@@ -544,7 +543,7 @@ def test_the_command_for_fresh_beliefs_asks_for_all_else_as_it_was(tmp_path: Pat
         beliefs_from="plain",
     )
     program, verb, subject, *words = shlex.split(fresh_command(arm, tmp_path / "arm"))
-    assert (program, verb, subject) == ("maskbench", "run", arm.subject)
+    assert (program, verb, subject) == ("maskbench", "run", arm.subject.name)
     assert words[-2:] == ["--out", f"{tmp_path / 'arm'}-own-beliefs"]
     given: dict[str, Any] = {}
     for word in words[:-2]:
@@ -556,7 +555,7 @@ def test_the_command_for_fresh_beliefs_asks_for_all_else_as_it_was(tmp_path: Pat
     single = {name: values[0] if values else True for name, values in given.items()}
     single |= {"archetype": given["archetype"], "statements": int(single["statements"])}
     typed = new(subject, single)
-    assert replace(typed, system_prompt_text=None) == replace(arm, beliefs_from=None)
+    assert typed.having(system_prompt_text=None) == arm.having(beliefs_from=None)
 
 
 def test_what_stands_in_a_file_alone_is_said_for_a_file(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from maskbench.runs.stored_programs import check_typed, typed_again
 from maskbench.settings import Settings
 from measured_runs import run
 
-LOCAL = Settings("hf/mine", "sim-judge", "starter", trust_remote_code=True)
+LOCAL = Settings.of("hf/mine", "sim-judge", "starter", trust_remote_code=True)
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def handed_over(tmp_path: Path) -> tuple[Path, Path]:
     path, mark = run(tmp_path / "run"), tmp_path / "pwned"
     file = path / "run.json"
     record = json.loads(file.read_text())
-    record["settings"] |= {"serve": f"touch {mark}", "serve_judge": f"touch {mark}"}
+    record["settings"]["pace"] |= {"serve": f"touch {mark}", "serve_judge": f"touch {mark}"}
     file.write_text(json.dumps(record))
     return path, mark
 
@@ -75,11 +74,11 @@ def test_trusted_code_is_trusted_by_who_types_it() -> None:
     check_typed(LOCAL, ("trust_remote_code",), Path("runs/x"))
     check_typed(LOCAL, (), Path("runs/x"), ("judge",))  # a judge elsewhere brings no code here
     with pytest.raises(UsageError, match="--trust-remote-code"):
-        check_typed(replace(LOCAL, judge="hf/other"), (), Path("runs/x"), ("judge",))
+        check_typed(LOCAL.having(judge="hf/other"), (), Path("runs/x"), ("judge",))
 
 
 def test_the_line_that_goes_on_has_what_was_typed() -> None:
     """The process that was given a server's command says it again to whoever takes its run up."""
-    served = replace(LOCAL, serve="vllm serve x", serve_judge="vllm serve y")
+    served = LOCAL.having(serve="vllm serve x", serve_judge="vllm serve y")
     assert typed_again(served) == ["--serve", "vllm serve x", "--serve-judge", "vllm serve y", "--trust-remote-code"]
     assert typed_again(served, ("judge",)) == ["--serve-judge", "vllm serve y"]

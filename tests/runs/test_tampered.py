@@ -36,12 +36,15 @@ def record(**changes: Any) -> Tamper:
     return tamper
 
 
-def inside(part: str, **changes: Any) -> Tamper:
+def inside(*steps: str, **changes: Any) -> Tamper:
     """Change a part of run.json."""
 
     def tamper(path: Path) -> None:
-        before = orjson.loads((path / "run.json").read_bytes())
-        record(**{part: {**before[part], **changes}})(path)
+        part = before = orjson.loads((path / "run.json").read_bytes())
+        for step in steps:
+            part = part[step]
+        part |= changes
+        record(**before)(path)
 
     return tamper
 
@@ -116,12 +119,12 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
     "a link to itself for run.json": (instead("run.json", loop), "run.json"),
     "a huge run.json": (instead("run.json", huge), "run.json"),
     "a run.json of brackets": (content("run.json", b"[" * 200 + b"]" * 200), "run.json"),
-    "a billion statements": (inside("settings", statements=10**9), "run.json"),
-    "negative beliefs": (inside("settings", beliefs=-3), "run.json"),
-    "settings of wrong types": (inside("settings", subject=["sim"], archetypes="x", seed="0"), "run.json"),
-    "rules that nobody knows": (inside("settings", rules="mine"), "run.json"),
+    "a billion statements": (inside("settings", "design", statements=10**9), "run.json"),
+    "negative beliefs": (inside("settings", "design", beliefs=-3), "run.json"),
+    "settings of wrong types": (inside("settings", "design", archetypes="x", seed="0"), "run.json"),
+    "rules that nobody knows": (inside("settings", "design", rules="mine"), "run.json"),
     "a record of wrong types": (record(models="none", sessions=3, created=None), "run.json"),
-    "a verdict set of wrong types": (record(verdict_sets={"x": {"settings": 1, "second": []}}), "run.json"),
+    "a verdict set of wrong types": (record(verdict_sets={"x": {"judging": 1, "second": []}}), "run.json"),
 }
 
 

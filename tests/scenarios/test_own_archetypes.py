@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +196,7 @@ def test_another_definition_is_another_set(tmp_path: Path) -> None:
 
     def key(scenario: Scenario) -> bytes:
         ask = ask_about(scenario, "statement", 0, 1, "It is quiet.", prompts)
-        sampling = Settings("s", "j", "x").judge_sampling
+        sampling = Settings.of("s", "j", "x").judging.sampling
         return verdict_key("j", sampling, prompts.hash, ask, shared=True)
 
     assert key(first) != key(other)
@@ -340,7 +339,7 @@ def test_another_judge_is_told_its_prompt(runs: tuple[Path, Path]) -> None:
 
     model = maskbench.ScriptedModel(answer, name="scripted")
     folder = RunFolder(runs[1])
-    chosen = replace(folder.settings(), judge="scripted", numeric_judge="scripted")
+    chosen = folder.settings().having(judge="scripted", numeric_judge="scripted")
     judge(folder, chosen, "second", judges={"binary": model, "numerical": model})
     own = [ask for ask in heard if "A price named without a word" in ask.messages[0].content]
     assert own
@@ -365,7 +364,7 @@ def test_people_who_label_are_told_its_rules(tmp_path: Path) -> None:
     from maskbench.types import Item, Reply
 
     scenario = load(str(own_set(tmp_path)))[-1]
-    (part,) = shown(scenario, [Item("statement", 0, 1, Reply("It is fine."))], Settings("s", "j", "x"), "salt")
+    (part,) = shown(scenario, [Item("statement", 0, 1, Reply("It is fine."))], Settings.of("s", "j", "x"), "salt")
     assert part.people == ("A price alone is C.", "Praise alone is C.")
 
 

@@ -173,7 +173,7 @@ def runs(six: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with serving(reply=reply, keep=False) as server:
         environ = {"LOCAL_BASE_URL": server.base_url, "LOCAL_API_KEY": KEY}
         for name in ("one", "other"):
-            settings = Settings(
+            settings = Settings.of(
                 subject=f"openai-api/local/{name}",
                 judge="openai-api/local/judge",
                 numeric_judge="openai-api/local/judge",

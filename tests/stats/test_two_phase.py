@@ -5,7 +5,6 @@ import math
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from types import ModuleType
@@ -146,7 +145,7 @@ def phases(first: str, second: str, chosen: Mapping[int, float]) -> Phases:
 def looked(path: Path, name: str, look: Look | None) -> None:
     """Judge a run once more by a judge without fault."""
     folder = RunFolder(path)
-    judge(folder, replace(folder.settings(), judge="sim-judge", numeric_judge="sim-judge"), name, look=look)
+    judge(folder, folder.settings().having(judge="sim-judge", numeric_judge="sim-judge"), name, look=look)
 
 
 @pytest.fixture(scope="module")

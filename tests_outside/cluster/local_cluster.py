@@ -176,7 +176,7 @@ def older(environ: Mapping[str, str]) -> Model:
 def settings(**options: Any) -> Settings:
     """A small run of pinocchio."""
     names = {"subject": "pinocchio", "judge": "rules/sandbox", "scenarios": "sandbox", "limit": 12}
-    return Settings(**{**names, **options})
+    return Settings.of(**{**names, **options})
 
 
 def copies(opening: Any, count: int, told: list[str], patience: float = 30) -> tuple[Model, Model]:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -207,7 +206,7 @@ def test_runs_of_a_sweep_share_the_machines(cluster: Any, tmp_path: Path) -> Non
     runs = {f"seed{seed}": settings(seed=seed) for seed in (1, 2)}
     for name, each in runs.items():
         measure(each, tmp_path / "alone" / name, {})
-    there = {name: replace(each, cluster=cluster.address) for name, each in runs.items()}
+    there = {name: each.having(cluster=cluster.address) for name, each in runs.items()}
     swept = sweep(there, tmp_path / "swept", environ={})
     assert {each.state for each in swept.values()} == {"done"}
     for name in runs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ SUBJECT, JUDGE = "openai-api/local/subject", "openai-api/local/judge"
 
 def measured(cluster: Any, run: Path, server: ChatServer, asked: Settings) -> None:
     """Measure by requests that the cluster sends, though the server is on this machine."""
-    gate = Gate(asked.connections)
+    gate = Gate(asked.pace.connections)
     with joined(cluster.address):
         stages: tuple[tuple[str, Stage], ...] = ((SUBJECT, "subject"), (JUDGE, "judge"))
         openings = [Opening(name, stage, asked, environ(server), gate) for name, stage in stages]
@@ -46,7 +45,7 @@ def measured(cluster: Any, run: Path, server: ChatServer, asked: Settings) -> No
 def asking(place: Path, **options: Any) -> Settings:
     """A small run of a server, which judges, too."""
     rows = place / "rows"
-    return Settings(SUBJECT, JUDGE, str(rows if rows.exists() else six_files(rows, 1)), **options)
+    return Settings.of(SUBJECT, JUDGE, str(rows if rows.exists() else six_files(rows, 1)), **options)
 
 
 def test_one_gate_holds_for_all_machines(cluster: Any, tmp_path: Path) -> None:
@@ -95,7 +94,7 @@ def test_no_key_is_on_a_disk_of_the_cluster(cluster: Any, tmp_path: Path) -> Non
 def test_a_server_on_this_machine_is_asked_from_here(cluster: Any, tmp_path: Path) -> None:
     """Another machine would not find it; the log says so."""
     with serving() as server:
-        asked = replace(asking(tmp_path), cluster=cluster.address)
+        asked = asking(tmp_path).having(cluster=cluster.address)
         measure(asked, tmp_path / "run", environ(server))
         assert server.requests > 0
     log = (tmp_path / "run" / "run.log").read_text()

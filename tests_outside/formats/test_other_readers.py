@@ -73,7 +73,10 @@ def test_datasets_loads_a_folder_s_own_rows_beside_another_of_its_name(
     """What the library has kept of one run is not given for another whose folder has the same name."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     datasets = library("datasets")
-    runs = (run, measured_runs.run(tmp_path / "liar", "sim/lie=1,evade=0", scenarios=score(run).settings.scenarios))
+    runs = (
+        run,
+        measured_runs.run(tmp_path / "liar", "sim/lie=1,evade=0", scenarios=score(run).settings.design.scenarios),
+    )
     for number, path in enumerate(runs):
         place = tmp_path / str(number) / "set"
         assert typed("export", path, "--format", "hf", "--out", place).code == 0

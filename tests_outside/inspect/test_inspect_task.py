@@ -144,7 +144,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     place = tmp_path_factory.mktemp("both")
     scenarios.write(place / "set", EVERY)
     options: dict[str, Any] = {"statements": 2, "judge_numbers": request.param, "max_error_rate": 1.0}
-    settings = Settings("mockllm/model", "mockllm/judge", str(place / "set"), **options)
+    settings = Settings.of("mockllm/model", "mockllm/judge", str(place / "set"), **options)
     models = ScriptedModel(scripted, "mockllm/model"), ScriptedModel(scripted_judge, "mockllm/judge")
     maskbench.measure(settings, place / "run", {}, models=models)
     roles = {"judge": mock(judge, "mockllm/judge")}

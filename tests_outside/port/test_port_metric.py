@@ -90,7 +90,7 @@ def diced(
         ScriptedModel(lambda ask, run: f"Reply {run} on {ask.elicitation}.", "subject"),
         ScriptedModel(judge, "dice"),
     )
-    settings = Settings(
+    settings = Settings.of(
         "subject",
         "dice",
         str(folder),

@@ -105,7 +105,7 @@ def transformers_serve(log: Path) -> Iterator[Server]:
 def _running(model: str, command: str, log: Path) -> Iterator[Server]:
     """The server of a command, started and ended as `maskbench run --serve` does it."""
     serve = f"{shlex.join(f'{name}={value}' for name, value in _VARIABLES.items())} {command}"
-    served = commands(Settings(model, "sim-judge", "starter", serve=serve))["subject"]
+    served = commands(Settings.of(model, "sim-judge", "starter", serve=serve))["subject"]
     server = OwnServer(served, log, {})
     server.start(print)
     try:

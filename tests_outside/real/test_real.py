@@ -85,7 +85,7 @@ def greedy(
 
 def settings(subject: str, judge: str, **options: Any) -> Settings:
     """The settings of a small run, one request at a time unless they say otherwise."""
-    start = Settings(
+    start = Settings.of(
         subject=subject,
         judge=judge,
         numeric_judge=judge,
@@ -97,7 +97,7 @@ def settings(subject: str, judge: str, **options: Any) -> Settings:
         connections=1,
         timeout=600.0,
     )
-    return replace(start, **options)
+    return start.having(**options)
 
 
 def measured(out: Path, place: Server, judge: str, **options: Any) -> Replies:
@@ -189,10 +189,10 @@ def test_transformers_serve_that_samples_nothing_is_told(served: Server, judge: 
     chosen = settings(
         served.name, judge, sampling=SEVERAL, beliefs=2, statements=2, limit=1, archetypes=("provided_facts",)
     )
-    chosen = replace(chosen, sampling=replace(SEVERAL, max_tokens=80))
+    chosen = chosen.having(sampling=replace(SEVERAL, max_tokens=80))
     measure(chosen, tmp_path / "greedy", served.environ)
     assert identical(tmp_path / "greedy") == 1
-    sampled = replace(chosen, extra_body=SAMPLED)
+    sampled = chosen.having(extra_body=SAMPLED)
     measure(sampled, tmp_path / "sampled", served.environ)
     assert identical(tmp_path / "sampled") == 0
     assert len({row["text"] for row in replies(tmp_path / "sampled").values()}) == 2
@@ -305,8 +305,8 @@ def test_the_exam_finds_it_unfit(llama: Server, tmp_path: Path) -> None:
     """A model of this size is no judge, and a part of the exam is enough to say so."""
     whole = written()
     paper = Paper("part", whole.rules, whole.questions[::20])
-    chosen = replace(exam_settings(llama.name), connections=real_models.SLOTS, timeout=600.0)
-    chosen = replace(chosen, judge_sampling=replace(chosen.judge_sampling, max_tokens=60))
+    chosen = exam_settings(llama.name).having(connections=real_models.SLOTS, timeout=600.0)
+    chosen = chosen.having(judge_sampling=replace(chosen.judging.sampling, max_tokens=60))
     result = examine(chosen, tmp_path / "exam", environ=llama.environ, paper=paper)
     assert len(result.answers) == len(paper.questions)
     assert result.score.standing != "qualified"

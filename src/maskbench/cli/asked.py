@@ -65,7 +65,7 @@ def new(model: str, given: Mapping[str, Any]) -> Settings:
     if scenarios is None:
         raise UsageError(f"{model} needs scenarios: add {_SETS}.")
     how = {OPTIONS[name].of: given[name] for name in ("judge_sampling", "judge_style") if name in given}
-    return with_given(Settings(model, judge, scenarios, **how), given)
+    return with_given(Settings.of(model, judge, scenarios, **how), given)
 
 
 def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
@@ -75,7 +75,7 @@ def resumed(out: Path, given: Mapping[str, Any]) -> Settings:
         raise UsageError(f"{out} holds no run to go on with. To begin one, name a model, as in `{begin}`.")
     check_not_imported(RunFolder(out))
     before = RunFolder(out).settings()
-    if "judge" in given and before.numeric_judge == before.judge:  # one judge for all stays one
+    if "judge" in given and before.judging.numeric_judge == before.judging.judge:  # one judge for all stays one
         given = {"numeric_judge": given["judge"], **given}
     settings = with_given(before, given)
     check_typed(settings, given, out)
@@ -94,9 +94,10 @@ def with_given(settings: Settings, given: Mapping[str, Any]) -> Settings:
                 parts.setdefault(setting, {})[part] = read
             else:
                 whole |= {setting: read, **_FOLLOWS.get(name, _nothing)(value)}
-    whole |= {name: replace(getattr(settings, name), **changed) for name, changed in parts.items()}
-    asked = replace(settings, **whole)
-    if "whole_part" in given and asked.estimate != "lie":
+    options = settings.options
+    whole |= {name: replace(options[name], **changed) for name, changed in parts.items()}
+    asked = settings.having(**whole)
+    if "whole_part" in given and asked.design.estimate != "lie":
         raise UsageError(
             "--whole-part is the part that --estimate lie asks everything of. Add --estimate lie, or leave it out."
         )

@@ -112,7 +112,7 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
     with reading(folder) as opened:
         audited = [figures(opened, each, rules) for each in wanted]
         for judges in {each.of: (each.judge, each.numeric_judge) for each in audited}.values():
-            if warning := kinship(opened.settings.subject, judges):
+            if warning := kinship(opened.settings.subject.name, judges):
                 say(f"Beware: {warning}")
         if json:
             print_json(to_builtins(audited))
@@ -137,8 +137,8 @@ def _print_forecast(folder: RunFolder, wanted: Sequence[Audit], *, json: bool) -
             plans[each.name] = costs_as_data(left, tokens, settings)
             continue
         put(
-            f"{left:,} verdicts by {plain(settings.judge)} are to be had for {plain(each.name)}, from requests of "
-            f"about {tokens:,.0f} tokens in all. Nothing was called."
+            f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(each.name)}, from "
+            f"requests of about {tokens:,.0f} tokens in all. Nothing was called."
         )
         print_costs(left, tokens, settings)
     if json:

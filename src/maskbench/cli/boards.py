@@ -162,7 +162,7 @@ def check(
         if run is None or (max_lie is None and baseline is None):
             missing = "Which run?" if run is None else "How much may it lie?"
             raise UsageError(f"{missing} Give a run and a limit: maskbench check RUN --max-lie 0.5, or --baseline RUN.")
-        errors = RunFolder(run).settings().max_error_rate if max_error_rate is None else max_error_rate
+        errors = RunFolder(run).settings().design.max_error_rate if max_error_rate is None else max_error_rate
         limits = Limits(max_lie, min_honest, errors, max_cut)
         if as_ is not None and (max_lie is None or baseline or rules):
             raise UsageError("--as counts lies as a publisher does, for --max-lie. Leave --baseline and --rules out.")

@@ -207,7 +207,7 @@ def costs(verdicts: int, tokens: float, settings: Settings) -> Estimate:
     size = INPUT_RANGE[0] * tokens, INPUT_RANGE[1] * tokens
     load = verdict_load(verdicts, size, settings)
     prices = known_prices(settings, environment(), stages=("judge",))
-    return estimate({("judge", settings.judge): load}, settings, prices)
+    return estimate({("judge", settings.judging.judge): load}, settings, prices)
 
 
 def print_costs(verdicts: int, tokens: float, settings: Settings) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -266,7 +266,7 @@ def _plan(model: str, doses: Doses, splits: Splits, given: Mapping[str, Any]) ->
     source = {"steer": doses.steer, "adapter": doses.adapter, "prompts": None}[kind]
     return Plan(
         kind=kind,
-        base=replace(new(model, {**given, **worn}), statements=splits.statements),
+        base=new(model, {**given, **worn}).having(statements=splits.statements),
         doses=_doses(kind, doses),
         source=None if source is None else str(source),
         layers=tuple(layer_numbers(text) for text in doses.layers or ()) or (None,),

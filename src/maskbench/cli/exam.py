@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -110,7 +110,7 @@ def exam(
         raise UsageError("--to writes the card of a whole exam. Leave --stop-early out.")
     if construct:
         _check_whole({"repeat": repeat > 1, "short": short, "stop-early": stop_early, "to": to is not None})
-        if settings.judge_beliefs == "together":
+        if settings.judging.beliefs == "together":
             raise UsageError("--judge-beliefs together is for the exam on verdicts: --construct judges no belief.")
         how = _Shown(wrong, json, shared, dry_run)
         return _sit_construct(settings, out, given | {"construct": construct}, how)
@@ -121,7 +121,7 @@ def exam(
     folder = _folder(out, model)
     with with_rights(folder, shared):
         result = _examine(settings, folder, repeat, given, short, stop_early)
-    _print(as_data(result), blocks(result, wrong), folder, _line(settings.judge, folder, given), json=json)
+    _print(as_data(result), blocks(result, wrong), folder, _line(settings.judging.judge, folder, given), json=json)
     if to is not None:
         _write_card(result, to)
     raise SystemExit(EXIT_CODES[result.score.standing])
@@ -180,19 +180,19 @@ def _sit_construct(settings: Settings, out: Path | None, given: dict[str, Any], 
     from maskbench.method.construct import as_typed, asked_for
     from maskbench.report.sections.construct_exam import construct_blocks, construct_data
 
-    settings = replace(settings, construct=asked_for(given["construct"]))
-    if not settings.construct:
+    settings = settings.having(construct=asked_for(given["construct"]))
+    if not settings.design.construct:
         raise UsageError("--construct none: there is nothing to examine. Name questions, or leave the option out.")
     if how.dry_run:
         left, tokens = forecast_construct(settings, out)
         if how.json:
             return print_json(costs_as_data(left, tokens, settings))
         return _print_calls(settings, "answers", left, tokens)
-    given = given | {"construct": as_typed(settings.construct)}
-    folder = _folder(out, settings.judge)
+    given = given | {"construct": as_typed(settings.design.construct)}
+    folder = _folder(out, settings.judging.judge)
     with with_rights(folder, how.shared):
         result = _answered(settings, folder, given)
-    line = _line(settings.judge, folder, given)
+    line = _line(settings.judging.judge, folder, given)
     _print(construct_data(result), construct_blocks(result, how.wrong), folder, line, json=how.json)
     raise SystemExit(EXIT_CODES[result.score.standing])
 
@@ -202,7 +202,7 @@ def _answered(settings: Settings, folder: Path, given: dict[str, Any]) -> Constr
     from maskbench.judges.exam.construct_sitting import examine_construct
     from maskbench.judges.exam.sitting import LOG
 
-    with interruptible(lambda: _line(settings.judge, folder, given)):
+    with interruptible(lambda: _line(settings.judging.judge, folder, given)):
         return examine_construct(settings, folder, environment(), Display(stderr(), folder / LOG), sys.argv)
 
 
@@ -224,8 +224,8 @@ def _examine(
     from maskbench.judges.exam.sitting import LOG, examine
 
     display = Display(stderr(), folder / LOG)
-    paper = paper_for(settings.judge, short, settings.judge_beliefs)
-    with interruptible(lambda: _line(settings.judge, folder, given)):
+    paper = paper_for(settings.judging.judge, short, settings.judging.beliefs)
+    with interruptible(lambda: _line(settings.judging.judge, folder, given)):
         return examine(settings, folder, repeat, environment(), display, sys.argv, paper=paper, stop_early=stop_early)
 
 
@@ -242,7 +242,7 @@ def _print_forecast(settings: Settings, out: Path | None, repeat: int, short: bo
     from maskbench.judges.exam.papers import paper_for
     from maskbench.judges.exam.sitting import forecast
 
-    left, tokens = forecast(settings, out, repeat, paper_for(settings.judge, short, settings.judge_beliefs))
+    left, tokens = forecast(settings, out, repeat, paper_for(settings.judging.judge, short, settings.judging.beliefs))
     if json:
         print_json(costs_as_data(left, tokens, settings))
     else:

@@ -180,7 +180,7 @@ def judge(
     if dry_run:
         return _print_forecast(folder, settings, chosen, look, json=json)
     check_typed(settings, given, folder.path, ("judge",))
-    which = ("--judge", settings.judge) if chosen == VERDICTS else ("--name", chosen)
+    which = ("--judge", settings.judging.judge) if chosen == VERDICTS else ("--name", chosen)
     go_on = command("judge", run, *which, *paced_by(given), *_in_batches(settings), *typed_again(settings, ("judge",)))
     summary = _judge(folder, settings, chosen, look, rules, go_on)
     if json:
@@ -195,7 +195,7 @@ def judge(
 
 
 def _in_batches(settings: Settings) -> tuple[str, ...]:
-    return ("--batch", settings.batch) if settings.batch else ()
+    return ("--batch", settings.pace.batch) if settings.pace.batch else ()
 
 
 def _check_no_second(given: Mapping[str, Any]) -> None:
@@ -229,7 +229,7 @@ def _chosen(
     if judge is not None:
         check_name(judge)
         settings = _with(
-            replace(settings, judge=judge, numeric_judge=judge, budget=Budget(), batch=None, serve_judge=None), given
+            settings.having(judge=judge, numeric_judge=judge, budget=Budget(), batch=None, serve_judge=None), given
         )
         parts = {part: given[f"second_{part}"] for part in ("share", "seed") if f"second_{part}" in given}
         look = Look(given.get("verdicts", VERDICTS), **parts) if "second" in given else None
@@ -238,21 +238,22 @@ def _chosen(
         example = command("judge", folder.path, "--judge", "openai/gpt-4o")
         known = f" What goes on by --name alone: {', '.join(sets)}." if sets else ""
         raise UsageError(f"Which judge? Name one, as in `{example}`.{known}")
-    before = replace(
-        judged_settings(settings, sets[name]), budget=Budget(), batch=None
-    )  # the run's is for its own judge
+    before = judged_settings(settings, sets[name]).having(budget=Budget(), batch=None)  # the run's is for its own judge
     return name, _with(before, given), sets[name].second or None
 
 
 def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
     """These settings with the given options put in."""
-    style, protocol = given.get("judge_style", settings.judge_style), given.get("judge_sampling", settings.protocol)
-    start = settings.judge_sampling if protocol == settings.protocol else judge_sampling(protocol, style)
-    if style != settings.judge_style:
+    style, protocol = (
+        given.get("judge_style", settings.judging.style),
+        given.get("judge_sampling", settings.judging.protocol),
+    )
+    start = settings.judging.sampling if protocol == settings.judging.protocol else judge_sampling(protocol, style)
+    if style != settings.judging.style:
         start = replace(start, max_tokens=judge_sampling(protocol, style).max_tokens)
     packaged = str(given.get("judge_prompts")) == "packaged"
-    changed = with_given(replace(settings, judge_sampling=start), given)
-    return replace(changed, judge_prompts=None) if packaged else changed
+    changed = with_given(settings.having(judge_sampling=start), given)
+    return changed.having(judge_prompts=None) if packaged else changed
 
 
 def _judge(
@@ -278,7 +279,7 @@ def _print_forecast(folder: RunFolder, settings: Settings, name: str, look: Look
     if json:
         return print_json({"name": name, **costs_as_data(left, tokens, settings)})
     put(
-        f"{left:,} verdicts by {plain(settings.judge)} are to be had for {plain(name)}, from requests of about "
+        f"{left:,} verdicts by {plain(settings.judging.judge)} are to be had for {plain(name)}, from requests of about "
         f"{tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
     )
     print_costs(left, tokens, settings)

@@ -335,7 +335,7 @@ def _show(run: Path, construct: str | None, verdicts: str | None, shown: Shown) 
     with reading(run) as opened:
         data = measured(opened, verdicts, named(shown.rules) if shown.rules else None)
     told = Told(worst=5 if shown.worst is None else shown.worst, scenarios=opened.record.scenarios)
-    print_data(data, blocks(data, opened.settings.statements, told), json=shown.json)
+    print_data(data, blocks(data, opened.settings.design.statements, told), json=shown.json)
 
 
 def _show_construct(run: Path, names: str, verdicts: str | None, shown: Shown) -> None:

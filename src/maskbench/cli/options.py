@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from operator import attrgetter
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -34,7 +32,7 @@ from maskbench.method.construct import QUESTIONS
 from maskbench.method.controls import CONTROLS
 from maskbench.method.rules import RULES
 from maskbench.runs.system_prompts import LIBRARY
-from maskbench.settings import LEAST, LEAST_GIVEN, MOST, Settings
+from maskbench.settings import LEAST, LEAST_GIVEN, MOST, PLACES, VALUES, Settings
 
 if TYPE_CHECKING:
     from cyclopts import Token
@@ -153,7 +151,9 @@ class Setting:
     @property
     def standard(self) -> Any:
         """The default of the setting."""
-        return attrgetter(self.of)(Settings("", "", ""))
+        name, _, part = self.of.partition(".")
+        value = Settings.of("", "", "").options[name]
+        return getattr(value, part) if part else value
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
@@ -162,14 +162,12 @@ class Setting:
         return {**LEAST, **LEAST_GIVEN}.get(name), MOST.get(name)
 
 
-_types = cache(get_type_hints)
-
-
 def _typed(setting: str) -> Any:
     """What is typed for a setting: its type, without none, and a list for several."""
     name, _, part = setting.partition(".")
-    kind = _types(Settings)[name]
-    kind = _types(kind)[part] if part else kind
+    value, field = PLACES[name]
+    kind: Any = get_type_hints(VALUES[value])[field]
+    kind = get_type_hints(kind)[part] if part else kind
     if get_origin(kind) in (Union, UnionType):
         (kind,) = (inner for inner in get_args(kind) if inner is not type(None))
     return list[get_args(kind)[0]] if get_origin(kind) is tuple else kind  # type: ignore[misc]  # it is made here
@@ -182,7 +180,7 @@ def _money(
     default: str = "none",
     panel: Group = MONEY,
 ) -> Setting:
-    return Setting(panel, metavar, help, default, of=f"budget.{part}")
+    return Setting(panel, metavar, help, default, of=part)
 
 
 _TABLE = {

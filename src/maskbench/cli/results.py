@@ -187,7 +187,7 @@ def score(
         chosen: list[tuple[str, object]] = [("--rules", rules), ("--verdicts", verdicts), *of.words]
         chosen += [("--max-error-rate", None if max_error_rate is None else f"{max_error_rate:g}")]
         line = command("score", run.name, *(word for pair in chosen if pair[1] for word in pair))
-        prompt = settings.system_prompt_text
+        prompt = settings.design.system_prompt_text
         shown = prompt and (f"“{one_line(prompt, 400)}”" if with_prompt else prompt_for_others(prompt))
         print_blocks(list(card(summary, settings, measured, line, computed, exams, shown)), "markdown")
     else:

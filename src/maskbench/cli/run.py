@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
@@ -155,7 +155,7 @@ def run(
         if fresh and out is None:
             raise UsageError("--fresh is for a folder that holds a run. Name it with --out.")
         if fresh:
-            settings = replace(settings, adapter_hash=None, steer_hash=None)
+            settings = settings.having(adapter_hash=None, steer_hash=None)
         folder = out or Path("runs") / default_name(settings, datetime.now().strftime("%Y%m%d-%H%M%S"))
         if adapters is not None:
             several = _adapters(settings, adapters)
@@ -232,7 +232,7 @@ def _adapters(settings: Settings, pattern: str) -> dict[str, Settings]:
     """The settings of a run for each adapter, by its name."""
     from maskbench.cli.sweep_file import adapters_of, with_adapter
 
-    if settings.adapter is not None:
+    if settings.subject.adapter is not None:
         raise UsageError("--adapter is one and --adapters are several. Give one of them.")
     return {name: with_adapter(settings, adapter) for name, adapter in adapters_of(pattern).items()}
 
@@ -242,7 +242,7 @@ def _measure_adapters(several: Mapping[str, Settings], folder: Path, environ: Ma
     from maskbench.models.hf.opening import Stock
     from maskbench.runs.lent_servers import kept
 
-    if any(settings.cluster for settings in several.values()):
+    if any(settings.pace.cluster for settings in several.values()):
         return _print_adapters(several, _measure_beside(several, folder, environ, how), folder, json=how.json)
     stock, go_on = Stock(), _whole_command(folder)
     summaries = {}
@@ -286,7 +286,7 @@ def _print_adapters(
     if json:
         print_json({name: summary.as_dict() for name, summary in summaries.items()})
     else:
-        print_blocks(list(checkpoints([folder / name for name in several], next(iter(several.values())).rules)))
+        print_blocks(list(checkpoints([folder / name for name in several], next(iter(several.values())).design.rules)))
     say(f"The runs are in {folder}.")
     if any(summary.withheld for summary in summaries.values()):
         raise SystemExit(TOO_MANY_ERRORS)

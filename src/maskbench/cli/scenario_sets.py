@@ -46,7 +46,7 @@ def show(
             f"{source} has no scenario {task_id!r}{of}. Ids look like {example.task_id!r} ({example.archetype}); "
             "they stand in the set's files and in what `maskbench export` writes."
         )
-    settings = Settings(subject="any", judge="any", numeric_judge="any", scenarios=source)
+    settings = Settings.of(subject="any", judge="any", numeric_judge="any", scenarios=source)
     for scenario in named:
         print_blocks(list(shown(scenario, settings, load_prompts() if prompts else None)))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 def ask_construct(folder: RunFolder, judge: str | None, given: Mapping[str, Any], *, dry_run: bool, json: bool) -> None:
     """Ask what was typed, by the run's judge or another, and print what it came to; with `dry_run` what it takes."""
     settings = _settings(folder, judge, given)
-    if not settings.construct:
+    if not settings.design.construct:
         raise UsageError("--construct none asks nothing. Leave it out, or name questions.")
     if dry_run:
         return _print_forecast(folder, settings, json=json)
@@ -47,10 +46,12 @@ def ask_construct(folder: RunFolder, judge: str | None, given: Mapping[str, Any]
 def _settings(folder: RunFolder, judge: str | None, given: Mapping[str, Any]) -> Settings:
     from maskbench.models.names import check_name
 
-    settings = replace(folder.settings(), budget=Budget(), batch=None)  # the run's were for the run
+    settings = folder.settings().having(budget=Budget(), batch=None)  # the run's were for the run
     if judge is not None:
         check_name(judge)
-        settings = replace(settings, judge=judge, serve_judge=settings.serve_judge if judge == settings.judge else None)
+        settings = settings.having(
+            judge=judge, serve_judge=settings.pace.serve_judge if judge == settings.judging.judge else None
+        )
     settings = with_given(settings, given)
     check_typed(settings, given, folder.path, ("judge",))
     return settings
@@ -63,8 +64,9 @@ def _print_forecast(folder: RunFolder, settings: Settings, *, json: bool) -> Non
     if json:
         return print_json(costs_as_data(left, tokens, settings))
     put(
-        f"{left:,} answers by {plain(settings.judge)} are to be had to {', '.join(settings.construct)}, from requests "
-        f"of about {tokens:,.0f} tokens in all; equal requests are asked once. Nothing was called."
+        f"{left:,} answers by {plain(settings.judging.judge)} are to be had to "
+        f"{', '.join(settings.design.construct)}, from requests of about {tokens:,.0f} tokens in all; "
+        "equal requests are asked once. Nothing was called."
     )
     return print_costs(left, tokens, settings)
 

@@ -226,7 +226,7 @@ def _board(swept: Mapping[str, Swept]) -> Page:
     from maskbench.results.scored import score
 
     measured = [each.task for each in swept.values() if each.summary]
-    rules = {task.settings.rules for task in measured}
+    rules = {task.settings.design.rules for task in measured}
     one_for_all = rules.pop() if len(rules) == 1 else "reference"
     results = [score(task.folder, one_for_all, task.verdicts, judges=False) for task in measured]
     tables = boards(results)
@@ -246,7 +246,7 @@ def _curves(swept: Mapping[str, Swept], series: Sequence[Sequence[str]]) -> Iter
             continue
         try:
             folders, sets = zip(*((each.task.folder, each.task.verdicts) for each in measured), strict=True)
-            rules = measured[0].task.settings.rules
+            rules = measured[0].task.settings.design.rules
             parts = list(checkpoints(folders, rules, [name or VERDICTS for name in sets]))
         except UsageError as error:
             parts = [Warn(str(error))]

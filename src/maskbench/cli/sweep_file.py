@@ -292,7 +292,7 @@ def adapters_of(pattern: str) -> dict[str, Path]:
 
 def with_adapter(settings: Settings, adapter: Path) -> Settings:
     """These settings with another adapter."""
-    return replace(settings, adapter=str(adapter), adapter_hash=None)
+    return settings.having(adapter=str(adapter), adapter_hash=None)
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -121,12 +121,12 @@ def model_id(shown: Shown) -> str:
 
 def is_changed(settings: Settings) -> bool:
     """Whether the subject is the model with a prompt, an adapter, steering, fewer bits, or a label of its own."""
-    return settings.label != settings.subject or settings.system_prompt_text is not None
+    return settings.label != settings.subject.name or settings.design.system_prompt_text is not None
 
 
 def bare_model_id(shown: Shown) -> str:
     """The model alone: what stands behind the service, else the service and what stands behind it."""
-    service, _, name = without_folders(shown.settings.subject, folders_of(shown.settings)).partition("/")
+    service, _, name = without_folders(shown.settings.subject.name, folders_of(shown.settings)).partition("/")
     developer, model = name.split("/", 1) if "/" in name else (service, name) if name else (COLLECTION, service)
     return f"{_portable(developer)}/{_portable(model)}"
 
@@ -209,7 +209,7 @@ def _result(rate: RateShown, shown: Shown, words: Words) -> Json:
             "metric_name": title,
             "metric_kind": "rate",
             "metric_unit": "proportion",
-            "metric_parameters": {"statements": shown.settings.statements},
+            "metric_parameters": {"statements": shown.settings.design.statements},
             "lower_is_better": rate.name in LOWER_IS_BETTER,
             "score_type": "continuous",
             "min_score": 0.0,
@@ -230,14 +230,14 @@ def _result(rate: RateShown, shown: Shown, words: Words) -> Json:
 
 def _sampling(shown: Shown) -> Json:
     """How the subject was asked; nothing where nobody knows."""
-    sampling = shown.settings.sampling
+    sampling = shown.settings.subject.sampling
     known = knows_sampling(shown.settings)
     return {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens} if known else {}
 
 
 def _judging(shown: Shown) -> Json:
     prompts = shown.summary.judge.prompts
-    asked = {} if shown.imported else {"temperature": shown.settings.judge_sampling.temperature}
+    asked = {} if shown.imported else {"temperature": shown.settings.judging.sampling.temperature}
     judges = [{"model_info": _unsaid(judge), **asked} for judge in shown.judges]
     return {
         "judges": judges,
@@ -251,7 +251,7 @@ def _source(shown: Shown) -> Json:
     hashes = {"sha256": scenarios.measured_hash, "taken": scenarios.taken, "scenarios": str(scenarios.done)}
     if shown.is_mask:
         at_hub = {"hf_repo": hub.NAME, "hf_split": "test", "samples_number": scenarios.done}
-        named = {"revision": hub.REVISION} if shown.settings.scenarios == hub.NAME and not shown.imported else {}
+        named = {"revision": hub.REVISION} if shown.settings.design.scenarios == hub.NAME and not shown.imported else {}
         return {"dataset_name": "MASK", "source_type": "hf_dataset", **at_hub, "additional_details": hashes | named}
     return {"dataset_name": shown.set_name, "source_type": "other", "additional_details": hashes}
 

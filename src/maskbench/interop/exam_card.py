@@ -43,7 +43,7 @@ def card_of(result: Result) -> ExamCard:
         date=about.created[:10],
         maskbench=about.maskbench,
         paper=about.paper,
-        style=about.settings.judge_style,
+        style=about.settings.style,
         prompts=PACKAGED if about.prompts.name == PACKAGED else "own",
         overall=score.overall,
         by_rule=dict(score.by_rule),

@@ -99,7 +99,7 @@ def write(
             judged = opened.verdicts(verdicts)
             questions = columns_of(chosen(opened.store))
             names = columns(judged.settings, second=isinstance(judged, SecondLook), questions=questions)
-            lines = rows(judged, named(rules or opened.settings.rules), on_lost=form == "published")
+            lines = rows(judged, named(rules or opened.settings.design.rules), on_lost=form == "published")
             counted = _counted(lines, written)
             _write(counted, judged.settings, names, form, to, raw)
             return Written(sum(judged.wanted().values()) - written["rows"], judged.go_on(opened.folder.path))

@@ -162,14 +162,14 @@ def _identity(shown: Shown) -> list[tuple[str, str]]:
 def _sampling(shown: Shown) -> Iterator[tuple[str, str]]:
     """How often, how freely and at which length subject and judge answered; nothing of it where nobody knows."""
     settings = shown.settings
-    yield "statements a scenario", str(settings.statements)
-    yield "neutral replies to the direct belief question", str(settings.beliefs)
+    yield "statements a scenario", str(settings.design.statements)
+    yield "neutral replies to the direct belief question", str(settings.design.beliefs)
     if knows_sampling(settings):
-        yield "subject's sampling", _asked(settings.sampling)
+        yield "subject's sampling", _asked(settings.subject.sampling)
     judge = shown.summary.judge
     is_known = judge.prompts.name != UNSAID and not judge.members  # of several judges each has its own
-    if is_known and settings.reads_prompts:
-        yield "judge's sampling", _asked(settings.judge_sampling)
+    if is_known and settings.judging.reads_prompts:
+        yield "judge's sampling", _asked(settings.judging.sampling)
 
 
 def _asked(sampling: Sampling) -> str:

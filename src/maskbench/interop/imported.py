@@ -170,7 +170,7 @@ def _settings(source: Source, rows: Sequence[ImportedScenario], scenarios: str) 
     judge = source.judge or NOBODY
     known = {"judge_numbers": source.judge_numbers, **source.known}
     unknown = [] if "sampling" in known else ["sampling"]
-    return Settings(
+    return Settings.of(
         source.subject,
         judge,
         scenarios,
@@ -187,10 +187,10 @@ def _record(settings: Settings, about: ImportedFrom, pairs: Sequence[Pair], give
     whole = SetHash()
     for scenario in given.scenarios:
         whole.add(scenario)
-    prompts = prompts_used(settings, load_prompts(None, settings.judge_style, settings.judge_beliefs))
-    if settings.judge != NOBODY:
+    prompts = prompts_used(settings, load_prompts(None, settings.judging.style, settings.judging.beliefs))
+    if settings.judging.judge != NOBODY:
         prompts = PromptsUsed(name=UNSAID, version=UNSAID, hash=hashlib.sha256(UNSAID.encode()).hexdigest())
-    taken = settings.name if len(pairs) == given.size else f"{settings.name} (what was imported)"
+    taken = settings.design.name if len(pairs) == given.size else f"{settings.design.name} (what was imported)"
     record = new_record(settings, prompts, (scenario for scenario, _ in pairs), taken, whole.hexdigest())
     record.imported = about
     return record
@@ -205,7 +205,7 @@ def _placed(scenario: Scenario, row: ImportedScenario, settings: Settings) -> It
             if reply is None:
                 lacks = Failure("subject", "absent", f"{row.file} holds no such reply.")
                 reply = ImportedReply(ask.elicitation, run, lacks)
-            is_joint_one = is_joint(ask, settings.judge_numbers) and run == ask.runs[-1]
+            is_joint_one = is_joint(ask, settings.judging.numbers) and run == ask.runs[-1]
             if isinstance(reply.outcome, Failure) and isinstance(reply.verdict, Failure) and not is_joint_one:
                 reply = replace(reply, verdict=None)
             yield replace(ask, runs=(run,)), reply
@@ -213,14 +213,14 @@ def _placed(scenario: Scenario, row: ImportedScenario, settings: Settings) -> It
 
 def _stands(ask: Ask, reply: ImportedReply, settings: Settings) -> bool:
     """Whether the verdict of this sample is on a reply that came, or is the joint one on several."""
-    return isinstance(reply.outcome, Reply) or is_joint(ask, settings.judge_numbers)
+    return isinstance(reply.outcome, Reply) or is_joint(ask, settings.judging.numbers)
 
 
 def _on_lost(placed: Sequence[tuple[Ask, ImportedReply]], settings: Settings) -> Iterator[tuple[Ask, ImportedReply]]:
     """The samples of a scenario whose verdict was given on a lost reply; a joint one, on fewer than two that came."""
-    came = sum(isinstance(reply.outcome, Reply) and is_joint(ask, settings.judge_numbers) for ask, reply in placed)
+    came = sum(isinstance(reply.outcome, Reply) and is_joint(ask, settings.judging.numbers) for ask, reply in placed)
     for ask, reply in placed:
-        is_lost = came < 2 if is_joint(ask, settings.judge_numbers) else isinstance(reply.outcome, Failure)
+        is_lost = came < 2 if is_joint(ask, settings.judging.numbers) else isinstance(reply.outcome, Failure)
         if is_lost and isinstance(reply.verdict, Judgement):
             yield ask, reply
 
@@ -258,8 +258,8 @@ async def _fill(
 def _put_verdict(
     store: Store, kept_in: str, settings: Settings, prompts_hash: str, ask: Ask, reply: ImportedReply
 ) -> None:
-    judge = settings.judge if ask.scenario.kind == "binary" else settings.numeric_judge
-    key = verdict_key(judge, settings.judge_sampling, prompts_hash, ask, shared=False)
+    judge = settings.judging.judge if ask.scenario.kind == "binary" else settings.judging.numeric_judge
+    key = verdict_key(judge, settings.judging.sampling, prompts_hash, ask, shared=False)
     texts = [Reply(_text(reply.judge_text))] if reply.judge_text is not None else []
     match reply.verdict:
         case Judgement(reason=str(reason)) as judgement:
@@ -327,7 +327,7 @@ def _counted(
 
 def _unjudged(placed: Sequence[tuple[Ask, ImportedReply]], settings: Settings) -> int:
     """How many replies to a scenario have no verdict; a joint one is on all of its replies."""
-    joint = [reply for ask, reply in placed if is_joint(ask, settings.judge_numbers)]
-    others = [reply for ask, reply in placed if not is_joint(ask, settings.judge_numbers)]
+    joint = [reply for ask, reply in placed if is_joint(ask, settings.judging.numbers)]
+    others = [reply for ask, reply in placed if not is_joint(ask, settings.judging.numbers)]
     left = others if any(reply.verdict is not None for reply in joint) else [*others, *joint]
     return sum(isinstance(reply.outcome, Reply) and reply.verdict is None for reply in left)

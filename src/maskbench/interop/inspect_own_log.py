@@ -26,7 +26,7 @@ from maskbench.results.outcome_rows import WhyNot
 from maskbench.runs.begin import check
 from maskbench.runs.imported_json import UNSAID
 from maskbench.runs.store import scenario_in
-from maskbench.settings import SUBJECT_SAMPLING, Settings
+from maskbench.settings import SUBJECT_SAMPLING, Settings, in_values
 from maskbench.types import Cause, Failure, Judgement, Kind, Reply, Sampling, Scenario
 
 _TAKEN = (  # of the task's arguments: those that say how was asked, judged and scored
@@ -125,7 +125,7 @@ def _scenario(where: str, sample: _Sample, row: _Row, settings: Settings) -> Imp
     answers = dict(_replies(where, sample))
     replies = [_reply(where, each, answers) for each in (*row.beliefs, *row.statements)]
     direct = [number for number, reply in enumerate(replies) if reply.elicitation == 1]
-    if row.kind == "numerical" and settings.judge_numbers == "together" and direct:
+    if row.kind == "numerical" and settings.judging.numbers == "together" and direct:
         came = sum(isinstance(replies[number].outcome, Reply) for number in direct)
         joint = replies[direct[-1]]  # whose verdict may have failed along with its reply: the row says one failure
         verdict = joint.verdict if came >= 2 or isinstance(joint.verdict, Failure) else None
@@ -174,7 +174,7 @@ def _settings(path: Path, header: Header) -> Settings:
     prompt = {"system_prompt_text": told.get("system_prompt_text")}
     given = {"subject": header.eval.model, "scenarios": str(path), **judges, **prompt, **known}
     try:
-        settings = msgspec.convert(given, Settings)
+        settings = msgspec.convert(in_values(given), Settings)
         check(settings)
     except (msgspec.ValidationError, UsageError) as error:
         raise UsageError(f"{path} has task arguments that cannot be meant: {plain(str(error))[:200]}") from error
@@ -188,13 +188,13 @@ def _source(path: Path, log: Log, settings: Settings, judged: int, asked: Asked)
     return Source(
         format=FORMAT,
         files=[file_of(path)],
-        subject=plain(asked.subject or settings.subject) or UNSAID,
-        judge=plain(asked.judge or settings.judge),
-        numeric_judge=plain(asked.judge or settings.numeric_judge),
-        statements=settings.statements,
-        beliefs=settings.beliefs,
+        subject=plain(asked.subject or settings.subject.name) or UNSAID,
+        judge=plain(asked.judge or settings.judging.judge),
+        numeric_judge=plain(asked.judge or settings.judging.numeric_judge),
+        statements=settings.design.statements,
+        beliefs=settings.design.beliefs,
         writer=", ".join(f"{plain(name)} {plain(of)}" for name, of in sorted(head.packages.items())) or None,
-        known={name: getattr(settings, name) for name in names} | ({"sampling": sampling} if sampling else {}),
+        known={name: settings.options[name] for name in names} | ({"sampling": sampling} if sampling else {}),
         absent=["kinds of evasion", "the judge's prompts' version", *([] if sampling else ["how it was sampled"])],
         notes=list(_notes(path, log, judged)),
     )

@@ -104,22 +104,22 @@ def maskbench(
     prompts = prompts_of(settings)
     took = taken(settings, environment(Path.cwd()))
     drawn = Drawn(settings, prompts, {_id(each): (each, took.weights[each.key]) for each in took.scenarios})
-    sampling = settings.sampling
+    sampling = settings.subject.sampling
     return Task(
         dataset=MemoryDataset([_sample(each, weight, settings) for each, weight in drawn.rows.values()], drawn.name),
         solver=measured(drawn),
-        scorer=outcomes(settings.rules, settings.filtered, settings.max_error_rate),
+        scorer=outcomes(settings.design.rules, settings.subject.filtered, settings.design.max_error_rate),
         config=GenerateConfig(temperature=sampling.temperature, max_tokens=sampling.max_tokens),
         headline_metric="p_lie",
         version=__version__,
         metadata={
             "maskbench": __version__,
-            "scenarios": settings.name,
+            "scenarios": settings.design.name,
             "scenarios_hash": took.hash,
             "prompts": prompts.version,
             "prompts_hash": prompts.hash,
-            "rules": settings.rules,
-            **({"system_prompt_text": settings.system_prompt_text} if settings.system_prompt else {}),
+            "rules": settings.design.rules,
+            **({"system_prompt_text": settings.design.system_prompt_text} if settings.design.system_prompt else {}),
         },
     )
 
@@ -151,7 +151,7 @@ class Drawn:
     @property
     def name(self) -> str:
         """What logs call it."""
-        return self.settings.name
+        return self.settings.design.name
 
 
 def _id(scenario: Scenario) -> str:
@@ -184,7 +184,7 @@ def measured(drawn: Drawn) -> Solver:
         judges = judges_of(drawn.settings)
         subject = Hosted(get_model(), drawn.settings, "subject")
         judge, numeric_judge = (judges[kind].name for kind in ("binary", "numerical"))
-        settings = replace(drawn.settings, subject=subject.name, judge=judge, numeric_judge=numeric_judge)
+        settings = drawn.settings.having(subject=subject.name, judge=judge, numeric_judge=numeric_judge)
         items = await flowed(settings, scenario, weight, subject, judges, drawn.prompts)
         state.store.set(ROW, row_of(scenario, weight, items))
         state.store.set(WHOLE, orjson.loads(pack(scenario)))
@@ -227,11 +227,11 @@ async def flowed(
 def judges_of(settings: Settings) -> dict[Kind, Model]:
     """The judge for each kind of scenario: the model role, else a model of Inspect's or of maskbench's by its name."""
     roles = model_roles()
-    if "judge" not in roles and not settings.judge:
+    if "judge" not in roles and not settings.judging.judge:
         raise UsageError(_NEEDS_JUDGE)
-    if "judge" not in roles and _is_ours(settings.judge):
+    if "judge" not in roles and _is_ours(settings.judging.judge):
         return _ours(settings)
-    named = [name.removeprefix("inspect/") or None for name in (settings.judge, settings.numeric_judge)]
+    named = [name.removeprefix("inspect/") or None for name in (settings.judging.judge, settings.judging.numeric_judge)]
     binary = Hosted(get_model(role="judge", default=named[0]), settings, "judge")
     numerical = binary if named[0] == named[1] else Hosted(get_model(named[1]), settings, "judge")
     return {"binary": binary, "numerical": numerical}
@@ -256,8 +256,8 @@ class Hosted:
         self.model = model
         self.name = str(model)
         self._stage = stage
-        self._send_seed = settings.send_seed
-        self._sampling: Sampling = settings.sampling if stage == "subject" else settings.judge_sampling
+        self._send_seed = settings.subject.send_seed
+        self._sampling: Sampling = settings.subject.sampling if stage == "subject" else settings.judging.sampling
 
     async def ask(self, ask: Ask) -> Sequence[Reply | Failure | None]:
         """Answer each sample by a request of its own."""

@@ -74,10 +74,9 @@ def _text(text: str) -> str:
 def result_for_others(result: Result) -> Result:
     """The result with the names of the run, whose paths are cut to their last parts."""
     settings, folders = result.settings, folders_of(result.settings)
-    prompt = settings.system_prompt
-    named = dataclasses.replace(
-        settings,
-        subject=without_folders(settings.subject, folders),
+    prompt = settings.design.system_prompt
+    named = settings.having(
+        subject=without_folders(settings.subject.name, folders),
         system_prompt=None if prompt is None else without_folders(prompt, folders),
     )
     return dataclasses.replace(result, summary=for_others(result.summary, settings), settings=named)

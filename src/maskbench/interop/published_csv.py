@@ -56,7 +56,7 @@ def write_published(
     What models wrote goes through `safe`: as it is, a spreadsheet could take some for formulas.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    model = re.sub(r"[^A-Za-z0-9._=-]+", "-", settings.subject).strip("-.")
+    model = re.sub(r"[^A-Za-z0-9._=-]+", "-", settings.subject.name).strip("-.")
     writers: dict[Archetype, csv.DictWriter[str]] = {}
     with ExitStack() as files:
         for scenario, row in pairs:
@@ -65,13 +65,13 @@ def write_published(
                 file = files.enter_context(path.open("w", encoding="utf-8", newline=""))
                 writers[scenario.archetype] = csv.DictWriter(file, columns(of(scenario), settings))
                 writers[scenario.archetype].writeheader()
-            writers[scenario.archetype].writerow(_cells(scenario, row, settings.judge_numbers, safe))
+            writers[scenario.archetype].writerow(_cells(scenario, row, settings.judging.numbers, safe))
 
 
 def columns(archetype: Definition, settings: Settings) -> list[str]:
     """The columns of an archetype's file: the data set's, then those of every sample, then the scores."""
-    statements = [(0, run) for run in range(1, settings.statements + 1)]
-    beliefs = [(1, run) for run in range(1, settings.beliefs + 1)] + [(2, 1), (3, 1)]
+    statements = [(0, run) for run in range(1, settings.design.statements + 1)]
+    beliefs = [(1, run) for run in range(1, settings.design.beliefs + 1)] + [(2, 1), (3, 1)]
     asked = statements if archetype.given else [*statements, *beliefs]
     turns = _TURNS if archetype.scripted else ()
     return [
@@ -79,7 +79,7 @@ def columns(archetype: Definition, settings: Settings) -> list[str]:
         *turns,
         *(column for elicitation, run in asked for column in _sample_columns(elicitation, run)),
         *("ground_truth_extracted", "eval_belief", "eval_honesty_1"),
-        *(("eval_honesty_10",) if settings.statements == 10 else ()),
+        *(("eval_honesty_10",) if settings.design.statements == 10 else ()),
         "eval_accuracy",
     ]
 

@@ -174,7 +174,7 @@ def shown(run: Readable, rules: str | None = None, verdicts: str | None = None, 
             if done.scenario.canary:
                 canaries[done.scenario.canary] = None
 
-        this = read(opened, named(rules or opened.settings.rules), verdicts, see)
+        this = read(opened, named(rules or opened.settings.design.rules), verdicts, see)
         result = result_of(opened, this)
         _check_rates(result)
         return Shown(
@@ -226,7 +226,8 @@ def for_others(summary: Summary, settings: Settings | None = None) -> Summary:
 def settings_for_others(settings: Settings) -> dict[str, str]:
     """What others have to know, and every setting that is at no default: of paths the last part, of texts the hash."""
     plain, usual = (
-        _flat(to_builtins(each)) for each in (settings, Settings(settings.subject, settings.judge, settings.scenarios))
+        _flat(to_builtins(each.options))
+        for each in (settings, Settings.of(settings.subject.name, settings.judging.judge, settings.design.scenarios))
     )
     changed = {name: value for name, value in plain.items() if value != usual.get(name) or name in _KEPT}
     changed = {name: value for name, value in changed.items() if name not in _OF_THIS_MACHINE}
@@ -250,10 +251,10 @@ def without_folders(text: str, folders: Sequence[str] = ()) -> str:
 
 def folders_of(settings: Settings) -> tuple[str, ...]:
     """The folders of all paths that the settings name, longest first, each with its last slash."""
-    flat = _flat(to_builtins(settings))
+    flat = _flat(to_builtins(settings.options))
     values = [str(value) for name, value in flat.items() if name not in _TEXTS]
     own = [str(value) for name, value in flat.items() if name.partition(".")[0] in _PATHS]
-    own += [settings.scenarios] if known_format(settings.scenarios) else []
+    own += [settings.design.scenarios] if known_format(settings.design.scenarios) else []
     relative = {f"{folder}{slash}" for path in own for folder, slash, _ in (path.rstrip("/").rpartition("/"),) if slash}
     folders = {*_folders([word for value in values for word in (value, *_words(value))]), *relative}
     return tuple(sorted(folders, key=len, reverse=True))

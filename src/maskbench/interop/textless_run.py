@@ -175,7 +175,7 @@ def _record(run: OpenRun, commitments: Commitments, *, exchanged: bool) -> Recor
         protocol=record.protocol,
         prompts=_prompts(record.prompts),
         models=Models(*(About(_model(getattr(record.models, role))) for role in ("subject", "binary", "numeric"))),
-        settings=replace(_settings(settings), scenarios=name),
+        settings=_settings(settings).having(scenarios=name),
         scenarios=TakenScenarios(
             name=name,
             taken=without_folders(taken.taken, folders),
@@ -211,7 +211,8 @@ def _settings(settings: Settings) -> Settings:
     def shown(value: Any) -> Any:
         return without_folders(value, folders) if isinstance(value, str) else value
 
-    return Settings(**{name: shown(getattr(settings, name)) for name in _SETTINGS})
+    options = settings.options
+    return Settings.of(**{name: shown(options[name]) for name in _SETTINGS})
 
 
 def _prompts(used: PromptsUsed) -> PromptsUsed:
@@ -229,14 +230,14 @@ def _model(about: About) -> dict[str, Any]:
 
 
 def _judged(judged: Judged) -> Judged:
-    how = judged.settings
-    prompts = None if how.judge_prompts is None else without_folders(how.judge_prompts)
+    how = judged.judging
+    prompts = None if how.prompts is None else without_folders(how.prompts)
     judge, numeric = without_folders(how.judge), without_folders(how.numeric_judge)
     return Judged(
         created=_day(judged.created),
         maskbench=judged.maskbench,
         protocol=judged.protocol,
-        settings=replace(how, judge=judge, numeric_judge=numeric, judge_prompts=prompts),
+        judging=replace(how, judge=judge, numeric_judge=numeric, prompts=prompts),
         prompts=_prompts(judged.prompts),
         models=Judges(About(_model(judged.models.binary)), About(_model(judged.models.numeric))),
         sessions=[],

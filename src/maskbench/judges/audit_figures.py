@@ -101,7 +101,7 @@ def figures(run: Readable, audit: Audit, rules: str | None = None) -> AuditData:
     """What an audit found, as far as it is done; intervals are over propositions."""
     with reading(run) as opened:
         before, after = opened.verdicts(audit.of), opened.verdicts(audit.name)
-        chosen = named(rules or before.settings.rules)
+        chosen = named(rules or before.settings.design.rules)
         chances = opened.store.chosen(audit.name)
         seen: list[_Seen] = []
         pairs: list[tuple[Scored, Scored]] = []
@@ -117,9 +117,9 @@ def figures(run: Readable, audit: Audit, rules: str | None = None) -> AuditData:
     return AuditData(
         **asdict(audit),
         name=audit.name,
-        judge=before.settings.judge,
-        numeric_judge=before.settings.numeric_judge,
-        temperature=before.settings.judge_sampling.temperature,
+        judge=before.settings.judging.judge,
+        numeric_judge=before.settings.judging.numeric_judge,
+        temperature=before.settings.judging.sampling.temperature,
         rules=chosen.name,
         complete=complete,
         replies=counted["replies"],

@@ -84,7 +84,7 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, how: Pace) -> _AuditJob
             f"{audited.go_on(folder.path)}, then audit it."
         )
     prompts = _prompts(folder, audited)
-    settings = replace(audited.settings, batch=None, **how)
+    settings = audited.settings.having(batch=None, **how)
     return _AuditJob(folder, store, settings, wanted.name, prompts, audit=wanted)
 
 
@@ -98,7 +98,7 @@ def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
             f"{folder.path}: the verdicts of {audited.name} were imported, and nobody knows how their judge was asked, "
             f"so it cannot be asked again. Judge the replies here, `{judge_line(folder.path)}`, and audit that set."
         )
-    if settings.reads_prompts and before.hash != prompts.hash:
+    if settings.judging.reads_prompts and before.hash != prompts.hash:
         raise RunMismatch(
             f"{folder.path}: the verdict set {audited.name} was judged by other prompts than {before.name} has now "
             f"(hash {before.hash[:12]}, now {prompts.hash[:12]}), so that an audit would compare two instruments. "
@@ -138,7 +138,7 @@ class _AuditJob(Job):
         kind = kind_of(self.audit.kind)
         return replace(
             Job.judging(self),
-            shares=self.settings.shares_verdicts and not kind.anew,
+            shares=self.settings.judging.shares_verdicts and not kind.anew,
             anew=self.audit.kind if kind.anew else "",
             shows=kind.shown,
             keeps=lambda judgement: replace(judgement, verdict=kind.kept(judgement.verdict)),

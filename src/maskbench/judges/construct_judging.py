@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 
 from maskbench.method.asks import Calls
 from maskbench.models.names import check_judges, open_judges
@@ -52,19 +51,19 @@ def ask_construct(
             watcher = watcher or Unwatched()
             known = folder.read().models.binary
             passes = [asking(settings, store)]
-            has_batches = uses_batches(folder.path, settings, set_of(settings.judge))
+            has_batches = uses_batches(folder.path, settings, set_of(settings.judging.judge))
             session = Asking(
                 settings=settings,
                 store=store,
                 environ=environ,
                 watcher=watcher,
-                verdicts=set_of(settings.judge),  # a bill of its own, which is part of the run's
+                verdicts=set_of(settings.judging.judge),  # a bill of its own, which is part of the run's
                 own=[model.name for model in (judges or {}).values()],
                 stages=("judge",),
                 seconds=None,
             )
             session.carry_out(
-                Book({"binary": known} if known.name == settings.judge else {}, None, lambda _: None),
+                Book({"binary": known} if known.name == settings.judging.judge else {}, None, lambda _: None),
                 lambda reach: Asked(judges or open_judges(settings, *reach[:3], elsewhere=reach.elsewhere)),
                 lambda asked, gate: executor(settings, store, passes, asked.judges, watcher, gate, batched=has_batches),
                 WithAnswers.of(Calls(), expected(store, passes).verdicts),
@@ -82,4 +81,4 @@ def forecast(folder: RunFolder, settings: Settings) -> tuple[int, float]:
 
 def alone(settings: Settings) -> Settings:
     """The settings of asking about what is stored: one judge."""
-    return replace(settings, numeric_judge=settings.judge)
+    return settings.having(numeric_judge=settings.judging.judge)

@@ -66,12 +66,12 @@ def plan(settings: Settings, environ: Mapping[str, str], *, with_judge: bool) ->
 
 
 def _of_subject(settings: Settings, environ: Mapping[str, str]) -> dict[str, tuple[Ask, ...]]:
-    scenarios = list(open_set(settings.scenarios, environ))
+    scenarios = list(open_set(settings.design.scenarios, environ))
     question = next(ask for scenario in scenarios for ask in belief_asks(scenario, 1))
     longest = max((statement_ask(scenario, 2) for scenario in scenarios), key=_length)
     again = replace(question, seeds=(_SEED,))
     asks: dict[str, tuple[Ask, ...]] = {"question": (question,), "longest": (replace(longest, seeds=(1, 2)),)}
-    return asks if _is_program(settings.subject) else {**asks, "seed": (again, again)}
+    return asks if _is_program(settings.subject.name) else {**asks, "seed": (again, again)}
 
 
 def _length(ask: Ask) -> int:
@@ -84,16 +84,16 @@ def _is_program(name: str) -> bool:
 
 def _of_judge(settings: Settings) -> Asked:
     """Three questions of the judge's exam, made as a run makes them."""
-    questions = paper_for(settings.judge).questions
+    questions = paper_for(settings.judging.judge).questions
     binary = next(each for each in questions if isinstance(each.right, BinaryVerdict) and each.right.letter in "AB")
     numerical = next(
         each
         for each in questions
         if isinstance(each.right, NumericalVerdict) and each.right.ranges and len(each.replies) == 1
     )
-    prompts = load_prompts(settings.judge_prompts, settings.judge_style)
+    prompts = load_prompts(settings.judging.prompts, settings.judging.style)
     right = {name: (_about(each, prompts), each.right) for name, each in (("verdict", binary), ("numbers", numerical))}
-    if settings.judge.partition("/")[0] not in _PROGRAMS:
+    if settings.judging.judge.partition("/")[0] not in _PROGRAMS:
         right["probabilities"] = (_about(binary, load_prompts(style="verdict")), binary.right)
     return Asked("judge", {name: (ask,) for name, (ask, _) in right.items()}, right)
 
@@ -116,7 +116,7 @@ async def _examined(settings: Settings, planned: Sequence[Asked], environ: Mappi
 
 async def _examine(asked: Asked, settings: Settings, environ: Mapping[str, str], gate: asyncio.Semaphore) -> Examined:
     """One model with all its asks; an error that ends a run is the last thing that is found."""
-    name = settings.subject if asked.part == "subject" else settings.judge
+    name = settings.subject.name if asked.part == "subject" else settings.judging.judge
     patient = _Patient(asked, settings, environ, gate)
     stopped: MaskbenchError | None = None
     try:
@@ -156,11 +156,11 @@ class _Patient:
 
     @property
     def _name(self) -> str:
-        return self._settings.subject if self._asked.part == "subject" else self._settings.judge
+        return self._settings.subject.name if self._asked.part == "subject" else self._settings.judging.judge
 
     @property
     def _sampling(self) -> Sampling:
-        return self._settings.sampling if self._asked.part == "subject" else self._settings.judge_sampling
+        return self._settings.subject.sampling if self._asked.part == "subject" else self._settings.judging.sampling
 
     def seen(self) -> Seen:
         """What was seen of it so far."""
@@ -181,7 +181,7 @@ class _Patient:
         plain = {name: asks for name, asks in self._asked.asks.items() if name != "seed"}
         await self._with(self._settings, plain)
         if "seed" in self._asked.asks and isinstance(self._answers["question"][0], Reply):
-            await self._with(replace(self._settings, send_seed=True), {"seed": self._asked.asks["seed"]})
+            await self._with(self._settings.having(send_seed=True), {"seed": self._asked.asks["seed"]})
 
     async def _with(self, settings: Settings, asks: Mapping[str, tuple[Ask, ...]]) -> None:
         model = self._open(settings)
@@ -198,7 +198,9 @@ class _Patient:
     async def _answered(self, model: Model, ask: Ask) -> list[Reply | Failure]:
         """The answers to an ask, those that came together first, then the others one by one."""
         try:
-            async with asyncio.timeout(2 * self._settings.timeout + 60):  # a server may be loading its model for ever
+            async with asyncio.timeout(
+                2 * self._settings.pace.timeout + 60
+            ):  # a server may be loading its model for ever
                 answers = list(await model.ask(ask))
                 if len(ask.runs) > 1 and hasattr(model, "learned"):
                     self._together = None not in answers
@@ -226,12 +228,12 @@ class _Patient:
 def doctor_settings(subject: str, judge: str | None, scenarios: str) -> Settings:
     """The settings under which models are examined: those of a run, but less patient, so that faults show soon."""
     sampling = judge_sampling("maskbench", "reasoning")
-    return Settings(subject, judge or "sim-judge", scenarios, judge_sampling=sampling, retries=1, timeout=PATIENT)
+    return Settings.of(subject, judge or "sim-judge", scenarios, judge_sampling=sampling, retries=1, timeout=PATIENT)
 
 
 def tokens_out(planned: Sequence[Asked], settings: Settings) -> int:
     """The most tokens that answers may have, where no model reasons."""
-    limits = {"subject": settings.sampling.max_tokens, "judge": settings.judge_sampling.max_tokens}
+    limits = {"subject": settings.subject.sampling.max_tokens, "judge": settings.judging.sampling.max_tokens}
     return sum(each.calls * limits[each.part] for each in planned)
 
 
@@ -239,10 +241,11 @@ def shown_calls(planned: Sequence[Asked], settings: Settings) -> Iterator[str]:
     """What is about to be asked, in words, before anything is."""
     calls, tokens = sum(each.calls for each in planned), sum(each.tokens for each in planned)
     names = " and ".join(
-        f"{each.calls} of {settings.subject if each.part == 'subject' else settings.judge}" for each in planned
+        f"{each.calls} of {settings.subject.name if each.part == 'subject' else settings.judging.judge}"
+        for each in planned
     )
     yield (
         f"{calls} calls: {names}, with about {tokens:,} tokens in and at most {tokens_out(planned, settings):,} out. A "
         "model that reasons takes more, and each parameter that is refused is a call more. The first that gets no "
-        f"answer in {settings.timeout:g} s (--timeout) is tried once more."
+        f"answer in {settings.pace.timeout:g} s (--timeout) is tried once more."
     )

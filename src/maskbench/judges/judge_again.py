@@ -39,7 +39,7 @@ from maskbench.runs.meter import known_prices
 from maskbench.runs.passes import expected, steps_left
 from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.record import now
-from maskbench.runs.run_json import About, Judged, Judges, JudgeSettings, Models, Record
+from maskbench.runs.run_json import About, Judged, Judges, Models, Record
 from maskbench.runs.session import Asked, Asking, Book
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
@@ -103,14 +103,16 @@ def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None
 
 def default_name(settings: Settings, look: Look | None = None) -> str:
     """The name of a verdict set that has none: its judge's, as far as a name can hold it, and what is special."""
-    kept = "".join(char if char.isascii() and (char.isalnum() or char in "._=-") else "-" for char in settings.judge)
+    kept = "".join(
+        char if char.isascii() and (char.isalnum() or char in "._=-") else "-" for char in settings.judging.judge
+    )
     name = kept.strip("-._=")[:50].rstrip("-._=")
     if not name:
-        raise UsageError(f"No name can be made of {settings.judge!r}. Give the verdict set one with --name.")
-    style = "" if settings.judge_style == "reasoning" else f"-{settings.judge_style}"
-    beliefs = "-together" if settings.judge_beliefs == "together" else ""
-    numbers = "-numbers-apart" if settings.judge_numbers == "apart" else ""
-    both = "-with-reasoning" if settings.with_reasoning else ""
+        raise UsageError(f"No name can be made of {settings.judging.judge!r}. Give the verdict set one with --name.")
+    style = "" if settings.judging.style == "reasoning" else f"-{settings.judging.style}"
+    beliefs = "-together" if settings.judging.beliefs == "together" else ""
+    numbers = "-numbers-apart" if settings.judging.numbers == "apart" else ""
+    both = "-with-reasoning" if settings.judging.with_reasoning else ""
     return f"{name}{style}{beliefs}{numbers}{both}{'-second' if look else ''}"
 
 
@@ -148,7 +150,7 @@ class Job:
             created=now(),
             maskbench=version("maskbench"),
             protocol=protocol_id(self.settings, self.prompts.hash),
-            settings=JudgeSettings.of(self.settings),
+            judging=self.settings.judging,
             prompts=prompts_used(self.settings, self.prompts),
             models=judges_of(self.settings),
             sessions=[],
@@ -181,7 +183,7 @@ class Job:
 
     def judging(self) -> Judging:
         """How the replies are judged."""
-        return Judging(self.settings, self.prompts, self.name, self.settings.shares_verdicts)
+        return Judging(self.settings, self.prompts, self.name, self.settings.judging.shares_verdicts)
 
     def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
         """What is asked, of these scenarios or of all."""
@@ -197,7 +199,7 @@ class Job:
 
         Audits and second looks ask again on purpose.
         """
-        if self.settings.judge_numbers == "together" or self.name == VERDICTS:
+        if self.settings.judging.numbers == "together" or self.name == VERDICTS:
             return []
         sets = self.folder.read().sets
         whole = [name for name, entry in sets.items() if not (entry.second or entry.audit or name == self.name)]
@@ -211,7 +213,7 @@ class Job:
 
     def _keys(self, ask: Ask) -> tuple[bytes, bytes]:
         """The keys that its verdict may stand under: the one that equal requests share, and its own."""
-        return verdict_keys(self.settings, self.prompts.hash, ask)
+        return verdict_keys(self.settings.judging, self.prompts.hash, ask)
 
     def _ask(
         self, environ: Mapping[str, str], watcher: Watcher, command: Sequence[str], own: Mapping[Kind, Model] | None
@@ -259,7 +261,10 @@ class Job:
 
 
 def _check_own(settings: Settings, judges: Mapping[Kind, Model] | None) -> None:
-    if judges and (settings.judge, settings.numeric_judge) != (judges["binary"].name, judges["numerical"].name):
+    if judges and (settings.judging.judge, settings.judging.numeric_judge) != (
+        judges["binary"].name,
+        judges["numerical"].name,
+    ):
         names = f"{judges['binary'].name} and {judges['numerical'].name}"
         raise UsageError(f"The settings name other judges than the ones given: name {names} there.")
 
@@ -289,7 +294,7 @@ def _choose(folder: RunFolder, store: Store, look: Look) -> dict[Key, float]:
 
 def _found(first: VerdictSet) -> dict[Key, OutcomeName]:
     """The outcomes of the first statements that a first judge found."""
-    return {row.key: row.outcomes[0] for row in first.scored(named(first.settings.rules))}
+    return {row.key: row.outcomes[0] for row in first.scored(named(first.settings.design.rules))}
 
 
 def _look_in_words(look: Look | None) -> str:
@@ -309,7 +314,7 @@ def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | 
 
 def check_has_numbers(folder: RunFolder, store: Store, settings: Settings) -> None:
     """Raise UsageError where numbers are to be judged apart and no scenario has one."""
-    if settings.judge_numbers == "apart" and not store.has_numbers():
+    if settings.judging.numbers == "apart" and not store.has_numbers():
         raise UsageError(
             f"--judge-numbers apart: no scenario of {folder.path} asks for a belief in a number, so there is nothing "
             "to judge otherwise. Leave the option out."
@@ -333,7 +338,7 @@ def take_alike(store: Store, name: str, sources: Sequence[tuple[Store, str]], ke
 
 def check_has_reasoning(folder: RunFolder, store: Store, settings: Settings) -> None:
     """Raise UsageError where reasoning is to be judged and no statement has any: its verdicts are there already."""
-    if settings.with_reasoning and not store.has_reasoning():
+    if settings.judging.with_reasoning and not store.has_reasoning():
         raise UsageError(
             f"--with-reasoning: no statement of {folder.path} came with reasoning, so the answer alone is all that "
             "there is to judge. Leave the option out."
@@ -386,8 +391,8 @@ def take_known(folder: RunFolder, settings: Settings, name: str, sources: Sequen
 
 def _keys(ask: Ask, settings: Settings, prompts_hash: str) -> Iterator[bytes]:
     """Under which keys the verdict may stand: the one that equal requests share, and of beliefs the reply's own."""
-    shared, own = verdict_keys(settings, prompts_hash, ask)
-    if settings.shares_verdicts:
+    shared, own = verdict_keys(settings.judging, prompts_hash, ask)
+    if settings.judging.shares_verdicts:
         yield shared
     if ask.elicitation:
         yield own

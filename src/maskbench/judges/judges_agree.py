@@ -115,7 +115,7 @@ def _by_one_judge(sets: Sequence[VerdictSet]) -> list[list[str]]:
 def _about(verdicts: VerdictSet, rows: Sequence[Scored], wanted: int) -> SetShown:
     """One set, or the majority; no disputes are counted in what is not complete."""
     table, tallies = tabulate(rows)
-    why = _withheld(len(rows), wanted, error_share(table) if rows else 0.0, verdicts.settings.max_error_rate)
+    why = _withheld(len(rows), wanted, error_share(table) if rows else 0.0, verdicts.settings.design.max_error_rate)
     lie = SetRate(None, None, 0) if why else SetRate.of(rates(table)["p_lie"])
     if not why and table.disputed.any():
         least, most = disputed_bounds(table)["p_lie"]

@@ -112,14 +112,14 @@ class VerdictSet:
 
     def rules_here(self, rules: RuleSet) -> RuleSet:
         """The rule set as this run is scored by it: that of the port has the task arguments of an imported log."""
-        if rules.name != "inspect" or not self.settings.imported:
+        if rules.name != "inspect" or not self.settings.design.imported:
             return rules
         told = self.store.fact(PORT_TASK)
         return as_in_the_log(rules, told) if isinstance(told, dict) else rules
 
     def with_lost(self, scenario: Scenario, items: Items) -> Items:
         """The items of a scenario with the verdicts that an import has on lost replies; another set has none."""
-        if self.name != VERDICTS or not self.settings.imported:
+        if self.name != VERDICTS or not self.settings.design.imported:
             return items
         lost = self.store.judgements(ON_LOST, scenario)
         return {**items, **{place: replace(items[place], judgement=given) for place, given in lost.items()}}
@@ -147,7 +147,7 @@ class VerdictSet:
 
     def go_on(self, path: Path) -> str:
         """What a user is told to do where verdicts are missing, without the full stop."""
-        if self.name == VERDICTS and self.settings.imported:
+        if self.name == VERDICTS and self.settings.design.imported:
             return f"Have the replies judged with `{judge_line(path)}`"
         if self.name == VERDICTS:
             return "Start the run again"
@@ -162,7 +162,7 @@ class VerdictSet:
 
     def command(self, path: Path) -> str:
         """The command that takes it to its end."""
-        if self.name == VERDICTS and self.settings.imported:
+        if self.name == VERDICTS and self.settings.design.imported:
             return judge_line(path)
         if self.name == VERDICTS:
             return shlex.join(["maskbench", "run", "--out", str(path)])
@@ -292,7 +292,7 @@ class AuditSet(VerdictSet):
 
     def notes(self) -> list[str]:
         """What these verdicts are, and what they leave out."""
-        what = kind_of(self.audit.kind).how.format(temperature=self.settings.judge_sampling.temperature)
+        what = kind_of(self.audit.kind).how.format(temperature=self.settings.judging.sampling.temperature)
         of = f" It is about {part}." if (part := self.part()) else ""
         return [f"An audit: the judge of {self.audit.of} asked {what}.{of}"]
 
@@ -354,7 +354,7 @@ class OpenRun:
         self.record = folder.read()
         if max_error_rate is not None:
             check_error_rate(max_error_rate)
-            self.record.settings = replace(self.record.settings, max_error_rate=max_error_rate)
+            self.record.settings = self.record.settings.having(max_error_rate=max_error_rate)
         self.settings = self.record.settings
         self.store = store or folder.store()
         self._sets: dict[str, VerdictSet] = {}
@@ -440,8 +440,8 @@ class OpenRun:
         others = {
             name: entry.created
             for name, entry in self.record.sets.items()
-            if (entry.settings.with_reasoning, entry.settings.judge_numbers)
-            != (self.settings.with_reasoning, self.settings.judge_numbers)
+            if (entry.judging.with_reasoning, entry.judging.numbers)
+            != (self.settings.judging.with_reasoning, self.settings.judging.numbers)
         }
         return sorted(others, key=lambda name: others[name], reverse=True)
 
@@ -478,7 +478,7 @@ def _stored(run: OpenRun, name: str) -> VerdictSet:
         About(model | answered[role])
         for role, model in (("binary", source.models.binary), ("numeric", source.models.numeric))
     )
-    judges = tuple(dict.fromkeys((settings.judge, settings.numeric_judge)))
+    judges = tuple(dict.fromkeys((settings.judging.judge, settings.judging.numeric_judge)))
     parts = (name, run.store, settings, source.protocol, JudgeShown(binary, numeric, source.prompts), judges)
     match about:
         case Judged(second=Look() as look):
@@ -499,7 +499,7 @@ def _second(run: OpenRun, second: VerdictSet, look: Look) -> SecondLook:
     return SecondLook(
         second.name,
         second.store,
-        replace(second.settings, judge=binary, numeric_judge=numeric),
+        second.settings.having(judge=binary, numeric_judge=numeric),
         _digest(["second", first.protocol, second.protocol, f"{look.share:g}", "outcome"])[:12],
         _together_as((first, second), binary, numeric),
         judges=tuple(dict.fromkeys((*first.judges, *second.judges))),
@@ -527,7 +527,7 @@ def _ensemble(run: OpenRun, name: str) -> Ensemble:
     return Ensemble(
         name,
         run.store,
-        replace(members[0].settings, judge=binary, numeric_judge=binary),
+        members[0].settings.having(judge=binary, numeric_judge=binary),
         _digest([MAJORITY, *sorted(member.protocol for member in members)])[:12],
         structs.replace(_together_as(members, binary, numeric), members=named),
         tuple(dict.fromkeys(judge for member in members for judge in member.judges)),
@@ -614,8 +614,8 @@ def listed(folder: RunFolder) -> list[SetListed]:
     return [
         SetListed(
             each.name,
-            each.settings.judge,
-            each.settings.numeric_judge,
+            each.settings.judging.judge,
+            each.settings.judging.numeric_judge,
             each.protocol,
             record.sets.get(each.name, record).created,
             *counts.get(each.name, (0, 0)),

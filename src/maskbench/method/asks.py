@@ -17,18 +17,18 @@ _REASONING, _ANSWER = "[Reasoning]", "[Answer]"
 
 def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
     """All that the subject is asked about one scenario, beliefs first."""
-    developer = settings.system_prompt_text if settings.prompt_on_beliefs else None
+    developer = settings.design.system_prompt_text if settings.design.prompt_on_beliefs else None
     return [
-        *belief_asks(scenario, settings.beliefs, developer),
-        statement_ask(scenario, settings.statements, settings.system_prompt_text),
+        *belief_asks(scenario, settings.design.beliefs, developer),
+        statement_ask(scenario, settings.design.statements, settings.design.system_prompt_text),
     ]
 
 
 def subject_ask(scenario: Scenario, elicitation: int, runs: tuple[int, ...], settings: Settings) -> Ask:
     """What the subject is asked for these samples of one question."""
     if not elicitation:
-        return replace(statement_ask(scenario, 1, settings.system_prompt_text), runs=runs)
-    developer = settings.system_prompt_text if settings.prompt_on_beliefs else None
+        return replace(statement_ask(scenario, 1, settings.design.system_prompt_text), runs=runs)
+    developer = settings.design.system_prompt_text if settings.design.prompt_on_beliefs else None
     return belief_ask(scenario, elicitation, runs, developer)
 
 
@@ -42,7 +42,7 @@ def is_filtered_evasion(answer: object, settings: Settings) -> bool:
 
     Such a reply is not asked for until the filter lets something else pass.
     """
-    return settings.filtered == "evasive" and isinstance(answer, Failure) and answer.cause == "filtered"
+    return settings.subject.filtered == "evasive" and isinstance(answer, Failure) and answer.cause == "filtered"
 
 
 def joint_ask(scenario: Scenario, runs: Sequence[int], replies: Sequence[Reply], prompts: Prompts) -> Ask:
@@ -74,7 +74,7 @@ def reply_ask(ask: Ask, run: int, reply: Reply, settings: Settings, prompts: Pro
     requests.
     """
     about = ask.scenario, ask.call, ask.elicitation, run
-    if not (settings.with_reasoning and ask.call == "statement" and reply.reasoning):
+    if not (settings.judging.with_reasoning and ask.call == "statement" and reply.reasoning):
         asked = ask_about(*about, reply.text, prompts)
         return asked if len(ask.runs) > 1 else replace(asked, shared=0)
     asked = ask_about(*about, joined(reply.reasoning, reply.text), prompts)

@@ -79,7 +79,7 @@ class Design:
 
 def design(scenario: Scenario, settings: Settings) -> Design:
     """How many belief questions these settings ask about a scenario."""
-    asked = Counter(ask.call for ask in belief_asks(scenario, settings.beliefs) for _ in ask.runs)
+    asked = Counter(ask.call for ask in belief_asks(scenario, settings.design.beliefs) for _ in ask.runs)
     return Design(archetypes.of(scenario).given, asked["direct"], asked["consistency"])
 
 

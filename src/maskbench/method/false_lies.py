@@ -56,7 +56,7 @@ class FalseLieTally:
     @property
     def reads_controls(self) -> bool:
         """Whether `see` needs what the controls were answered."""
-        return self.settings.placebo or self.settings.check_provided
+        return self.settings.design.placebo or self.settings.design.check_provided
 
     def see(self, scenario: Scenario, scored: Scored, items: Items, controls: Iterable[Item]) -> None:
         """Take in one scenario; `controls` are the samples of the controls on it."""

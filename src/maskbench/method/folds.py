@@ -116,7 +116,7 @@ def replayed(scenario: Scenario, items: Items, settings: Settings) -> Items:
 
 def _task(settings: Settings, *, for_lies: bool) -> Task:
     """What a run asks of a scenario, without the prompts to ask it by."""
-    judging = Judging(settings, Prompts({}, "", "", settings.judge_style))
+    judging = Judging(settings, Prompts({}, "", "", settings.judging.style))
     return lies(judging, "one_by_one") if for_lies else whole(judging)
 
 

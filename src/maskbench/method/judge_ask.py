@@ -110,7 +110,7 @@ class Prompts:
 
 def prompts_of(settings: Settings) -> Prompts:
     """The prompts by which a run with these settings is judged; raises UsageError as `load_prompts` does."""
-    return load_prompts(settings.judge_prompts, settings.judge_style, settings.judge_beliefs)
+    return load_prompts(settings.judging.prompts, settings.judging.style, settings.judging.beliefs)
 
 
 def load_prompts(

@@ -46,7 +46,7 @@ def shape(scenario: Scenario) -> Shape:
 
 def outline(scenario: Scenario, settings: Settings) -> tuple[Part, ...]:
     """What the subject is asked about a scenario, beliefs first."""
-    how = settings.beliefs, settings.statements, settings.judge_beliefs, settings.judge_numbers
+    how = settings.design.beliefs, settings.design.statements, settings.judging.beliefs, settings.judging.numbers
     return _outline(shape(scenario), *how)
 
 
@@ -70,7 +70,7 @@ def own_parts(scenario: Scenario, settings: Settings, *, anew: bool = False) -> 
     Where these are checked, they are asked `anew`, in samples of their own.
     """
     parts = outline(scenario, settings)
-    if not settings.beliefs_from:
+    if not settings.design.beliefs_from:
         return parts
     own = [part for part in parts if not part.elicitation]
     again = [part._replace(runs=tuple(ANEW + run for run in part.runs)) for part in parts if part.elicitation]

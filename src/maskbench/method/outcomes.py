@@ -180,7 +180,7 @@ def belief(scenario: Scenario, items: Sequence[Item], settings: Settings, rules:
     if archetypes.of(scenario).given:
         return given(scenario.truth)
     verdicts = {(item.elicitation, item.run): verdict_on(item, settings) for item in items}
-    if scenario.kind == "numerical" and settings.judge_numbers == "apart":
+    if scenario.kind == "numerical" and settings.judging.numbers == "apart":
         return resolve_apart(list(verdicts.values()), rules)
     if scenario.kind == "numerical":
         joint = verdicts[max(verdicts)]

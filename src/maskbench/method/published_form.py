@@ -48,10 +48,10 @@ _TOGETHER = "These are several replies to one question. Judge all of them togeth
 def check_published(settings: Settings) -> None:
     """Raise UsageError where the published prompts are to be asked for what they do not know."""
     for is_on, option in (
-        (settings.with_reasoning, "--with-reasoning"),
-        (settings.judge_beliefs == "together", "--judge-beliefs together"),
+        (settings.judging.with_reasoning, "--with-reasoning"),
+        (settings.judging.beliefs == "together", "--judge-beliefs together"),
     ):
-        if is_on and settings.judge_style == "published":
+        if is_on and settings.judging.style == "published":
             raise UsageError(
                 f"{option}: the published prompts judge one answer at a time, without its reasoning. Leave it out, or "
                 "leave --judge-style published out."

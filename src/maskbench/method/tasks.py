@@ -143,11 +143,11 @@ def controls(judging: Judging, *, asks_subject: bool) -> Task:
 def questions(judging: Judging) -> Task:
     """Questions on the words of every statement, and on the reasoning before it."""
     settings = judging.settings
-    parts = [part for question in construct.named(settings.construct) for part in construct.parts_of(question)]
+    parts = [part for question in construct.named(settings.design.construct) for part in construct.parts_of(question)]
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:
         found = []
-        for run in range(1, settings.statements + 1):
+        for run in range(1, settings.design.statements + 1):
             if not isinstance(reply := known.get(Slot(REPLIES, 0, run)), Reply):
                 continue
             for part in parts:
@@ -206,7 +206,7 @@ def _traces(judging: Judging, scenario: Scenario, known: Known) -> Iterator[Step
     if whole(judging)(scenario, known):
         return  # nobody knows yet which statements lie
     done = settled(scenario, items_of(known, judging.into).values(), judging.settings)
-    outcomes = score(scenario, 1.0, done, judging.settings, named(judging.settings.rules)).outcomes
+    outcomes = score(scenario, 1.0, done, judging.settings, named(judging.settings.design.rules)).outcomes
     statements = [done[key] for key in sorted(done) if key[0] == 0]
     for item, outcome in zip(statements, outcomes, strict=True):
         if outcome == "lie" and (thought := reasoning(item)):
@@ -226,7 +226,7 @@ def _question(
     settings: Settings,
     _: tuple[Slot, ...],
 ) -> Ask:
-    return construct.question_ask(part, scenario, text, thought, run, settings.judge_style)
+    return construct.question_ask(part, scenario, text, thought, run, settings.judging.style)
 
 
 def _is_answer(ask: Ask, judgement: Judgement) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,19 +91,19 @@ def _try_hf(opening: Opening) -> None:
 def _sim(opening: Opening) -> Model:
     from maskbench.models.sim import SimSubject
 
-    return SimSubject(opening.name, opening.settings.seed, opening.settings.beliefs)
+    return SimSubject(opening.name, opening.settings.design.seed, opening.settings.design.beliefs)
 
 
 def _sim_judge(opening: Opening) -> Model:
     from maskbench.models.sim import SimJudge
 
-    return SimJudge(opening.name, opening.settings.seed)
+    return SimJudge(opening.name, opening.settings.design.seed)
 
 
 def _pinocchio(opening: Opening) -> Model:
     from maskbench.pinocchio.network import open_pinocchio
 
-    return open_pinocchio(opening.name, opening.settings.sampling)
+    return open_pinocchio(opening.name, opening.settings.subject.sampling)
 
 
 def _rules(opening: Opening) -> Model:
@@ -187,14 +187,14 @@ def check_name(name: str) -> None:
 def check_models(settings: Settings, environ: Mapping[str, str]) -> None:
     """Raise what `open_models` would, as far as can be told without reading gigabytes."""
     _check_pairing(settings)
-    _check_one(settings.subject, "subject", settings, environ)
+    _check_one(settings.subject.name, "subject", settings, environ)
     check_judges(settings, environ)
 
 
 def check_judges(settings: Settings, environ: Mapping[str, str]) -> None:
     """Raise what `open_judges` would, as far as can be told without reading gigabytes."""
     _check_pairing(settings)
-    for name in dict.fromkeys((settings.judge, settings.numeric_judge)):
+    for name in dict.fromkeys((settings.judging.judge, settings.judging.numeric_judge)):
         _check_one(name, "judge", settings, environ)
 
 
@@ -204,7 +204,7 @@ def _check_one(name: str, stage: Stage, settings: Settings, environ: Mapping[str
             f"The name of the {stage} holds a key of the environment, and names are written everywhere. Give the "
             "model's name, and the key in its variable alone."
         )
-    settings = replace(settings, device=None) if settings.cluster else settings  # it is there that a device must be
+    settings = settings.having(device=None) if settings.pace.cluster else settings  # it is there that a device must be
     opening = Opening(name, stage, settings, environ, asyncio.Semaphore(1))
     kind = KINDS.get(_kind(name))
     if kind and kind.try_out:
@@ -242,7 +242,7 @@ def open_subject(
     """The subject alone; parameters and errors as for `open_models`."""
     _check_pairing(settings)
     knows = learned.get("subject")
-    return _open(Opening(settings.subject, "subject", settings, environ, gate, knows, stock, elsewhere))
+    return _open(Opening(settings.subject.name, "subject", settings, environ, gate, knows, stock, elsewhere))
 
 
 def open_judges(
@@ -256,22 +256,24 @@ def open_judges(
     """The judge for each kind of scenario, without a subject; parameters and errors as for `open_models`."""
     _check_pairing(settings)
     knows = learned.get("binary")
-    binary = _open(Opening(settings.judge, "judge", settings, environ, gate, knows, stock, elsewhere))
-    if settings.numeric_judge == settings.judge:
+    binary = _open(Opening(settings.judging.judge, "judge", settings, environ, gate, knows, stock, elsewhere))
+    if settings.judging.numeric_judge == settings.judging.judge:
         return {"binary": binary, "numerical": binary}
     knows = learned.get("numeric")
-    numeric = _open(Opening(settings.numeric_judge, "judge", settings, environ, gate, knows, stock, elsewhere))
+    numeric = _open(Opening(settings.judging.numeric_judge, "judge", settings, environ, gate, knows, stock, elsewhere))
     return {"binary": binary, "numerical": numeric}
 
 
 def _check_pairing(settings: Settings) -> None:
-    if (settings.scenarios == "cais/MASK" or is_starter(settings.scenarios)) and is_pinocchio(settings.subject):
-        raise UsageError(f"{settings.subject} knows the words of its sandbox alone. Leave --scenarios out.")
-    for judge in (settings.judge, settings.numeric_judge):
-        if _kind(judge) != "rules" or _kind(settings.subject) == "scripted":
+    if (settings.design.scenarios == "cais/MASK" or is_starter(settings.design.scenarios)) and is_pinocchio(
+        settings.subject.name
+    ):
+        raise UsageError(f"{settings.subject.name} knows the words of its sandbox alone. Leave --scenarios out.")
+    for judge in (settings.judging.judge, settings.judging.numeric_judge):
+        if _kind(judge) != "rules" or _kind(settings.subject.name) == "scripted":
             continue
-        if not is_pinocchio(settings.subject):
-            raise UsageError(f"{judge} reads only what pinocchio says. Give {settings.subject} another --judge.")
+        if not is_pinocchio(settings.subject.name):
+            raise UsageError(f"{judge} reads only what pinocchio says. Give {settings.subject.name} another --judge.")
 
 
 def open_alone(name: str, stage: Stage, settings: Settings, environ: Mapping[str, str]) -> Model:
@@ -314,12 +316,12 @@ def _asked_by_us(opening: Opening, place: Endpoint) -> dict[str, Any]:
 
     settings, subject = opening.settings, opening.stage == "subject"
     return {
-        "sampling": settings.sampling if subject else settings.judge_sampling,
+        "sampling": settings.subject.sampling if subject else settings.judging.sampling,
         "stage": opening.stage,
         "gate": opening.gate,
-        "patience": Patience(timeout=settings.timeout, retries=settings.retries, pace=_pace(opening, place)),
-        "on_truncation": settings.on_truncation if subject else "judge",  # a judge that was cut is read, or not
-        "send_seed": settings.send_seed,
+        "patience": Patience(timeout=settings.pace.timeout, retries=settings.pace.retries, pace=_pace(opening, place)),
+        "on_truncation": settings.subject.on_truncation if subject else "judge",  # a judge that was cut is read, or not
+        "send_seed": settings.subject.send_seed,
         "learned": opening.learned,
     }
 
@@ -331,8 +333,10 @@ def _pace(opening: Opening, place: Endpoint) -> Pace:
     paces = opening.gate.__dict__.setdefault("paces", {})
     if place.address not in paces:
         settings = opening.settings
-        start = settings.connections if place.local else START
-        paces.setdefault(place.address, Pace(settings.connections, start, settings.budget.rpm, settings.budget.tpm))
+        start = settings.pace.connections if place.local else START
+        paces.setdefault(
+            place.address, Pace(settings.pace.connections, start, settings.budget.rpm, settings.budget.tpm)
+        )
     pace: Pace = paces[place.address]
     return pace
 
@@ -341,8 +345,8 @@ def _extra(settings: Settings) -> dict[str, object]:
     """The fields that a user adds to requests to the subject; a server gets template arguments as one of them."""
     from maskbench.models.chat.extra_fields import fields
 
-    arguments = fields(settings.template_args)
-    return {**fields(settings.extra_body), **({"chat_template_kwargs": arguments} if arguments else {})}
+    arguments = fields(settings.subject.template_args)
+    return {**fields(settings.subject.extra_body), **({"chat_template_kwargs": arguments} if arguments else {})}
 
 
 def _kind(name: str) -> str:

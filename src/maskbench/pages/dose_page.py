@@ -23,7 +23,7 @@ def render(folder: Path, figures: Path | None = None) -> Document:
     if figures is not None:
         figure_files.write(parts, figures)
     values: dict[str, object] = {
-        "question": f"What does it do to {data.plan.base.subject}, and at what cost?",
+        "question": f"What does it do to {data.plan.base.subject.name}, and at what cost?",
         "complete": curve is not None,
         "notes": list(notes(data)),
         "sections": parts,

@@ -151,7 +151,7 @@ class _Index:
     def __init__(self, runs: Sequence[_Run], names: Sequence[str] | None, table: Texts) -> None:
         self.texts = ""
         self.about = tuple(
-            Shown(name, run.verdicts.settings.statements, run.embeds, tuple(_judges(run)))
+            Shown(name, run.verdicts.settings.design.statements, run.embeds, tuple(_judges(run)))
             for run, name in zip(runs, _names(runs, names), strict=True)
         )
         self._runs, self._table = runs, table
@@ -191,11 +191,11 @@ def _run(opened: OpenRun, rules: str | None, verdicts: str | None, include_text:
     chosen = opened.verdicts(verdicts)
     members = [member.name for member in chosen.members] if isinstance(chosen, Ensemble) else None
     others = members or [name for name in names(opened.record, opened.store) if name != chosen.name]
-    numbers = chosen.settings.judge_numbers  # a verdict on one reply is none on all of them
-    others = [name for name in others if opened.verdicts(name).settings.judge_numbers == numbers]
+    numbers = chosen.settings.judging.numbers  # a verdict on one reply is none on all of them
+    others = [name for name in others if opened.verdicts(name).settings.judging.numbers == numbers]
     embeds = include_text or embeddable(opened.settings)
     return _Run(
-        opened, chosen, named(rules or opened.settings.rules), embeds, tuple(others), who_answered(opened.store)
+        opened, chosen, named(rules or opened.settings.design.rules), embeds, tuple(others), who_answered(opened.store)
     )
 
 
@@ -205,7 +205,7 @@ def _judges(run: _Run) -> Iterator[str]:
     for name in run.others:
         about = None if name == VERDICTS else run.opened.record.sets.get(name)
         every.append((name, judged_settings(run.opened.settings, about) if about else run.opened.settings))
-    labels = [" and ".join(dict.fromkeys((how.judge, how.numeric_judge))) for _, how in every]
+    labels = [" and ".join(dict.fromkeys((how.judging.judge, how.judging.numeric_judge))) for _, how in every]
     often = Counter(labels)
     for (name, _), label in zip(every, labels, strict=True):
         yield one_line(label, _NAME) + (f" (set {one_line(name, _NAME)})" if often[label] > 1 else "")
@@ -221,7 +221,7 @@ def _names(runs: Sequence[_Run], names: Sequence[str] | None) -> list[str]:
 
 def embeddable(settings: Settings) -> bool:
     """Whether the run's set is one of our own, whose licence (CC BY 4.0) lets everybody pass its texts on."""
-    return is_starter(settings.scenarios) or settings.scenarios.partition(":")[0] == _SANDBOX
+    return is_starter(settings.design.scenarios) or settings.design.scenarios.partition(":")[0] == _SANDBOX
 
 
 def _aligned(runs: Sequence[_Run]) -> Iterator[tuple[Scenario, list[float | None]]]:
@@ -271,7 +271,7 @@ def _result(scenario: Scenario, weight: float, run: _Run, table: Texts) -> Resul
     scored = run.verdicts.score(scenario, weight, items, run.rules)
     held = how_held(scenario, items, scored)
     others = [_by_place(run, name, scenario) for name in run.others]
-    sheet = _Sheet(table if run.embeds else None, others, settings.judge_numbers)
+    sheet = _Sheet(table if run.embeds else None, others, settings.judging.numbers)
     *neutral, pressed = subject_asks(scenario, settings)
     replies = [items[0, number].reply for number in pressed.runs]
     return Result(

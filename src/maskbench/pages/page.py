@@ -147,7 +147,7 @@ def _question(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
         return f"Does {runs[0].label} say what it believes?"
     count = _SMALL.get(len(runs), str(len(runs)))
-    models = len({(run.result.settings.subject, run.result.settings.run_label) for run in runs}) == len(runs)
+    models = len({(run.result.settings.subject.name, run.result.settings.subject.label) for run in runs}) == len(runs)
     return f"Do these {count} {'models' if models else 'runs'} say what they believe?"
 
 

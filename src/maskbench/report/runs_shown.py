@@ -101,7 +101,7 @@ def runs(paths: Sequence[Path], rules: str | None, verdicts: str | None) -> Iter
     with ExitStack() as stack:
         opened = [stack.enter_context(reading(path)) for path in paths]
         _check(opened)
-        yield tuple(_read(opened, named(rules or opened[0].settings.rules), verdicts))
+        yield tuple(_read(opened, named(rules or opened[0].settings.design.rules), verdicts))
 
 
 def _read(opened: Sequence[OpenRun], rules: RuleSet, verdicts: str | None) -> Iterator[Run]:

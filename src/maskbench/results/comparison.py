@@ -113,7 +113,7 @@ def compare(
     for folders without a run.
     """
     check_given(first, (*others, *([retest] if retest else [])) if others else (), non_inferiority)
-    chosen = named(rules or RunFolder(Path(first)).settings().rules)
+    chosen = named(rules or RunFolder(Path(first)).settings().design.rules)
     names = verdicts_of(verdicts, 1 + len(others))
     if labels is not None and len(labels) != len(names):
         raise UsageError(
@@ -168,8 +168,8 @@ def about(arm: ScoredRun) -> RunCompared:
     return RunCompared(
         run=str(arm.path),
         subject=arm.settings.label,
-        scenarios=arm.settings.name,
-        statements=arm.settings.statements,
+        scenarios=arm.settings.design.name,
+        statements=arm.settings.design.statements,
         protocol=arm.protocol,
         verdicts=arm.verdicts,
         done=len(arm.scored),
@@ -188,7 +188,7 @@ def shared(first: ScoredRun, other: ScoredRun) -> Shared:
         why = (
             f"{len(common):,} have the same names, but {_other_content(first, other)}"
             if common
-            else f"{first.settings.name} and {other.settings.name} have none in common"
+            else f"{first.settings.design.name} and {other.settings.design.name} have none in common"
         )
         raise UsageError(
             f"{first.path} and {other.path} share no scenario that is done in both: {why}. Compare runs on the same "
@@ -335,24 +335,28 @@ def _protocol_differences(first: ScoredRun, other: ScoredRun) -> Iterator[Differ
 def _measured(arm: ScoredRun) -> dict[str, object]:
     """Everything that is in the protocol id, and the models that answered for the judges."""
     ours = arm.settings
-    kept: dict[str, object] = {"judge": ours.judge, "numeric judge": ours.numeric_judge, "beliefs": ours.beliefs}
-    for whose, sampling in (("", ours.sampling), ("judge ", ours.judge_sampling)):
+    kept: dict[str, object] = {
+        "judge": ours.judging.judge,
+        "numeric judge": ours.judging.numeric_judge,
+        "beliefs": ours.design.beliefs,
+    }
+    for whose, sampling in (("", ours.subject.sampling), ("judge ", ours.judging.sampling)):
         kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in asdict(sampling).items()}
     kept |= {
-        "judge style": ours.judge_style,
-        "judge sees the reasoning": ours.with_reasoning,
-        "judge beliefs": ours.judge_beliefs,
-        "judge numbers": ours.judge_numbers,
+        "judge style": ours.judging.style,
+        "judge sees the reasoning": ours.judging.with_reasoning,
+        "judge beliefs": ours.judging.beliefs,
+        "judge numbers": ours.judging.numbers,
         "judge prompts": f"{arm.judge.prompts.version or 'unversioned'} ({arm.judge.prompts.hash[:12]})",
-        "equal verdicts shared": ours.shares_verdicts,
-        "on truncation": ours.on_truncation,
-        "filtered": ours.filtered,
-        "template args": ours.template_args,
-        "extra body": ours.extra_body,
+        "equal verdicts shared": ours.judging.shares_verdicts,
+        "on truncation": ours.subject.on_truncation,
+        "filtered": ours.subject.filtered,
+        "template args": ours.subject.template_args,
+        "extra body": ours.subject.extra_body,
     }
     for kind, model in (("binary", arm.judge.binary), ("numeric", arm.judge.numeric)):
         kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])
-    if ours.imported:
+    if ours.design.imported:
         kept |= _imported(arm)
     if arm.look:
         kept["second look"] = arm.look
@@ -369,11 +373,11 @@ def _froms(arm: ScoredRun) -> list[str]:
 
 def _imported(arm: ScoredRun) -> dict[str, object]:
     """What an import's format is, and what nobody knows of how its models were asked, in place of numbers."""
-    parts = [part.replace("_", " ") for part in asdict(arm.settings.sampling)]
+    parts = [part.replace("_", " ") for part in asdict(arm.settings.subject.sampling)]
     unknown = [] if knows_sampling(arm.settings) else parts
     if arm.judge.prompts.name == UNSAID:
         unknown += [f"judge {part}" for part in parts]
-    return {"imported": arm.settings.imported[0], **dict.fromkeys(unknown, UNSAID)}
+    return {"imported": arm.settings.design.imported[0], **dict.fromkeys(unknown, UNSAID)}
 
 
 def _other_measures(differs: Sequence[Differs], first: ScoredRun, other: ScoredRun) -> Iterator[str]:
@@ -399,10 +403,10 @@ def _errors(arm: ScoredRun, table: Table) -> Iterator[str]:
     if not arm.complete:
         yield _incomplete(arm)
     share = error_share(table)
-    if share > arm.settings.max_error_rate:
+    if share > arm.settings.design.max_error_rate:
         yield (
             f"{100 * share:.1f} % of the outcomes of {arm.path} could not be had, and its --max-error-rate allows "
-            f"{100 * arm.settings.max_error_rate:.1f} %. {asked_again(arm.settings, arm.go_on)}"
+            f"{100 * arm.settings.design.max_error_rate:.1f} %. {asked_again(arm.settings, arm.go_on)}"
         )
 
 
@@ -419,7 +423,7 @@ def _incomplete(arm: ScoredRun) -> str:
 
 def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]:
     for arm in (first, other):
-        if arm.settings.limit is not None:
+        if arm.settings.design.limit is not None:
             yield f"{arm.path} is a smoke run: it shows that things work, and measures nothing."
     for arm in (arm for arm in (first, other) if arm.lies):
         yield (
@@ -453,10 +457,11 @@ def _warnings(first: ScoredRun, other: ScoredRun, both: Shared) -> Iterator[str]
     if max(ratios) > min(ratios) * (1 + 1e-9):
         fewer = other if len(other.scored) < len(first.scored) else first
         yield f"The samples weigh their scenarios differently; the weights of {fewer.path} are used for both."
-    if first.settings.statements != other.settings.statements:
+    if first.settings.design.statements != other.settings.design.statements:
         yield (
-            f"Statements a scenario: {first.settings.statements} in {first.path}, {other.settings.statements} in "
-            f"{other.path}. Rates can be compared all the same, transitions are of the first one."
+            f"Statements a scenario: {first.settings.design.statements} in {first.path}, "
+            f"{other.settings.design.statements} in {other.path}. Rates can be compared all the same, "
+            "transitions are of the first one."
         )
 
 
@@ -519,7 +524,7 @@ def _judged_apart(first: ScoredRun, other: ScoredRun) -> Iterator[str]:
     """That the judge, which a service serves, answered for one run long before it answered for the other."""
     if not all(any(judge.get("base_url") for judge in arm.judge.models) for arm in (first, other)):
         return
-    spans = [(arm.judged_between, arm.path) for arm in (first, other) if not arm.settings.imported]
+    spans = [(arm.judged_between, arm.path) for arm in (first, other) if not arm.settings.design.imported]
     known = sorted((*span, path) for span, path in spans if span)
     if len(known) < 2:
         return
@@ -569,24 +574,24 @@ def _as_judged(arm: ScoredRun) -> list[str]:
 
 def judge_options(fields: set[str], wanted: Settings, had: Settings) -> list[str]:
     """The options of `maskbench judge` that make these fields what they are in the wanted settings."""
-    options = ["--judge", wanted.judge]
-    if wanted.numeric_judge != wanted.judge:
-        options += ["--numeric-judge", wanted.numeric_judge]
-    if wanted.protocol != had.protocol:
-        options += ["--judge-sampling", wanted.protocol]
-    options += ["--with-reasoning"] if wanted.with_reasoning else []
-    sampling = wanted.judge_sampling
+    options = ["--judge", wanted.judging.judge]
+    if wanted.judging.numeric_judge != wanted.judging.judge:
+        options += ["--numeric-judge", wanted.judging.numeric_judge]
+    if wanted.judging.protocol != had.judging.protocol:
+        options += ["--judge-sampling", wanted.judging.protocol]
+    options += ["--with-reasoning"] if wanted.judging.with_reasoning else []
+    sampling = wanted.judging.sampling
     # Another style or protocol brings defaults of its own.
-    anew = (wanted.judge_style, wanted.protocol) != (had.judge_style, had.protocol)
+    anew = (wanted.judging.style, wanted.judging.protocol) != (had.judging.style, had.judging.protocol)
     resets = {"judge temperature", "judge max tokens"} if anew else set()
     for field, value in (
-        ("judge style", wanted.judge_style),
-        ("judge beliefs", wanted.judge_beliefs),
-        ("judge numbers", wanted.judge_numbers),
+        ("judge style", wanted.judging.style),
+        ("judge beliefs", wanted.judging.beliefs),
+        ("judge numbers", wanted.judging.numbers),
         ("judge temperature", f"{sampling.temperature:g}"),
         ("judge max tokens", str(sampling.max_tokens)),
         ("judge reasoning tokens", str(sampling.reasoning_tokens)),
-        ("judge prompts", wanted.judge_prompts or "packaged"),
+        ("judge prompts", wanted.judging.prompts or "packaged"),
     ):
         if field in fields | resets:
             options += [f"--{field.replace(' ', '-')}", value]

@@ -113,7 +113,7 @@ def construct_people(
         design = labels.design()
         judged = opened.verdicts(verdicts or design.verdicts)
         check_whole(judged, path)
-        rules = rules or named(opened.settings.rules)
+        rules = rules or named(opened.settings.design.rules)
         answers, told, asked = answers_of(opened), people_say(opened, rules), chosen(opened.store)
         strata: dict[Key, str] = dict(design.population)
         rows = [_row(scored, answers, told, strata) for scored in judged.scored(rules) if scored.outcomes[0] in _LIES]

@@ -216,7 +216,7 @@ def check_every_outcome(judged: VerdictSet, path: Path) -> None:
             f"{judged.name} is a second look at a part of the scenarios, and a convention needs every outcome. "
             f"Give the verdicts of a judge that saw everything: --verdicts {judged.first.name}"
         )
-    if judged.settings.estimate == "lie":
+    if judged.settings.design.estimate == "lie":
         raise UsageError(
             f"{path} asked for lies alone, and a convention needs every outcome. Ask for the rest: {completing(path)}"
         )
@@ -283,11 +283,11 @@ def withheld_because(run: ScoredRun) -> str:
     if not run.complete:
         return not_whole(run)
     share = error_share(tabulate(run.rows)[0])
-    if share <= run.settings.max_error_rate:
+    if share <= run.settings.design.max_error_rate:
         return ""
     return (
         f"Withheld: {100 * share:.1f} % of the statements have no outcome, and the run allows "
-        f"{100 * run.settings.max_error_rate:.1f} %. {asked_again(run.settings, run.go_on)}"
+        f"{100 * run.settings.design.max_error_rate:.1f} %. {asked_again(run.settings, run.go_on)}"
     )
 
 
@@ -341,7 +341,9 @@ def gaps(runs: Sequence[Path], name: str, verdicts: Sequence[str | None]) -> lis
     """
     convention = only(name)
     arms = [_judged(run, convention, own) for run, own in zip(runs, verdicts, strict=True)]
-    if len({arm.settings.judge_numbers for arm in arms}) > 1:  # not in all of them: none is read by its other verdicts
+    if (
+        len({arm.settings.judging.numbers for arm in arms}) > 1
+    ):  # not in all of them: none is read by its other verdicts
         pairs = zip(runs, verdicts, strict=True)
         arms = [_judged(run, convention, own, numbers=False) for run, own in pairs]
     return [
@@ -408,15 +410,15 @@ def shares(convention: Convention, row: Scored) -> Mapping[OutcomeName, float]:
 def _judged_otherwise(run: ScoredRun) -> Iterator[str]:
     """How a judge is asked otherwise than by the published code, which is all that anybody has published of it."""
     settings = run.settings
-    if not settings.reads_prompts:
+    if not settings.judging.reads_prompts:
         return
     if run.judge.prompts.name == UNSAID:
         yield "judging: not known here; the verdicts were imported"
         return
-    if settings.judge_style != "published":
+    if settings.judging.style != "published":
         yield "judging: maskbench's own prompts and form of answer (docs/paper.md says how to have the published ones)"
-    if settings.protocol != "published":
-        sampling = settings.judge_sampling
+    if settings.judging.protocol != "published":
+        sampling = settings.judging.sampling
         yield (
             f"judge's sampling: the published code has temperature 1, 500 tokens; here {sampling.temperature:g}, "
             f"{sampling.max_tokens:,}"
@@ -429,7 +431,7 @@ def differences(convention: Convention, run: ScoredRun) -> Iterator[str]:
     is_mask = run.public == hub.NAME and len(run.rows) == len(hub.public_rows())
     if not (convention.scenarios == PUBLIC and is_mask):
         yield f"scenarios: there {convention.scenarios}; here {here.taken}, {len(run.rows):,} done"
-    judges = tuple(dict.fromkeys((run.settings.judge, run.settings.numeric_judge)))
+    judges = tuple(dict.fromkeys((run.settings.judging.judge, run.settings.judging.numeric_judge)))
     there = " and ".join(convention.judges) or "not published"
     if tuple(name.rpartition("/")[2] for name in judges) != convention.judges:
         yield f"judge: there {there}; here {' and '.join(judges)}"
@@ -437,7 +439,7 @@ def differences(convention: Convention, run: ScoredRun) -> Iterator[str]:
     answers = run.construct.last if run.construct and convention.asks == "performance" else None
     if answers and "performance" in answers.questions:
         yield f"judge of open performance: there {there}; here {answers.judge}"
-    sampling = run.settings.sampling
+    sampling = run.settings.subject.sampling
     if not knows_sampling(run.settings):
         yield "sampling: not known here; the replies were imported"
     elif convention.temperature is None:
@@ -448,6 +450,6 @@ def differences(convention: Convention, run: ScoredRun) -> Iterator[str]:
         yield f"sampling: there top-p {convention.top_p:g}; here the whole distribution"
     if run.rules.note != named(convention.rules).note:
         yield f"task arguments: the log has others than the port without any. {run.rules.note}"
-    if run.settings.statements > 1 and convention.statements == "first":
-        yield f"statements: the first of {run.settings.statements:,} counts"
+    if run.settings.design.statements > 1 and convention.statements == "first":
+        yield f"statements: the first of {run.settings.design.statements:,} counts"
     yield from convention.differs

@@ -123,7 +123,7 @@ def explain_read(runs: Sequence[OpenRun], scored: Sequence[ScoredRun]) -> Explai
                 for name, each in (known if crossed else {judge: own}).items()
             },
             this.digests,
-            own.settings.limit is not None,
+            own.settings.design.limit is not None,
             performances(run),
         )
         for run, this, own, known, judge in zip(runs, scored, sets, by_judge, judges, strict=True)
@@ -158,7 +158,7 @@ def _own(run: OpenRun) -> Convention:
         held="",
         source="",
         kind="run",
-        rules=run.settings.rules,
+        rules=run.settings.design.rules,
         statements="share",
         counts=("lie",),
         of=("lie", "honest", "evasive", "no_belief"),
@@ -167,7 +167,7 @@ def _own(run: OpenRun) -> Convention:
 
 
 def _judge(chosen: VerdictSet) -> str:
-    return " and ".join(dict.fromkeys((chosen.settings.judge, chosen.settings.numeric_judge)))
+    return " and ".join(dict.fromkeys((chosen.settings.judging.judge, chosen.settings.judging.numeric_judge)))
 
 
 def _sides(

@@ -99,7 +99,7 @@ class Run:
 
     def __repr__(self) -> str:
         frames = (f"  {name:9} {getattr(self, name).height:7,} rows" for name in COLUMNS)
-        taken = f"{plain(self.settings.label)} on {plain(self.settings.name)}"
+        taken = f"{plain(self.settings.label)} on {plain(self.settings.design.name)}"
         return "\n".join([f"Run {plain(str(self.path))}: {taken}, rules {self.rules}", *frames])
 
 
@@ -122,7 +122,7 @@ def load(run: Readable, rules: str | None = None, verdicts: str | None = None) -
 
     rows: dict[str, list[Row]] = {name: [] for name in COLUMNS}
     with reading(run) as opened:
-        chosen = named(rules or opened.settings.rules)
+        chosen = named(rules or opened.settings.design.rules)
         judged = opened.verdicts(verdicts)
         for name, row in _rows(judged, chosen):
             rows[name].append({column: row.get(column) for column in COLUMNS[name]})

@@ -61,7 +61,7 @@ def play_read(run: OpenRun, scored: ScoredRun) -> ScoredRun | Lacking:
         for row, new in zip(scored.rows, rows, strict=True)
         for before, after in zip(row.outcomes, new.outcomes, strict=True)
     )
-    if without > scored.settings.max_error_rate * sum(len(row.outcomes) for row in rows):
+    if without > scored.settings.design.max_error_rate * sum(len(row.outcomes) for row in rows):
         return Lacking(f"{without:,} lies have no answer to the question whether they are open performance.", _ask(run))
     return replace(scored, rows=rows, scored={row.key: row for row in rows})
 
@@ -106,9 +106,9 @@ def _ask(run: OpenRun) -> str:
 def _with_reasoning(run: OpenRun, verdicts: str | None) -> str | Lacking:
     """The verdict set by a judge who saw the reasoning, too: the one named, else that of the same judges, else any."""
     wanted = run.verdicts(verdicts)
-    if wanted.settings.with_reasoning:
+    if wanted.settings.judging.with_reasoning:
         return wanted.name
-    others = [each for each in map(run.verdicts, run.of_other_texts()) if each.settings.with_reasoning]
+    others = [each for each in map(run.verdicts, run.of_other_texts()) if each.settings.judging.with_reasoning]
     whole = [each for each in others if each.is_complete() and not run.record.sets[each.name].second]
     if whole:
         return next((each.name for each in whole if each.judges == wanted.judges), whole[0].name)
@@ -127,11 +127,11 @@ _TOGETHER = "numerical beliefs: the replies to a question were judged together h
 def _with_numbers(run: OpenRun, verdicts: str | None) -> str | Lacking:
     """The verdict set in which the same judges, asked in the same way, judged each reply about a number by itself."""
     wanted = run.verdicts(verdicts)
-    if wanted.settings.judge_numbers == "apart" or not run.store.has_numbers():
+    if wanted.settings.judging.numbers == "apart" or not run.store.has_numbers():
         return wanted.name
     if wanted.name not in (VERDICTS, *run.record.sets):
         return Lacking(_TOGETHER)  # a majority is no judge that could be asked
-    alike = replace(wanted.settings, judge_numbers="apart")
+    alike = wanted.settings.having(judge_numbers="apart")
     others = [each for each in map(run.verdicts, run.of_other_texts()) if each.settings == alike]
     others = [each for each in others if not run.record.sets[each.name].second]
     if whole := [each.name for each in others if each.is_complete()]:
@@ -147,8 +147,9 @@ def _same_judge(wanted: VerdictSet, own: Settings) -> list[str]:
     """The options of `maskbench judge` that name a set's judges; none for the run's own, who are the default."""
     if wanted.name == VERDICTS:
         return []
-    sampling, before = asdict(wanted.settings.judge_sampling), asdict(own.judge_sampling)
-    differ = [name for name in JUDGING if getattr(wanted.settings, name) != getattr(own, name)]
+    sampling, before = asdict(wanted.settings.judging.sampling), asdict(own.judging.sampling)
+    now, then = wanted.settings.options, own.options
+    differ = [name for name in JUDGING if now[name] != then[name]]
     fields = {name.replace("_", " ") for name in differ}
     fields |= {f"judge {part.replace('_', ' ')}" for part, value in sampling.items() if value != before[part]}
     return judge_options(fields, wanted.settings, own)

@@ -196,7 +196,7 @@ def check_run(
     if limits.max_lie is None and baseline is None:
         raise UsageError(f"How much may {run} lie? Give a limit (max_lie), or a baseline to hold it against.")
     with reading(run) as opened:
-        this = read_judged(opened, named(rules or opened.settings.rules), verdicts)
+        this = read_judged(opened, named(rules or opened.settings.design.rules), verdicts)
         result = result_of(opened, this, judges=False)
         counted = _lies_as(opened, convention, limits, verdicts) if convention else None
     summary = result.summary
@@ -264,7 +264,7 @@ def with_baseline(checked: Check, baseline: ScoredRun, this: ScoredRun) -> Check
     """
     (against,) = compare_read(baseline, [this]).data.others
     why = list(against.untested_because)
-    if baseline.settings.limit is not None:
+    if baseline.settings.design.limit is not None:
         why.append("It is a smoke run, which measures nothing.")
     rate, test = against.rates.p_lie, against.test
     if test is None and not why:

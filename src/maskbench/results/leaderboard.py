@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
@@ -159,7 +159,7 @@ def _why_not(results: Sequence[Result]) -> dict[Path, str]:
 
 def is_simulated(result: Result) -> bool:
     """Whether the subject is no model to learn about: simulated, or pinocchio, whatever it is run by."""
-    kind = result.settings.subject.split("/")[0]
+    kind = result.settings.subject.name.split("/")[0]
     return kind in SIMULATED or bool(result.summary.subject.get("organism"))
 
 
@@ -190,8 +190,7 @@ def _measurement(result: Result) -> tuple[str, ...]:
     """What was measured: runs that share this in one table differ by chance alone."""
     skipped = {*MAY_CHANGE, "seed", "send_seed", "statements", "scenarios", "archetypes", "sample", "limit"}
     skipped |= {"estimate", "whole_part"}
-    settings = asdict(result.settings)
-    return tuple(f"{name} {value}" for name, value in settings.items() if name not in skipped)
+    return tuple(f"{name} {value}" for name, value in result.settings.options.items() if name not in skipped)
 
 
 def _names(results: Sequence[Result]) -> dict[Path, str]:

@@ -27,7 +27,7 @@ class LiesTally:
     def see(self, done: Done) -> None:
         """Take in one scenario."""
         settings = self._judged.settings
-        if settings.estimate != "lie":
+        if settings.design.estimate != "lie":
             return
         whole = calls_of(self._totals.units(done.scenario))
         self._counts += Counter(
@@ -53,15 +53,15 @@ class LiesTally:
     def figures(self) -> LiesAsked | None:
         """What it comes to; None where everything was asked."""
         settings = self._judged.settings
-        if settings.estimate != "lie":
+        if settings.design.estimate != "lie":
             return None
         order = self._judged.store.fact(ORDER)
         names = ("drawn", "nothing_to_leave_out", "only_lies", "unseen_errors")
         kinds = ("replies", "replies_of_all", "verdicts", "verdicts_of_all")
         return LiesAsked(
             what="lie",
-            whole_part=settings.whole_part,
-            seed=settings.seed,
+            whole_part=settings.design.whole_part,
+            seed=settings.design.seed,
             belief_samples=order if order in ("one_by_one", "together") else None,
             **{name: self._counts[name] for name in (*names, *kinds)},
         )

@@ -132,7 +132,7 @@ def _row(done: Done, verdicts: VerdictSet) -> OutcomeRow:
     )
     if isinstance(verdicts, SecondLook):  # null where the second judge did not see it
         row.second_probability = verdicts.chosen.get(scenario.key)
-    if verdicts.settings.checks:
+    if verdicts.settings.design.checks:
         row.checks = [_sample(item, is_check=True) for item in verdicts.store.checks(verdicts.name, scenario)]
     return row
 
@@ -169,10 +169,10 @@ def columns(settings: Settings, *, second: bool = False, questions: Sequence[str
 
     `questions` are those on the words of statements that were asked.
     """
-    beliefs = [(1, run) for run in range(1, settings.beliefs + 1)] + [(2, 1), (3, 1)]
-    statements = [(0, run) for run in range(1, settings.statements + 1)]
+    beliefs = [(1, run) for run in range(1, settings.design.beliefs + 1)] + [(2, 1), (3, 1)]
+    statements = [(0, run) for run in range(1, settings.design.statements + 1)]
     samples = [f"{_prefix(*place)}_{name}" for place in (*beliefs, *statements) for name in _SAMPLE]
-    shared = [BELIEFS_FROM] if settings.beliefs_from else []
+    shared = [BELIEFS_FROM] if settings.design.beliefs_from else []
     answers = [f"{_prefix(*place)}_{name}" for place in statements for name in questions]
     return [*_SCENARIO, *samples, *_SCORED, *([SECOND] if second else []), *shared, *answers]
 

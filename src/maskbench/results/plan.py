@@ -88,33 +88,37 @@ def for_lies(replies: float, verdicts: float, settings: Settings, rates: Rates) 
 
     A lie takes every belief question; a statement that takes no side takes none; any other one takes about one.
     """
-    several, k = settings.beliefs > 1, settings.statements
-    numerical = (replies - verdicts) / (settings.beliefs - 1) if several else 0.0
-    binary = (replies - numerical * settings.beliefs) / (settings.beliefs + CONSISTENCY)
+    several, k = settings.design.beliefs > 1, settings.design.statements
+    numerical = (replies - verdicts) / (settings.design.beliefs - 1) if several else 0.0
+    binary = (replies - numerical * settings.design.beliefs) / (settings.design.beliefs + CONSISTENCY)
     lying, silent = _any_of(rates.p_lie, k), max(0.0, 1 - _any_of(1 - rates.evasive, k))
     honest = max(0.0, 1 - lying - silent - rates.no_belief)
-    each = (replies - numerical * settings.beliefs) / binary if binary > 0 else 0.0
+    each = (replies - numerical * settings.design.beliefs) / binary if binary > 0 else 0.0
     joint = numerical * (1 - silent)
     asked = binary * (lying * each + rates.no_belief * each * WANDERING + honest * min(SETTLED, each))
-    parts = (replies, asked + joint * settings.beliefs), (verdicts, asked + joint)
+    parts = (replies, asked + joint * settings.design.beliefs), (verdicts, asked + joint)
     of_replies, of_verdicts = (PART * whole + (1 - PART) * part for whole, part in parts)
     return of_replies, of_verdicts
 
 
 def cheaper(planned: forecast.Plan, settings: Settings) -> Saving | None:
     """The way that saves most of a planned run's calls, where that is a third or more; controls need every call."""
-    savings = [] if settings.checks or not planned.scenarios else list(_savings(planned, settings))
+    savings = [] if settings.design.checks or not planned.scenarios else list(_savings(planned, settings))
     best = min(savings, key=lambda saving: min(saving.left.values()), default=None)
     return best if best and min(best.left.values()) <= WORTH_TELLING else None
 
 
 def _savings(planned: forecast.Plan, settings: Settings) -> Iterator[Saving]:
-    n, k, asked = planned.scenarios, settings.statements, planned.construct  # questions, which every way asks in full
+    n, k, asked = (
+        planned.scenarios,
+        settings.design.statements,
+        planned.construct,
+    )  # questions, which every way asks in full
     whole = planned.calls.replies + planned.calls.verdicts
     replies, verdicts = planned.calls.replies / n - k, (planned.calls.verdicts - asked) / n - k
-    if settings.beliefs_from is None and settings.system_prompt and not settings.prompt_on_beliefs:
+    if settings.design.beliefs_from is None and settings.design.system_prompt and not settings.design.prompt_on_beliefs:
         yield Saving("--beliefs-from RUN", dict.fromkeys(RATES_TOLD, (2 * k * n + asked) / whole))
-    if settings.beliefs_from is None and settings.estimate == "all":
+    if settings.design.beliefs_from is None and settings.design.estimate == "all":
         left = {
             rate: (n * (sum(for_lies(replies, verdicts, settings, Rates(P_LIE).at(rate))) + 2 * k) + asked) / whole
             for rate in RATES_TOLD
@@ -282,7 +286,7 @@ def plan(
         goal=goal,
         level=LEVEL,
         power={"half_width": None, "gate": PASSES, "difference": POWER}[goal.kind],
-        set=SetShown(settings.scenarios, len(listed), crowding, by_counts),
+        set=SetShown(settings.design.scenarios, len(listed), crowding, by_counts),
         runs=list(map(str, runs)),
         statements=known.statements,
         scenarios=found.scenarios,
@@ -306,15 +310,15 @@ def plan(
 
 def _settings(pilot: Pilot | None, scenarios: str | None, subject: str | None, judge: str | None) -> Settings:
     """The settings of a planned run: those of the pilot without its sample and its checks, else the usual ones."""
-    start = pilot.settings if pilot else Settings("sim", "sim-judge", "starter")
+    start = pilot.settings if pilot else Settings.of("sim", "sim-judge", "starter")
     named_now = {"subject": subject, "judge": judge, "numeric_judge": judge, "scenarios": scenarios}
     given: dict[str, Any] = {name: value for name, value in named_now.items() if value is not None}
-    return replace(start, **{**_NOTHING, **dict.fromkeys(CHECKS, False), **given})
+    return start.having(**{**_NOTHING, **dict.fromkeys(CHECKS, False), **given})
 
 
 def _pilot(runs: Sequence[str | PathLike[str]], rules: str | None) -> Pilot:
     """Read every run once; raises UsageError for runs of several protocols, and for what is no basis for a plan."""
-    chosen = named(rules or RunFolder(runs[0]).settings().rules)
+    chosen = named(rules or RunFolder(runs[0]).settings().design.rules)
     arms: list[ScoredRun] = []
     scale = np.ones((2, 3))
     for place, run in enumerate(runs):
@@ -361,7 +365,7 @@ def _runs(arms: Sequence[ScoredRun]) -> Runs:
         shares=np.where(usable > 0, lies / np.maximum(usable, 1), np.nan),
         arms=tuple(arm_ids.index(each) for each in arm_ids),
         clusters=tables[0].clusters,
-        statements=arms[0].settings.statements,
+        statements=arms[0].settings.design.statements,
         lost=1 - float(usable.sum() / asked.sum()),
     )
 
@@ -372,7 +376,7 @@ def _rates(table: Table) -> Rates:
 
 
 def _prompts(settings: Settings) -> Prompts:
-    return load_prompts(None, settings.judge_style, settings.judge_beliefs)
+    return load_prompts(None, settings.judging.style, settings.judging.beliefs)
 
 
 def _ways(
@@ -381,9 +385,9 @@ def _ways(
     """The whole protocol, what tells only lies, and of two runs beliefs that are asked once, for n scenarios a run."""
     whole, alone = (
         _taken(forecast.plan(listed, each, _prompts(settings))) / max(1, len(listed))
-        for each in (settings, replace(settings, beliefs_from="another run"))
+        for each in (settings, settings.having(beliefs_from="another run"))
     )
-    saved, of_each = whole - alone, whole[:, 0] - settings.statements
+    saved, of_each = whole - alone, whole[:, 0] - settings.design.statements
     # That other run is asked a part of its belief questions all the same, as a check.
     beliefs = saved * np.divide(of_each, saved[:, 0], where=saved[:, 0] > 0, out=np.zeros(2))[:, None]
 
@@ -413,6 +417,6 @@ def _taken(planned: forecast.Plan) -> Floats:
 def _prices(settings: Settings, environ: Mapping[str, str]) -> Prices:
     """What subject and judge charge by the price lists; none where nobody bills, or a price is missing."""
     lists = own_prices(environ, Path.cwd()), packaged()
-    found = [price_of(model, *lists) for model in (settings.subject, settings.judge)]
+    found = [price_of(model, *lists) for model in (settings.subject.name, settings.judging.judge)]
     prices = [price for price in found if price is not None]
     return [] if len(prices) < len(found) or all(price == FREE for price in prices) else prices

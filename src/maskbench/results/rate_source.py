@@ -176,8 +176,8 @@ class RateSource:
 def too_many_errors(table: Table, settings: Settings) -> str | None:
     """Why the rates of these scenarios are withheld, or None."""
     share = error_share(table)
-    if share <= settings.max_error_rate:
+    if share <= settings.design.max_error_rate:
         return None
-    allowed = f"{100 * settings.max_error_rate:.1f}".removesuffix(".0")
-    what = "scenarios" if settings.statements == 1 else "statements"
+    allowed = f"{100 * settings.design.max_error_rate:.1f}".removesuffix(".0")
+    what = "scenarios" if settings.design.statements == 1 else "statements"
     return f"{100 * share:.1f} % of the {what} have no outcome; at most {allowed} % is allowed."

@@ -41,7 +41,7 @@ def by_themselves(
         _check_beliefs(first, other, retest)
         repeats = [_held_against(ours, first, retest) for ours, _ in pairs]
         return reference(pairs, repeats, "run", str(retest.path))
-    several = [run for run in (first, other) if run.settings.statements > 1 and run.phases is None]
+    several = [run for run in (first, other) if run.settings.design.statements > 1 and run.phases is None]
     if not several:
         return None
     if is_shared:
@@ -75,10 +75,10 @@ def check_retest(first: ScoredRun, retest: ScoredRun) -> None:
             f"--retest {path}: it was measured by the protocol {retest.protocol}, {begun} by {first.protocol}. Measure "
             "it again with the settings of the first, and another --seed."
         )
-    if retest.settings.seed == first.settings.seed:
+    if retest.settings.design.seed == first.settings.design.seed:
         raise UsageError(
-            f"--retest {path}: both have the seed {first.settings.seed}, so that it may repeat the very answers of "
-            f"{begun}. Measure it with another --seed."
+            f"--retest {path}: both have the seed {first.settings.design.seed}, so that it may repeat the very "
+            f"answers of {begun}. Measure it with another --seed."
         )
     if not retest.complete:
         raise UsageError(f"--retest {path}: {len(retest.scored):,} of {retest.wanted:,} scenarios are done. Finish it.")

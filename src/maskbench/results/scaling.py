@@ -78,7 +78,7 @@ def scaling(results: Sequence[Result], compute: Mapping[str, Compute], rng: np.r
     """
     apart = [result for result in results if source_of(result) is None]
     given = [(result, taken) for result in apart if (taken := compute_of(result.model, compute))]
-    statements = min((result.settings.statements for result, _ in given), default=1)
+    statements = min((result.settings.design.statements for result, _ in given), default=1)
     values = [measures(result, statements) for result, _ in given]
     correlations = {}
     for measure in MEASURES:

@@ -71,7 +71,7 @@ class VerdictRow:
     def scored(self, settings: Settings, rules: RuleSet) -> Scored:
         """What the row comes to; without a truth nobody asked whether its belief is right."""
         if self.apart:
-            settings = replace(settings, judge_numbers="apart")
+            settings = settings.having(judge_numbers="apart")
         scored = outcomes.score(self.scenario, self.weight, self.items, settings, rules)
         return scored if self.has_truth else replace(scored, accuracy="not_asked")
 
@@ -371,8 +371,8 @@ def score_rows(
     if not 0 <= max_error_rate <= 1:
         raise UsageError(f"max_error_rate={max_error_rate!r}: give a share from 0 to 1, such as 0.05.")
     read = list(read_all(rows))
-    settings = Settings("rows", "rows", "rows", filtered=filtered, max_error_rate=max_error_rate)
-    settings = replace(settings, statements=max(sum(place[0] == 0 for place in row.items) for row in read))
+    settings = Settings.of("rows", "rows", "rows", filtered=filtered, max_error_rate=max_error_rate)
+    settings = settings.having(statements=max(sum(place[0] == 0 for place in row.items) for row in read))
     scored = tuple(row.scored(settings, rule_set) for row in read)
     whole, by_archetype = parts(scored, settings)
     return ScoredRows(rule_set.name, tuple(_notes(read, rule_set)), whole, by_archetype, scored)

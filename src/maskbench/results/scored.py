@@ -237,7 +237,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
                 chance.see(done.scenario, done.scored, done.items)
                 floor.see(done.scenario, done.scored, done.items, _controls(judged, floor, done))
             if (
-                judged.settings.beliefs >= ENOUGH
+                judged.settings.design.beliefs >= ENOUGH
                 and done.scored.whole
                 and (both := by_halves(done.scenario, done.scored, done.items, judged.settings, rules))
             ):
@@ -246,7 +246,7 @@ def read(run: Readable, rules: RuleSet, verdicts: str | None = None, *sees: See)
             for see in (controls.see, *sees):
                 see(done)
         phases = judged.phases(rules) if isinstance(judged, SecondLook) else None
-        is_part = isinstance(judged, SecondLook | AuditSet) or judged.settings.estimate == "lie"
+        is_part = isinstance(judged, SecondLook | AuditSet) or judged.settings.design.estimate == "lie"
         rows = judged.scored(rules)
         return ScoredRun(
             opened.folder.path,
@@ -287,7 +287,7 @@ def split_by(run: OpenRun, label: str, rules: str | None = None, verdicts: str |
     def see(done: Done) -> None:
         values[done.scored.key] = row_label(done.scenario, label) or ""
 
-    this = read(run, named(rules or run.settings.rules), verdicts, see)
+    this = read(run, named(rules or run.settings.design.rules), verdicts, see)
     if this.phases is not None:
         raise UsageError(f"{this.path}: a second look has no rows of its own to split. Give another --verdicts.")
     if not any(values.values()):
@@ -340,7 +340,7 @@ def score(run: Readable, rules: str | None = None, verdicts: str | None = None, 
     RunUnreadable where it holds no run, UsageError for an unknown rule set or verdict set.
     """
     with reading(run) as opened:
-        return result_of(opened, read(opened, named(rules or opened.settings.rules), verdicts), judges=judges)
+        return result_of(opened, read(opened, named(rules or opened.settings.design.rules), verdicts), judges=judges)
 
 
 def result_of(run: OpenRun, this: ScoredRun, *, judges: bool = True) -> Result:
@@ -376,7 +376,7 @@ def result(
     `labels_from` is another run whose labels are carried over to this one; raises UsageError where they cannot be.
     """
     with reading(folder) as opened:
-        this = read(opened, named(rules or opened.settings.rules), verdicts)
+        this = read(opened, named(rules or opened.settings.design.rules), verdicts)
         this = this if labels is None else replace(this, labels=labels)
         return summarised(opened, this, judges=judges, labels_from=labels_from)
 
@@ -389,7 +389,7 @@ def summarised(run: OpenRun, this: ScoredRun, *, judges: bool = True, labels_fro
     if this.lies:
         summary.estimate = this.lies
         summary.notes += remarks(this.lies, this.path)
-    summary.construct = (this.construct and this.construct.of(summary, this.settings.max_error_rate)) or UNSET
+    summary.construct = (this.construct and this.construct.of(summary, this.settings.design.max_error_rate)) or UNSET
     summary.usage.construct = usage_of(run.store) or UNSET
     summary.corrected = _corrected(judged, this, labels_from, summary.withheld)
     summary.checks = this.checks

@@ -50,15 +50,15 @@ def uses_batches(folder: Path, settings: Settings, verdicts: str = VERDICTS) -> 
     """
     path = folder / NAME
     if not path.exists():
-        return settings.batch not in (None, "none")
+        return settings.pace.batch not in (None, "none")
     journal = Journal(path)
     try:
-        asked = [set_of(settings.judge)] if settings.construct and verdicts == VERDICTS else []
+        asked = [set_of(settings.judging.judge)] if settings.design.construct and verdicts == VERDICTS else []
         jobs = [entry for each in (verdicts, *asked) for entry in journal.open_jobs(each)]
         for entry in jobs:
-            if settings.batch == "none":
+            if settings.pace.batch == "none":
                 journal.leave(entry.number)
-            elif not settings.in_batches(entry.stage):
+            elif not settings.pace.in_batches(entry.stage):
                 raise UsageError(_under_way(entry, jobs))
     finally:
         journal.close()
@@ -132,7 +132,10 @@ class Batched:
         try:
             for each in self._passes:
                 self._take_up(each)
-                if self._settings.batch in (None, "none"):  # what earlier batches brought is read, and nothing is sent
+                if self._settings.pace.batch in (
+                    None,
+                    "none",
+                ):  # what earlier batches brought is read, and nothing is sent
                     await self._live.carry_out(each)
                 else:
                     await self._rounds(each)
@@ -156,7 +159,7 @@ class Batched:
         stages = [stage for stage in STAGES if stage == "judge" or self._subject]
         while not self.stopped:
             for stage in stages:
-                if self._settings.in_batches(stage):
+                if self._settings.pace.in_batches(stage):
                     await self._in_batches(stage)
                 await self._live.carry_out(each, self._others, (stage,), tells=not each.spares)
             if sum(1 for _ in islice(self._requests(stages), LEAST)) < LEAST:
@@ -211,12 +214,14 @@ class Batched:
 
         if self.stopped:
             return
-        seconds = self._settings.timeout
+        seconds = self._settings.pace.timeout
         interfaces = {model.name: interface_of(model, seconds) for its, model in self._chat_models() if its == stage}
         asked = self._judges.values() if stage == "judge" else [self._subject] if self._subject else []
         for model in asked:
             if model.name not in interfaces:
-                raise UsageError(f"--batch {self._settings.batch}: {model.name} is a model of your own. Leave it out.")
+                raise UsageError(
+                    f"--batch {self._settings.pace.batch}: {model.name} is a model of your own. Leave it out."
+                )
         scope, bill = self._judging.into, partial(self._bill, stage)
         machine = Machine(self._journal, scope, stage, interfaces, self._watcher, self._meter, self._halt, bill)
         await machine.carry_out(partial(self._requests, [stage]))
@@ -255,7 +260,7 @@ class Batched:
 
     def _verdict_id(self, model: Model, ask: Ask) -> bytes:
         """The key of a verdict: equal requests have one where they are asked once, which the endpoint's ways decide."""
-        how = model.name, self._settings.judge_sampling, self._judging.prompts.hash, ask
+        how = model.name, self._settings.judging.sampling, self._judging.prompts.hash, ask
         return verdict_key(*how, shared=self._judging.shares and _is_cold(model))
 
 

@@ -31,7 +31,7 @@ from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, Promp
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
-from maskbench.settings import JUDGING, LEAST, MOST, Settings, check_error_rate, protocol_id
+from maskbench.settings import LEAST, MOST, Settings, check_error_rate, protocol_id
 from maskbench.types import Archetype, Scenario
 
 FEW = 3  # remarks on a set that are told when a run begins
@@ -50,26 +50,29 @@ class Taken(NamedTuple):
 
 def check(settings: Settings) -> None:
     """Raise UsageError for settings that cannot be meant."""
-    named(settings.rules)
-    construct.named(settings.construct)
+    named(settings.design.rules)
+    construct.named(settings.design.construct)
     check_batch(settings)
+    options = settings.options
     for name, minimum in LEAST.items():
-        if getattr(settings, name) < minimum:
-            raise UsageError(f"--{name} {getattr(settings, name)} is too small. Give {minimum} or more.")
+        if options[name] < minimum:
+            raise UsageError(f"--{name} {options[name]} is too small. Give {minimum} or more.")
     for name, maximum in MOST.items():
-        if getattr(settings, name) > maximum:
-            raise UsageError(f"--{name} {getattr(settings, name)} is too large. Give {maximum:,} or less.")
-    if settings.run_label is not None and not (plain(settings.run_label).strip() and len(settings.run_label) <= 60):
+        if options[name] > maximum:
+            raise UsageError(f"--{name} {options[name]} is too large. Give {maximum:,} or less.")
+    if settings.subject.label is not None and not (
+        plain(settings.subject.label).strip() and len(settings.subject.label) <= 60
+    ):
         raise UsageError("--label: give a short text of 60 characters or fewer, such as ckpt-1200.")
-    if settings.sample is not None and settings.limit is not None:
+    if settings.design.sample is not None and settings.design.limit is not None:
         raise UsageError("--sample draws a weighted sample and --limit cuts a smoke run short. Give one of them.")
-    check_error_rate(settings.max_error_rate)
-    if not 0 < settings.timeout < math.inf:
-        raise UsageError(f"--timeout {settings.timeout:g} leaves no time. Give a number of seconds above 0.")
+    check_error_rate(settings.design.max_error_rate)
+    if not 0 < settings.pace.timeout < math.inf:
+        raise UsageError(f"--timeout {settings.pace.timeout:g} leaves no time. Give a number of seconds above 0.")
     check_estimate(settings)
     check_published(settings)
     _check_together(settings)
-    for option, sampling in (("", settings.sampling), ("judge-", settings.judge_sampling)):
+    for option, sampling in (("", settings.subject.sampling), ("judge-", settings.judging.sampling)):
         if not 0 <= sampling.temperature <= 2:
             raise UsageError(f"--{option}temperature {sampling.temperature:g}: give a number from 0 to 2.")
         if sampling.max_tokens < 1 or sampling.reasoning_tokens < 0:
@@ -78,14 +81,14 @@ def check(settings: Settings) -> None:
 
 def _check_together(settings: Settings) -> None:
     """Raise UsageError for what cannot be had where neutral replies are judged together."""
-    if settings.judge_beliefs == "apart":
+    if settings.judging.beliefs == "apart":
         return
-    if settings.judge_style == "verdict":
+    if settings.judging.style == "verdict":
         raise UsageError(
             "--judge-beliefs together: one probability cannot belong to several verdicts. Leave --judge-style verdict "
             "out."
         )
-    if settings.judge_style == "published" or settings.protocol == "published":
+    if settings.judging.style == "published" or settings.judging.protocol == "published":
         raise UsageError(
             "--judge-beliefs together: the published code judges every binary reply alone. Leave --judge-sampling "
             "published and --judge-style published out."
@@ -94,16 +97,16 @@ def _check_together(settings: Settings) -> None:
 
 def check_batch(settings: Settings) -> None:
     """Raise UsageError for batches that a service does not take."""
-    if settings.batch in (None, "none"):
+    if settings.pace.batch in (None, "none"):
         return
-    judges = (settings.judge, settings.numeric_judge) if settings.in_batches("judge") else ()
-    for model in (*((settings.subject,) if settings.in_batches("subject") else ()), *judges):
+    judges = (settings.judging.judge, settings.judging.numeric_judge) if settings.pace.in_batches("judge") else ()
+    for model in (*((settings.subject.name,) if settings.pace.in_batches("subject") else ()), *judges):
         service = SERVICES.get(model.partition("/")[0])
         if service is None or not service.batch:
             able = " and ".join(f"{name}/" for name, each in SERVICES.items() if each.batch)
             raise UsageError(
-                f"--batch {settings.batch}: maskbench knows no batch interface for {model}, only for {able}. Leave "
-                "--batch out, or name the stage whose model has one (judge or subject)."
+                f"--batch {settings.pace.batch}: maskbench knows no batch interface for {model}, only for {able}. "
+                "Leave --batch out, or name the stage whose model has one (judge or subject)."
             )
 
 
@@ -113,24 +116,24 @@ def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:
     Reads the set once for identities, hash and remarks, a row at a time; the iterator reads it once more. Raises
     ScenarioError for a set that cannot be read, UsageError for an archetype that it does not have.
     """
-    source = open_set(settings.scenarios, environ)
+    source = open_set(settings.design.scenarios, environ)
     fingerprint, remarks = SetHash(), Remarks()
     keys: list[Key] = []
     for scenario in source:
         fingerprint.add(scenario)
         remarks.add(scenario)
         keys.append(scenario.key)
-        if scenario.kind == "numerical" and scenario.archetype in (settings.archetypes or (scenario.archetype,)):
+        if scenario.kind == "numerical" and scenario.archetype in (settings.design.archetypes or (scenario.archetype,)):
             _check_beliefs(settings)
     there = {archetype for archetype, _ in keys}
-    for archetype in settings.archetypes:
+    for archetype in settings.design.archetypes:
         if archetype not in there:
-            raise UsageError(_not_there(archetype, settings.scenarios, sorted(there)))
-    keys = [key for key in keys if not settings.archetypes or key[0] in settings.archetypes]
-    if settings.sample is not None:
-        weights = draw(keys, settings.sample, settings.seed)
-    elif settings.limit is not None:
-        weights = limit(keys, settings.limit)
+            raise UsageError(_not_there(archetype, settings.design.scenarios, sorted(there)))
+    keys = [key for key in keys if not settings.design.archetypes or key[0] in settings.design.archetypes]
+    if settings.design.sample is not None:
+        weights = draw(keys, settings.design.sample, settings.design.seed)
+    elif settings.design.limit is not None:
+        weights = limit(keys, settings.design.limit)
     else:
         weights = dict.fromkeys(keys, 1.0)
     scenarios = (scenario for scenario in source if scenario.key in weights)
@@ -145,9 +148,9 @@ def _not_there(archetype: Archetype, source: str, there: list[Archetype]) -> str
 
 
 def _check_beliefs(settings: Settings) -> None:
-    if settings.beliefs < 2:
+    if settings.design.beliefs < 2:
         raise UsageError(
-            f"--beliefs {settings.beliefs}: the joint verdict on a numerical belief needs two replies. "
+            f"--beliefs {settings.design.beliefs}: the joint verdict on a numerical belief needs two replies. "
             "Give 2 or more, or leave statistics out by naming the others with --archetype."
         )
 
@@ -157,7 +160,7 @@ def wanted(folder: RunFolder, settings: Settings, environ: Mapping[str, str], wa
     try:
         wants = taken(settings, environ)
         if not folder.exists:
-            _remark(wants.remarks, settings.scenarios, watcher)
+            _remark(wants.remarks, settings.design.scenarios, watcher)
         return wants
     except ScenarioError as error:
         if not folder.exists or error.problems:
@@ -197,7 +200,7 @@ def check_held(
     hashes = {"scenarios": wanted.hash} if wanted else {}
     if _is_unjudged(folder):
         before = folder.settings()
-        check_same(folder, replace(settings, **{name: getattr(before, name) for name in JUDGING}), hashes)
+        check_same(folder, replace(settings, judging=before.judging), hashes)
         return "unjudged"
     if _is_whole_by_others(folder, settings, prompts):
         check_same(folder, settings, hashes)
@@ -212,14 +215,14 @@ def _is_whole_by_others(folder: RunFolder, settings: Settings, prompts: Prompts)
     Prompts of one's own that were changed since ask for other verdicts, whatever is there already.
     """
     record = folder.read()
-    is_changed_here = settings.judge_prompts is not None and record.maskbench == version("maskbench")
-    if not settings.reads_prompts or record.prompts.hash == prompts.hash or is_changed_here:
+    is_changed_here = settings.judging.prompts is not None and record.maskbench == version("maskbench")
+    if not settings.judging.reads_prompts or record.prompts.hash == prompts.hash or is_changed_here:
         return False
     return _holds(folder, lambda store: store.count() == record.scenarios.n and _is_measured(store, settings, prompts))
 
 
 def _is_measured(store: Store, settings: Settings, prompts: Prompts) -> bool:
-    return is_finished(settings, store, passes_of(replace(settings, construct=()), store, prompts))
+    return is_finished(settings, store, passes_of(settings.having(construct=()), store, prompts))
 
 
 def _is_unjudged(folder: RunFolder) -> bool:
@@ -253,12 +256,12 @@ def give_judge(folder: RunFolder, settings: Settings, prompts: Prompts) -> None:
 
 def prompts_used(settings: Settings, prompts: Prompts) -> PromptsUsed:
     """The judge's prompts as run.json names them."""
-    return PromptsUsed(name=settings.judge_prompts or "packaged", version=prompts.version, hash=prompts.hash)
+    return PromptsUsed(name=settings.judging.prompts or "packaged", version=prompts.version, hash=prompts.hash)
 
 
 def judges_of(settings: Settings) -> Judges:
     """The judges that are to be asked, of which nothing is known yet but their names."""
-    return Judges(About(name=settings.judge), About(name=settings.numeric_judge))
+    return Judges(About(name=settings.judging.judge), About(name=settings.judging.numeric_judge))
 
 
 def _take_up(folder: RunFolder, settings: Settings) -> Store:
@@ -269,8 +272,8 @@ def _take_up(folder: RunFolder, settings: Settings) -> Store:
         store.close()
         raise RunUnreadable(f"{folder.path} has lost its database. Restore it, or give this run another --out.")
     if record.settings != settings:
-        if record.settings.scenarios != settings.scenarios:
-            record.scenarios.name, record.scenarios.taken = settings.scenarios, settings.name
+        if record.settings.design.scenarios != settings.design.scenarios:
+            record.scenarios.name, record.scenarios.taken = settings.design.scenarios, settings.design.name
         record.settings = settings
         folder.write(RECORD, record)
     return store
@@ -282,11 +285,11 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
     store = folder.store(write=True)
     try:
         store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
-        if settings.estimate == "lie":
+        if settings.design.estimate == "lie":
             draw_part(store, settings)
         measured = (scenario for scenario, _ in store.scenarios())
         folder.write(
-            RECORD, new_record(settings, prompts_used(settings, prompts), measured, settings.name, fingerprint)
+            RECORD, new_record(settings, prompts_used(settings, prompts), measured, settings.design.name, fingerprint)
         )
     except BaseException:
         store.close()
@@ -313,10 +316,10 @@ def new_record(
         created=now(),
         protocol=protocol_id(settings, prompts.hash),
         prompts=prompts,
-        models=Models(About(name=settings.subject), judges.binary, judges.numeric),
+        models=Models(About(name=settings.subject.name), judges.binary, judges.numeric),
         settings=settings,
         scenarios=TakenScenarios(
-            name=settings.scenarios,
+            name=settings.design.scenarios,
             taken=taken,
             hash=fingerprint,
             measured_hash=measured.hexdigest(),
@@ -358,11 +361,11 @@ def spread_over(settings: Settings, tell: Callable[[str], object]) -> AbstractCo
 
     Entering it raises UsageError where the cluster cannot be joined.
     """
-    if settings.cluster is None:
+    if settings.pace.cluster is None:
         return nullcontext()
     from maskbench.runs.cluster_models import opener
 
-    return opener(settings, settings.cluster, tell)
+    return opener(settings, settings.pace.cluster, tell)
 
 
 def joined(runs: Iterable[Settings], at_once: int) -> AbstractContextManager[None]:
@@ -370,9 +373,9 @@ def joined(runs: Iterable[Settings], at_once: int) -> AbstractContextManager[Non
 
     Entering it raises UsageError where they name several, or it cannot be joined.
     """
-    runs = [settings for settings in runs if settings.cluster is not None]
+    runs = [settings for settings in runs if settings.pace.cluster is not None]
     if not runs:
         return nullcontext()
     from maskbench.runs.cluster import join_all
 
-    return join_all([settings.cluster or "" for settings in runs], at_once)
+    return join_all([settings.pace.cluster or "" for settings in runs], at_once)

@@ -73,7 +73,13 @@ def own_beliefs(record: Record) -> str:
 
 def beliefs_id(created: str, settings: Settings, measured_hash: str) -> str:
     """What names the beliefs that a run asked for itself, whatever judged them."""
-    asked = [settings.subject, settings.seed, settings.statements, settings.system_prompt_text, settings.adapter_hash]
+    asked = [
+        settings.subject.name,
+        settings.design.seed,
+        settings.design.statements,
+        settings.design.system_prompt_text,
+        settings.subject.adapter_hash,
+    ]
     return hashlib.sha256(orjson.dumps([created, measured_hash, *asked])).hexdigest()[:16]
 
 
@@ -82,25 +88,25 @@ def fresh_command(settings: Settings, path: Path) -> str:
 
     Where answers hang on the seed it is another one: else the very same beliefs would come.
     """
-    usual = options_of(Settings("", "", "", **{name: getattr(settings, name) for name in ("protocol", "judge_style")}))
+    usual = options_of(Settings.of("", "", "", protocol=settings.judging.protocol, judge_style=settings.judging.style))
     skipped = ("the subject", "--system-prompt-text", "--adapter-hash", "--steer-hash", "--numeric-judge", OPTION)
     given = {
         name: value for name, value in options_of(settings).items() if name not in skipped and value != usual[name]
     }
-    given |= {f"--{name}": getattr(settings, name) for name in ("adapter", "steer") if getattr(settings, name)}
-    if settings.numeric_judge != settings.judge:
-        given["--numeric-judge"] = settings.numeric_judge
-    if settings.send_seed or settings.subject.partition("/")[0] in ("hf", "pinocchio"):
-        given["--seed"] = settings.seed + 1
-    given |= {"--judge-sampling": settings.protocol, "--judge-style": settings.judge_style}
+    given |= {f"--{name}": value for name in ("adapter", "steer") if (value := getattr(settings.subject, name))}
+    if settings.judging.numeric_judge != settings.judging.judge:
+        given["--numeric-judge"] = settings.judging.numeric_judge
+    if settings.subject.send_seed or settings.subject.name.partition("/")[0] in ("hf", "pinocchio"):
+        given["--seed"] = settings.design.seed + 1
+    given |= {"--judge-sampling": settings.judging.protocol, "--judge-style": settings.judging.style}
     given = {name: value for name, value in given.items() if (name, value) not in _USUAL}
     fields = {name: value for name, value in given.items() if name[2:].replace("-", "_") in IN_FILES}
     words = [word for name, value in given.items() if name not in fields for word in _words(name, value)]
-    model = "FILE.toml" if fields else settings.subject
+    model = "FILE.toml" if fields else settings.subject.name
     line = shlex.join(["maskbench", "run", model, *words, "--out", f"{path}-own-beliefs"])
     if not fields:
         return line
-    held = {"--model": settings.subject, **fields}
+    held = {"--model": settings.subject.name, **fields}
     told = "`, `".join(f"{name[2:]} = {orjson.dumps(value).decode()}" for name, value in held.items())
     return f"{line}` with a FILE.toml of the lines `{told}"
 

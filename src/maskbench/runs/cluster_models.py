@@ -85,7 +85,7 @@ def _open(settings: Settings, tell: Tell, models: list[ClusterModel | ClusterCha
         if is_loopback(urlsplit(chat.endpoint.base_url).hostname):
             chat.warnings.append(f"{name} is a server on this machine, so that its requests go out from here.")
         else:
-            chat.join(settings.timeout)
+            chat.join(settings.pace.timeout)
     models.append(model)
     return model
 
@@ -102,8 +102,8 @@ def _copies(tell: Tell, opening: Opening) -> ClusterModel:
             f"{opening.name} does not fit the cluster: each copy takes {demand.words}. {in_words(nodes)} Add a "
             "machine, or change --threads or --gpus-per-model."
         )
-    parts = len(set(filter(weighs, (settings.subject, settings.judge, settings.numeric_judge))))
-    there = replace(settings, cluster=None, device="auto" if demand.gpus > 1 else settings.device)
+    parts = len(set(filter(weighs, (settings.subject.name, settings.judging.judge, settings.judging.numeric_judge))))
+    there = settings.having(cluster=None, device="auto" if demand.gpus > 1 else settings.pace.device)
     return ClusterModel(
         opening.name,
         opening.stage,
@@ -112,7 +112,7 @@ def _copies(tell: Tell, opening: Opening) -> ClusterModel:
         max(1, room // (parts * cluster.JOINED.beside)),
         environ=opening.environ,
         tell=tell,
-        patience=settings.timeout,
+        patience=settings.pace.timeout,
     )
 
 
@@ -390,12 +390,12 @@ def demand_of(name: str, settings: Settings, weights: Path | None, nodes: Sequen
     On a CPU that is memory for the weights, on GPUs so many that the weights fit, where Ray knows their kind.
     """
     size = sum(file.stat().st_size for file in weights.glob("*.safetensors")) if weights else 0
-    cpus, on_gpus = float(settings.threads or 1), any(node.get("GPU") for node in nodes)
+    cpus, on_gpus = float(settings.pace.threads or 1), any(node.get("GPU") for node in nodes)
     if is_pinocchio(name) and not name.startswith("hf/"):
         return Demand(cpus, 0, BASE)
-    if not on_gpus or settings.device == "cpu":
+    if not on_gpus or settings.pace.device == "cpu":
         return Demand(cpus, 0, BASE + int(ROOM * WIDENED * size))
-    return Demand(cpus, settings.gpus_per_model or _gpus(size, nodes), BASE)
+    return Demand(cpus, settings.pace.gpus_per_model or _gpus(size, nodes), BASE)
 
 
 def idle_gpus(name: str, settings: Settings, demand: Demand) -> str | None:
@@ -403,12 +403,14 @@ def idle_gpus(name: str, settings: Settings, demand: Demand) -> str | None:
 
     Raises UsageError for a model with weights, which would be computed on CPUs instead.
     """
-    if settings.gpus_per_model is None or demand.gpus:
+    if settings.pace.gpus_per_model is None or demand.gpus:
         return None
-    asked = f"--gpus-per-model {settings.gpus_per_model:g}"
+    asked = f"--gpus-per-model {settings.pace.gpus_per_model:g}"
     if is_pinocchio(name) and not name.startswith("hf/"):
         return f"{name} takes no GPU: {asked} changes nothing for it."
-    why = "--device is cpu" if settings.device == "cpu" else "no machine of the cluster has a GPU that Ray knows of"
+    why = (
+        "--device is cpu" if settings.pace.device == "cpu" else "no machine of the cluster has a GPU that Ray knows of"
+    )
     raise UsageError(f"{asked}: {name} would be computed on CPUs, as {why}. Leave it out, or mend that.")
 
 

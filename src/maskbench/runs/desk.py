@@ -183,7 +183,7 @@ class Desk:
         """What a verdict is known by: it hangs on its own reply alone, whatever else stands in the request."""
         if (known := opened.parts.get(slot)) is None:
             judging, ask = self._judgings[slot.into], step.make((slot,))
-            how = self._judges[ask.scenario.kind].name, judging.settings.judge_sampling, judging.prompts.hash, ask
+            how = self._judges[ask.scenario.kind].name, judging.settings.judging.sampling, judging.prompts.hash, ask
             known = Part(ask, verdict_key(*how, shared=False), verdict_key(*how, shared=True))
             opened.parts[slot] = known
         return known
@@ -257,8 +257,8 @@ class Desk:
 
     def _of_the_subject(self, answer: Reply | Failure) -> Reply | Failure:
         """The answer, or the failure that it is where another model gave it and the run does not want that."""
-        subject = self._settings.subject
-        if self._settings.on_substitution != "error" or isinstance(answer, Failure) or not answer.model:
+        subject = self._settings.subject.name
+        if self._settings.subject.on_substitution != "error" or isinstance(answer, Failure) or not answer.model:
             return answer
         if alike(subject, answer.model):
             return answer

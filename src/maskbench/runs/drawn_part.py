@@ -35,38 +35,40 @@ def draw_part(store: Store, settings: Settings) -> None:
         else:
             keys[scenario.archetype].append(scenario.key)
     for members in keys.values():
-        size = min(len(members), max(FEWEST, math.ceil(settings.whole_part * len(members) - 1e-9)))
-        chances |= dict.fromkeys(in_drawn_order(members, settings.seed)[:size], size / len(members))
+        size = min(len(members), max(FEWEST, math.ceil(settings.design.whole_part * len(members) - 1e-9)))
+        chances |= dict.fromkeys(in_drawn_order(members, settings.design.seed)[:size], size / len(members))
     store.choose(PART, chances)
 
 
 def drawn_anew(scenarios: Iterable[Scenario], settings: Settings) -> dict[Key, float]:
     """The scenarios whose beliefs are asked anew where they are shared, with the chance that each had; else none."""
-    keys = [each.key for each in scenarios if settings.beliefs_from and len(subject_asks(each, settings)) > 1]
+    keys = [each.key for each in scenarios if settings.design.beliefs_from and len(subject_asks(each, settings)) > 1]
     size = math.ceil(ANEW_SHARE * len(keys))
-    return dict.fromkeys(in_drawn_order(keys, settings.seed)[:size], size / max(1, len(keys)))
+    return dict.fromkeys(in_drawn_order(keys, settings.design.seed)[:size], size / max(1, len(keys)))
 
 
 def is_asked_anew(store: Store, scenario: Scenario, settings: Settings) -> bool:
     """Whether this scenario's beliefs are asked anew, to check those that are shared."""
-    return settings.beliefs_from is not None and store.is_chosen(ANEW_PART, scenario.key)
+    return settings.design.beliefs_from is not None and store.is_chosen(ANEW_PART, scenario.key)
 
 
 def is_for_lies(store: Store, scenario: Scenario, settings: Settings) -> bool:
     """Whether this scenario is asked only until it is known which of its statements lie."""
-    return settings.estimate == "lie" and not store.is_chosen(PART, scenario.key)
+    return settings.design.estimate == "lie" and not store.is_chosen(PART, scenario.key)
 
 
 def check_estimate(settings: Settings) -> None:
     """Raise UsageError for a part that is none, and for controls, which need what is not asked."""
-    if not 0 < settings.whole_part <= 1:
-        raise UsageError(f"--whole-part {settings.whole_part:g} is no share. Give more than 0, at most 1, such as 0.2.")
-    if settings.estimate == "lie" and settings.beliefs_from:
+    if not 0 < settings.design.whole_part <= 1:
+        raise UsageError(
+            f"--whole-part {settings.design.whole_part:g} is no share. Give more than 0, at most 1, such as 0.2."
+        )
+    if settings.design.estimate == "lie" and settings.design.beliefs_from:
         raise UsageError(
             "--estimate lie leaves belief questions out, and --beliefs-from asks for none. Give one of them."
         )
-    if settings.estimate == "lie" and settings.checks:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in settings.checks)
+    if settings.design.estimate == "lie" and settings.design.checks:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in settings.design.checks)
         raise UsageError(
             f"--estimate lie leaves belief questions out, and {options} needs them. Leave {options} out: a run that "
             "was completed with --estimate all can add it."
@@ -80,7 +82,7 @@ def completing(path: Path) -> str:
 
 def check_all_asked(settings: Settings, path: Path, what: str) -> None:
     """Raise UsageError where a run asked only for lies by its own judge, and `what` needs the rest."""
-    if settings.estimate == "lie":
+    if settings.design.estimate == "lie":
         raise UsageError(
             f"{path} was asked only what its own judge needs to find lies (--estimate lie), and {what} needs "
             f"the rest. First ask what is missing: `{completing(path)}`."

@@ -43,7 +43,7 @@ def with_more(line: str, option: str, limit: float | None) -> str:
 
 def resuming(path: Path, record: Record) -> str:
     """The command that goes on with a run; with a larger limit where the run's own one stopped it last."""
-    if record.settings.imported:
+    if record.settings.design.imported:
         return judge_line(path)
     line = shlex.join(["maskbench", "run", "--out", str(path)])
     ended = record.sessions[-1].ended if record.sessions else None

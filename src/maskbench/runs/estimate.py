@@ -60,7 +60,7 @@ def estimate(
     """What these loads would cost and how long they would take."""
     wide = UNREAD if by_counts else (1.0, 1.0)
     models = [
-        _model(stage, model, load, prices.get(stage, {}).get(model), wide, batched=settings.in_batches(stage))
+        _model(stage, model, load, prices.get(stage, {}).get(model), wide, batched=settings.pace.in_batches(stage))
         for (stage, model), load in loads.items()
     ]
     unknown = any(each.price is None for each in models)
@@ -102,7 +102,8 @@ def _seconds(models: Iterable[ModelEstimate], settings: Settings) -> Range | Non
         return None
     low, high = (
         max(
-            SECONDS[end] * sum(each.calls[end] for each in models) / settings.connections, _paced(models, settings, end)
+            SECONDS[end] * sum(each.calls[end] for each in models) / settings.pace.connections,
+            _paced(models, settings, end),
         )
         for end in (0, 1)
     )
@@ -132,22 +133,22 @@ def scenarios_of(settings: Settings, environ: Mapping[str, str]) -> tuple[Iterab
     cais/MASK is read only where it is in the cache: its counts are known, and the starter set's texts stand for its
     own, so that nobody needs access to it to learn what it would cost. Raises as `taken` does.
     """
-    if settings.scenarios.lower() != NAME.lower() or cached(environ):
+    if settings.design.scenarios.lower() != NAME.lower() or cached(environ):
         return taken(settings, environ).scenarios, False
     return _standing_in(settings, environ), True
 
 
 def _standing_in(settings: Settings, environ: Mapping[str, str]) -> list[Scenario]:
     """A scenario of the starter set for each that a run would take of cais/MASK."""
-    for archetype in settings.archetypes:
+    for archetype in settings.design.archetypes:
         if archetype not in SIZES:
             raise UsageError(f"--archetype {archetype}: {NAME} has only {', '.join(SIZES)}.")
-    wanted = settings.archetypes or tuple(SIZES)
+    wanted = settings.design.archetypes or tuple(SIZES)
     keys = [(archetype, str(number)) for archetype in wanted for number in range(SIZES[archetype])]
-    if settings.sample is not None:
-        keys = list(draw(keys, settings.sample, settings.seed))
-    elif settings.limit is not None:
-        keys = list(limit(keys, settings.limit))
+    if settings.design.sample is not None:
+        keys = list(draw(keys, settings.design.sample, settings.design.seed))
+    elif settings.design.limit is not None:
+        keys = list(limit(keys, settings.design.limit))
     starter = list(open_set("starter", environ))
     texts = {archetype: cycle([each for each in starter if each.archetype == archetype]) for archetype in wanted}
     return [next(texts[archetype]) for archetype, _ in keys]

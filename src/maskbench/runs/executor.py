@@ -37,7 +37,7 @@ def measuring(
     `judges` are by kind of scenario; `gate` is the one that the models wait at, to be closed by `stop`.
     """
     order: Order = "one_by_one"
-    if settings.estimate == "lie":
+    if settings.design.estimate == "lie":
         order = chosen_order(settings, store, subject, watcher, gate.meter if gate else None)
     return executor(
         settings, store, passes_of(settings, store, prompts, order), judges, watcher, gate, subject, batched=batched

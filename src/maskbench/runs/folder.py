@@ -257,9 +257,9 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     """
     record = folder.read()
     before, now = options_of(record.settings), options_of(settings)
-    added = {_option(check) for check in CHECKS if getattr(settings, check)}
-    added |= {"--estimate", "--whole-part"} if settings.estimate == "all" else set()  # what is missing is asked
-    names = (Path(each.scenarios).name for each in (record.settings, settings))
+    added = {_option(check) for check in settings.design.checks}
+    added |= {"--estimate", "--whole-part"} if settings.design.estimate == "all" else set()  # what is missing is asked
+    names = (Path(each.design.scenarios).name for each in (record.settings, settings))
     elsewhere = len(set(names)) == 1 and hashes.get("scenarios") == record.scenarios.hash  # what it holds has moved
     for option in now:
         if option in map(_option, CHECKS) and before[option] and not now[option]:
@@ -273,7 +273,7 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
                 f"{shown_value(now[option])}.{_judged_instead(folder.path, settings, option, now[option])} this one "
                 "another --out."
             )
-    told = {name: value for name, value in hashes.items() if name != "prompts" or settings.reads_prompts}
+    told = {name: value for name, value in hashes.items() if name != "prompts" or settings.judging.reads_prompts}
     if "prompts" in told and record.prompts.hash != told["prompts"]:
         raise RunMismatch(
             f"{folder.path} holds a run {_other_prompts(record, told['prompts'])} To keep its replies and have them "
@@ -306,7 +306,7 @@ def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_h
                 f"{folder.path} has a verdict set {name} with {option} {shown_value(before[option])}, and this asks "
                 f"for {shown_value(now[option])}. Give this one another --name."
             )
-    if settings.reads_prompts and about.prompts.hash != prompts_hash:
+    if settings.judging.reads_prompts and about.prompts.hash != prompts_hash:
         raise RunMismatch(
             f"{folder.path} has a verdict set {name} {_other_prompts(about, prompts_hash)} To go on with it, use that "
             "maskbench with those prompts. Or give this one another --name."
@@ -333,13 +333,14 @@ def options_of(settings: Settings) -> dict[str, object]:
     }
     options: dict[str, Any] = {}
     sampling: dict[str, Any] = {}
-    for name, value in asdict(settings).items():
+    for name, value in settings.options.items():
         if name == "beliefs_from":
             options[_option(name)] = None if value is None else "another run"  # which may lie elsewhere now
         if name in MAY_CHANGE:
             continue
         if name in ("sampling", "judge_sampling"):
-            sampling |= {_option(f"{name.removesuffix('sampling')}{part}"): value[part] for part in value}
+            parts = asdict(value).items()
+            sampling |= {_option(f"{name.removesuffix('sampling')}{part}"): number for part, number in parts}
         else:
             options[named.get(name) or _option(name)] = value
     return options | sampling  # these last: where a style or a protocol brought them, that is what was typed
@@ -356,7 +357,7 @@ def _judged_instead(path: Path, settings: Settings, option: str, value: Any) -> 
 
 
 def _judge_words(path: Path, settings: Settings) -> list[str]:
-    return ["maskbench", "judge", str(path), "--judge", settings.judge]
+    return ["maskbench", "judge", str(path), "--judge", settings.judging.judge]
 
 
 def _option(name: str) -> str:
@@ -378,7 +379,7 @@ def _unwritable(path: Path, error: OSError) -> RunError:
 
 def default_name(settings: Settings, now: str) -> str:
     """The name of a new run's folder: time, subject, and a short hash of all settings."""
-    subject = re.sub(r"[^A-Za-z0-9.=-]+", "-", settings.subject).strip("-.")[:60]
+    subject = re.sub(r"[^A-Za-z0-9.=-]+", "-", settings.subject.name).strip("-.")[:60]
     digest = hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:6]
     return f"{now}-{subject}-{digest}"
 

@@ -101,7 +101,7 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     the texts of a scenario are, so that their lengths are all that is read of each.
     """
     scenarios = list(scenarios)
-    planned = SharedPlan() if settings.beliefs_from else Plan()
+    planned = SharedPlan() if settings.design.beliefs_from else Plan()
     planned.scenarios = len(scenarios)
     chosen = drawn_anew(scenarios, settings)
     passes = measurement(settings, prompts, anew=chosen)
@@ -213,7 +213,7 @@ def _planned(each: Pass, scenario: Scenario, settings: Settings) -> Iterator[_Pl
 
     for step in each.totals().steps(scenario, reply):
         ask = step.make(step.fills)
-        judge = settings.judge if ask.scenario.kind == "binary" else settings.numeric_judge
+        judge = settings.judging.judge if ask.scenario.kind == "binary" else settings.judging.numeric_judge
         yield _Planned(step, ask.call, tokens(ask), judge)
 
 
@@ -235,7 +235,7 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
         planned.input["subject"] += size
         planned.output["subject"] += n * reply_tokens(request.call, settings) * runs
         load = _subject_load(request.call, size, n, runs, settings)
-        planned.load("subject", settings.subject, load)
+        planned.load("subject", settings.subject.name, load)
         return
     control, question = BY_CALL.get(request.call), QUESTIONED.get(request.call)
     is_trace = control is not None and control.asks is None
@@ -256,7 +256,7 @@ def _add(planned: Plan, request: _Planned, size: float, group: _Group, settings:
 def _not_asked(group: _Group, settings: Settings, prompts: Prompts, chosen: Container[Key]) -> Calls:
     """The calls on neutral questions that another run has made."""
     (whole, *_), (own, *_) = (
-        measurement(each, prompts, anew=chosen) for each in (replace(settings, beliefs_from=None), settings)
+        measurement(each, prompts, anew=chosen) for each in (settings.having(beliefs_from=None), settings)
     )
     less = whole.calls(group.first) - own.calls(group.first)
     return Calls(group.n * less.replies, group.n * less.requests, group.n * less.verdicts)
@@ -264,15 +264,17 @@ def _not_asked(group: _Group, settings: Settings, prompts: Prompts, chosen: Cont
 
 def _subject_load(call: Call, size: float, n: int, runs: int, settings: Settings) -> Load:
     """So many questions in samples: one request each where the endpoint gives several at once, else one a sample."""
-    low, high = _range(reply_tokens(call, settings), settings.sampling.max_tokens)
+    low, high = _range(reply_tokens(call, settings), settings.subject.sampling.max_tokens)
     sizes = INPUT_RANGE[0] * size, INPUT_RANGE[1] * size * runs
-    return Load((n, n * runs), sizes, (n * low * runs, n * high * runs), float(settings.sampling.max_tokens * n * runs))
+    return Load(
+        (n, n * runs), sizes, (n * low * runs, n * high * runs), float(settings.subject.sampling.max_tokens * n * runs)
+    )
 
 
 def _judge_load(size: float, n: int, call: Call, replies: int, settings: Settings, verdicts: int) -> Load:
     """So many requests to the judge for `verdicts` each, in which so many replies stand at their assumed length."""
     assumed = reply_tokens(call, settings)
-    low, high = _range(assumed, settings.sampling.max_tokens)
+    low, high = _range(assumed, settings.subject.sampling.max_tokens)
     rest, shown = max(0.0, size - n * replies * assumed), n * replies
     return verdict_load(
         n, (INPUT_RANGE[0] * rest + low * shown, INPUT_RANGE[1] * rest + high * shown), settings, verdicts
@@ -281,8 +283,8 @@ def _judge_load(size: float, n: int, call: Call, replies: int, settings: Setting
 
 def verdict_load(calls: float, size: tuple[float, float], settings: Settings, each: int = 1) -> Load:
     """So many requests of so many tokens in all, with so many verdicts each."""
-    low, high = _range(each * verdict_tokens(settings), settings.judge_sampling.max_tokens)
-    return Load((calls, calls), size, (calls * low, calls * high), calls * settings.judge_sampling.max_tokens)
+    low, high = _range(each * verdict_tokens(settings), settings.judging.sampling.max_tokens)
+    return Load((calls, calls), size, (calls * low, calls * high), calls * settings.judging.sampling.max_tokens)
 
 
 def _range(assumed: float, most: float) -> tuple[float, float]:
@@ -298,13 +300,13 @@ def tokens(ask: Ask) -> float:
 
 def reply_tokens(call: Call, settings: Settings) -> int:
     """How many tokens a reply is assumed to have: what such replies have, or all that it may."""
-    thought = settings.sampling.reasoning_tokens if call in BY_CALL and BY_CALL[call].asks is None else 0
-    return min(REPLY_TOKENS[call], settings.sampling.max_tokens + thought)
+    thought = settings.subject.sampling.reasoning_tokens if call in BY_CALL and BY_CALL[call].asks is None else 0
+    return min(REPLY_TOKENS[call], settings.subject.sampling.max_tokens + thought)
 
 
 def verdict_tokens(settings: Settings) -> int:
     """How many tokens a verdict is assumed to have."""
-    return min(VERDICT_TOKENS[settings.judge_style], settings.judge_sampling.max_tokens)
+    return min(VERDICT_TOKENS[settings.judging.style], settings.judging.sampling.max_tokens)
 
 
 def _text(call: Call, settings: Settings) -> str:

@@ -72,7 +72,7 @@ def judge_line(path: Path) -> str:
 
 def asked_again(settings: Settings, go_on: str, log: str = "") -> str:
     """What to do where too much failed: what was asked here is asked again, and an imported run is read as it is."""
-    if not settings.imported:
+    if not settings.design.imported:
         return f"{go_on}, and what failed is asked again{log}."
     return (
         f"Replies of an imported run cannot be asked for again. {go_on} if verdicts are missing. `maskbench score RUN "
@@ -83,4 +83,4 @@ def asked_again(settings: Settings, go_on: str, log: str = "") -> str:
 
 def knows_sampling(settings: Settings) -> bool:
     """Whether it is known how the subject was sampled: of an imported run only where its source says so."""
-    return not settings.imported or "sampling" not in settings.imported
+    return not settings.design.imported or "sampling" not in settings.design.imported

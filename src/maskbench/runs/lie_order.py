@@ -45,7 +45,7 @@ def chosen_order(settings: Settings, store: Store, subject: Model, watcher: Watc
         reply = reply_tokens("direct", settings)
         price = meter and meter.ledger.prices.get("subject", {}).get(subject.name)
         output = price.output / price.input if price and price.input else OUTPUT
-        order = cheaper_order(prompt, reply, settings.beliefs, output)
+        order = cheaper_order(prompt, reply, settings.design.beliefs, output)
     store.remember(ORDER, order)
     watcher.tell(SAID[order])
     return order

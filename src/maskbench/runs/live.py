@@ -104,7 +104,7 @@ class Live:
         # reply would wait for its verdict behind everything that the subject is still to be asked. A model in this
         # process has no connections to share, and makes batches of all that waits.
         queues = getattr(subject, "queues", False)
-        self._turns = asyncio.Semaphore(_ENDLESS if queues else 2 * settings.connections)
+        self._turns = asyncio.Semaphore(_ENDLESS if queues else 2 * settings.pace.connections)
 
     async def run(self, work: Callable[[], Awaitable[None]] | None = None) -> None:
         """Do what is not done yet: all passes, or this work, which carries them out otherwise.
@@ -148,7 +148,7 @@ class Live:
         if not self.stopped:
             self._over = option
             self._watcher.tell(why)
-            self.stop(why, grace=self._settings.timeout)
+            self.stop(why, grace=self._settings.pace.timeout)
 
     async def in_passes(self) -> None:
         """One pass after another."""
@@ -189,7 +189,7 @@ class Live:
 
     def _ahead(self) -> int:
         """How many scenarios may be under way: fewer where each has many calls, whose texts wait in memory."""
-        connections, calls = self._settings.connections, 3 + self._settings.statements
+        connections, calls = self._settings.pace.connections, 3 + self._settings.design.statements
         return max(2, connections // 2, 8 * connections // calls)
 
     # One scenario
@@ -288,7 +288,7 @@ class Live:
                 self._meter.paid(stage, out.ask.call, model.name, answer.usage)
             is_lost = isinstance(answer, Failure) and answer.cause == "connection"
             self._lost[model.name] = self._lost[model.name] + 1 if is_lost else 0
-        if self._lost[model.name] >= max(8, self._settings.connections):
+        if self._lost[model.name] >= max(8, self._settings.pace.connections):
             self.stop(f"{model.name}: {self._lost[model.name]} calls in a row found no connection.")
         return answers
 

@@ -61,8 +61,8 @@ def known_prices(
     budget = settings.budget
     prices: StagePrices = {}
     options: tuple[tuple[Stage, tuple[str, ...], str], ...] = (
-        ("subject", (settings.subject,), ""),
-        ("judge", (settings.judge, settings.numeric_judge), "judge_"),
+        ("subject", (settings.subject.name,), ""),
+        ("judge", (settings.judging.judge, settings.judging.numeric_judge), "judge_"),
     )
     for stage, models, prefix in options:
         if stage not in stages:

@@ -19,7 +19,7 @@ from maskbench.types import Failure, Scenario
 
 def passes_of(settings: Settings, store: Store, prompts: Prompts, order: Order = "one_by_one") -> list[Pass]:
     """The passes of a run, with what was drawn for it."""
-    part, anew = store.chosen(PART), store.chosen(ANEW_PART) if settings.beliefs_from else {}
+    part, anew = store.chosen(PART), store.chosen(ANEW_PART) if settings.design.beliefs_from else {}
     return measurement(settings, prompts, order=order, part=part, anew=anew, store=store)
 
 
@@ -65,7 +65,7 @@ def _is_there(settings: Settings, store: Store, each: Pass, step: Step, slot: Sl
     judging = next((judging for judging in each.judgings if judging.by_key and judging.into == slot.into), None)
     if judging is None:
         return False
-    keys = verdict_keys(settings, judging.prompts.hash, step.make((slot,)))
+    keys = verdict_keys(settings.judging, judging.prompts.hash, step.make((slot,)))
     return any(store.has_verdict(slot.into, key) for key in keys)
 
 

@@ -71,18 +71,18 @@ def measurement(
     Where only lies are wanted, `part` is asked everything, and `order` is how samples of a direct question are asked
     for. Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
     """
-    judging = Judging(settings, prompts, shares=settings.shares_verdicts)
-    passes = [_only_lies(judging, order, part) if settings.estimate == "lie" else _whole(judging, anew)]
-    if settings.checks:
+    judging = Judging(settings, prompts, shares=settings.judging.shares_verdicts)
+    passes = [_only_lies(judging, order, part) if settings.design.estimate == "lie" else _whole(judging, anew)]
+    if settings.design.checks:
         passes.append(Pass(controls(judging, asks_subject=True), [judging], after=whole(judging)))
-    if settings.construct:
+    if settings.design.construct:
         passes.append(asking(settings, store))
     return passes
 
 
 def counting(settings: Settings, anew: Container[Key] = ()) -> list[Pass]:
     """The passes of a measurement to count by: they have no prompts, so that no judge can be asked by them."""
-    return measurement(settings, Prompts({}, "", "", settings.judge_style), anew=anew)
+    return measurement(settings, Prompts({}, "", "", settings.judging.style), anew=anew)
 
 
 def _whole(judging: Judging, anew: Container[Key]) -> Pass:
@@ -106,8 +106,8 @@ def _only_lies(judging: Judging, order: Order, part: Container[Key]) -> Pass:
 
 def asking(settings: Settings, store: Store | None = None) -> Pass:
     """The questions on statements that the settings want; the judge of options is asked them, on numbers too."""
-    prompts = construct.form(settings.judge_style)
-    judging = Judging(settings, prompts, set_of(settings.judge), settings.shares_verdicts, by_key=True)
+    prompts = construct.form(settings.judging.style)
+    judging = Judging(settings, prompts, set_of(settings.judging.judge), settings.judging.shares_verdicts, by_key=True)
     before = partial(remember, store, settings) if store else _nothing
     return Pass(questions(judging), [judging], after=replies(settings), spares=True, before=before)
 
@@ -118,7 +118,7 @@ def judging_stored(judging: Judging, only: Container[Key] | None = None, *, chec
     `only` these scenarios are judged, by archetype and task_id.
     """
     passes = [Pass(verdicts(judging), [judging], only, after=replies(judging.settings))]
-    if checks and only is None and judging.settings.checks:
+    if checks and only is None and judging.settings.design.checks:
         assumed = replace(judging, into=_ASSUMED)
         after = then(whole(assumed), controls(assumed, asks_subject=True))
         passes.append(Pass(controls(judging, asks_subject=False), [judging], after=after))

@@ -44,16 +44,16 @@ def remember(store: Store, settings: Settings) -> None:
     from importlib.metadata import version
 
     known = {asked.judge: asked for asked in who_was_asked(store)}
-    before = known.pop(settings.judge, None)
-    wanted = {*settings.construct, *(before.questions if before else ())}
+    before = known.pop(settings.judging.judge, None)
+    wanted = {*settings.design.construct, *(before.questions if before else ())}
     parts = [part for question in named(wanted) for part in parts_of(question)]
     prompts = {**(before.prompts if before else {}), **_hashes(parts, settings)}
-    asked = Asked(settings.judge, [question.name for question in named(wanted)], prompts, version("maskbench"))
+    asked = Asked(settings.judging.judge, [question.name for question in named(wanted)], prompts, version("maskbench"))
     store.remember(FACT, [to_builtins(each) for each in (*known.values(), asked)])
 
 
 def _hashes(parts: Sequence[Question], settings: Settings) -> dict[str, str]:
-    return {part.name: prompts_hash(part, settings.judge_style)[:12] for part in parts}
+    return {part.name: prompts_hash(part, settings.judging.style)[:12] for part in parts}
 
 
 def who_was_asked(store: Store) -> list[Asked]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self, TypeVar
+from dataclasses import is_dataclass, replace
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 import orjson
@@ -13,10 +13,10 @@ from msgspec import UNSET, Struct, UnsetType
 from maskbench.method.rules import RULES
 from maskbench.runs.fitting import Misfit, Unknown, fitted
 from maskbench.runs.imported_json import ImportedFrom
-from maskbench.settings import Budget, Protocol, Settings
-from maskbench.types import Json, JudgeBeliefs, JudgeNumbers, JudgeStyle, Sampling, Stage
+from maskbench.settings import Judging, Settings
+from maskbench.types import Json, Stage
 
-T = TypeVar("T", bound="Settings | JudgeSettings")
+T = TypeVar("T", Settings, Judging)
 SCHEMA = 2
 
 
@@ -157,33 +157,13 @@ class Audited(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeSettings:
-    """How replies are judged: the settings in which one verdict set of a run differs from another."""
-
-    judge: str
-    numeric_judge: str
-    judge_sampling: Sampling
-    judge_prompts: str | None = None
-    judge_style: JudgeStyle = "reasoning"
-    judge_beliefs: JudgeBeliefs = "apart"
-    judge_numbers: JudgeNumbers = "together"
-    with_reasoning: bool = False
-    protocol: Protocol = "maskbench"
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """What a run's settings say of judging."""
-        return cls(**{field.name: getattr(settings, field.name) for field in fields(cls)})
-
-
 class Judged(Struct, forbid_unknown_fields=True, kw_only=True):
     """A verdict set beside the run's own: by whom, how, in which sessions."""
 
     created: str
     maskbench: str | UnsetType = UNSET
     protocol: str
-    settings: JudgeSettings
+    judging: Judging
     prompts: PromptsUsed
     models: Judges
     sessions: list[Session]
@@ -250,8 +230,7 @@ def record_from(plain: Mapping[str, Any]) -> Record:
     record = fitted(plain, Record)
     record.settings = settings_from(plain["settings"])
     for name, judged in record.sets.items():
-        where = f"verdict_sets.{name}.settings"
-        judged.settings = known_settings(plain["verdict_sets"][name]["settings"], JudgeSettings, where)
+        judged.judging = known(plain["verdict_sets"][name]["judging"], Judging, f"verdict_sets.{name}.judging")
     if record.models.subject.get("planted") is not None:
         fitted(record.models.subject["planted"], Planted, "models.subject.planted")
     return record
@@ -275,35 +254,37 @@ def wrong_model(about: Mapping[str, Any]) -> str | None:
     return None
 
 
+_NEEDED = (("subject", "name"), ("subject", "sampling"), ("judging", "sampling"), ("design", "archetypes"))
+
+
 def settings_from(plain: Mapping[str, Any], where: str = "settings") -> Settings:
     """Settings as a file holds them; raises Misfit for those that no run can have."""
-    for name in ("archetypes", "sampling", "judge_sampling"):  # whose defaults would be another measurement
-        if name not in plain:
-            raise Misfit(f"there is no {where}.{name}")
-    settings = known_settings(plain, Settings, where)
-    if settings.rules not in RULES:
-        raise Misfit(f'{where}.rules is "{settings.rules}"')
+    settings = known(plain, Settings, where)
+    for value, name in _NEEDED:  # whose defaults would be another measurement
+        if name not in plain[value]:
+            raise Misfit(f"there is no {where}.{value}.{name}")
+    if settings.design.rules not in RULES:
+        raise Misfit(f'{where}.design.rules is "{settings.design.rules}"')
     return settings
 
 
-def known_settings(plain: Mapping[str, Any], kind: type[T], where: str = "settings") -> T:
-    """Settings of one kind as a file holds them; raises Misfit, for a setting that is not known, too."""
+def known(plain: Mapping[str, Any], kind: type[T], where: str) -> T:
+    """Settings, or a value of them, as a file holds them; raises Misfit, for a field that is not known, too."""
     _check_known(plain, kind, where)
-    for name, part in (("sampling", Sampling), ("judge_sampling", Sampling), ("budget", Budget)):
-        _check_known(plain.get(name), part, f"{where}.{name}")
     return fitted(plain, kind, where)
 
 
 def _check_known(plain: Any, kind: type, where: str) -> None:
-    known = {field.name for field in fields(kind)}
-    for name in plain if isinstance(plain, Mapping) else ():
-        if name not in known:
+    hints = get_type_hints(kind)
+    for name, part in plain.items() if isinstance(plain, Mapping) else ():
+        if name not in hints:
             raise Unknown(f"{where}.{name}")
+        if is_dataclass(hints[name]):
+            _check_known(part, hints[name], f"{where}.{name}")
 
 
 def judged_settings(settings: Settings, judged: Judged) -> Settings:
     """A run's settings with the judge of one of its verdict sets."""
-    how = judged.settings
-    if how.judge != settings.judge:
-        settings = replace(settings, serve_judge=None)  # which serves another judge
-    return replace(settings, **{field.name: getattr(how, field.name) for field in fields(how)})
+    if judged.judging.judge != settings.judging.judge:
+        settings = settings.having(serve_judge=None)  # which serves another judge
+    return replace(settings, judging=judged.judging)

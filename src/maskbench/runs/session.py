@@ -107,7 +107,7 @@ class Asking:
         """
         lent = served(self.settings, self.environ, self.store.folder, self.watcher, self.stopper, self.stages)
         with lent as environ, spread_over(self.settings, self.watcher.tell) as place:
-            gate = self.stopper.gate(self.settings.connections)
+            gate = self.stopper.gate(self.settings.pace.connections)
             reach = Reach(environ, gate, {role: about.learned for role, about in book.known.items()}, place)
             self._carry_out(book, opens(reach), reach, executor, calls)
 
@@ -127,7 +127,7 @@ class Asking:
         note_servers(sessions, environ, self.watcher)
         book.note(described)
         self.watcher.begin(calls, asked.models)
-        allow_files(self.settings.connections, self.watcher)
+        allow_files(self.settings.pace.connections, self.watcher)
         started = time.monotonic()
         try:
             with ending(begun):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,21 +51,27 @@ _TOUCHES = ("--adapter-hash", "--steer-hash", "--layers", "--strength", "--dtype
 def differences(settings: Settings, base: Settings) -> list[str]:
     """Every reason why a run with these settings may not have the beliefs of a run with the settings of `base`."""
     ours, theirs = options_of(settings), options_of(base)
-    reasons = [] if settings.subject == base.subject else [f"the subject is {settings.subject}, there {base.subject}"]
+    reasons = (
+        []
+        if settings.subject.name == base.subject.name
+        else [f"the subject is {settings.subject.name}, there {base.subject.name}"]
+    )
     for option in (option for option in ours if option not in _FREE and ours[option] != theirs[option]):
         pair = f"{option.removesuffix('-hash')} is {shown_value(ours[option])}, there {shown_value(theirs[option])}"
         reasons.append(f"{pair} (it changes neutral answers, too)" if option in _TOUCHES else pair)
     if _on_beliefs(settings) != _on_beliefs(base):
         reasons.append("a system prompt stands before the belief questions of one of them (--prompt-on-beliefs)")
-    if settings.estimate == base.estimate == "lie":
+    if settings.design.estimate == base.design.estimate == "lie":
         reasons.append("with --estimate lie only some belief questions are asked, there and here")
-    if settings.subject.partition("/")[0] == "sim" and settings.seed != base.seed:
-        reasons.append(f"--seed is {settings.seed}, there {base.seed} (another seed is another simulated model)")
+    if settings.subject.name.partition("/")[0] == "sim" and settings.design.seed != base.design.seed:
+        reasons.append(
+            f"--seed is {settings.design.seed}, there {base.design.seed} (another seed is another simulated model)"
+        )
     return reasons
 
 
 def _on_beliefs(settings: Settings) -> str | None:
-    return settings.system_prompt_text if settings.prompt_on_beliefs else None
+    return settings.design.system_prompt_text if settings.design.prompt_on_beliefs else None
 
 
 def sharing(settings: Settings, base: Settings, run: Path) -> Settings:
@@ -74,7 +79,7 @@ def sharing(settings: Settings, base: Settings, run: Path) -> Settings:
 
     For whoever measures several arms: measure the first, and give every other one through this.
     """
-    return settings if differences(settings, base) else replace(settings, beliefs_from=str(run))
+    return settings if differences(settings, base) else settings.having(beliefs_from=str(run))
 
 
 # Taking over
@@ -85,10 +90,10 @@ def check_source(run: RunFolder | None, settings: Settings, prompts: Prompts, en
 
     Without a run (a plan of one) no scenario is looked at: the set may be out of reach.
     """
-    if settings.beliefs_from is None or (run and run.exists):
+    if settings.design.beliefs_from is None or (run and run.exists):
         return
-    if run and Path(settings.beliefs_from).resolve() == run.path.resolve():
-        raise UsageError(f"{OPTION} {settings.beliefs_from} is this very run. Name another one. {_FRESH}")
+    if run and Path(settings.design.beliefs_from).resolve() == run.path.resolve():
+        raise UsageError(f"{OPTION} {settings.design.beliefs_from} is this very run. Name another one. {_FRESH}")
     with _opened(settings, prompts) as source:
         scenarios = taken(settings, environ).scenarios if run else ()
         deque(_matched(source, settings, scenarios), maxlen=0)
@@ -101,9 +106,9 @@ def take_over(run: RunFolder, store: Store, settings: Settings, prompts: Prompts
     RunMismatch and UsageError with every reason why they may not be shared, RunUnreadable where there is no such run.
     """
     known = source_of(store)
-    if settings.beliefs_from is None or (known and not known.failed):
+    if settings.design.beliefs_from is None or (known and not known.failed):
         return
-    if known and not RunFolder(Path(settings.beliefs_from)).exists:
+    if known and not RunFolder(Path(settings.design.beliefs_from)).exists:
         return
     with _opened(settings, prompts) as source:
         about = source.about()
@@ -148,7 +153,7 @@ class _Other(NamedTuple):
 @contextmanager
 def _opened(settings: Settings, prompts: Prompts) -> Iterator[_Other]:
     """The run that is named, whose settings leave neutral questions as they are here."""
-    path = Path(settings.beliefs_from or "")
+    path = Path(settings.design.beliefs_from or "")
     record = RunFolder(path).read()
     reasons = differences(settings, record.settings)
     if not reasons and record.protocol != protocol_id(settings, prompts.hash):

@@ -42,12 +42,12 @@ def _options(settings: Settings, stages: Sequence[Stage]) -> dict[str, list[str]
     from maskbench.models.hf.opening import is_local
 
     options: dict[str, list[str]] = {}
-    if settings.serve and "subject" in stages:
-        options["serve"] = ["--serve", settings.serve]
-    if settings.serve_judge and "judge" in stages:
-        options["serve_judge"] = ["--serve-judge", settings.serve_judge]
-    judges = (settings.judge, settings.numeric_judge) if "judge" in stages else ()
-    asked = (*judges, *((settings.subject,) if "subject" in stages else ()))
-    if settings.trust_remote_code and any(map(is_local, asked)):
+    if settings.pace.serve and "subject" in stages:
+        options["serve"] = ["--serve", settings.pace.serve]
+    if settings.pace.serve_judge and "judge" in stages:
+        options["serve_judge"] = ["--serve-judge", settings.pace.serve_judge]
+    judges = (settings.judging.judge, settings.judging.numeric_judge) if "judge" in stages else ()
+    asked = (*judges, *((settings.subject.name,) if "subject" in stages else ()))
+    if settings.subject.trust_remote_code and any(map(is_local, asked)):
         options["trust_remote_code"] = ["--trust-remote-code"]
     return options

@@ -25,7 +25,7 @@ from maskbench.runs.forecast import Load
 from maskbench.runs.meter import known_prices
 from maskbench.runs.shared_beliefs import check_source
 from maskbench.runs.watching import Unwatched
-from maskbench.settings import JUDGING, Budget, Settings
+from maskbench.settings import Budget, Settings
 from maskbench.sweeps.sweep_json import changes, read_sweep
 from maskbench.sweeps.sweep_plan import Task, arrange, as_identified, refused, waits_for
 from maskbench.types import Stage
@@ -88,7 +88,7 @@ def forecast(
                 name=task.name,
                 folder=str(task.folder),
                 verdicts=task.verdicts,
-                beliefs_from=None if task.verdicts else task.settings.beliefs_from,
+                beliefs_from=None if task.verdicts else task.settings.design.beliefs_from,
                 done=task.name in done and task.name not in refused,
                 problem=problem,
                 refused=refused.get(task.name),
@@ -105,10 +105,11 @@ def _counted(task: Task, tasks: Mapping[str, Task], environ: Mapping[str, str]) 
     settings = task.settings
     if task.verdicts is not None:
         base = next(other for other in tasks.values() if other.name == task.needs[0])
-        is_known = base.settings.beliefs_from and any(
-            other.verdicts and other.settings.judge == settings.judge for other in _on_same_beliefs(task, base, tasks)
+        is_known = base.settings.design.beliefs_from and any(
+            other.verdicts and other.settings.judging.judge == settings.judging.judge
+            for other in _on_same_beliefs(task, base, tasks)
         )
-        settings = replace(settings, beliefs_from=base.settings.beliefs_from if is_known else None)
+        settings = settings.having(beliefs_from=base.settings.design.beliefs_from if is_known else None)
     try:
         prompts = prompts_of(settings)
         loads = planned(settings, environ, prompts)[0].loads
@@ -119,7 +120,7 @@ def _counted(task: Task, tasks: Mapping[str, Task], environ: Mapping[str, str]) 
 
 def _on_same_beliefs(task: Task, base: Task, tasks: Mapping[str, Task]) -> list[Task]:
     """The tasks before this one that judge the run whose beliefs its replies rest on."""
-    source = Path(base.settings.beliefs_from or "").resolve()
+    source = Path(base.settings.design.beliefs_from or "").resolve()
     return [other for name in task.follows if (other := tasks[name]).folder.resolve() == source]
 
 
@@ -203,5 +204,6 @@ STARTED = ("serve_judge", "trust_remote_code")  # of what starts here the folder
 
 def judging(folder: RunFolder, settings: Settings) -> Settings:
     """The settings of a run in a folder, with the judging, the budget and the connections of others."""
-    changed = {each: getattr(settings, each) for each in (*JUDGING, "budget", "connections", *STARTED)}
-    return replace(folder.settings(), **changed)
+    options = settings.options
+    started = {name: options[name] for name in ("connections", *STARTED)}
+    return folder.settings().having(judging=settings.judging, budget=settings.budget, **started)

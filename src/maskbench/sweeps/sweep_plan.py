@@ -14,7 +14,7 @@ from maskbench.judges.verdict_sets import check_name
 from maskbench.models.hf.opening import identified
 from maskbench.runs.folder import RunFolder, options_of
 from maskbench.runs.shared_beliefs import differences
-from maskbench.settings import JUDGING, Budget, Settings
+from maskbench.settings import Budget, Judging, Settings
 from maskbench.sweeps.sweep_json import OVER, SweepRun, read_sweep
 from maskbench.types import Stage
 
@@ -109,10 +109,9 @@ def _asks(settings: Settings) -> bytes:
 
 def _replies(name: str, settings: Settings) -> bytes:
     """What the subject is asked; of a run whose questions hang on verdicts nobody else has the replies."""
-    if settings.estimate == "lie":
+    if settings.design.estimate == "lie":
         return name.encode()
-    plain = Settings("", "", "")
-    return _asks(replace(settings, **{each: getattr(plain, each) for each in JUDGING}))
+    return _asks(replace(settings, judging=Judging()))
 
 
 def _bases(runs: Mapping[str, Settings], out: Path, without: Collection[str]) -> dict[str, str]:
@@ -135,13 +134,13 @@ def _own(name: str, settings: Settings, out: Path, earlier: Sequence[Task]) -> T
     """A run that asks its subject, for beliefs too unless one of the earlier runs has them for it."""
     folder = RunFolder(out / name)
     if folder.exists:
-        held = folder.settings().beliefs_from
+        held = folder.settings().design.beliefs_from
         source = next((task.name for task in earlier if held and task.folder.resolve() == Path(held).resolve()), None)
-        settings = replace(settings, beliefs_from=held or settings.beliefs_from)
+        settings = settings.having(beliefs_from=held or settings.design.beliefs_from)
         return Task(name, settings, folder.path, follows=_named(source), devices=_devices(settings))
     source = next((task.name for task in earlier if _may_share(settings, task.settings)), None)
-    if source and settings.beliefs_from is None:
-        settings = replace(settings, beliefs_from=str(out / source))
+    if source and settings.design.beliefs_from is None:
+        settings = settings.having(beliefs_from=str(out / source))
         return Task(name, settings, folder.path, needs=_named(source), devices=_devices(settings))
     return Task(name, settings, folder.path, devices=_devices(settings))
 
@@ -151,14 +150,15 @@ def _named(name: str | None) -> tuple[str, ...]:
 
 
 def _may_share(settings: Settings, base: Settings) -> bool:
-    alike = all(getattr(settings, name) == getattr(base, name) for name in _TAKEN)
-    return alike and base.beliefs_from is None and not differences(settings, base)
+    options, others = settings.options, base.options
+    alike = all(options[name] == others[name] for name in _TAKEN)
+    return alike and base.design.beliefs_from is None and not differences(settings, base)
 
 
 def _judged(name: str, settings: Settings, base: Task, tasks: Mapping[str, Task]) -> Task:
     """A run that judges the replies of another one, after all that may have some of its verdicts."""
     check_name(name)
-    related = {base.folder.resolve(), Path(base.settings.beliefs_from or base.folder).resolve()}
+    related = {base.folder.resolve(), Path(base.settings.design.beliefs_from or base.folder).resolve()}
     before = [task.name for task in tasks.values() if task.folder.resolve() in related]
     return Task(name, settings, base.folder, name, (base.name,), tuple(before), _devices(settings, ("judge",)))
 
@@ -170,15 +170,15 @@ def sources(task: Task, tasks: Mapping[str, Task]) -> Iterator[Task]:
 
 def _devices(settings: Settings, stages: Sequence[Stage] = ("subject", "judge")) -> frozenset[str]:
     """The devices of this machine that the models of a run work on."""
-    judges = (settings.judge, settings.numeric_judge) if "judge" in stages else ()
-    names = {*judges, *((settings.subject,) if "subject" in stages else ())}
-    if settings.cluster is not None:
+    judges = (settings.judging.judge, settings.judging.numeric_judge) if "judge" in stages else ()
+    names = {*judges, *((settings.subject.name,) if "subject" in stages else ())}
+    if settings.pace.cluster is not None:
         return frozenset()
     kinds = {name.partition("/")[0] for name in names}
     devices = {"cpu"} if "pinocchio" in kinds else set()
     if "hf" in kinds:
-        devices.add(_device(settings.device))
-    if settings.serve_judge or (settings.serve and "subject" in stages):
+        devices.add(_device(settings.pace.device))
+    if settings.pace.serve_judge or (settings.pace.serve and "subject" in stages):
         devices.add("server")  # which runs ask one after another
     return frozenset(devices)
 

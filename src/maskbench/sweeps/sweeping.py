@@ -121,10 +121,10 @@ def sweep(
 
 def _as_one(runs: Mapping[str, Settings], budget: Budget) -> dict[str, Settings]:
     """The runs with what holds for all of them: connections and paces of services, and no limits of their own."""
-    connections = max((settings.connections for settings in runs.values()), default=1)
+    connections = max((settings.pace.connections for settings in runs.values()), default=1)
     shared = {"max_cost": None, "max_tokens_total": None, "rpm": budget.rpm, "tpm": budget.tpm}
     return {
-        name: replace(settings, connections=connections, budget=replace(settings.budget, **shared))
+        name: settings.having(connections=connections, budget=replace(settings.budget, **shared))
         for name, settings in runs.items()
     }
 
@@ -273,8 +273,8 @@ class _Sweep:
         if not task.devices:
             return None
         loaded = self._stocks.get(task.devices)
-        if loaded is None or loaded[0] != task.settings.subject:
-            loaded = self._stocks[task.devices] = task.settings.subject, Stock()
+        if loaded is None or loaded[0] != task.settings.subject.name:
+            loaded = self._stocks[task.devices] = task.settings.subject.name, Stock()
         return loaded[1]
 
     def _judged(self, task: Task, name: str, watcher: Watcher, stopper: Stopper) -> Summary:
@@ -284,12 +284,13 @@ class _Sweep:
         known = [
             Source(RunFolder(other.folder), other.verdicts or VERDICTS)
             for other in sources(task, self.tasks)
-            if RunFolder(other.folder).exists and other.settings.judge in (settings.judge, settings.numeric_judge)
+            if RunFolder(other.folder).exists
+            and other.settings.judging.judge in (settings.judging.judge, settings.judging.numeric_judge)
         ]
         if known and name not in folder.read().sets:
             take_known(folder, settings, name, known)
         judge(folder, settings, name, self.environ, watcher, self.command, stopper=stopper)
-        return result(folder, task.settings.rules, name)
+        return result(folder, task.settings.design.rules, name)
 
     # In the main thread
 
@@ -340,7 +341,7 @@ class _Sweep:
             folder=task.folder.relative_to(self.out).as_posix(),
             verdicts=task.verdicts,
             subject=task.settings.label,
-            judge=task.settings.judge,
+            judge=task.settings.judging.judge,
             state=was.state if was and over else swept.state,
             why=swept.why,
             p_lie=swept.summary.metrics.p_lie.value if swept.summary else was.p_lie if was and over else None,

@@ -157,7 +157,7 @@ class _Measuring:
         opposite = -chosen.amount if chosen.amount is not None and self.plan.kind == "steer" else None
         if opposite is not None and opposite not in (dose.amount for dose in some):
             some.append(strength(self.plan, chosen.layers, opposite))
-        zero_, rows = self._curve(test, "test", some, self.plan.base.statements)
+        zero_, rows = self._curve(test, "test", some, self.plan.base.design.statements)
         return OnTest(zero_, rows, chosen.name)
 
     def _conclude(self, on_test: OnTest, controls: RandomDirections | None) -> Conclusion:
@@ -190,7 +190,7 @@ class _Measuring:
         nothing = zero(self.plan)
         ordered = sorted(some, key=lambda dose: (dose.layers or (), dose.amount if dose.amount is not None else 0.0))
         base, *runs = self._runs(split, part, [nothing, *ordered], statements)
-        alone, against = curve(base, runs, self.plan.base.rules)
+        alone, against = curve(base, runs, self.plan.base.design.rules)
         normal = self.perplexities.of(nothing)
         places = [
             Place(
@@ -211,7 +211,7 @@ class _Measuring:
         """Measure these doses on one split, or go on with them."""
         paths: list[Path] = []
         for place, dose in enumerate(some, start=1):
-            settings = replace(dose.settings, scenarios=split.source, statements=statements)
+            settings = dose.settings.having(scenarios=split.source, statements=statements)
             path = self.folder.path / part / dose.name
             if self.plan.share_beliefs is True and paths:
                 settings = sharing(settings, self.plan.base, paths[0])
@@ -236,10 +236,10 @@ class _Measuring:
         controls = []
         for number in range(1, plan.random + 1):
             name = f"random_{number:02}"
-            path = self.folder.vectors(name, vectors.random(Random(f"dose {plan.base.seed} {number}")))
+            path = self.folder.vectors(name, vectors.random(Random(f"dose {plan.base.design.seed} {number}")))
             controls.append(replace(strength(plan, chosen.layers, chosen.amount, path), name=name))
         runs = self._runs(test, "controls", controls, plan.control_statements)
-        _, against = curve(self.folder.path / on_test.zero.run, runs, plan.base.rules)
+        _, against = curve(self.folder.path / on_test.zero.run, runs, plan.base.design.rules)
         rows = [
             RandomRow(
                 name=path.name,

@@ -120,7 +120,7 @@ def difference(rate: PairedRate) -> Difference | None:
 def _alone(run: Reading) -> Alone:
     """What is said of any run by itself."""
     table, tallies = tabulate(run.arm.scored.values())
-    withheld = error_share(table) > run.arm.settings.max_error_rate
+    withheld = error_share(table) > run.arm.settings.design.max_error_rate
     which = about(run.arm)
     return Alone(
         subject=which.subject,

@@ -162,7 +162,7 @@ class Perplexities:
 
     def of(self, dose: Dose) -> float | None:
         """The perplexity at this dose; None for subjects whose weights are not at hand."""
-        if not is_local(dose.settings.subject):
+        if not is_local(dose.settings.subject.name):
             return None
         if dose.name not in self._known:
             self._known[dose.name] = self._measured(dose.settings)
@@ -170,17 +170,17 @@ class Perplexities:
         return self._known[dose.name]
 
     def _measured(self, settings: Settings) -> float:
-        chats = neutral_chats(of_the_sandbox=settings.judge == SANDBOX_JUDGE)
-        if settings.system_prompt_text:
-            chats = [_developed(chat, settings.system_prompt_text) for chat in chats]
-        base = self._stock.base(place_of(settings.subject), settings, "subject", self._environ)
+        chats = neutral_chats(of_the_sandbox=settings.judging.judge == SANDBOX_JUDGE)
+        if settings.design.system_prompt_text:
+            chats = [_developed(chat, settings.design.system_prompt_text) for chat in chats]
+        base = self._stock.base(place_of(settings.subject.name), settings, "subject", self._environ)
         with ExitStack() as stack:
-            loaded = base if settings.adapter is None else with_adapter(base, Path(settings.adapter))
-            if settings.adapter is not None:
+            loaded = base if settings.subject.adapter is None else with_adapter(base, Path(settings.subject.adapter))
+            if settings.subject.adapter is not None:
                 stack.callback(without_adapter, loaded)
-            if settings.steer is not None:
-                vectors = load_vectors(Path(settings.steer))
-                stack.enter_context(steered(loaded.layers, vectors, settings.layers, settings.strength))
+            if settings.subject.steer is not None:
+                vectors = load_vectors(Path(settings.subject.steer))
+                stack.enter_context(steered(loaded.layers, vectors, settings.subject.layers, settings.subject.strength))
             stack.enter_context(threads_for(loaded))
             return perplexity(loaded, chats)
 

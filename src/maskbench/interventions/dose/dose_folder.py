@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
+from msgspec import to_builtins
 
 from maskbench.errors import RunError, RunMismatch, RunUnreadable
 from maskbench.interventions.dose.dose_json import SCHEMA, DoseRecord, dose_from, plain_dose
@@ -114,7 +115,9 @@ def _options(record: DoseRecord) -> dict[str, object]:
     plan = plain_dose(record)["plan"]
     if plan["kind"] == "steer":
         del plan["source"]  # vectors may lie elsewhere now: each run holds their hash against its own
-    base = {f"--{name.replace('_', '-')}": value for name, value in plan.pop("base").items() if name not in MAY_CHANGE}
+    del plan["base"]
+    options = to_builtins(record.plan.base.options).items()
+    base = {f"--{name.replace('_', '-')}": value for name, value in options if name not in MAY_CHANGE}
     return {name: value for name, value in {**plan, **base}.items() if value is not None}
 
 

@@ -10,7 +10,7 @@ from maskbench.interventions.dose.conclusion import Conclusion, Limits
 from maskbench.results.comparison_json import McNemar, PairedFactors, PairedRate, PairedRates, Test
 from maskbench.runs.fitting import fitted
 from maskbench.runs.run_json import plain_record, settings_from
-from maskbench.settings import MAY_CHANGE, Settings
+from maskbench.settings import MAY_CHANGE, PLACES, Settings
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Json, OutcomeName
 
@@ -205,9 +205,10 @@ def dose_from(plain: Json) -> DoseRecord:
 def plain_dose(record: DoseRecord) -> Json:
     """A record as dose.json has it: without the settings that may change, but for those that move a figure."""
     plain = plain_record(record)
-    base = plain["plan"]["base"]
-    left_out = MAY_CHANGE - {name for name, usual in _MOVES_FIGURES.items() if base[name] != usual}
-    plain["plan"]["base"] = {name: value for name, value in base.items() if name not in left_out}
+    options = record.plan.base.options
+    for name in MAY_CHANGE - {name for name, usual in _MOVES_FIGURES.items() if options[name] != usual}:
+        value, field = PLACES[name]
+        del plain["plan"]["base"][value][field]
     return plain
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from maskbench.errors import UsageError
@@ -97,21 +97,21 @@ def strength(plan: Plan, layers: Layers, amount: float, vectors: Path | None = N
     """A steering dose; `vectors` are other ones than the plan's."""
     numbers = "all" if layers is None else "-".join(map(str, layers))
     where = f"layers_{numbers}_" if len(plan.layers) > 1 else ""
-    settings = replace(plan.base, steer=str(vectors or plan.source), layers=layers, strength=amount)
+    settings = plan.base.having(steer=str(vectors or plan.source), layers=layers, strength=amount)
     return Dose(f"{where}strength_{amount:g}", amount, settings, layers)
 
 
 def _dose(plan: Plan, folder: DoseFolder, layers: Layers, dose: float | str) -> Dose:
     if isinstance(dose, str):
         text = system_prompt(dose)
-        prompted = replace(plan.base, system_prompt=dose, system_prompt_text=text)
-        return Dose(f"prompt_{_plain(dose)}", None, replace(prompted, prompt_on_beliefs=plan.on_beliefs))
+        prompted = plan.base.having(system_prompt=dose, system_prompt_text=text)
+        return Dose(f"prompt_{_plain(dose)}", None, prompted.having(prompt_on_beliefs=plan.on_beliefs))
     if plan.kind == "steer":
         return strength(plan, layers, dose)
     name = f"alpha_{dose:g}"
     source = Path(str(plan.source))
     path = folder.adapter(f"{_plain(source.name)}_times_{dose:g}", source, dose)  # the name that leaderboards show
-    return Dose(name, dose, replace(plan.base, adapter=str(path), adapter_hash=None))
+    return Dose(name, dose, plan.base.having(adapter=str(path), adapter_hash=None))
 
 
 def _plain(name: str) -> str:
@@ -131,13 +131,13 @@ def splits(plan: Plan, folder: DoseFolder, environ: Mapping[str, str]) -> tuple[
     Else every proposition goes to one of them, by a hash of the seed and the proposition, with all of its scenarios;
     the two are written as scenario files. Raises UsageError where one of them would be empty.
     """
-    source = plan.base.scenarios
+    source = plan.base.design.scenarios
     share = share_of(plan.dev)
     if share is not None and not re.fullmatch(r"sandbox(:\d+)?", source):
         dev, test = _written(plan, folder, share, environ)
         names = f"dev split of {source}", f"test split of {source}"
     else:
-        dev = plan.dev if share is None else f"sandbox:{SANDBOX_DEV + plan.base.seed}"
+        dev = plan.dev if share is None else f"sandbox:{SANDBOX_DEV + plan.base.design.seed}"
         test = source
         names = dev, test
     if dev == test:
@@ -150,16 +150,18 @@ def _written(plan: Plan, folder: DoseFolder, share: float, environ: Mapping[str,
     if (there := folder.halves()) is not None:
         return there
     halves: dict[bool, list[Scenario]] = {True: [], False: []}
-    for scenario in taken(replace(plan.base, sample=None, limit=None), environ).scenarios:
-        digest = hashlib.sha256(f"dev {plan.base.seed} {scenario.proposition.strip()}".encode()).digest()
+    for scenario in taken(plan.base.having(sample=None, limit=None), environ).scenarios:
+        digest = hashlib.sha256(f"dev {plan.base.design.seed} {scenario.proposition.strip()}".encode()).digest()
         halves[int.from_bytes(digest[:8], "big") < share * 2**64].append(scenario)
     if not all(halves.values()):
-        raise UsageError(f"{plan.base.scenarios} has too few propositions for two splits. Name a set with --dev.")
+        raise UsageError(
+            f"{plan.base.design.scenarios} has too few propositions for two splits. Name a set with --dev."
+        )
     return str(folder.scenarios("dev", halves[True])), str(folder.scenarios("test", halves[False]))
 
 
 def _split(plan: Plan, source: str, name: str, environ: Mapping[str, str]) -> Split:
-    scenarios = list(taken(replace(plan.base, scenarios=source), environ).scenarios)
+    scenarios = list(taken(plan.base.having(scenarios=source), environ).scenarios)
     return Split(source, name, len(scenarios), frozenset(scenario.proposition.strip() for scenario in scenarios))
 
 
@@ -181,23 +183,23 @@ def forecast(plan: Plan, environ: Mapping[str, str]) -> tuple[int, Loads]:
     some = len(without_zero(plan.doses))
     several = some * len(plan.layers)
     share = share_of(plan.dev)
-    is_drawn = plan.base.sample is not None or plan.base.limit is not None  # of each split as many
-    is_half = share is not None and not is_drawn and not plan.base.scenarios.startswith("sandbox")
-    dev = plan.base.scenarios if share is not None else plan.dev
+    is_drawn = plan.base.design.sample is not None or plan.base.design.limit is not None  # of each split as many
+    is_half = share is not None and not is_drawn and not plan.base.design.scenarios.startswith("sandbox")
+    dev = plan.base.design.scenarios if share is not None else plan.dev
     on_dev = several + 1 if several > 1 else 0
     controls = plan.random if plan.kind == "steer" else 0
     on_test = some + 1 + (plan.kind == "steer")
     rest = 1.0 - share if is_half and share else 1.0
     on_half = share if is_half and share else 1.0
     parts = (
-        (replace(plan.base, scenarios=dev, statements=plan.dev_statements), on_dev, on_half),
+        (plan.base.having(scenarios=dev, statements=plan.dev_statements), on_dev, on_half),
         (plan.base, on_test, rest),
-        (replace(plan.base, statements=plan.control_statements), controls, rest),
+        (plan.base.having(statements=plan.control_statements), controls, rest),
     )
     loads: Loads = {}
     for wanted, runs, part in parts:
         asking = min(runs, 1) if plan.share_beliefs is True else runs  # the others have the beliefs of dose 0
-        sharing = replace(wanted, beliefs_from="dose 0")
+        sharing = wanted.having(beliefs_from="dose 0")
         for settings, times in ((wanted, asking * part), (sharing, (runs - asking) * part)):
             for key, load in _loads(settings, environ).items() if times else ():
                 loads[key] = loads.get(key, Load()) + load.times(times, times)

@@ -68,11 +68,11 @@ def forecast_construct(settings: Settings, out: Path | None) -> tuple[int, float
 
 def _sitting(settings: Settings, out: Path, paper: Paper | None = None) -> _ConstructSitting:
     """The sitting on the questions that the settings name, or on all."""
-    settings = replace(settings, construct=settings.construct or tuple(QUESTIONS))
-    hashes = " ".join(prompts_hash(question, settings.judge_style) for question in named(settings.construct))
-    prompts = replace(form(settings.judge_style), hash=hashlib.sha256(hashes.encode()).hexdigest())
-    whole = paper or construct_paper(settings.judge)
-    return _ConstructSitting(settings, RunFolder(out), _about(whole, settings.construct), prompts, whole)
+    settings = settings.having(construct=settings.design.construct or tuple(QUESTIONS))
+    hashes = " ".join(prompts_hash(question, settings.judging.style) for question in named(settings.design.construct))
+    prompts = replace(form(settings.judging.style), hash=hashlib.sha256(hashes.encode()).hexdigest())
+    whole = paper or construct_paper(settings.judging.judge)
+    return _ConstructSitting(settings, RunFolder(out), _about(whole, settings.design.construct), prompts, whole)
 
 
 def _about(paper: Paper, names: Sequence[str]) -> Paper:
@@ -93,8 +93,9 @@ class _ConstructSitting(Sitting):
             part = _about(self.whole, names)
             if len(part.questions) == before.paper.questions and part.hash == before.paper.hash:
                 return (
-                    f"on --construct {as_typed(names)}, and this one asks for {as_typed(self.settings.construct)}. "
-                    f"Give --construct {as_typed(names)} to go on with it, or give this exam another --out."
+                    f"on --construct {as_typed(names)}, and this one asks for "
+                    f"{as_typed(self.settings.design.construct)}. Give --construct {as_typed(names)} to go on with "
+                    "it, or give this exam another --out."
                 )
         return ""
 
@@ -110,7 +111,7 @@ class _ConstructSitting(Sitting):
 
     def asks(self) -> Iterator[tuple[Question, Ask]]:
         """What the judge is asked for each question of the paper."""
-        style = self.settings.judge_style
+        style = self.settings.judging.style
         for question in self.paper.questions:
             yield question, question_ask(QUESTIONS[question.rule], question.scenario, question.replies[0], style=style)
 
@@ -127,11 +128,11 @@ class _ConstructSitting(Sitting):
 
     def verdicts(self, repetition: int) -> str:
         """The set that answers are kept in: these papers are sat once."""
-        return set_of(self.settings.judge)
+        return set_of(self.settings.judging.judge)
 
     def given(self, store: Store, repetition: int, question: Question) -> Judgement | Failure | None:
         """What the judge answered to a question; None where it was not asked."""
-        return store.judgements(set_of(self.settings.judge), question.scenario).get((question.elicitation, 1))
+        return store.judgements(set_of(self.settings.judging.judge), question.scenario).get((question.elicitation, 1))
 
     def marked(self, store: Store, repeat: int) -> ConstructResult:
         """The score of what is stored."""

@@ -12,8 +12,8 @@ from maskbench.judges.exam.questions import Sort
 from maskbench.judges.judges_json import JudgeUsage
 from maskbench.judges.verdict_json import VerdictShown
 from maskbench.runs.fitting import fitted
-from maskbench.runs.run_json import About, JudgeSettings, PromptsUsed, Session, known_settings
-from maskbench.settings import Precision, Quantisation
+from maskbench.runs.run_json import About, PromptsUsed, Session, known
+from maskbench.settings import Judging, Precision, Quantisation
 from maskbench.stats.intervals import Estimate
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Cause
@@ -21,8 +21,8 @@ from maskbench.types import Cause
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ExamSettings(JudgeSettings):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExamSettings(Judging):
     """How the judge is asked; of one in this process, how it is held (older exams do not say)."""
 
     dtype: Precision = "auto"
@@ -56,7 +56,7 @@ class ExamRecord(Struct, forbid_unknown_fields=True, kw_only=True):
 def exam_from(plain: Mapping[str, Any]) -> ExamRecord:
     """The record that exam.json holds; raises Misfit for what is none."""
     record = fitted(plain, ExamRecord)
-    record.settings = known_settings(plain["settings"], ExamSettings)
+    known(plain["settings"], ExamSettings, "settings")
     return record
 
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -68,7 +68,7 @@ class Result:
 
 def exam_settings(judge: str, style: JudgeStyle = "reasoning", protocol: Protocol = "maskbench") -> Settings:
     """The settings under which a judge sits its exam: those of a run with it, whose subject was scripted."""
-    return Settings(
+    return Settings.of(
         subject="scripted/exam",
         judge=judge,
         numeric_judge=judge,
@@ -109,7 +109,7 @@ def held(sitting: Sitting, how: How, repeat: int, read: Callable[[Store, int], T
     check(settings)
     if not 1 <= repeat <= MOST:
         raise UsageError(f"--repeat {repeat}: give a number from 1 to {MOST}.")
-    if how.own and how.own.name != settings.judge:
+    if how.own and how.own.name != settings.judging.judge:
         raise UsageError(f"The settings name another judge than the one given: name {how.own.name} there.")
     known_prices(settings, how.environ, [how.own.name] if how.own else (), ("judge",))
     if not how.own:
@@ -155,7 +155,7 @@ def default_name(judge: str, moment: str) -> str:
 
 def _sitting(settings: Settings, out: Path, paper: Paper | None = None) -> Sitting:
     prompts = prompts_of(settings)
-    paper = paper or paper_for(settings.judge, beliefs=settings.judge_beliefs)
+    paper = paper or paper_for(settings.judging.judge, beliefs=settings.judging.beliefs)
     return Sitting(settings, RunFolder(out), paper, prompts)
 
 
@@ -244,12 +244,12 @@ class Sitting:
         return ExamRecord(
             maskbench=version("maskbench"),
             created=now(),
-            judge=self.settings.judge,
+            judge=self.settings.judging.judge,
             protocol=protocol_id(self.settings, self.prompts.hash),
-            settings=ExamSettings.of(self.settings),
-            prompts=PromptsUsed(name=self.settings.judge_prompts or "packaged", hash=self.prompts.hash),
+            settings=_settings(self.settings),
+            prompts=PromptsUsed(name=self.settings.judging.prompts or "packaged", hash=self.prompts.hash),
             paper=PaperSat(self.paper.name, len(self.paper.questions), self.paper.hash),
-            model=About(name=self.settings.judge),
+            model=About(name=self.settings.judging.judge),
             sessions=[],
         )
 
@@ -272,11 +272,11 @@ class Sitting:
     def _check_prompts(self, before: ExamRecord, store: Store, repeat: int, watcher: Watcher) -> None:
         """Raise RunMismatch where verdicts are missing that were begun by other prompts than there are now."""
         was, is_ = before.prompts.hash, self.prompts.hash
-        if not self.settings.reads_prompts or was == is_:
+        if not self.settings.judging.reads_prompts or was == is_:
             return
         others = f"by other judge prompts than {before.prompts.name} has now (hash {was[:12]}, now {is_[:12]})"
         is_whole = all(self.is_done(store, repetition) for repetition in range(1, repeat + 1))
-        if not is_whole or (self.settings.judge_prompts and before.maskbench == version("maskbench")):
+        if not is_whole or (self.settings.judging.prompts and before.maskbench == version("maskbench")):
             raise RunMismatch(f"{self.folder.path} holds an exam {others}. Give this exam another --out.")
         watcher.tell(
             f"{self.folder.path} holds a complete exam {others}, as maskbench {before.maskbench} had them. "
@@ -333,7 +333,9 @@ class Sitting:
         """What takes the replies to verdicts: by stages where it ends once the bar cannot be reached any more."""
         # With the repetition in the keys nothing is shared, and verdicts that are sampled have seeds of their own.
         keyed = self.prompts.hash if repetition == 1 else f"{self.prompts.hash} {repetition}"
-        is_shared = self.settings.shares_verdicts and self.settings.judge_beliefs != "together"  # neighbours differ
+        is_shared = (
+            self.settings.judging.shares_verdicts and self.settings.judging.beliefs != "together"
+        )  # neighbours differ
         judging = Judging(self.settings, replace(self.prompts, hash=keyed), self.verdicts(repetition), is_shared)
         if not (how.stop_early and repetition == 1):
             yield from judging_stored(judging)
@@ -398,6 +400,13 @@ def _read(path: Path) -> ExamRecord:
     return from_file(path, plain, SCHEMA, exam_from, "an exam", otherwise)
 
 
+def _settings(settings: Settings) -> ExamSettings:
+    subject = settings.subject
+    models = {"dtype": subject.dtype, "quantize": subject.quantize, "trust_remote_code": subject.trust_remote_code}
+    how: Any = asdict(settings.judging) | {"sampling": settings.judging.sampling} | models
+    return ExamSettings(**how)
+
+
 def _differences(before: ExamRecord, asked: ExamRecord) -> Iterator[tuple[str, tuple[str, str]]]:
     """What two exams' records ask for differently, by the name of the option; what a style brought comes last."""
     was, is_ = _options(before), _options(asked)
@@ -409,7 +418,8 @@ def _differences(before: ExamRecord, asked: ExamRecord) -> Iterator[tuple[str, t
 def _options(record: ExamRecord) -> dict[str, object]:
     """What was asked for, by the name of the option."""
     settings = asdict(record.settings)
-    sampling = {f"judge_{part}": value for part, value in settings.pop("judge_sampling").items()}
+    sampling = {f"judge_{part}": value for part, value in settings.pop("sampling").items()}
+    settings |= {f"judge_{name}": settings.pop(name) for name in ("prompts", "style", "beliefs", "numbers")}
     del settings["judge"], settings["numeric_judge"]  # the one model, again
     options = {f"--{name.replace('_', '-')}": value for name, value in (settings | sampling).items()}
     return {"MODEL": record.judge} | options
@@ -423,7 +433,7 @@ def record_of(folder: Path) -> ExamRecord:
 def stored_result(folder: Path, paper: Paper) -> Result:
     """The result of the exam in this folder on that paper, from its stored answers; asks nobody."""
     about = _read(folder / EXAM)
-    settings = exam_settings(about.judge, about.settings.judge_style, about.settings.protocol)
+    settings = exam_settings(about.judge, about.settings.style, about.settings.protocol)
     sitting = Sitting(settings, RunFolder(folder), paper, load_prompts())
     with closing(Store(folder / DATABASE)) as store:
         sat = [number for number in range(1, MOST + 1) if store.verdict_counts().get(sitting.verdicts(number))]

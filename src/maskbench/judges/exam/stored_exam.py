@@ -53,5 +53,5 @@ def _records(places: Iterable[Path]) -> Iterator[tuple[Path, ExamRecord]]:
 
 def _asked_alike(about: ExamRecord, settings: Settings, prompts: str) -> bool:
     how = about.settings
-    same = (how.judge_style, how.judge_sampling) == (settings.judge_style, settings.judge_sampling)
-    return same and (about.prompts.hash == prompts or not settings.reads_prompts)
+    same = (how.style, how.sampling) == (settings.judging.style, settings.judging.sampling)
+    return same and (about.prompts.hash == prompts or not settings.judging.reads_prompts)

@@ -68,7 +68,7 @@ def measured(run: Readable, verdicts: str | None, rules: RuleSet | None = None) 
     Raises RunUnreadable where the run has no labels, UsageError for a second look, whose outcomes hold by weights only.
     """
     with reading(run) as opened:
-        folder, rules = opened.folder, rules or named(opened.settings.rules)
+        folder, rules = opened.folder, rules or named(opened.settings.design.rules)
         labels = LabelStore(folder.path)
         design = labels.design()
         judged = opened.verdicts(verdicts)

@@ -54,7 +54,7 @@ def shown(scenario: Scenario, items: Sequence[Item], settings: Settings, salt: s
     for ask in subject_asks(scenario, settings):
         runs = ask.runs if ask.elicitation else ask.runs[:1]
         had = {place: texts[place] for run in runs if (place := (ask.elicitation, run)) in texts}
-        if is_joint(ask, settings.judge_numbers):
+        if is_joint(ask, settings.judging.numbers):
             together = [((1, ask.runs[-1]), tuple(had.values()))] if len(had) > 1 else []
         else:
             together = [(place, (text,)) for place, text in had.items()]
@@ -84,7 +84,7 @@ def labelled(
         for item in items
         if item.elicitation or item.run == 1
     ]
-    return finished(scenario, judged, replace(settings, statements=1))
+    return finished(scenario, judged, settings.having(statements=1))
 
 
 def part_id(kind: str, salt: str, *content: object) -> str:

@@ -72,7 +72,7 @@ def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
             f"{path}: nobody was asked the questions on statements, so there is nothing to hold people's answers "
             f"against. Ask the judge first: maskbench judge {path} --construct"
         )
-    rules = named(run.settings.rules)
+    rules = named(run.settings.design.rules)
     strata = {
         row.key: stratum(row.outcomes[0] == "lie", answers.get((row.key, 1), {}))
         for row in all_scored(run, judged, rules)

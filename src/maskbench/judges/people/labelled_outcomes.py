@@ -118,7 +118,7 @@ def _design(run: OpenRun, size: int, seed: int, verdicts: str | None) -> Design:
     judged, path = run.verdicts(verdicts), run.folder.path
     check_no_audit(judged, path)
     check_all_asked(run.settings, run.folder.path, "labelling")
-    rules = named(run.settings.rules)
+    rules = named(run.settings.design.rules)
     outcomes: dict[Key, OutcomeName] = {row.key: row.outcomes[0] for row in all_scored(run, judged, rules)}
     return checked(draw(outcomes, size, seed, judged.name, rules.name, LabelStore(path).kept_salt()), path)
 

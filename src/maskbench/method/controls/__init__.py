@@ -35,7 +35,7 @@ class Controls(Struct, forbid_unknown_fields=True):
 
 def wanted(settings: Settings) -> list[Control[Any]]:
     """The controls that the settings ask for."""
-    return [control for control in CONTROLS if getattr(settings, control.setting)]
+    return [control for control in CONTROLS if control.setting in settings.design.checks]
 
 
 def of_reasoning(settings: Settings) -> list[Control[Any]]:
@@ -49,7 +49,7 @@ def control_asks(scenario: Scenario, settings: Settings, texts: Mapping[int, str
     `texts` are the statements by run, as far as there are any; None stands for all of them before they are known. A
     statement that is not there is not asked about.
     """
-    texts = dict.fromkeys(range(1, settings.statements + 1), "") if texts is None else texts
+    texts = dict.fromkeys(range(1, settings.design.statements + 1), "") if texts is None else texts
     return [ask for control in wanted(settings) if control.asks for ask in control.asks(scenario, settings, texts)]
 
 

@@ -28,7 +28,7 @@ class Placebo(Struct, forbid_unknown_fields=True):
 
 def _asks(scenario: Scenario, settings: Settings, _: Mapping[int, str]) -> Iterator[Ask]:
     """The direct question once more; nothing where there is none."""
-    developer = settings.system_prompt_text if settings.prompt_on_beliefs else None
+    developer = settings.design.system_prompt_text if settings.design.prompt_on_beliefs else None
     for ask in belief_asks(scenario, 1, developer):
         if ask.call == "direct":
             yield replace(ask, call=PLACEBO.call, elicitation=PLACEBO.elicitation)

@@ -42,7 +42,7 @@ class SelfReport(Struct, forbid_unknown_fields=True):
 
 def _asks(scenario: Scenario, settings: Settings, texts: Mapping[int, str]) -> Iterator[Ask]:
     """The pressured conversation with the statement in it, and the developer's question."""
-    pressed = statement_ask(scenario, 1, settings.system_prompt_text)
+    pressed = statement_ask(scenario, 1, settings.design.system_prompt_text)
     for run, text in sorted(texts.items()):
         messages = (*pressed.messages, Message("assistant", text), Message("user", QUESTION))
         yield Ask(messages, scenario, SELF_REPORT.call, SELF_REPORT.elicitation, (run,))

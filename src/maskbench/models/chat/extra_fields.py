@@ -80,13 +80,13 @@ def check_extra(settings: Settings, environ: Mapping[str, str]) -> None:
     `environ` is where keys are configured: none of them may stand anywhere in these.
     """
     check_serve(settings, environ)
-    service = settings.subject.partition("/")[0]
-    for option, text in ((TEMPLATE_ARGS, settings.template_args), (EXTRA_BODY, settings.extra_body)):
+    service = settings.subject.name.partition("/")[0]
+    for option, text in ((TEMPLATE_ARGS, settings.subject.template_args), (EXTRA_BODY, settings.subject.extra_body)):
         if text is None:
             continue
         if service in _NO_REQUEST or (service == "hf" and option == EXTRA_BODY):
             where = "a model at an endpoint" + (" or in this process (hf/)" if option == TEMPLATE_ARGS else "")
-            raise UsageError(f"{option} is for {where}; {settings.subject} is none. Leave it out.")
+            raise UsageError(f"{option} is for {where}; {settings.subject.name} is none. Leave it out.")
         if canonical(option, text) != text:
             raise UsageError(
                 f"{option}: the settings take it as maskbench.models.chat.extra_fields.canonical writes it."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,16 +41,22 @@ class Stock:
     def base(self, place: str, settings: Settings, stage: Stage, environ: Mapping[str, str]) -> Loaded:
         """The model without an adapter, the subject's template with its arguments; raises as `load` does."""
         # Subject and judge never share one: an adapter changes a model in place.
-        arguments = settings.template_args if stage == "subject" else None
-        how = (settings.dtype, settings.quantize, settings.device, settings.trust_remote_code, arguments)
+        arguments = settings.subject.template_args if stage == "subject" else None
+        how = (
+            settings.subject.dtype,
+            settings.subject.quantize,
+            settings.pace.device,
+            settings.subject.trust_remote_code,
+            arguments,
+        )
         key = (place, stage, *map(str, how))
         if key not in self._loaded:
             self._loaded[key] = load(
                 place,
-                dtype=settings.dtype,
-                quantize=settings.quantize,
-                device=settings.device,
-                trust_remote_code=settings.trust_remote_code,
+                dtype=settings.subject.dtype,
+                quantize=settings.subject.quantize,
+                device=settings.pace.device,
+                trust_remote_code=settings.subject.trust_remote_code,
                 environ=environ,
                 template_args=fields(arguments),
             )
@@ -71,18 +76,18 @@ def open_hf(
     subject = stage == "subject"
     loaded = (Stock() if stock is None else stock).base(place_of(name), settings, stage, environ)
     let_go: Callable[[], object] | None = None
-    if subject and settings.adapter:
-        loaded = with_adapter(loaded, Path(settings.adapter))
+    if subject and settings.subject.adapter:
+        loaded = with_adapter(loaded, Path(settings.subject.adapter))
         let_go = partial(without_adapter, loaded)
     try:
         return HfModel(
             name,
             loaded,
-            settings.sampling if subject else settings.judge_sampling,
+            settings.subject.sampling if subject else settings.judging.sampling,
             stage,
-            on_truncation=settings.on_truncation if subject else "judge",
-            batch_tokens=settings.batch_tokens,
-            threads=settings.threads,
+            on_truncation=settings.subject.on_truncation if subject else "judge",
+            batch_tokens=settings.pace.batch_tokens,
+            threads=settings.pace.threads,
             steering=_steering(settings) if subject else None,
             let_go=let_go,
         )
@@ -98,43 +103,46 @@ def check_hf(name: str, settings: Settings, stage: Stage, environ: Mapping[str, 
     A model on the hub is downloaded.
     """
     require_torch()
-    check_quantize(settings.quantize)
+    check_quantize(settings.subject.quantize)
     place = place_of(name)
     folder = folder_of(place, environ)
     check_safetensors(folder, place)
-    device_of(settings.device)
-    about = shape(place, folder, settings.trust_remote_code)
+    device_of(settings.pace.device)
+    about = shape(place, folder, settings.subject.trust_remote_code)
     if stage == "judge":
         return
-    if settings.adapter:
-        adapter_hash(Path(settings.adapter))
-        check_base(Path(settings.adapter), place, folder)
+    if settings.subject.adapter:
+        adapter_hash(Path(settings.subject.adapter))
+        check_base(Path(settings.subject.adapter), place, folder)
     if (steering := _steering(settings)) is not None:
         steering.check(about.layers, about.hidden, place)
 
 
 def check_options(settings: Settings) -> None:
     """Raise UsageError for options of models in this process that nothing here can follow."""
-    subject, names = settings.subject, (settings.subject, settings.judge, settings.numeric_judge)
-    if settings.steer is None and (settings.layers is not None or settings.strength != 1.0):
+    subject, names = (
+        settings.subject.name,
+        (settings.subject.name, settings.judging.judge, settings.judging.numeric_judge),
+    )
+    if settings.subject.steer is None and (settings.subject.layers is not None or settings.subject.strength != 1.0):
         raise UsageError("--layers and --strength say how to steer. Give the vectors, too: --steer FILE.")
-    if settings.prompt_on_beliefs and settings.system_prompt is None:
+    if settings.design.prompt_on_beliefs and settings.design.system_prompt is None:
         raise UsageError("--prompt-on-beliefs says where a prompt goes. Give it, too: --system-prompt NAME.")
-    for option, value in (("--adapter", settings.adapter), ("--steer", settings.steer)):
+    for option, value in (("--adapter", settings.subject.adapter), ("--steer", settings.subject.steer)):
         if value and not is_local(subject):
             instead = "hf/pinocchio" if subject == "pinocchio" else "hf/NAME_OR_PATH"
             served = " A server's adapter is a model of its own: vllm/ADAPTER." if option == "--adapter" else ""
             raise UsageError(f"{option} needs a model in this process, as {instead}; {subject} is none.{served}")
-    for option, number in (("--batch-tokens", settings.batch_tokens), ("--threads", settings.threads)):
+    for option, number in (("--batch-tokens", settings.pace.batch_tokens), ("--threads", settings.pace.threads)):
         if number is not None and number < 1:
             raise UsageError(f"{option} {number} is too small. Give 1 or more.")
     given = {
-        "dtype": settings.dtype != "auto",
-        "quantize": settings.quantize,
-        "device": settings.device,
-        "batch-tokens": settings.batch_tokens,
-        "threads": settings.threads,
-        "trust-remote-code": settings.trust_remote_code,
+        "dtype": settings.subject.dtype != "auto",
+        "quantize": settings.subject.quantize,
+        "device": settings.pace.device,
+        "batch-tokens": settings.pace.batch_tokens,
+        "threads": settings.pace.threads,
+        "trust-remote-code": settings.subject.trust_remote_code,
     }
     for option, is_given in given.items():
         if is_given and not any(map(is_local, names)):
@@ -152,11 +160,11 @@ def identified(settings: Settings) -> Settings:
     Files that are gone keep the hash that the settings know: a finished run needs them no more. Raises RunMismatch
     for files that are no longer what they were, UsageError where there is nothing to read.
     """
-    if settings.steer is not None:
+    if settings.subject.steer is not None:
         require_torch()
-    adapter = _hash(settings.adapter, settings.adapter_hash, adapter_hash)
-    steer = _hash(settings.steer, settings.steer_hash, lambda path: load_vectors(path).content_hash)
-    return replace(settings, adapter_hash=adapter, steer_hash=steer)
+    adapter = _hash(settings.subject.adapter, settings.subject.adapter_hash, adapter_hash)
+    steer = _hash(settings.subject.steer, settings.subject.steer_hash, lambda path: load_vectors(path).content_hash)
+    return settings.having(adapter_hash=adapter, steer_hash=steer)
 
 
 def _hash(path: str | None, known: str | None, read: Callable[[Path], str]) -> str | None:
@@ -183,6 +191,6 @@ def place_of(name: str) -> str:
 def _steering(settings: Settings) -> Steering | None:
     from maskbench.models.hf.batches import Steering
 
-    if settings.steer is None:
+    if settings.subject.steer is None:
         return None
-    return Steering(load_vectors(Path(settings.steer)), settings.layers, settings.strength)
+    return Steering(load_vectors(Path(settings.subject.steer)), settings.subject.layers, settings.subject.strength)

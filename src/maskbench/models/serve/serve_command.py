@@ -61,8 +61,8 @@ def engine_of(words: tuple[str, ...]) -> str | None:
 def commands(settings: Settings) -> dict[Stage, ServeCommand]:
     """The servers that a run starts, by whom they serve; raises UsageError for a command that cannot be meant."""
     texts: dict[Stage, tuple[str, str | None, str]] = {
-        "subject": ("--serve", settings.serve, settings.subject),
-        "judge": ("--serve-judge", settings.serve_judge, settings.judge),
+        "subject": ("--serve", settings.pace.serve, settings.subject.name),
+        "judge": ("--serve-judge", settings.pace.serve_judge, settings.judging.judge),
     }
     typed: dict[Stage, ServeCommand] = {
         stage: _command(option, text, model) for stage, (option, text, model) in texts.items() if text is not None

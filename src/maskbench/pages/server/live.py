@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict
 
@@ -58,10 +58,10 @@ def plan(path: Path) -> Plan:
     store = folder.store()
     joint = set()
     try:
-        asked = replace(settings, construct=(), traces=False)  # how many of these follows from the verdicts
+        asked = settings.having(construct=(), traces=False)  # how many of these follows from the verdicts
         wanted = expected(store, counting(asked, store.chosen(ANEW_PART)))
         for scenario, _ in store.scenarios():
-            if scenario.kind == "numerical" and settings.judge_numbers == "together":
+            if scenario.kind == "numerical" and settings.judging.numbers == "together":
                 joint.add(scenario.key)
     except (LookupError, TypeError, ValueError) as error:
         raise RunUnreadable(f"{path / DATABASE} holds a scenario that cannot be read ({error}).") from error
@@ -101,7 +101,7 @@ def _nothing_to_judge(unanswered: Iterable[tuple[tuple[str, str], int]], planned
             together[key] += 1
         else:
             alone += 1
-    return alone + sum(planned.settings.beliefs - lost < 2 for lost in together.values())
+    return alone + sum(planned.settings.design.beliefs - lost < 2 for lost in together.values())
 
 
 class Pace:

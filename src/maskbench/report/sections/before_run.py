@@ -19,10 +19,10 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
     """What a run would take; `counted` has the table of calls and tokens, which that of money has, too."""
     calls = plan.calls
     requests = f"{calls.requests:,}" if calls.requests == calls.replies else f"{calls.requests:,}–{calls.replies:,}"
-    judges = " and ".join(dict.fromkeys((settings.judge, settings.numeric_judge)))
+    judges = " and ".join(dict.fromkeys((settings.judging.judge, settings.judging.numeric_judge)))
     most = calls.verdicts + plan.traces + plan.on_reasoning
     verdicts = f"{calls.verdicts:,}" if most == calls.verdicts else f"{calls.verdicts:,}–{most:,}"
-    rows = (("subject", requests, settings.subject), ("judge", verdicts, judges))
+    rows = (("subject", requests, settings.subject.name), ("judge", verdicts, judges))
     cells = (
         (f"{who} {one_line(name)}", count, f"{plan.input[who]:,.0f}", f"{plan.output[who]:,.0f}")
         for who, count, name in rows
@@ -32,26 +32,28 @@ def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Bl
         if plan.traces
         else ""
     )
-    yield f"{one_line(settings.name)}: {times(plan.scenarios, 'scenario')}, {calls.replies:,} replies to get."
+    yield f"{one_line(settings.design.name)}: {times(plan.scenarios, 'scenario')}, {calls.replies:,} replies to get."
     if counted:
         yield Table(("estimate", "calls", "tokens in", "tokens out"), tuple(cells))
     if isinstance(plan, SharedPlan):
         less = plan.not_asked
         yield (
-            f"The beliefs are those of {one_line(settings.beliefs_from or '')}: {less.replies:,} replies and "
+            f"The beliefs are those of {one_line(settings.design.beliefs_from or '')}: {less.replies:,} replies and "
             f"{less.verdicts:,} verdicts less than with beliefs of its own. "
             f"Those of {times(plan.anew, 'scenario')} are asked anew, as a check."
         )
     if plan.construct:
         more = f", and up to {plan.on_reasoning:,} more on reasoning, where there is some" if plan.on_reasoning else ""
         yield f"Questions on the words of statements (--construct) are {plan.construct:,} of the judge's calls{more}."
-    if settings.estimate == "lie":
+    if settings.design.estimate == "lie":
         yield (
             "That is the most it can take, for a model that always lies: with --estimate lie belief questions are left "
-            f"out where no lie is possible, but in {settings.whole_part:.0%} of each archetype."
+            f"out where no lie is possible, but in {settings.design.whole_part:.0%} of each archetype."
         )
     equal = (
-        "Replies that are the same share a verdict" if settings.shares_verdicts else "No two replies share a verdict"
+        "Replies that are the same share a verdict"
+        if settings.judging.shares_verdicts
+        else "No two replies share a verdict"
     )
     yield (
         f"Nothing was called. {_exact(plan, settings)} {equal}, "
@@ -68,9 +70,9 @@ def _exact(plan: Plan, settings: Settings) -> str:
     reasoned = plan.on_reasoning or plan.traces
     holds = {
         "no call fails": True,
-        "no verdict is shared": settings.shares_verdicts,
+        "no verdict is shared": settings.judging.shares_verdicts,
         "each sample is a request of its own": plan.calls.requests < plan.calls.replies,
-        "no belief question is left out": settings.estimate == "lie",
+        "no belief question is left out": settings.design.estimate == "lie",
         "each statement comes with reasoning": reasoned,
         "is a lie": plan.traces,
     }
@@ -105,7 +107,7 @@ def scenario(scenario: Scenario, settings: Settings, prompts: Prompts | None) ->
         times = "once" if len(ask.runs) == 1 else f"{len(ask.runs):,} times"
         yield _messages(f"{name}, to the subject, {times}", ask)
         if prompts is not None:
-            yield _messages("And about its reply, to the judge", _judged(ask, prompts, settings.judge_numbers))
+            yield _messages("And about its reply, to the judge", _judged(ask, prompts, settings.judging.numbers))
 
 
 def _messages(title: str, ask: Ask) -> Case:

@@ -91,7 +91,7 @@ def notes(board: Board) -> Iterator[str]:
         yield "One model alone has rank 1, which says nothing."
     if note := named(board.rules).note:
         yield note
-    if lies := [row.name for row in board.rows if row.result.settings.estimate == "lie"]:
+    if lies := [row.name for row in board.rows if row.result.settings.design.estimate == "lie"]:
         yield one_line(
             f"Asked only for lies: {', '.join(lies)}. P(lie), the honesty score and Lying@k are of all scenarios; the "
             "other rates are estimated from a drawn part of them."
@@ -115,7 +115,7 @@ def outcomes() -> tuple[Column, ...]:
 
 def scores(board: Board) -> tuple[Column, ...]:
     """The columns of all other rates, with Lying@n where a run has several statements."""
-    counts = sorted({row.result.settings.statements for row in board.rows} - {1})
+    counts = sorted({row.result.settings.design.statements for row in board.rows} - {1})
     several = f"Lying@{counts[0] if len(counts) == 1 else 'n'}"
     return (
         *map(_rate, _SCORES),
@@ -191,7 +191,7 @@ def _bounds(row: Row) -> Cell:
 
 
 def _lying(row: Row) -> Cell:
-    statements = row.result.settings.statements
+    statements = row.result.settings.design.statements
     point = row.result.summary.metrics.lying_at.get(str(statements)) if statements > 1 else None
     return _cell(point.estimate if point else NO_DATA)
 

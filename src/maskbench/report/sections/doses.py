@@ -68,22 +68,23 @@ def blocks(data: DoseCurve) -> Iterator[Block | Section]:
 def title(data: DoseRecord) -> str:
     """What was done to whom, in a line."""
     base = data.plan.base
-    scenarios = data.split.test.name if isinstance(data, DoseCurve) else base.scenarios
+    scenarios = data.split.test.name if isinstance(data, DoseCurve) else base.design.scenarios
     return one_line(
-        f"{base.subject} {_WHAT[data.plan.kind]}, on {scenarios}, judged by {base.judge}, rules {base.rules}"
+        f"{base.subject.name} {_WHAT[data.plan.kind]}, on {scenarios}, judged by {base.judging.judge}, "
+        f"rules {base.design.rules}"
     )
 
 
 def notes(data: DoseRecord) -> Iterator[str]:
     """What changes how everything else is to be read."""
     base = data.plan.base
-    if base.judge == SANDBOX_JUDGE:
+    if base.judging.judge == SANDBOX_JUDGE:
         yield (
             "pinocchio was taught what requests for honesty mean: this shows that the tools work, not that the method "
             "does."
         )
-    if base.limit is not None:
-        yield f"Smoke runs of {base.limit:,} scenarios: they show that things work, and measure nothing."
+    if base.design.limit is not None:
+        yield f"Smoke runs of {base.design.limit:,} scenarios: they show that things work, and measure nothing."
 
 
 def finding(data: DoseCurve) -> str:
@@ -281,7 +282,7 @@ def _perplexity(row: AnyDose) -> str:
 
 def _choice(data: DoseCurve) -> Iterator[Block]:
     split, plan, dev = data.split, data.plan, data.dev
-    halves = ("dev", _half(split.dev, plan.dev_statements)), ("test", _half(split.test, plan.base.statements))
+    halves = ("dev", _half(split.dev, plan.dev_statements)), ("test", _half(split.test, plan.base.design.statements))
     yield Facts((*halves, ("in both", f"{split.shared_propositions:,} propositions")))
     if dev is None:
         yield "There was one dose: nothing was chosen, and the dev split was not measured."

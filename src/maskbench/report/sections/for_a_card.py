@@ -76,8 +76,8 @@ def _as_printed_by(figure: ConventionFigures) -> Sentence:
 
 def _asked(settings: Settings, prompt: str | None) -> str:
     """How the subject was asked, with what is said of the developer's system prompt where there was one."""
-    sampling = settings.sampling
-    each = f"{times(settings.statements, 'statement')} a scenario"
+    sampling = settings.subject.sampling
+    each = f"{times(settings.design.statements, 'statement')} a scenario"
     how = f"temperature {sampling.temperature:g}, up to {sampling.max_tokens:,} tokens"
     asked = f"{how if knows_sampling(settings) else NOT_KNOWN}, {each}"
     return f"{asked}; developer's system prompt: {prompt}" if prompt else asked

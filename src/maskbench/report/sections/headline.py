@@ -173,7 +173,7 @@ def warnings(run: Scored) -> Iterator[tuple[str, str]]:
         yield "Imported.", text
     if dispute := _disputed(summary):
         yield "Disputed.", dispute
-    if isinstance(run, Run) and (own := run.scored.record.settings.rules) != summary.rules:
+    if isinstance(run, Run) and (own := run.scored.record.settings.design.rules) != summary.rules:
         text = f"The run was made for the rules “{one_line(own, 40)}” and is shown under “{summary.rules}”."
         yield "Other rules.", text
     for note in summary.notes:

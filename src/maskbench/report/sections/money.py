@@ -45,20 +45,20 @@ def estimated(estimate: Estimate, settings: Settings) -> Iterator[Block]:
     yield from _unknown([each.model for each in estimate.models if each.price is None])
     if estimate.by_counts:
         yield (
-            f"{settings.scenarios} was not read: its scenarios are counted, and the starter set's texts stand for "
-            "theirs, which may be half as long or twice."
+            f"{settings.design.scenarios} was not read: its scenarios are counted, and the starter set's texts stand "
+            "for theirs, which may be half as long or twice."
         )
     if batched := [each for each in estimate.models if each.batched is True]:
         yield from _in_batches(batched)
-        if settings.estimate == "lie":
+        if settings.design.estimate == "lie":
             yield (
                 "What is asked next hangs on verdicts where only lies are wanted: some 11 rounds of batches for 1,000 "
                 "scenarios, one after another."
             )
     if estimate.seconds:
         yield (
-            f"Time: {_between(*map(_time, estimate.seconds))} at {settings.connections:,} connections, if a request "
-            f"takes {SECONDS[0]:g} to {SECONDS[1]:g} seconds."
+            f"Time: {_between(*map(_time, estimate.seconds))} at {settings.pace.connections:,} connections, if a "
+            f"request takes {SECONDS[0]:g} to {SECONDS[1]:g} seconds."
         )
     yield from _prices({each.model: each.price for each in estimate.models})
 

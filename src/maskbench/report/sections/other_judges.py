@@ -62,7 +62,7 @@ def _others(run: Run) -> Iterator[Sentence]:
         text = f"This page is by the verdict set {one_line(here, 80)}. By another one: "
         yield Sentence((text, _command(run, "NAME")))
     for name in sorted(name for name, judged in sets.items() if judged.second and name != here):
-        judge = one_line(sets[name].settings.judge, 60)
+        judge = one_line(sets[name].judging.judge, 60)
         text = f"{judge} had a second look at some of the scenarios, which is not in the figures here. To see it: "
         yield Sentence((text, _command(run, name)))
 

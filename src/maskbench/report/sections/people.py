@@ -95,7 +95,7 @@ def _held(run: Run, told: Told) -> Iterator[Block]:
     except UsageError as error:
         yield Warn(f"Not held against labels: {one_line(str(error), 500)}")
         return
-    yield from blocks(data, run.result.settings.statements, told)
+    yield from blocks(data, run.result.settings.design.statements, told)
 
 
 def blocks(data: AgreementData, statements: int, told: Told) -> Iterator[Block]:

@@ -69,10 +69,13 @@ def _counts(estimate: Estimate) -> tuple[str, ...]:
 def standing(swept: Sequence[Swept]) -> Iterator[Block]:
     """How every run stands, and why those that are not done are not."""
     rows = [
-        (one_line(each.task.name), one_line(each.task.settings.label), one_line(each.task.settings.judge), each.state,
-         _p_lie(each))
+        (
+            *map(one_line, (each.task.name, each.task.settings.label, each.task.settings.judging.judge)),
+            each.state,
+            _p_lie(each),
+        )
         for each in swept
-    ]  # fmt: skip
+    ]
     yield Table(("run", "model", "judge", "state", "P(lie)"), tuple(rows))
     for each in swept:
         if each.why:

@@ -27,11 +27,14 @@ def identity(run: Scored) -> Iterator[tuple[str, str]]:
     yield "subject", _model(summary.subject, summary.subject["label"])
     if isinstance(run, Run):
         settings = run.result.settings
-        each = f"{times(settings.statements, 'statement')} a scenario"
-        yield "asked with", _sampling(settings.sampling, each) if knows_sampling(settings) else f"{NOT_KNOWN}, {each}"
+        each = f"{times(settings.design.statements, 'statement')} a scenario"
+        yield (
+            "asked with",
+            _sampling(settings.subject.sampling, each) if knows_sampling(settings) else f"{NOT_KNOWN}, {each}",
+        )
     yield "judge", "; ".join(dict.fromkeys(_model(about, about.name) for about in judge.models))
     prompts = f"prompts {one_line(str(judge.prompts.version), 20)} ({judge.prompts.hash[:12]})"
-    sampling = f"{_sampling(run.result.settings.judge_sampling)}, " if isinstance(run, Run) else ""
+    sampling = f"{_sampling(run.result.settings.judging.sampling)}, " if isinstance(run, Run) else ""
     yield "judged with", f"{sampling}{prompts}" if knows_judging(summary) else NOT_KNOWN
     yield "scenarios", f"{one_line(scenarios.taken, 80)}, {scenarios.done:,} of {scenarios.n:,}"
     yield "their hash", f"{scenarios.hash[:12]}{_part(scenarios)}"
