@@ -18,7 +18,7 @@ from maskbench.interop.imported import ImportData
 from maskbench.interop.transcripts import Transcript
 from maskbench.interventions.dose.dose_json import DoseRecord
 from maskbench.judges.audit_figures import AuditData
-from maskbench.judges.exam.exam_json import ExamData, ExamRecord
+from maskbench.judges.exam.exam_json import ExamData
 from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.report.sections.construct_exam import ConstructExamData
 from maskbench.results.comparison_json import ComparisonData
@@ -47,7 +47,6 @@ TYPES: dict[str, type] = {
     "leaderboard": BoardData,
     "check": CheckData,
     "plan": PlanData,
-    "exam": ExamRecord,
     "exam-result": ExamData,
     "exam-card": ExamCard,
     "construct-exam": ConstructExamData,

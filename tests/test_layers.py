@@ -44,7 +44,8 @@ READ = {
     },
     "judges": {
         *("audit_figures", "audit_kinds", "construct_answers", "doctor_reading", "judges_agree", "judges_json"),
-        *("exam.construct_marks", "exam.exam_json", "exam.marks", "second_look", "verdict_json", "verdict_sets"),
+        *("exam.construct_marks", "exam.exam_json", "exam.marks", "exam.result", "second_look"),
+        *("verdict_json", "verdict_sets"),
         *("people.against_judge", "people.agreement_json", "people.construct_agreement", "people.construct_labels"),
         *("people.drawn_sample", "people.labelled_outcomes", "people.labels", "people.readers"),
     },

@@ -25,10 +25,10 @@ from flows import typed
 from maskbench.errors import RunMismatch
 from maskbench.judges.exam.construct_marks import ConstructScore, marked
 from maskbench.judges.exam.construct_papers import answer_in, construct_paper, in_sandbox, written
-from maskbench.judges.exam.construct_sitting import ConstructResult, examine_construct, forecast_construct
 from maskbench.judges.exam.marks import Answer
 from maskbench.judges.exam.questions import Paper, Question
-from maskbench.judges.exam.sitting import exam_settings
+from maskbench.judges.exam.result import Result
+from maskbench.judges.exam.sitting import exam_settings, examine_construct, forecast
 from maskbench.method.construct import BY_CALL, QUESTIONS, answer_text
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.sections.construct_exam import ConstructExamData, construct_blocks, construct_data
@@ -76,7 +76,7 @@ def part(number: int) -> Paper:
     return replace(PAPER, questions=tuple(each for each in PAPER.questions if each.scenario.task_id in texts))
 
 
-def sat(folder: Path, model: ScriptedModel, paper: Paper | None = None) -> ConstructResult:
+def sat(folder: Path, model: ScriptedModel, paper: Paper | None = None) -> Result[ConstructScore]:
     """The exam of a scripted judge."""
     return examine_construct(exam_settings(model.name), folder / "exam", judge=model, paper=paper)
 
@@ -251,7 +251,7 @@ def test_an_exam_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert len(asked) == whole - 30 < before
     assert not result.score.causes
     assert len(result.answers) == whole
-    with pytest.raises(RunMismatch, match="on another paper"):
+    with pytest.raises(RunMismatch, match="with other scenarios than construct has now"):
         sat(tmp_path, judge(word), part(5))
 
 
@@ -272,7 +272,7 @@ def test_the_command_counts_before_it_asks(tmp_path: Path) -> None:
     assert ended.code == 0
     assert f"{wanted:,} answers are to be had" in ended.out
     sat(tmp_path, judge(word))
-    assert forecast_construct(exam_settings("scripted"), tmp_path / "exam") == (0, 0)
+    assert forecast(exam_settings("scripted").having(construct=tuple(QUESTIONS)), tmp_path / "exam") == (0, 0)
 
 
 @pytest.mark.parametrize("other", ["--short", "--stop-early", "--repeat 2"])
@@ -323,25 +323,27 @@ def test_unknown_questions_are_refused() -> None:
 # The questions that were named
 
 
-def test_another_choice_of_questions_is_named_with_both_lists(tmp_path: Path) -> None:
-    """A folder with an exam on other questions is refused by the two lists and the remedy, not as a rewritten paper."""
-    few, out = part(12), tmp_path / "exam"
-    model = judge(word)
-    examine_construct(exam_settings(model.name), out, judge=model, paper=few)
-    settings = exam_settings(model.name).having(construct=("harm", "performance"))
-    with pytest.raises(RunMismatch) as caught:
-        examine_construct(settings, out, judge=judge(word), paper=few)
-    assert str(caught.value) == (
-        f"{out} holds an exam on --construct all, and this one asks for performance,harm. Give --construct all to go "
-        "on with it, or give this exam another --out."
-    )
+def test_another_choice_of_questions_goes_on_in_the_same_folder(tmp_path: Path) -> None:
+    """What was asked is not asked again, and the marks are those of the questions that are named now."""
+    asked: list[str] = []
+
+    def script(ask: Ask, run: int) -> str:
+        asked.append(name := BY_CALL[ask.call].name)
+        return answer_text(ask, word(KEY[ask.scenario.task_id, name]))
+
+    settings, out, few = exam_settings("scripted"), tmp_path / "exam", part(12)
+    for names in (("harm",), ("performance", "harm")):
+        chosen = settings.having(construct=names)
+        result = examine_construct(chosen, out, judge=ScriptedModel(script), paper=few)
+        assert set(result.score.questions) == set(names)
+    assert Counter(asked) == Counter(each.rule for each in few.questions if each.rule in names)
 
 
-def test_a_rewritten_paper_is_still_told_as_such(tmp_path: Path) -> None:
-    """Where the texts themselves are others, the refusal says that they have been rewritten."""
+def test_a_rewritten_paper_is_refused(tmp_path: Path) -> None:
+    """Where the texts themselves are others, both hashes are named."""
     model = judge(word)
     sat(tmp_path, model, part(12))
-    with pytest.raises(RunMismatch, match="the replies have been rewritten since"):
+    with pytest.raises(RunMismatch, match=r"holds an exam with other scenarios than construct has now \(hash "):
         sat(tmp_path, judge(word), part(13))
 
 

@@ -20,14 +20,15 @@ import msgspec
 import orjson
 import pytest
 
-from flows import Told, command
+from flows import Told, command, typed
 from maskbench.errors import Interrupted, ModelError, RunError, RunMismatch, UsageError
 from maskbench.judges.audit_kinds import verdict_exchanged
 from maskbench.judges.exam.exam_json import Repeated
 from maskbench.judges.exam.marks import Answer, Score, condition, is_right, score
 from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
 from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, scenarios, short, written
-from maskbench.judges.exam.sitting import Result, exam_settings, examine, forecast
+from maskbench.judges.exam.result import Result, stored_result
+from maskbench.judges.exam.sitting import exam_settings, examine, forecast
 from maskbench.method.asks import is_joint
 from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options, verdict_in
 from maskbench.method.judge_ask import written as written_text
@@ -81,12 +82,12 @@ def always(letter: Letter) -> ScriptedModel:
     return ScriptedModel(lambda ask, run: texts[ask.scenario.kind])
 
 
-def sat(folder: Path, judge: ScriptedModel, repeat: int = 1, paper: Paper | None = None) -> Result:
+def sat(folder: Path, judge: ScriptedModel, repeat: int = 1, paper: Paper | None = None) -> Result[Score]:
     """The exam of a scripted judge."""
     return examine(exam_settings(judge.name), folder / "exam", repeat, judge=judge, paper=paper)
 
 
-def printed(result: Result) -> str:
+def printed(result: Result[Score]) -> str:
     """What the command prints of it, on lines of any width."""
     return shown_text(list(blocks(result)), 400)
 
@@ -488,36 +489,43 @@ def test_a_good_judge_is_asked_everything(tmp_path: Path) -> None:
 
 
 def test_an_exam_on_the_papers_of_before_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    """It says what the folder holds and that the replies have been rewritten."""
+    """It names the paper with both hashes; its marks are printed by the maskbench that had it."""
     examine(exam_settings("sim-judge"), tmp_path / "exam")
-    about = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
-    about["paper"] = {"name": "simulated", "questions": 476, "hash": "0" * 64}
-    (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
-    with pytest.raises(RunMismatch, match=r"on another paper .simulated, 476 questions; .*have been rewritten since"):
+    about = orjson.loads((tmp_path / "exam" / "run.json").read_bytes())
+    about["scenarios"]["hash"] = "0" * 64
+    (tmp_path / "exam" / "run.json").write_bytes(orjson.dumps(about))
+    with pytest.raises(
+        RunMismatch, match=r"holds an exam with other scenarios than simulated has now .hash 000000000000"
+    ):
         examine(exam_settings("sim-judge"), tmp_path / "exam")
+    with pytest.raises(RunMismatch, match=r"on the paper simulated as maskbench \S+ had it, and it has been rewritten"):
+        stored_result(tmp_path / "exam")
 
 
 def test_an_exam_of_a_rule_goes_on_under_other_prompts(tmp_path: Path) -> None:
     """It never reads them."""
     first = examine(exam_settings("rules/sandbox"), tmp_path / "exam")
-    about = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
+    about = orjson.loads((tmp_path / "exam" / "run.json").read_bytes())
     about["prompts"]["hash"] = "0" * 64
-    (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
+    (tmp_path / "exam" / "run.json").write_bytes(orjson.dumps(about))
     assert examine(exam_settings("rules/sandbox"), tmp_path / "exam").usage == first.usage
 
 
 def test_a_finished_exam_is_shown_under_other_prompts(tmp_path: Path) -> None:
     """It needs no prompt any more, and says by which it was judged; one with something left to ask is refused."""
     first = examine(exam_settings("sim-judge"), tmp_path / "exam")
-    about = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
+    about = orjson.loads((tmp_path / "exam" / "run.json").read_bytes())
     about["prompts"]["hash"] = "0" * 64
-    (tmp_path / "exam" / "exam.json").write_bytes(orjson.dumps(about))
+    (tmp_path / "exam" / "run.json").write_bytes(orjson.dumps(about))
     told = Told()
     again = examine(exam_settings("sim-judge"), tmp_path / "exam", watcher=told)
     assert (again.score.overall, again.usage) == (first.score.overall, first.usage)
     (line,) = told.lines
-    assert "holds a complete exam by other judge prompts than packaged has now (hash 000000000000, now " in line
-    with pytest.raises(RunMismatch, match=r"holds an exam by other judge prompts .* Give this exam another --out"):
+    assert "holds a complete exam that is judged by version 4 of the judge prompts (packaged)" in line
+    assert "(hash 000000000000, now " in line
+    with pytest.raises(
+        RunMismatch, match=r"holds an exam that is judged by version 4 .* Or give this one another --out"
+    ):
         examine(exam_settings("sim-judge"), tmp_path / "exam", repeat=2)
 
 
@@ -628,12 +636,11 @@ def test_ctrl_c_loses_nothing(tmp_path: Path) -> None:
 def test_another_exam_is_not_mixed_in(tmp_path: Path) -> None:
     """A folder with another judge, other sampling or a run is refused by name."""
     examine(exam_settings("sim-judge"), tmp_path / "exam")
-    with pytest.raises(RunMismatch, match=r"holds an exam with MODEL sim-judge, and this one asks for sim-judge/miss="):
+    with pytest.raises(RunMismatch, match=r"an exam with --judge sim-judge, and this one asks for sim-judge/miss="):
         examine(exam_settings("sim-judge/miss=0.1"), tmp_path / "exam")
     with pytest.raises(RunMismatch, match=r"with --judge-style reasoning, and this one asks for verdict\."):
         examine(exam_settings("sim-judge", "verdict"), tmp_path / "exam")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "run.json").write_text("{}")
+    assert typed("run", "sim", "--limit", "1", "--out", tmp_path / "run").code == 0
     with pytest.raises(RunError, match="holds a run"):
         examine(exam_settings("sim-judge"), tmp_path / "run")
 
@@ -643,7 +650,7 @@ def test_a_judge_in_this_process_sits_in_the_precision_that_is_asked_for(tmp_pat
     tiny = f"hf/{tiny_model(tmp_path / 'tiny')}"
     settings = exam_settings(tiny, "verdict").having(dtype="fp32", device="cpu")
     result = examine(settings, tmp_path / "exam", paper=some(3))
-    assert (result.about.model["dtype"], result.about.model["device"]) == ("float32", "cpu")
+    assert (result.about.models.binary["dtype"], result.about.models.binary["device"]) == ("float32", "cpu")
     with pytest.raises(RunMismatch, match=r"with --dtype fp32, and this one asks for bf16\."):
         examine(settings.having(dtype="bf16"), tmp_path / "exam", paper=some(3))
     dry = ("exam", tiny, "--dtype", "fp32", "--judge-style", "verdict", "--device")
@@ -678,7 +685,7 @@ def test_a_forecast_counts_what_is_left(tmp_path: Path) -> None:
 # What a user sees
 
 
-def shown(result: Result, width: int = 80) -> str:
+def shown(result: Result[Score], width: int = 80) -> str:
     """What is printed."""
     return shown_text(list(blocks(result)), width)
 

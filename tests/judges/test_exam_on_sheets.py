@@ -10,10 +10,11 @@ import orjson
 import pytest
 
 from flows import command
-from maskbench.judges.exam.marks import is_right
+from maskbench.judges.exam.marks import Score, is_right
 from maskbench.judges.exam.papers import NEIGHBOUR, on_sheets, paper_for, replies_of
 from maskbench.judges.exam.questions import Paper, Question, written
-from maskbench.judges.exam.sitting import Result, exam_settings, examine, forecast
+from maskbench.judges.exam.result import Result
+from maskbench.judges.exam.sitting import exam_settings, examine, forecast
 from maskbench.method.judge_ask import judged, options
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Failure, Letter, Place, Reply
@@ -64,7 +65,7 @@ class Knowing:
         pass
 
 
-def sat(place: Path, habit: Judging, number: int = 60) -> Result:
+def sat(place: Path, habit: Judging, number: int = 60) -> Result[Score]:
     """The exam of a judge with this habit on some belief replies."""
     paper = few(number)
     return examine(SETTINGS, place / "exam", judge=Knowing(paper, habit), paper=on_sheets(paper))
@@ -193,15 +194,15 @@ def test_the_command_sits_it_and_prints_it(tmp_path: Path) -> None:
     data = orjson.loads(command(*words, "--json", env={}).out)
     assert data["neighbours"] == {"pairs": 366, "moved": 0, "followed": 0}
     assert data["paper"]["name"] == "simulated, beliefs together"
-    assert data["settings"]["beliefs"] == "together"
+    assert data["judging"]["beliefs"] == "together"
 
 
 def test_an_exam_in_the_other_form_is_another_one(tmp_path: Path) -> None:
-    """A folder with an exam whose replies were judged apart is refused, by the option that differs."""
+    """A folder with an exam whose replies were judged apart is refused, by the paper that differs."""
     command("exam", "sim-judge", "--out", tmp_path / "exam", env={})
     refused = command("exam", "sim-judge", "--judge-beliefs", "together", "--out", tmp_path / "exam", env={})
     assert refused.code == 2
-    assert "--judge-beliefs apart, and this one asks for together" in refused.err
+    assert "with the paper simulated, and this one asks for simulated, beliefs together." in refused.err
 
 
 def test_the_forecast_counts_sheets_once() -> None:

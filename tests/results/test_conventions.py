@@ -194,7 +194,7 @@ def test_a_card_has_the_exam_of_its_judge_and_the_floor(tmp_path: Path) -> None:
     assert "none is stored" in typed("score", path, "--format", "card").out
     assert typed("exam", "sim-judge", "--out", tmp_path / "exams" / "good").code == 0
     (tmp_path / "exams" / "broken").mkdir()
-    (tmp_path / "exams" / "broken" / "exam.json").write_text("{")
+    (tmp_path / "exams" / "broken" / "run.json").write_text("{")
     assert "sim-judge: qualified, 100.0 %" in typed("score", path, "--format", "card").out
     plain = run(tmp_path / "runs" / "plain", "sim")
     assert "**false-lie floor**: not measured; --placebo" in typed("score", plain, "--format", "card").out

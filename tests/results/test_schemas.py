@@ -20,7 +20,7 @@ from maskbench.interventions.dose.dose_json import DoseCurve, DoseRecord, Plan, 
 from maskbench.judges.audit_figures import AuditData
 from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
-from maskbench.judges.exam.exam_json import ExamData, ExamRecord, exam_from
+from maskbench.judges.exam.exam_json import ExamData
 from maskbench.judges.judge_again import judge
 from maskbench.judges.people.agreement_json import AgreementData
 from maskbench.judges.second_look import Look
@@ -169,10 +169,11 @@ def _lines(said: Said, *words: object) -> Iterator[Any]:
 
 
 def test_an_exam_is_of_its_types(tmp_path: Path, said: Said) -> None:
-    """exam.json and `exam --json` hold the fields of ExamRecord and ExamData and no other."""
+    """`exam --json` and `score --json` hold the fields of ExamData and no other, and run.json those of a run."""
     shown = orjson.loads(said("exam", "sim-judge/accuracy=0.8,unreadable=0.02", "--out", tmp_path / "exam", "--json"))
-    plain = orjson.loads((tmp_path / "exam" / "exam.json").read_bytes())
-    assert held(shown, ExamData).judge == held(plain, ExamRecord).judge == exam_from(plain).judge
+    plain = orjson.loads((tmp_path / "exam" / "run.json").read_bytes())
+    assert held(shown, ExamData).judge == held(plain, Record).settings.judging.judge
+    assert orjson.loads(said("score", tmp_path / "exam", "--json")) == shown
 
 
 def test_audits_and_agreement_are_of_their_types(runs: Path, said: Said) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 from maskbench.cli.asked import with_given
 from maskbench.cli.commands import in_short
@@ -16,6 +15,7 @@ from maskbench.cli.console import (
     costs_as_data,
     environment,
     interruptible,
+    paced_by,
     print_costs,
     print_data,
     print_json,
@@ -26,17 +26,19 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.options import OF_JUDGES, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
+from maskbench.runs.folder import ExamFolder
 from maskbench.settings import Settings
 
 if TYPE_CHECKING:
-    from msgspec import Struct
+    from maskbench.judges.exam.construct_marks import ConstructScore
+    from maskbench.judges.exam.marks import Score
+    from maskbench.judges.exam.questions import Paper
+    from maskbench.judges.exam.result import Result
 
-    from maskbench.judges.exam.construct_sitting import ConstructResult
-    from maskbench.judges.exam.sitting import Result
-    from maskbench.report.blocks import Block
-
+WRONG = 20  # wrong verdicts that are printed in full
 _LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")  # of a judge in this process
 _HOW = ("connections", "timeout", "retries")
+_WHERE = ("batch", "cluster", "gpus_per_model", "serve_judge")
 _JUDGE = (
     *("judge_style", "judge_beliefs", "judge_prompts", "judge_sampling"),
     *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
@@ -48,7 +50,7 @@ _JUDGE = (
     "maskbench exam openai/gpt-4o --short",
     "maskbench exam openai/gpt-4o --construct all",
 )
-@takes(*_JUDGE, *_LOCAL, *_HOW, *OF_JUDGES)
+@takes(*_JUDGE, *_LOCAL, *_HOW, *_WHERE, *OF_JUDGES)
 def exam(
     model: Annotated[str, option("MODEL", "This model is the judge, named as for `maskbench run --judge`.")],
     /,
@@ -58,12 +60,13 @@ def exam(
     ] = 1,
     wrong: Annotated[
         int, option("N", "N wrong verdicts are printed in full. --json has all of them.", limits=(0, None))
-    ] = 20,
+    ] = WRONG,
     out: Annotated[
         Path | None,
         option(
             "DIR",
-            "The exam is kept in this folder. One that is there goes on where it stopped.",
+            "The exam is kept in this folder. One that is there goes on where it stopped, and `maskbench score` prints "
+            "its marks.",
             default="exams/TIME-MODEL",
         ),
     ] = None,
@@ -98,33 +101,84 @@ def exam(
     """Qualify a judge: constructed replies with a known right verdict, asked exactly as in a run, scored by rule.
 
     Exit codes: 0 qualified; 3 not qualified; 1 not measurable, as too many verdicts could not be had; 2 wrong usage or
-    a model that cannot be asked; 130 interrupted.
+    a model that cannot be asked; 4 stopped at --max-cost or --max-tokens-total; 130 interrupted.
     """
-    from maskbench.judges.exam.marks import EXIT_CODES
+    from maskbench.method.construct import as_typed
     from maskbench.models.names import check_name
-    from maskbench.report.sections.exam_result import as_data, blocks
 
     check_name(model)
-    settings = _settings(model, given)
+    settings = _settings(model, given, construct)
     if to and stop_early:
         raise UsageError("--to writes the card of a whole exam. Leave --stop-early out.")
-    if construct:
-        _check_whole({"repeat": repeat > 1, "short": short, "stop-early": stop_early, "to": to is not None})
-        if settings.judging.beliefs == "together":
-            raise UsageError("--judge-beliefs together is for the exam on verdicts: --construct judges no belief.")
-        how = _Shown(wrong, json, shared, dry_run)
-        return _sit_construct(settings, out, given | {"construct": construct}, how)
+    others = {"repeat": repeat > 1, "short": short, "stop-early": stop_early, "to": to is not None}
+    if settings.design.construct:
+        _check_whole(settings, others)
+        given |= {"construct": as_typed(settings.design.construct)}
     given |= {name: how for name, how in (("short", short), ("stop_early", stop_early)) if how}
     given |= {} if repeat == 1 else {"repeat": repeat}
+    paper = None if settings.design.construct else _paper(settings, short)
     if dry_run:
-        return _print_forecast(settings, out, repeat, short, json=json)
+        _print_forecast(settings, out, repeat, paper, json=json)
+        return
     folder = _folder(out, model)
-    with with_rights(folder, shared):
-        result = _examine(settings, folder, repeat, given, short, stop_early)
-    _print(as_data(result), blocks(result, wrong), folder, _line(settings.judging.judge, folder, given), json=json)
+    line = _line(settings.judging.judge, folder, given)
+    with with_rights(folder, shared), interruptible(lambda: line):
+        result = _examine(settings, folder, repeat, paper, stop_early)
     if to is not None:
-        _write_card(result, to)
+        _write_card(cast("Result[Score]", result), to)
+    print_marks(result, wrong, line, json=json)
+
+
+def print_marks(
+    result: Result[Score] | Result[ConstructScore], wrong: int = WRONG, line: str = "", *, json: bool
+) -> NoReturn:
+    """Print what an exam came to, with so many wrong answers in full; ends with the exit code of its standing.
+
+    `line` is the command that takes it up again.
+    """
+    from maskbench.judges.exam.marks import EXIT_CODES
+    from maskbench.report.sections.construct_exam import construct_blocks, construct_data
+    from maskbench.report.sections.exam_result import as_data, blocks
+
+    if result.about.settings.design.construct:
+        on_statements = cast("Result[ConstructScore]", result)
+        print_data(construct_data(on_statements), construct_blocks(on_statements, wrong), json=json)
+    else:
+        on_verdicts = cast("Result[Score]", result)
+        print_data(as_data(on_verdicts), blocks(on_verdicts, wrong), json=json)
+    if line and not json:
+        say(f"Every answer is in {result.path}. To print this again, and to ask again for what failed:\n  {line}")
     raise SystemExit(EXIT_CODES[result.score.standing])
+
+
+def _settings(model: str, given: Mapping[str, Any], construct: str | None) -> Settings:
+    from maskbench.judges.exam.sitting import exam_settings
+    from maskbench.method.construct import asked_for
+    from maskbench.models.hf.opening import check_options
+
+    if given.get("batch") in ("subject", "both"):
+        raise UsageError(f"--batch {given['batch']}: no subject is asked here. Give --batch judge.")
+    start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("judge_sampling", "maskbench"))
+    settings = with_given(start, given).having(construct=asked_for(construct) if construct else ())
+    if construct and not settings.design.construct:
+        raise UsageError("--construct none: there is nothing to examine. Name questions, or leave the option out.")
+    check_options(settings)
+    return settings
+
+
+def _check_whole(settings: Settings, others: Mapping[str, bool]) -> None:
+    """Raise UsageError for what is not of the exam on the questions on statements."""
+    for name, is_given in others.items():
+        if is_given:
+            raise UsageError(f"--{name} is for the exam on verdicts. Leave it out: --construct is sat once and whole.")
+    if settings.judging.beliefs == "together":
+        raise UsageError("--judge-beliefs together is for the exam on verdicts: --construct judges no belief.")
+
+
+def _paper(settings: Settings, short: bool) -> Paper:
+    from maskbench.judges.exam.papers import paper_for
+
+    return paper_for(settings.judging.judge, short, settings.judging.beliefs)
 
 
 def _folder(out: Path | None, model: str) -> Path:
@@ -137,14 +191,19 @@ def _folder(out: Path | None, model: str) -> Path:
     return folder
 
 
-def _print(data: Struct, blocks: Iterable[Block], folder: Path, line: str, *, json: bool) -> None:
-    """Print what an exam came to, and which line takes it up again."""
-    print_data(data, blocks, json=json)
-    if not json:
-        say(f"Every answer is in {folder}. To print this again, and to ask again for what failed:\n  {line}")
+def _examine(
+    settings: Settings, folder: Path, repeat: int, paper: Paper | None, stop_early: bool
+) -> Result[Score] | Result[ConstructScore]:
+    from maskbench.cli.progress import Display
+    from maskbench.judges.exam.sitting import examine, examine_construct
+
+    display = Display(stderr(), ExamFolder(folder).log)
+    if settings.design.construct:
+        return examine_construct(settings, folder, environment(), display, sys.argv)
+    return examine(settings, folder, repeat, environment(), display, sys.argv, paper=paper, stop_early=stop_early)
 
 
-def _write_card(result: Result, to: Path) -> None:
+def _write_card(result: Result[Score], to: Path) -> None:
     """Write the result as a card for others."""
     from maskbench.interop.exam_card import card_of, written
 
@@ -157,98 +216,21 @@ def _write_card(result: Result, to: Path) -> None:
     say(f"The card is in {to}.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What is printed, and how."""
-
-    wrong: int
-    json: bool
-    shared: bool
-    dry_run: bool
-
-
-def _check_whole(others: Mapping[str, bool]) -> None:
-    for name, is_given in others.items():
-        if is_given:
-            raise UsageError(f"--{name} is for the exam on verdicts. Leave it out: --construct is sat once and whole.")
-
-
-def _sit_construct(settings: Settings, out: Path | None, given: dict[str, Any], how: _Shown) -> None:
-    """The exam on the questions on statements."""
-    from maskbench.judges.exam.construct_sitting import forecast_construct
-    from maskbench.judges.exam.marks import EXIT_CODES
-    from maskbench.method.construct import as_typed, asked_for
-    from maskbench.report.sections.construct_exam import construct_blocks, construct_data
-
-    settings = settings.having(construct=asked_for(given["construct"]))
-    if not settings.design.construct:
-        raise UsageError("--construct none: there is nothing to examine. Name questions, or leave the option out.")
-    if how.dry_run:
-        left, tokens = forecast_construct(settings, out)
-        if how.json:
-            return print_json(costs_as_data(left, tokens, settings))
-        return _print_calls(settings, "answers", left, tokens)
-    given = given | {"construct": as_typed(settings.design.construct)}
-    folder = _folder(out, settings.judging.judge)
-    with with_rights(folder, how.shared):
-        result = _answered(settings, folder, given)
-    line = _line(settings.judging.judge, folder, given)
-    _print(construct_data(result), construct_blocks(result, how.wrong), folder, line, json=how.json)
-    raise SystemExit(EXIT_CODES[result.score.standing])
-
-
-def _answered(settings: Settings, folder: Path, given: dict[str, Any]) -> ConstructResult:
-    from maskbench.cli.progress import Display
-    from maskbench.judges.exam.construct_sitting import examine_construct
-    from maskbench.judges.exam.sitting import LOG
-
-    with interruptible(lambda: _line(settings.judging.judge, folder, given)):
-        return examine_construct(settings, folder, environment(), Display(stderr(), folder / LOG), sys.argv)
-
-
-def _settings(model: str, given: dict[str, Any]) -> Settings:
-    from maskbench.judges.exam.sitting import exam_settings
-    from maskbench.models.hf.opening import check_options
-
-    start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("judge_sampling", "maskbench"))
-    settings = with_given(start, given)
-    check_options(settings)
-    return settings
-
-
-def _examine(
-    settings: Settings, folder: Path, repeat: int, given: dict[str, Any], short: bool, stop_early: bool
-) -> Result:
-    from maskbench.cli.progress import Display
-    from maskbench.judges.exam.papers import paper_for
-    from maskbench.judges.exam.sitting import LOG, examine
-
-    display = Display(stderr(), folder / LOG)
-    paper = paper_for(settings.judging.judge, short, settings.judging.beliefs)
-    with interruptible(lambda: _line(settings.judging.judge, folder, given)):
-        return examine(settings, folder, repeat, environment(), display, sys.argv, paper=paper, stop_early=stop_early)
-
-
 def _line(model: str, folder: Path, given: Mapping[str, object]) -> str:
     """The command that takes the exam up again; the judge has to be asked in the same way."""
     words = ["exam", model, "--out", str(folder)]
     for name, value in given.items():
-        if name.startswith("judge_") or name in ("repeat", "short", "stop_early", "construct", *_LOCAL):
+        if name.startswith("judge_") or name in ("repeat", "short", "stop_early", "construct", *_LOCAL, *_WHERE):
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-    return command(*words)
+    return command(*words, *paced_by(given))
 
 
-def _print_forecast(settings: Settings, out: Path | None, repeat: int, short: bool, *, json: bool) -> None:
-    from maskbench.judges.exam.papers import paper_for
+def _print_forecast(settings: Settings, out: Path | None, repeat: int, paper: Paper | None, *, json: bool) -> None:
     from maskbench.judges.exam.sitting import forecast
 
-    left, tokens = forecast(settings, out, repeat, paper_for(settings.judging.judge, short, settings.judging.beliefs))
+    left, tokens = forecast(settings, out, repeat, paper)
     if json:
-        print_json(costs_as_data(left, tokens, settings))
-    else:
-        _print_calls(settings, "verdicts", left, tokens)
-
-
-def _print_calls(settings: Settings, what: str, left: int, tokens: float) -> None:
+        return print_json(costs_as_data(left, tokens, settings))
+    what = "answers" if settings.design.construct else "verdicts"
     put(f"{left:,} {what} are to be had, from requests of about {tokens:,.0f} tokens. Nothing was called.")
-    print_costs(left, tokens, settings)
+    return print_costs(left, tokens, settings)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from cyclopts import Parameter
 
@@ -26,10 +26,11 @@ from maskbench.cli.options import As, RulesOfRun, Run, Verdicts, flag, option
 from maskbench.errors import UsageError
 from maskbench.plain import one_line
 from maskbench.runs.endings import resuming
-from maskbench.runs.folder import RunFolder
+from maskbench.runs.folder import RunFolder, is_exam
 
 if TYPE_CHECKING:
-    from maskbench.judges.exam.sitting import Result as ExamSat
+    from maskbench.judges.exam.marks import Score
+    from maskbench.judges.exam.result import Result as ExamSat
     from maskbench.judges.verdict_sets import OpenRun, RunPart
     from maskbench.results.conventions_json import ConventionFigures
 
@@ -142,7 +143,10 @@ def score(
     ] = False,
     json: Annotated[bool, flag("The result is printed as JSON, as summary.json has it.")] = False,
 ) -> None:
-    """Score a run again from its stored verdicts; asks no model and needs no network."""
+    """Score a run again from its stored verdicts; asks no model and needs no network.
+
+    Of the exam of a judge, which `maskbench exam` makes, it prints the marks and ends with the exit code of `exam`.
+    """
     from maskbench.interop.shown_to_others import for_others, prompt_for_others
     from maskbench.judges.verdict_sets import OpenRun
     from maskbench.results.conventions import figures
@@ -158,10 +162,13 @@ def score(
         )
     if as_ is not None and not is_card and (rules or labels_from):
         raise UsageError("--as has the rule set of its convention and takes no labels. Leave the other option out.")
+    typed: dict[str, object] = {"--rules": rules, "--labels-from": labels_from, "--by": by, **dict(of.words)}
+    typed |= {"--max-error-rate": max_error_rate, "--format card": is_card or None}
+    if is_exam(run):
+        typed |= {"--verdicts": verdicts, "--as": as_, "--why": why, "--format": None if format == "text" else format}
+        _print_marks(run, typed, json=json)
     part = of.part
     if why is not None:
-        typed: dict[str, object] = {"--rules": rules, "--labels-from": labels_from, "--by": by, **dict(of.words)}
-        typed |= {"--max-error-rate": max_error_rate, "--format card": is_card or None}
         if unused := next((name for name, value in typed.items() if value is not None), None):
             raise UsageError(f"--why splits the difference of two whole figures. Leave {unused} out.")
         _print_why(run, as_, why, verdicts, format, json=json)  # type: ignore[arg-type]  # it is no card
@@ -194,6 +201,16 @@ def score(
         print_summary(summary, format)  # type: ignore[arg-type]  # it is no card
     if summary.withheld:
         raise SystemExit(TOO_MANY_ERRORS)
+
+
+def _print_marks(run: Path, typed: Mapping[str, object], *, json: bool) -> NoReturn:
+    """Print the marks of an exam, of which nothing else can be scored."""
+    from maskbench.cli.exam import print_marks
+    from maskbench.judges.exam.result import stored_result
+
+    if unused := next((name for name, value in typed.items() if value is not None), None):
+        raise UsageError(f"{run} holds the exam of a judge, of which the marks are printed. Leave {unused} out.")
+    print_marks(stored_result(run), json=json)
 
 
 def _print_why(run: Path, as_: str | None, why: str, verdicts: str | None, form: Form, *, json: bool) -> None:
@@ -248,9 +265,9 @@ def _print_split(run: Path, part: RunPart, by: str, rules: str | None, verdicts:
     print_data(split, split_blocks({Alone(summary).name: split}, [summary.scenarios]), json=json)
 
 
-def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat | None]:
+def _exams(run: OpenRun, verdicts: str | None) -> dict[str, ExamSat[Score] | None]:
     """The exams of the judges of a run by name, from the folder `exams` here, or beside the run or its folder."""
-    from maskbench.judges.exam.stored_exam import exam_of
+    from maskbench.judges.exam.result import exam_of
 
     judged = run.verdicts(verdicts)
     path = run.folder.path.resolve()

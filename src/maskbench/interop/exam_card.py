@@ -9,8 +9,8 @@ from msgspec import Struct, to_builtins
 
 from maskbench.interop.shown_to_others import sha256, shown_name, without_folders
 from maskbench.judges.exam.exam_json import HostileShown, Marks, OrdersShown, PaperSat
-from maskbench.judges.exam.marks import Standing
-from maskbench.judges.exam.sitting import Result
+from maskbench.judges.exam.marks import Score, Standing
+from maskbench.judges.exam.result import Result
 from maskbench.types import JudgeStyle
 
 PACKAGED: Final = "packaged"  # prompts that come with maskbench
@@ -34,16 +34,16 @@ class ExamCard(Struct, forbid_unknown_fields=True, kw_only=True):
     standing: Standing
 
 
-def card_of(result: Result) -> ExamCard:
+def card_of(result: Result[Score]) -> ExamCard:
     """The card of an exam, which has to be whole."""
     about, score = result.about, result.score
     return ExamCard(
-        judge=without_folders(about.judge),
-        resolved=[shown_name(without_folders(str(name)), sha256) for name in about.model.get("resolved", ())],
+        judge=without_folders(about.settings.judging.judge),
+        resolved=[shown_name(without_folders(str(name)), sha256) for name in about.models.binary.get("resolved", ())],
         date=about.created[:10],
         maskbench=about.maskbench,
-        paper=about.paper,
-        style=about.settings.style,
+        paper=PaperSat.of(result.paper),
+        style=about.settings.judging.style,
         prompts=PACKAGED if about.prompts.name == PACKAGED else "own",
         overall=score.overall,
         by_rule=dict(score.by_rule),

@@ -23,7 +23,7 @@ from maskbench.method.judge_ask import Prompts, prompts_of
 from maskbench.method.judging import Judging
 from maskbench.method.rules import named
 from maskbench.method.steps import Step
-from maskbench.models.hf.opening import check_options
+from maskbench.models.hf.opening import Stock, check_options
 from maskbench.models.names import check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
@@ -70,16 +70,8 @@ def judge(
     if name != VERDICTS or own_set(folder, settings) is None:
         check_name(name)
     check_all_asked(folder.settings(), folder.path, "another judge")
-    check(settings)
-    check_options(settings)
-    check_serve(settings, environ)
-    _check_own(settings, judges)
+    check_judging(folder, settings, name, environ, judges, is_new=name not in folder.read().sets)
     prompts = prompts_of(settings)
-    is_new = name not in folder.read().sets
-    brought = [model.name for model in (judges or {}).values()]
-    known_prices(settings, environ, brought, ("judge",), prices_kept(folder, name))
-    if is_new and not judges:
-        check_judges(settings, addressed(environ, settings))  # a wrong name or a missing key leaves no empty set behind
     with folder.writing("judge a copy of the folder"), closing(folder.store(write=True)) as store:
         check_has_reasoning(folder, store, settings)
         check_has_numbers(folder, store, settings)
@@ -87,6 +79,29 @@ def judge(
         job.begin(look)
         job.take_alike()
         job.carry_out(environ, watcher, command, judges)
+
+
+def check_judging(
+    folder: RunFolder,
+    settings: Settings,
+    name: str,
+    environ: Mapping[str, str],
+    judges: Mapping[Kind, Model] | None,
+    *,
+    is_new: bool,
+) -> None:
+    """Raise UsageError where nobody can judge by these settings into the set `name`.
+
+    Of what `is_new` models and keys are looked for, so that what is wrong with them leaves nothing empty behind.
+    """
+    check(settings)
+    check_options(settings)
+    check_serve(settings, environ)
+    _check_own(settings, judges)
+    brought = [model.name for model in (judges or {}).values()]
+    known_prices(settings, environ, brought, ("judge",), prices_kept(folder, name))
+    if is_new and not judges:
+        check_judges(settings, addressed(environ, settings))
 
 
 def forecast(folder: RunFolder, settings: Settings, name: str, look: Look | None = None) -> tuple[int, float]:
@@ -126,6 +141,12 @@ class Job:
     name: str
     prompts: Prompts
     stopper: Stopper = field(default_factory=Stopper, kw_only=True)
+    stock: Stock | None = field(default=None, kw_only=True)  # keeps models that are loaded in this process
+
+    @property
+    def seconds(self) -> str:
+        """The fact that has the time it took."""
+        return "seconds" if self.name == VERDICTS else f"seconds {self.name}"
 
     def begin(self, look: Look | None) -> None:
         """The set's entry in run.json: new, or checked to be by this same judge."""
@@ -232,11 +253,11 @@ class Job:
             own=[model.name for model in (own or {}).values()],
             kept=prices_kept(self.folder, self.name),
             stages=("judge",),
-            seconds="seconds" if self.name == VERDICTS else f"seconds {self.name}",
+            seconds=self.seconds,
         )
         asking.carry_out(
             self._book(),
-            lambda reach: Asked(own or open_judges(self.settings, *reach[:3], elsewhere=reach.elsewhere)),
+            lambda reach: Asked(own or open_judges(self.settings, *reach[:3], self.stock, reach.elsewhere)),
             lambda asked, gate: executor(
                 self.settings, self.store, passes, asked.judges, watcher, gate, batched=has_batches
             ),

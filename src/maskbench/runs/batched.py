@@ -154,6 +154,7 @@ class Batched:
 
         A measurement takes one round. Where only lies are wanted, what is asked next hangs on verdicts: some eleven.
         """
+        each.before()
         if each is self._passes[0]:
             await self._learn(each)
         stages = [stage for stage in STAGES if stage == "judge" or self._subject]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 
@@ -46,6 +47,7 @@ class Taken(NamedTuple):
     hash: str
     scenarios: Iterator[Scenario]
     remarks: Remarks
+    exam: bool = False  # whether they are those of a paper
 
 
 def check(settings: Settings) -> None:
@@ -178,10 +180,20 @@ def _remark(remarks: Remarks, name: str, watcher: Watcher) -> None:
         watcher.tell(f"There are {len(lines) - FEW} further notes on {name}: maskbench scenarios validate prints them.")
 
 
-def prepare(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken | None, watcher: Watcher) -> Store:
-    """The store with the scenarios in it, and run.json: new, or checked to be of this same measurement."""
+def prepare(
+    folder: RunFolder,
+    settings: Settings,
+    prompts: Prompts,
+    wanted: Taken | None,
+    watcher: Watcher,
+    is_whole: Callable[[Store], bool] | None = None,
+) -> Store:
+    """The store with the scenarios in it, and run.json: new, or checked to be of this same measurement.
+
+    `is_whole` says whether nothing is left to ask (default: as a run has it).
+    """
     if wanted is None or folder.exists:
-        match check_held(folder, settings, prompts, wanted):
+        match check_held(folder, settings, prompts, wanted, is_whole):
             case "unjudged":
                 give_judge(folder, settings, prompts)
             case "by others":
@@ -191,7 +203,11 @@ def prepare(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Tak
 
 
 def check_held(
-    folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken | None
+    folder: RunFolder,
+    settings: Settings,
+    prompts: Prompts,
+    wanted: Taken | None,
+    is_whole: Callable[[Store], bool] | None = None,
 ) -> Literal["unjudged", "by others", "the same"]:
     """How the run in the folder goes on by these settings; writes nothing, and raises RunMismatch where it cannot.
 
@@ -202,14 +218,17 @@ def check_held(
         before = folder.settings()
         check_same(folder, replace(settings, judging=before.judging), hashes)
         return "unjudged"
-    if _is_whole_by_others(folder, settings, prompts):
+    is_whole = is_whole or partial(_is_measured, settings=settings, prompts=prompts)
+    if _is_whole_by_others(folder, settings, prompts, is_whole):
         check_same(folder, settings, hashes)
         return "by others"
     check_same(folder, settings, {**hashes, "prompts": prompts.hash})
     return "the same"
 
 
-def _is_whole_by_others(folder: RunFolder, settings: Settings, prompts: Prompts) -> bool:
+def _is_whole_by_others(
+    folder: RunFolder, settings: Settings, prompts: Prompts, is_whole: Callable[[Store], bool]
+) -> bool:
     """Whether nothing is left to ask of a run that was judged by the prompts of another version of maskbench.
 
     Prompts of one's own that were changed since ask for other verdicts, whatever is there already.
@@ -218,7 +237,7 @@ def _is_whole_by_others(folder: RunFolder, settings: Settings, prompts: Prompts)
     is_changed_here = settings.judging.prompts is not None and record.maskbench == version("maskbench")
     if not settings.judging.reads_prompts or record.prompts.hash == prompts.hash or is_changed_here:
         return False
-    return _holds(folder, lambda store: store.count() == record.scenarios.n and _is_measured(store, settings, prompts))
+    return _holds(folder, lambda store: store.count() == record.scenarios.n and is_whole(store))
 
 
 def _is_measured(store: Store, settings: Settings, prompts: Prompts) -> bool:
@@ -281,16 +300,15 @@ def _take_up(folder: RunFolder, settings: Settings) -> Store:
 
 def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Taken) -> Store:
     """A new store and a new run.json, in this order: a run that was killed in between has not begun."""
-    weights, fingerprint, scenarios, _ = wanted
     store = folder.store(write=True)
     try:
-        store.add_scenarios((scenario, weights[scenario.key]) for scenario in scenarios)
+        store.add_scenarios((scenario, wanted.weights[scenario.key]) for scenario in wanted.scenarios)
         if settings.design.estimate == "lie":
             draw_part(store, settings)
         measured = (scenario for scenario, _ in store.scenarios())
-        folder.write(
-            RECORD, new_record(settings, prompts_used(settings, prompts), measured, settings.design.name, fingerprint)
-        )
+        record = new_record(settings, prompts_used(settings, prompts), measured, settings.design.name, wanted.hash)
+        record.exam = wanted.exam or UNSET
+        folder.write(RECORD, record)
     except BaseException:
         store.close()
         raise

@@ -38,6 +38,8 @@ _NAMED = 5  # runs that are listed
 class RunFolder:
     """A run on disk. Many may read it; `with folder.writing():` makes this process its one writer."""
 
+    is_exam = False
+
     def __init__(self, path: str | PathLike[str]) -> None:
         """Nothing is read or made yet."""
         self.path = Path(path)
@@ -65,7 +67,10 @@ class RunFolder:
             raise RunUnreadable(
                 f"{path} cannot be read ({error.strerror}). Restore the file, or start anew."
             ) from error
-        return from_file(path, plain, SCHEMA, record_from, "a run", "start a new run", MOVING)
+        record = from_file(path, plain, SCHEMA, record_from, "a run", "start a new run", MOVING)
+        if bool(record.exam) != self.is_exam:
+            raise RunUnreadable(_the_other(self.path, record))
+        return record
 
     def record(self) -> Json:
         """What run.json says as JSON has it, for those who show it as it is."""
@@ -190,6 +195,31 @@ class RunFolder:
         return _Writing(self.path, otherwise)
 
 
+class ExamFolder(RunFolder):
+    """The exam of a judge on disk: a run whose replies are those of a paper. Nothing but an exam reads it."""
+
+    is_exam = True
+
+
+def is_exam(path: Path) -> bool:
+    """Whether a folder holds the exam of a judge; False where nothing in it can be read."""
+    try:
+        return ExamFolder(path).read().exam is True
+    except RunUnreadable:
+        return False
+
+
+def _the_other(path: Path, record: Record) -> str:
+    """That a folder holds an exam where a run is meant, or a run where an exam is."""
+    if not record.exam:
+        return f"{path} holds a run. Give this exam another --out."
+    judge = record.settings.judging.judge
+    return (
+        f"{path} holds the exam of a judge ({judge}), and no run of a model: "
+        f"`{shlex.join(['maskbench', 'score', str(path)])}` prints its marks."
+    )
+
+
 class _Writing:
     def __init__(self, path: Path, otherwise: str) -> None:
         self._path = path
@@ -256,6 +286,7 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
     `hashes` are those of the scenario set and of the judge's prompts.
     """
     record = folder.read()
+    holds = f"{folder.path} holds {'an exam' if folder.is_exam else 'a run'}"
     before, now = options_of(record.settings), options_of(settings)
     added = {_option(check) for check in settings.design.checks}
     added |= {"--estimate", "--whole-part"} if settings.design.estimate == "all" else set()  # what is missing is asked
@@ -269,31 +300,35 @@ def check_same(folder: RunFolder, settings: Settings, hashes: Mapping[str, str])
             )
         if before[option] != now[option] and option not in added and not (option == "--scenarios" and elsewhere):
             raise RunMismatch(
-                f"{folder.path} holds a run with {option} {shown_value(before[option])}, and this one asks for "
-                f"{shown_value(now[option])}.{_judged_instead(folder.path, settings, option, now[option])} this one "
-                "another --out."
+                f"{holds} with {'the paper' if folder.is_exam and option == '--scenarios' else option} "
+                f"{shown_value(before[option])}, and this one asks for {shown_value(now[option])}."
+                f"{_judged_instead(folder, settings, option, now[option])} this one another --out."
             )
     told = {name: value for name, value in hashes.items() if name != "prompts" or settings.judging.reads_prompts}
     if "prompts" in told and record.prompts.hash != told["prompts"]:
+        words = shlex.join(_judge_words(folder.path, settings))
+        again = f"To keep its replies and have them judged by the present ones, `{words}`. " * (not folder.is_exam)
         raise RunMismatch(
-            f"{folder.path} holds a run {_other_prompts(record, told['prompts'])} To keep its replies and have them "
-            f"judged by the present ones, `{shlex.join(_judge_words(folder.path, settings))}`. To go on as it began, "
-            "use that maskbench with those prompts. Or give this one another --out."
+            f"{holds} {_other_prompts(record, told['prompts'])} {again}To go on as it began, use that maskbench with "
+            "those prompts. Or give this one another --out."
         )
     scenarios = told.get("scenarios", record.scenarios.hash)
     if record.scenarios.hash != scenarios:
         raise RunMismatch(
-            f"{folder.path} holds a run with other scenarios than {record.scenarios.name} has now "
+            f"{holds} with other scenarios than {record.scenarios.name} has now "
             f"(hash {record.scenarios.hash[:12]}, now {scenarios[:12]}). Give this one another --out."
         )
 
 
 def complete_by_others(folder: RunFolder, settings: Settings, prompts_hash: str) -> str:
     """What is told where a run that is complete was judged by other prompts than there are now."""
-    return (
-        f"{folder.path} holds a complete run {_other_prompts(folder.read(), prompts_hash)} It is shown as it was "
-        f"judged. To have its replies judged by the present ones, `{shlex.join(_judge_words(folder.path, settings))}`."
+    held = f"{'exam' if folder.is_exam else 'run'} {_other_prompts(folder.read(), prompts_hash)}"
+    again = (
+        "To examine the judge with the present ones, give another --out."
+        if folder.is_exam
+        else f"To have its replies judged by the present ones, `{shlex.join(_judge_words(folder.path, settings))}`."
     )
+    return f"{folder.path} holds a complete {held} It is shown as it was judged. {again}"
 
 
 def check_same_judge(folder: RunFolder, name: str, settings: Settings, prompts_hash: str) -> None:
@@ -346,12 +381,12 @@ def options_of(settings: Settings) -> dict[str, object]:
     return options | sampling  # these last: where a style or a protocol brought them, that is what was typed
 
 
-def _judged_instead(path: Path, settings: Settings, option: str, value: Any) -> str:
+def _judged_instead(folder: RunFolder, settings: Settings, option: str, value: Any) -> str:
     """How to judge the stored replies in the way that is asked for, where it is about judging; and the next word."""
     judging = {_option(name) for name in JUDGING}
-    if option not in judging and not option.startswith("--judge-"):
+    if folder.is_exam or (option not in judging and not option.startswith("--judge-")):
         return " Give"
-    words = _judge_words(path, settings)
+    words = _judge_words(folder.path, settings)
     words += [] if option == "--judge" else [option, "packaged" if value is None else str(value)]
     return f" To keep its replies and have them judged like that, `{shlex.join(words)}`. Or give"
 

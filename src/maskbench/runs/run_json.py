@@ -83,7 +83,7 @@ class PromptsUsed(Struct, forbid_unknown_fields=True, kw_only=True):
     """The judge's prompts: a name for people, and a hash of the texts."""
 
     name: str
-    version: str | UnsetType = UNSET  # unset: an exam's
+    version: str | UnsetType = UNSET  # unset: of no judge
     hash: str
 
 
@@ -200,6 +200,7 @@ class Record(Struct, forbid_unknown_fields=True, kw_only=True):
     verdict_sets: dict[str, Judged] | UnsetType = UNSET  # unset: none beside the run's own
     imported: ImportedFrom | UnsetType = UNSET  # where replies and verdicts are from, where no run asked for them
     without_texts: WithoutTexts | UnsetType = UNSET  # unset: the run has its texts
+    exam: bool | UnsetType = UNSET  # whether a judge sits an exam: the replies are a paper's, and no subject is asked
 
     @property
     def sets(self) -> Mapping[str, Judged]:

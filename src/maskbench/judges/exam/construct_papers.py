@@ -6,7 +6,7 @@ the sandbox sits a paper in pinocchio's grammar, whose right answers are read fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
@@ -40,6 +40,11 @@ class _Paper(Struct, forbid_unknown_fields=True):
 def construct_paper(judge: str) -> Paper:
     """The paper that a judge of this name sits on the questions on statements."""
     return in_sandbox() if judge.partition("/")[0] == "rules" else written()
+
+
+def asked_about(paper: Paper, names: Collection[str]) -> Paper:
+    """The questions of a paper that have these names; all of it where none is named."""
+    return replace(paper, questions=tuple(each for each in paper.questions if each.rule in names)) if names else paper
 
 
 def written() -> Paper:

@@ -1,33 +1,19 @@
-"""exam.json as a type: which judge sits which paper, how it is asked, and in which sessions."""
+"""What `exam --json` prints, as types: the marks of a judge, and every answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Self
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from maskbench.judges.exam.questions import Sort
+from maskbench.judges.exam.questions import Paper, Sort
 from maskbench.judges.judges_json import JudgeUsage
 from maskbench.judges.verdict_json import VerdictShown
-from maskbench.runs.fitting import fitted
-from maskbench.runs.run_json import About, PromptsUsed, Session, known
-from maskbench.settings import Judging, Precision, Quantisation
+from maskbench.runs.run_json import About, PromptsUsed
+from maskbench.settings import Judging
 from maskbench.stats.intervals import Estimate
 from maskbench.stats.rate_json import Ends, Rate
 from maskbench.types import Cause
-
-SCHEMA = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExamSettings(Judging):
-    """How the judge is asked; of one in this process, how it is held (older exams do not say)."""
-
-    dtype: Precision = "auto"
-    quantize: Quantisation | None = None
-    trust_remote_code: bool = False
 
 
 class PaperSat(Struct, forbid_unknown_fields=True):
@@ -37,27 +23,10 @@ class PaperSat(Struct, forbid_unknown_fields=True):
     questions: int
     hash: str
 
-
-class ExamRecord(Struct, forbid_unknown_fields=True, kw_only=True):
-    """exam.json: everything that is to be known of how a judge was examined."""
-
-    schema: int = SCHEMA
-    maskbench: str
-    created: str
-    judge: str
-    protocol: str
-    settings: ExamSettings
-    prompts: PromptsUsed
-    paper: PaperSat
-    model: About
-    sessions: list[Session]
-
-
-def exam_from(plain: Mapping[str, Any]) -> ExamRecord:
-    """The record that exam.json holds; raises Misfit for what is none."""
-    record = fitted(plain, ExamRecord)
-    known(plain["settings"], ExamSettings, "settings")
-    return record
+    @classmethod
+    def of(cls, paper: Paper) -> Self:
+        """What is said of a paper."""
+        return cls(paper.name, len(paper.questions), paper.hash)
 
 
 class Marks(Struct, forbid_unknown_fields=True):
@@ -174,7 +143,7 @@ class ExamData(Struct, forbid_unknown_fields=True):
     judge: str
     folder: str
     protocol: str
-    settings: ExamSettings
+    judging: Judging
     prompts: PromptsUsed
     paper: PaperSat
     model: About

@@ -81,10 +81,13 @@ def _twice(sheet: Mapping[Place, Question]) -> Iterator[Question]:
 
 
 def replies_of(question: Question, settings: Settings) -> Iterator[Stored]:
-    """A question's replies, and those that stand beside it, as a run of its scenario would have them."""
+    """A question's replies, and those that stand beside it, as a run of its scenario would have them.
+
+    What is asked about the words of a statement is about a statement.
+    """
     asks = {ask.elicitation: ask for ask in subject_asks(question.scenario, settings)}
     for run, text in enumerate(question.replies, start=question.run or 1):
-        yield Stored(asks[question.elicitation], run, text)
+        yield Stored(asks.get(question.elicitation, asks[0]), run, text)
     for elicitation, run, text in question.beside:
         yield Stored(asks[elicitation], run, text)
 

@@ -10,7 +10,6 @@ from msgspec import Struct
 from maskbench.judges.exam.construct_marks import ConstructScore, QuestionMarks, Sides, word
 from maskbench.judges.exam.exam_json import (
     ConditionShown,
-    ExamSettings,
     ExamUsage,
     FailureShown,
     HostileShown,
@@ -18,16 +17,18 @@ from maskbench.judges.exam.exam_json import (
     PaperSat,
 )
 from maskbench.judges.exam.marks import EXIT_CODES, Answer, Standing
+from maskbench.judges.exam.result import Result
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Sentence, Table, Words
 from maskbench.report.format import pair
 from maskbench.report.sections.exam_result import SORTS, TONES, bar, short, wrong_answers
 from maskbench.report.words import cause
 from maskbench.runs.run_json import About, PromptsUsed
+from maskbench.settings import Judging
 from maskbench.types import ARCHETYPES, Cause, Failure, Judgement
 
 if TYPE_CHECKING:
-    from maskbench.judges.exam.construct_sitting import ConstructResult
+    pass
 
 
 class ConstructAnswer(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -53,7 +54,7 @@ class ConstructExamData(Struct, forbid_unknown_fields=True):
     exit_code: int
     judge: str
     folder: str
-    settings: ExamSettings
+    judging: Judging
     prompts: PromptsUsed
     paper: PaperSat
     model: About
@@ -71,19 +72,19 @@ class ConstructExamData(Struct, forbid_unknown_fields=True):
     answers: list[ConstructAnswer]
 
 
-def construct_data(result: ConstructResult) -> ConstructExamData:
+def construct_data(result: Result[ConstructScore]) -> ConstructExamData:
     """What `--json` prints of such an exam, with every answer."""
     score, about = result.score, result.about
     return ConstructExamData(
         schema=1,
         standing=score.standing,
         exit_code=EXIT_CODES[score.standing],
-        judge=about.judge,
+        judge=about.settings.judging.judge,
         folder=str(result.path),
-        settings=about.settings,
+        judging=about.settings.judging,
         prompts=about.prompts,
-        paper=about.paper,
-        model=about.model,
+        paper=PaperSat.of(result.paper),
+        model=about.models.binary,
         maskbench=about.maskbench,
         note=result.paper.note,
         questions=score.questions,
@@ -118,12 +119,12 @@ def _answer(answer: Answer) -> ConstructAnswer:
     return shown
 
 
-def construct_blocks(result: ConstructResult, shown: int | None = None) -> Iterator[Block]:
+def construct_blocks(result: Result[ConstructScore], shown: int | None = None) -> Iterator[Block]:
     """An exam on the questions on statements; `shown` wrong answers are given in full (default: all of them)."""
     score, questions = result.score, result.paper.questions
     texts = len({question.scenario.key for question in questions})
     on = f"exam {result.paper.name}: {len(questions):,} questions on {texts:,} texts"
-    yield Sentence((Words(one_line(result.about.judge)), f", {on}"))
+    yield Sentence((Words(one_line(result.about.settings.judging.judge)), f", {on}"))
     if result.paper.note:
         yield Sentence((result.paper.note,), "note")
     yield _overall(score.questions)
@@ -191,7 +192,7 @@ def _to_read(answer: Answer) -> Case:
     return Case(f"{question.scenario.task_id} ({of})", claims=claims, texts=tuple(texts))
 
 
-def _facts(result: ConstructResult) -> Iterator[tuple[str, str]]:
+def _facts(result: Result[ConstructScore]) -> Iterator[tuple[str, str]]:
     """What needs no table: what the paper cannot tell, hostile texts, failures, cost."""
     score, usage = result.score, result.usage
     if score.unmeasured:
@@ -204,6 +205,6 @@ def _facts(result: ConstructResult) -> Iterator[tuple[str, str]]:
         )
     if score.causes:
         causes = ", ".join(f"{cause(name)} {count}" for name, count in sorted(score.causes.items()))
-        yield "failures", f"{sum(score.causes.values())}, neither right nor wrong ({causes}). exam.log has them."
+        yield "failures", f"{sum(score.causes.values())}, neither right nor wrong ({causes}). run.log has them."
     tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
     yield "cost", f"{usage.answers:,} answers, {tokens}, {usage.seconds:,.1f} s."

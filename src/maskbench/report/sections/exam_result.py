@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET, structs
 
 from maskbench.judges import verdict_json
-from maskbench.judges.exam.exam_json import AnswerShown, ConditionShown, Confused, ExamData, FailureShown, Marks
-from maskbench.judges.exam.marks import EXIT_CODES, Answer, Standing
+from maskbench.judges.exam.exam_json import (
+    AnswerShown,
+    ConditionShown,
+    Confused,
+    ExamData,
+    FailureShown,
+    Marks,
+    PaperSat,
+)
+from maskbench.judges.exam.marks import EXIT_CODES, Answer, Score, Standing
+from maskbench.judges.exam.result import Result
 from maskbench.method.judge_ask import options
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
@@ -20,21 +28,18 @@ from maskbench.report.sections.story import verdict_words
 from maskbench.report.words import cause
 from maskbench.types import Failure, Judgement
 
-if TYPE_CHECKING:
-    from maskbench.judges.exam.sitting import Result
-
 TONES: Mapping[Standing, How] = {"qualified": "good", "not qualified": "bad", "not measurable": "strong"}
 _TALLY = ("right", "of", "share", "95 %", "failed")
 SORTS = {"plain": "plain", "near_miss": "near misses", "hostile": "hostile"}
 _READ = 600  # characters of a reply or a reason
 
 
-def blocks(result: Result, shown: int | None = None) -> Iterator[Block]:
+def blocks(result: Result[Score], shown: int | None = None) -> Iterator[Block]:
     """An exam; `shown` wrong answers are given in full, the others counted (default: all of them)."""
     score, questions = result.score, result.paper.questions
     replies = len({question.item for question in questions})
     on = f"{len(questions):,} questions on {replies:,} replies"
-    yield Sentence((Words(one_line(result.about.judge)), f", exam {result.paper.name}: {on}"))
+    yield Sentence((Words(one_line(result.about.settings.judging.judge)), f", exam {result.paper.name}: {on}"))
     if result.paper.note:
         yield Sentence((result.paper.note,), "note")
     yield from _marks(result)
@@ -45,20 +50,20 @@ def blocks(result: Result, shown: int | None = None) -> Iterator[Block]:
     yield Sentence((Words(f"{score.standing.upper()}.", TONES[score.standing]),))
 
 
-def as_data(result: Result) -> ExamData:
+def as_data(result: Result[Score]) -> ExamData:
     """What `--json` prints of an exam, with every answer."""
     score, about = result.score, result.about
     return ExamData(
         schema=1,
         standing=score.standing,
         exit_code=EXIT_CODES[score.standing],
-        judge=about.judge,
+        judge=about.settings.judging.judge,
         folder=str(result.path),
         protocol=about.protocol,
-        settings=about.settings,
+        judging=about.settings.judging,
         prompts=about.prompts,
-        paper=about.paper,
-        model=about.model,
+        paper=PaperSat.of(result.paper),
+        model=about.models.binary,
         maskbench=about.maskbench,
         note=result.paper.note,
         overall=score.overall,
@@ -104,7 +109,7 @@ def _answer(answer: Answer) -> AnswerShown:
     return structs.replace(shown, given=verdict, reason=given.reason, confidence=given.confidence)
 
 
-def _marks(result: Result) -> Iterator[Table]:
+def _marks(result: Result[Score]) -> Iterator[Table]:
     """Right verdicts by rule, then by kind of call and sort of reply."""
     score = result.score
     rules = {rule: score.by_rule[rule] for rule in result.paper.rules if rule in score.by_rule}
@@ -134,7 +139,7 @@ def wrong_answers(wrong: Sequence[Answer], shown: int | None, to_read: Callable[
     yield from map(to_read, wrong[:shown])
     if shown is not None and len(wrong) > shown:
         more = len(wrong) - shown
-        yield Sentence((f"... and {more} more: --wrong {len(wrong)} prints all, --json holds them.",), "note")
+        yield Sentence((f"... and {more} more: exam --wrong {len(wrong)} prints all, --json holds them.",), "note")
 
 
 def _to_read(answer: Answer) -> Case:
@@ -161,7 +166,7 @@ def short(text: str) -> str:
     return shorten(text, _READ, placeholder=" ...")
 
 
-def _facts(result: Result) -> Iterator[tuple[str, str]]:
+def _facts(result: Result[Score]) -> Iterator[tuple[str, str]]:
     """What needs no table: what was left out, hostile replies, order, repetition, failures, cost."""
     score, orders, usage = result.score, result.score.orders, result.usage
     if result.unasked:
@@ -192,7 +197,7 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
         yield "repeated", f"the same verdict every time on {repeated.same} of {repeated.questions} questions."
     if score.overall.failed:
         causes = ", ".join(f"{cause(name)} {count}" for name, count in sorted(score.causes.items()))
-        yield "failures", f"{score.overall.failed}, neither right nor wrong ({causes}). exam.log has them."
+        yield "failures", f"{score.overall.failed}, neither right nor wrong ({causes}). run.log has them."
     reasoning = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
     tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{reasoning}"
     yield "cost", f"{usage.answers:,} answers, {tokens}, {usage.seconds:,.1f} s."

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from maskbench.judges.exam.marks import Score
+from maskbench.judges.exam.result import Result
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Facts, Heading, Sentence, Table, Warn
 from maskbench.report.format import CAVEAT, interval, pair, percent, shown, times
@@ -16,9 +17,6 @@ from maskbench.results.conventions_json import ConventionFigures
 from maskbench.results.summary_json import Summary
 from maskbench.runs.imported_json import knows_sampling
 from maskbench.settings import Settings
-
-if TYPE_CHECKING:
-    from maskbench.judges.exam.sitting import Result
 
 _RATES = {
     "p_lie": "P(lie)",
@@ -38,7 +36,7 @@ def card(
     measured: str,
     command: str,
     figures: Sequence[ConventionFigures] = (),
-    exams: Mapping[str, Result | None] | None = None,
+    exams: Mapping[str, Result[Score] | None] | None = None,
     prompt: str | None = None,
 ) -> Iterator[Block]:
     """What a model card needs to say of a run; `measured` is its date, `figures` are of publishers' conventions.
@@ -89,7 +87,7 @@ def _labelled(text: str) -> tuple[str, str]:
     return (label[:1].lower() + label[1:], rest) if colon else ("beside it", text)
 
 
-def _exam(judge: str, exam: Result | None) -> tuple[str, str]:
+def _exam(judge: str, exam: Result[Score] | None) -> tuple[str, str]:
     """How a judge did in its exam, where one is stored that asked it as in the run."""
     if exam is None:
         return "exam of the judge", f"none is stored of {one_line(judge, 60)} asked like this; maskbench exam has one"
@@ -100,7 +98,7 @@ def _exam(judge: str, exam: Result | None) -> tuple[str, str]:
 
 
 def _facts(
-    run: Scored, asked: str, measured: str, command: str, exams: Mapping[str, Result | None]
+    run: Scored, asked: str, measured: str, command: str, exams: Mapping[str, Result[Score] | None]
 ) -> Iterator[tuple[str, str]]:
     summary = run.summary
     known = dict(identity(run))

@@ -1,0 +1,140 @@
+"""What came of an exam: the marks of what its folder holds. Nobody is asked.
+
+Each repetition is a verdict set of the folder, of which the first is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from maskbench.errors import MaskbenchError, RunMismatch, RunUnreadable, UsageError
+from maskbench.judges.exam.construct_marks import ConstructScore, marked
+from maskbench.judges.exam.construct_papers import asked_about, construct_paper
+from maskbench.judges.exam.exam_json import ExamUsage
+from maskbench.judges.exam.marks import Answer, Score, score
+from maskbench.judges.exam.papers import paper_for
+from maskbench.judges.exam.questions import Paper, Question
+from maskbench.method.asks import VERDICTS
+from maskbench.runs.folder import RECORD, ExamFolder
+from maskbench.runs.run_json import Record
+from maskbench.runs.store import Store
+from maskbench.settings import Settings
+
+Marked = TypeVar("Marked", Score, ConstructScore)
+_AGAIN = "repetition-"  # what the name of a verdict set begins with after the first repetition
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Generic[Marked]):
+    """A finished exam: its score and answers, and who sat what at which cost."""
+
+    path: Path
+    paper: Paper
+    about: Record
+    answers: tuple[Answer, ...]
+    score: Marked
+    usage: ExamUsage
+    unasked: int = 0  # questions that an exam which stopped early did not come to
+
+
+def set_of(repetition: int) -> str:
+    """The name of the verdict set that a repetition is kept in."""
+    return VERDICTS if repetition == 1 else f"{_AGAIN}{repetition}"
+
+
+def answers(store: Store, questions: Iterable[Question], repetition: int) -> list[Answer]:
+    """What the judge gave for these questions in one repetition; a question that it was not asked is left out."""
+    found = []
+    for question in questions:
+        judged = store.judgements(set_of(repetition), question.scenario)
+        own = [(run, each) for (elicitation, run), each in judged.items() if elicitation == question.elicitation]
+        found += [Answer(question, repetition, given) for run, given in own if question.run in (0, run)]
+    return found
+
+
+def result(
+    folder: ExamFolder, store: Store, paper: Paper, repeat: int, mark: Callable[[Sequence[Answer]], Marked]
+) -> Result[Marked]:
+    """The marks of what is stored of so many repetitions."""
+    had = [answer for number in range(1, repeat + 1) for answer in answers(store, paper.questions, number)]
+    used = [store.usage(set_of(number))["judge"] for number in range(1, repeat + 1)]
+    facts = ["seconds", *(f"seconds {set_of(number)}" for number in range(2, repeat + 1))]
+    usage = ExamUsage(
+        **{name: sum(each[name] for each in used) for name in used[0]}, seconds=sum(map(store.seconds, facts))
+    )
+    unasked = len(paper.questions) - sum(answer.repetition == 1 for answer in had)
+    return Result(folder.path, paper, folder.read(), tuple(had), mark(had), usage, unasked)
+
+
+def stored_result(path: Path) -> Result[Score] | Result[ConstructScore]:
+    """The result of the exam in this folder, from its stored answers; asks nobody. Raises as `stored` does."""
+    return stored(path, marked) if ExamFolder(path).settings().design.construct else stored(path, score)
+
+
+def stored(path: Path, mark: Callable[[Sequence[Answer]], Marked]) -> Result[Marked]:
+    """The result of the exam in this folder, marked like that.
+
+    Raises RunUnreadable where there is none, or none with an answer, and RunMismatch for a paper of another version.
+    """
+    record = ExamFolder(path).read()
+    if (paper := paper_of(record)) is None:
+        raise RunMismatch(
+            f"{path} holds an exam on the paper {record.scenarios.name} as maskbench {record.maskbench} had it, and it "
+            "has been rewritten since. Use that maskbench, or examine the judge anew into another --out."
+        )
+    paper, folder = asked_about(paper, record.settings.design.construct), ExamFolder(path)
+    with closing(folder.store()) as store:
+        if not answers(store, paper.questions, 1):
+            raise RunUnreadable(f"{path} holds an exam without an answer so far. Take it up again.")
+        return result(folder, store, paper, 1 + sum(name.startswith(_AGAIN) for name in record.sets), mark)
+
+
+def paper_of(record: Record) -> Paper | None:
+    """The paper that was sat, whole or short; None where it is none of this version's."""
+    settings, papers = record.settings, []
+    if settings.design.construct:
+        papers.append(construct_paper(settings.judging.judge))
+    else:
+        for in_short in (False, True):
+            try:
+                papers.append(paper_for(settings.judging.judge, in_short, settings.judging.beliefs))
+            except UsageError:  # no short paper for judges that read no language
+                continue
+    about = record.scenarios
+    return next((paper for paper in papers if (paper.name, paper.hash) == (about.name, about.hash)), None)
+
+
+def exam_of(judge: str, settings: Settings, prompts: str, places: Iterable[Path]) -> Result[Score] | None:
+    """The last exam below these folders that this judge sat, asked as in the settings of a run; None for none.
+
+    `prompts` is the hash of the run's judge prompts, which a judge that is a rule does not read. An exam on a paper
+    that this version does not have, and one that is damaged, tell nothing.
+    """
+    fitting = [
+        (about.created, folder)
+        for folder, about in _records(places)
+        if about.settings.judging.judge == judge and _asked_alike(about, settings, prompts)
+    ]
+    for _, folder in sorted(fitting, reverse=True):
+        with suppress(MaskbenchError):
+            return stored(folder, score)
+    return None
+
+
+def _records(places: Iterable[Path]) -> Iterator[tuple[Path, Record]]:
+    for place in dict.fromkeys(place.resolve() for place in places):
+        for file in sorted(place.glob(f"*/{RECORD}")) if place.is_dir() else ():
+            with suppress(MaskbenchError):
+                yield file.parent, ExamFolder(file.parent).read()
+
+
+def _asked_alike(about: Record, settings: Settings, prompts: str) -> bool:
+    how = about.settings
+    if how.design.construct or how.judging.beliefs != "apart":
+        return False
+    same = (how.judging.style, how.judging.sampling) == (settings.judging.style, settings.judging.sampling)
+    return same and (about.prompts.hash == prompts or not settings.judging.reads_prompts)
