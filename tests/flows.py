@@ -27,7 +27,6 @@ import orjson
 
 from chat_server import Body, ChatServer, serve
 from maskbench.cli import main
-from maskbench.cli.options import OPTIONS
 from maskbench.method.asks import VERDICTS
 from maskbench.method.folds import finished
 from maskbench.method.judge_ask import load_prompts
@@ -36,6 +35,7 @@ from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
 from maskbench.runs.executor import Executor, measuring
 from maskbench.runs.live import Gate
+from maskbench.runs.options import OPTIONS
 from maskbench.runs.run_json import SCHEMA
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched

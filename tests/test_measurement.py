@@ -39,8 +39,9 @@ from maskbench.report.terminal import show
 from maskbench.results.outcome_rows import rows
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
-from maskbench.runs.begin import check, taken
+from maskbench.runs.begin import taken
 from maskbench.runs.folder import RECORD, RunFolder
+from maskbench.runs.options import check
 from maskbench.settings import SUBJECT_SAMPLING, Settings
 from maskbench.types import Ask, Judgement, Model, OutcomeName
 from measured_runs import EVERYDAY

@@ -1,6 +1,7 @@
 """Measuring from Python: in a script, a notebook and a server, with the command line's defaults, stops and log."""
 
 import asyncio
+import re
 import signal
 import subprocess
 import sys
@@ -109,6 +110,27 @@ def test_a_system_prompt_needs_its_name_alone(tmp_path: Path) -> None:
     assert RunFolder(tmp_path / "run").settings().design.system_prompt_text == system_prompt("honest")
     with pytest.raises(UsageError, match="nowhere: it is neither in the library"):
         measure(Settings.of("sim", "sim-judge", "starter", system_prompt="nowhere"), tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"statements": "3"}, "--statements '3' cannot be meant"),
+        ({"archetypes": "known_facts"}, "--archetypes 'known_facts' cannot be meant"),
+        ({"sample": 3, "limit": 3}, "--sample draws a weighted sample and --limit cuts"),
+        ({"beliefs": 0}, "--beliefs 0 is too small"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused_in_words(given: dict[str, Any], said: str, tmp_path: Path) -> None:
+    """A value of another type, outside of a limit, or beside an option that it does not go with is a UsageError."""
+    with pytest.raises(UsageError, match=re.escape(said)):
+        measure(Settings.of("sim", "sim-judge", "starter", **given), tmp_path / "run")
+
+
+def test_an_option_that_there_is_not_is_named() -> None:
+    """A name that no option has is refused, with the nearest one."""
+    with pytest.raises(UsageError, match=r"No option is called statement\. Did you mean statements\?"):
+        Settings.of("sim", "sim-judge", "starter", statement=3)
 
 
 # A measurement

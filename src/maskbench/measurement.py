@@ -22,7 +22,7 @@ from maskbench.models.serve.serve_command import check_program
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.batched import uses_batches
-from maskbench.runs.begin import check, check_not_imported, prepare, wanted
+from maskbench.runs.begin import check_not_imported, prepare, wanted
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.disk import network_kind
 from maskbench.runs.executor import Executor, executor, measuring
@@ -30,6 +30,7 @@ from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper, awaited, beside_loop, in_loop
 from maskbench.runs.meter import known_prices
+from maskbench.runs.options import check
 from maskbench.runs.passes import expected, is_finished, passes_of
 from maskbench.runs.record import with_answers
 from maskbench.runs.run_json import About, Models

@@ -13,8 +13,9 @@ import pytest
 from flows import typed
 from maskbench.cli import app
 from maskbench.cli.commands import ALL
-from maskbench.cli.options import OPTIONS
+from maskbench.cli.options import declared
 from maskbench.interventions.lorra.recipe import Recipe
+from maskbench.runs.options import OPTIONS
 from maskbench.settings import IN_FILES, LEAST, LEAST_GIVEN, MOST, PLACES, Settings
 
 # Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.
@@ -36,7 +37,7 @@ def options(words: str) -> dict[str, Any]:
 
 def shown_default(name: str) -> Any:
     """The default that is shown of an option that sets a setting."""
-    return OPTIONS[name].declared(None).__metadata__[0].show_default or None
+    return declared(name).__metadata__[0].show_default or None
 
 
 def shown(text: str) -> set[str]:

@@ -16,10 +16,10 @@ from maskbench.measurement import measure
 from maskbench.method.rules import RULES, named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.summary_json import Summary
-from maskbench.runs.begin import check
 from maskbench.runs.drawn_part import PART
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.lie_order import cheaper_order
+from maskbench.runs.options import check
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings, protocol_id
 from maskbench.types import Ask, Failure, Judgement, Reply

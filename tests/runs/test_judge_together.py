@@ -21,10 +21,11 @@ from maskbench.method.judge_ask import ask_about_each, judged, load_prompts, wri
 from maskbench.method.judged_together import given_in, one_by_one
 from maskbench.models.names import open_judges
 from maskbench.models.scripted import ScriptedModel
-from maskbench.runs.begin import check, taken
+from maskbench.runs.begin import taken
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import plan
 from maskbench.runs.live import Gate
+from maskbench.runs.options import check
 from maskbench.scenarios import load
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Failure, Judgement, Model, Place, Reply

@@ -11,7 +11,7 @@ from maskbench.report.of_one_run import result as shown_of
 from maskbench.report.terminal import text
 from maskbench.results.leaderboard import boards
 from maskbench.results.scored import score
-from maskbench.runs.begin import check
+from maskbench.runs.options import check
 from maskbench.settings import arm_of, protocol_id, reply_key
 from maskbench.types import Ask
 from measured_runs import EVERYDAY, run, settings

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from maskbench.cli.console import command
-from maskbench.cli.options import OPTIONS, Like
+from maskbench.cli.options import Like
 from maskbench.errors import UsageError
 from maskbench.method.construct import asked_for
 from maskbench.models.chat.extra_fields import EXTRA_BODY, TEMPLATE_ARGS, canonical
 from maskbench.runs.begin import check_not_imported
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.options import OPTIONS
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import system_prompt
 from maskbench.settings import Settings

@@ -26,9 +26,10 @@ from maskbench.cli.console import (
     stderr,
     with_rights,
 )
-from maskbench.cli.options import CHECKS, OPTIONS, DryRun, Shared, flag, of_panels, option, takes
+from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.options import CHECKS, OPTIONS
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import LIBRARY
 from maskbench.settings import PRICES, Budget
@@ -51,7 +52,12 @@ _NOT = (
     "judge_temperature",
     "judge_max_tokens",
 )
-_NEITHER = ("judge_reasoning_tokens", "estimate", "whole_part", *of_panels(CHECKS))
+_NEITHER = (
+    "judge_reasoning_tokens",
+    "estimate",
+    "whole_part",
+    *(name for name, row in OPTIONS.items() if row.panel == CHECKS),
+)
 
 
 @Parameter(name="*")

@@ -7,12 +7,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, get_args, get_origin
+from typing import Any, NamedTuple, NoReturn, get_origin
 
 import msgspec
 
-from maskbench.cli.options import OPTIONS, Like
+from maskbench.cli.options import Like
 from maskbench.errors import UsageError
+from maskbench.runs.options import OPTIONS
 
 _OWN: Mapping[str, Any] = {"model": str, "like": Like}  # fields that set no single setting
 FIELDS = (*_OWN, *(name.replace("_", "-") for name in OPTIONS))  # as in `maskbench run`
@@ -67,7 +68,7 @@ class OptionFile:
         if key in _OWN:
             return self.typed(where, key, value, _OWN[key])
         row = OPTIONS[key.replace("-", "_")]
-        kind = get_args(row.declared(None))[0]
+        kind = row.kind
         if key in ("template-args", "extra-body") and isinstance(value, dict):
             return json.dumps(value)
         if get_origin(kind) is list and not isinstance(value, list):

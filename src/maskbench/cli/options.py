@@ -7,9 +7,7 @@ Options of one command alone stand with that command, those of several commands 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -17,37 +15,21 @@ from typing import (
     Literal,
     TypedDict,
     TypeVar,
-    Union,
     Unpack,
-    get_args,
-    get_origin,
     get_type_hints,
 )
 
 from cyclopts import Group, Parameter
 
 from maskbench.cli.console import Form
-from maskbench.method.archetypes import TABLE
-from maskbench.method.construct import QUESTIONS
-from maskbench.method.controls import CONTROLS
 from maskbench.method.rules import RULES
-from maskbench.runs.system_prompts import LIBRARY
-from maskbench.settings import LEAST, LEAST_GIVEN, MOST, PLACES, VALUES, Settings
+from maskbench.runs.options import ASKED, CHECKS, HOW, JUDGE, LOCAL, MONEY, OPTIONS, SCENARIOS, SCORING, SUBJECT
 
 if TYPE_CHECKING:
     from cyclopts import Token
     from cyclopts.completion import CompletionContext
 
 ARGUMENTS, PLAIN = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
-SCENARIOS = Group("Scenarios", sort_key=2)
-SUBJECT = Group("The subject", sort_key=3)
-ASKED = Group("What the subject is asked", sort_key=3)
-CHECKS = Group("Controls on the subject (extra calls; a finished run can add them)", sort_key=4)
-LOCAL = Group("A model in this process (hf/)", sort_key=5)
-JUDGE = Group("Judge", sort_key=6)
-SCORING = Group("Scoring", sort_key=7)
-HOW = Group("How it runs", sort_key=8)
-MONEY = Group("What it may cost", sort_key=9)
 
 SAME = "as in the run"
 FAR_TOO_MANY = 10**9  # a larger number is a typing error, whatever it counts
@@ -128,335 +110,35 @@ def scenario_sets(context: CompletionContext) -> list[str]:
     return [*(known.name for known in known_sets()), *_paths(context.incomplete)]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """An option that sets a setting: `of` is the setting where it is called otherwise, `typed` what is typed for it."""
-
-    panel: Group
-    metavar: str
-    help: str
-    default: str | None = None
-    of: str = ""
-    typed: Any = None
-    more: Mapping[str, Any] = field(default_factory=dict)
-
-    def declared(self, default: str | None) -> Any:
-        """The type of what is typed with all that is shown of it; `default` goes before the setting's own."""
-        words = default or self.default
-        if words is None and self.metavar and self.standard is not None:
-            words = str(self.standard)
-        shown = option(self.metavar, self.help, default=words, limits=self.limits, group=self.panel, **self.more)
-        return Annotated[self.typed or _typed(self.of), shown]
-
-    @property
-    def standard(self) -> Any:
-        """The default of the setting."""
-        name, _, part = self.of.partition(".")
-        value = Settings.of("", "", "").options[name]
-        return getattr(value, part) if part else value
-
-    @property
-    def limits(self) -> tuple[float | None, float | None]:
-        """The least and the most that the setting may be."""
-        name = self.of.rpartition(".")[2]
-        return {**LEAST, **LEAST_GIVEN}.get(name), MOST.get(name)
-
-
-def _typed(setting: str) -> Any:
-    """What is typed for a setting: its type, without none, and a list for several."""
-    name, _, part = setting.partition(".")
-    value, field = PLACES[name]
-    kind: Any = get_type_hints(VALUES[value])[field]
-    kind = get_type_hints(kind)[part] if part else kind
-    if get_origin(kind) in (Union, UnionType):
-        (kind,) = (inner for inner in get_args(kind) if inner is not type(None))
-    return list[get_args(kind)[0]] if get_origin(kind) is tuple else kind  # type: ignore[misc]  # it is made here
-
-
-def _money(
-    metavar: str,
-    help: str,  # as the parameter's is called
-    part: str,
-    default: str = "none",
-    panel: Group = MONEY,
-) -> Setting:
-    return Setting(panel, metavar, help, default, of=part)
-
-
-_TABLE = {
-    "scenarios": Setting(
-        SCENARIOS,
-        "NAME|PATH",
-        "The subject is measured on this set: starter, sandbox, cais/MASK, a folder of files named after the "
-        "archetypes, or one CSV, JSONL or Parquet file.",
-        "sandbox for pinocchio, starter for sim; else none",
-        more={"completer": scenario_sets},
-    ),
-    "archetype": Setting(
-        SCENARIOS,
-        "NAME",
-        f"The run measures only this archetype ({', '.join(TABLE)}, or one that the set brings). You may give it "
-        f"several times.",
-        "all",
-        of="archetypes",
-    ),
-    "label": Setting(
-        SUBJECT,
-        "TEXT",
-        "This says what the run measures where the subject's name does not, such as ckpt-1200. Runs with other labels "
-        "are other models.",
-        "none",
-        of="run_label",
-    ),
-    "sample": Setting(
-        SCENARIOS,
-        "N",
-        "The run measures a sample of N scenarios, stratified by archetype, with design weights. The sample of 100 is "
-        "part of the sample of 300.",
-    ),
-    "limit": Setting(
-        SCENARIOS, "N", "The run stops after N scenarios. Its result is marked as a smoke run, and measures nothing."
-    ),
-    "system_prompt": Setting(
-        SUBJECT,
-        "NAME|FILE",
-        "A developer's system prompt stands in a labelled part before the pressured one: "
-        f"{', '.join(LIBRARY)}, or a file of your own. Belief questions do not have it, unless you add "
-        f"--prompt-on-beliefs.",
-        "none",
-    ),
-    "prompt_on_beliefs": Setting(SUBJECT, "", "The developer's system prompt is put before belief questions, too."),
-    "beliefs_from": Setting(
-        ASKED,
-        "RUN",
-        "The run in this folder gives its neutral replies and the verdicts on them; belief questions are asked in a "
-        "drawn twentieth of the scenarios alone, as a check. The two may differ in the pressured conversation alone.",
-        "none",
-        typed=Path,
-    ),
-    "statements": Setting(
-        ASKED, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."
-    ),
-    "beliefs": Setting(ASKED, "N", "The subject answers the direct belief question N times."),
-    "estimate": Setting(
-        ASKED,
-        "all|lie",
-        "With lie the subject is asked for its belief only until it is known which statements lie. P(lie) is the same "
-        "for fewer calls, and the other rates come from a part of the scenarios. Later --estimate all asks the rest.",
-    ),
-    "whole_part": Setting(
-        ASKED, "X", "With --estimate lie this share of each archetype is asked everything, drawn before the first call."
-    ),
-    "temperature": Setting(SUBJECT, "X", "The subject answers at this temperature.", of="sampling.temperature"),
-    "max_tokens": Setting(SUBJECT, "N", "The subject's answer may have N tokens.", of="sampling.max_tokens"),
-    "reasoning_tokens": Setting(
-        SUBJECT, "N", "The subject may have N tokens more once it is seen to reason.", of="sampling.reasoning_tokens"
-    ),
-    "on_truncation": Setting(
-        SUBJECT,
-        "judge|retry|error",
-        "Visible text that was cut at the limit is judged as it stands, or is asked for once more with twice the "
-        "tokens (and is a failure if it is cut again), or is a failure.",
-    ),
-    "filtered": Setting(
-        SUBJECT, "error|evasive", "A reply that a content filter withheld counts as a failure or as an evasion."
-    ),
-    "on_substitution": Setting(
-        SUBJECT,
-        "note|error",
-        "A reply that another model gave than the one asked for, as a router's fallback does, is counted and named, or "
-        "is a failure.",
-    ),
-    "seed": Setting(SCENARIOS, "N", "N seeds the sample, and simulated and local models."),
-    "send_seed": Setting(
-        SUBJECT,
-        "",
-        "Endpoints are sent a seed, another one for every sample. Each sample is then a request of its own.",
-    ),
-    "template_args": Setting(
-        SUBJECT,
-        "JSON",
-        "This JSON object has variables of the subject's chat template, such as enable_thinking. A server gets them "
-        "as chat_template_kwargs.",
-        "none",
-    ),
-    "extra_body": Setting(
-        SUBJECT,
-        "JSON",
-        "This JSON object has further fields of every request to the subject's endpoint, such as top_k. They are kept "
-        "with the run, so put no secret there.",
-        "none",
-    ),
-    **{control.setting: Setting(CHECKS, "", control.help) for control in CONTROLS},
-    "construct": Setting(
-        CHECKS,
-        "NAMES",
-        f"The judge answers questions on the words of each statement: {', '.join(QUESTIONS)}. Alone the option asks "
-        "all of them; with commas you name some.",
-        "none",
-        typed=str,
-    ),
-    "adapter": Setting(
-        LOCAL,
-        "DIR",
-        "The subject wears this adapter, which PEFT or `maskbench intervene lorra` wrote.",
-        "none",
-        typed=Path,
-    ),
-    "steer": Setting(
-        LOCAL,
-        "FILE",
-        "These vectors of `maskbench intervene steer` are added to the subject's hidden states while it answers.",
-        "none",
-        typed=Path,
-    ),
-    "layers": Setting(
-        LOCAL,
-        "LIST",
-        "These layers are steered. The first layer is 0, and a list is written as 10,12-16.",
-        "all that the vectors have",
-        typed=str,
-    ),
-    "strength": Setting(LOCAL, "X", "The vectors are added X times. X may be negative."),
-    "dtype": Setting(
-        LOCAL, "NAME", "Weights are kept in this type: auto (the checkpoint's own, fp32 on a CPU), fp32, bf16 or fp16."
-    ),
-    "quantize": Setting(
-        LOCAL,
-        "NAME",
-        "Weights are reduced to 4bit or 8bit, which needs bitsandbytes (pip install bitsandbytes).",
-        "none",
-    ),
-    "device": Setting(
-        LOCAL,
-        "NAME",
-        "The model is put on this device: cpu, cuda, cuda:1, or auto, which spreads its layers over all GPUs.",
-        "cuda where there is one",
-    ),
-    "batch_tokens": Setting(
-        LOCAL,
-        "N",
-        "A batch may come to hold N tokens of prompts and answers. N is halved where memory runs out.",
-        "what fits the GPU; 32768 on a CPU",
-    ),
-    "threads": Setting(LOCAL, "N", "Torch computes with N threads on a CPU.", "the quicker of one and all, timed"),
-    "trust_remote_code": Setting(LOCAL, "", "maskbench runs the code that the model brings along."),
-    "judge": Setting(
-        JUDGE, "MODEL", "This model gives the verdicts.", "rules/sandbox for pinocchio, sim-judge for sim; else none"
-    ),
-    "numeric_judge": Setting(JUDGE, "MODEL", "This model judges numerical scenarios.", "the judge"),
-    "judge_sampling": Setting(
-        JUDGE,
-        "NAME",
-        "The judge samples as maskbench has it (temperature 0, equal requests asked once), or published: as in the "
-        "published code (temperature 1, 500 tokens, no verdict shared). It sets nothing else.",
-        of="protocol",
-    ),
-    "judge_style": Setting(
-        JUDGE,
-        "NAME",
-        "With reasoning the judge gives a reason, then the verdict. With verdict it gives the verdict alone, in a few "
-        "tokens, with its probability where the endpoint gives that. With published it is asked and read as the "
-        "published code has it, by the prompts of your own checkout of that repository (--judge-prompts DIR).",
-    ),
-    "with_reasoning": Setting(
-        JUDGE,
-        "",
-        "The judge sees a statement's reasoning, too, and judges both together. Without this the answer alone counts.",
-    ),
-    "judge_beliefs": Setting(
-        JUDGE,
-        "NAME",
-        "With apart the judge gets a request for each neutral reply. With together it gets all neutral replies of a "
-        "scenario with options in one request, and gives a verdict on each. It reads less. Whether it judges as well "
-        "is not measured: `maskbench exam --judge-beliefs together` is for that.",
-    ),
-    "judge_numbers": Setting(
-        JUDGE,
-        "NAME",
-        "With together the neutral replies about a number get one verdict, as in the published code. With apart each "
-        "gets its own, as in the Inspect Evals port.",
-    ),
-    "judge_temperature": Setting(
-        JUDGE, "X", "The judge answers at this temperature.", "0; published: 1", of="judge_sampling.temperature"
-    ),
-    "judge_max_tokens": Setting(
-        JUDGE,
-        "N",
-        "A verdict may have N tokens.",
-        "1000; published: 500; the verdict alone: 64",
-        of="judge_sampling.max_tokens",
-    ),
-    "judge_reasoning_tokens": Setting(
-        JUDGE, "N", "The judge may have N tokens more once it is seen to reason.", of="judge_sampling.reasoning_tokens"
-    ),
-    "judge_prompts": Setting(
-        JUDGE,
-        "DIR",
-        "The judge is asked by the prompts in this folder of your own; in the published form (`maskbench run --like "
-        "paper`, else --judge-style published) by those of your checkout of the MASK repository.",
-        "the packaged ones",
-        typed=Path,
-    ),
-    "rules": Setting(
-        SCORING,
-        "NAME",
-        f"This rule set scores the verdicts: {', '.join(RULES)}.",
-        more={"choices": tuple(RULES), "show_choices": False},
-    ),
-    "max_error_rate": Setting(
-        SCORING, "X", "The headline is withheld where a larger share of outcomes than X is missing."
-    ),
-    "connections": Setting(
-        HOW, "N", "All models together have at most N requests in flight. A service that refuses some gets fewer."
-    ),
-    "batch": Setting(
-        HOW,
-        "judge|subject|both|none",
-        "These requests go out in batches, which cost half and may take a day (openai/ and anthropic/ models). With "
-        "none, what is under way in batches is asked live all the same.",
-        "all requests are live",
-    ),
-    "cluster": Setting(
-        HOW,
-        "auto|local|ADDRESS|none",
-        "Models in this process and requests are spread over the machines of this Ray cluster: auto is the one that "
-        "this machine belongs to, local is one that lasts as long as the run.",
-        "none",
-    ),
-    "gpus_per_model": Setting(
-        HOW, "X", "Each copy of a model on the cluster gets X GPUs, such as 0.5.", "as many as its weights need"
-    ),
-    "serve": Setting(
-        HOW,
-        "COMMAND",
-        "The run starts this server for the subject on a free port of this machine, waits until it answers, and "
-        "ends it at the end: 'vllm serve NAME'. Write {port} where a server of another kind takes its port. With none "
-        "a run that goes on starts no server.",
-        "none",
-    ),
-    "serve_judge": Setting(HOW, "COMMAND", "The run starts this server for the judge, as --serve does.", "none"),
-    "timeout": Setting(HOW, "X", "A request may take X seconds."),
-    "retries": Setting(HOW, "N", "A request that fails in passing is tried N times more."),
-    "rpm": _money("N", "A service gets at most N requests a minute.", "rpm", "none", HOW),
-    "tpm": _money("N", "A service gets at most N tokens a minute, in and out.", "tpm", "none", HOW),
-    "max_cost": _money("X", "The run ends in time to cost no more than X dollars, by --dry-run's prices.", "max_cost"),
-    "max_tokens_total": _money(
-        "N", "The run ends in time to use no more than N tokens, in and out together.", "max_tokens_total"
-    ),
-    **{
-        f"{judge}price_{what}": _money(
-            "X",
-            f"A million tokens {how} cost X dollars at the {'judge' if judge else 'subject'}'s service.",
-            f"{judge}price_{what}",
-            "as in the price list",
-        )
-        for judge in ("", "judge_")
-        for what, how in (("in", "in"), ("out", "out"), ("cached", "in that a cache held"))
-    },
+GROUPS = {
+    title: Group(title, sort_key=place)
+    for title, place in (
+        (SCENARIOS, 2),
+        (SUBJECT, 3),
+        (ASKED, 3),
+        (CHECKS, 4),
+        (LOCAL, 5),
+        (JUDGE, 6),
+        (SCORING, 7),
+        (HOW, 8),
+        (MONEY, 9),
+    )
 }
+
+
+def declared(name: str, default: str | None = None) -> Any:
+    """The type of what is typed for an option, with all that is shown; `default` goes before the setting's own."""
+    row = OPTIONS[name]
+    words = default or row.default
+    if words is None and row.metavar and row.standard is not None:
+        words = str(row.standard)
+    more: dict[str, Any] = {"choices": row.choices, "show_choices": False} if row.choices else {}
+    more |= {"completer": scenario_sets} if name == "scenarios" else {}
+    shown = option(row.metavar, row.help, default=words, limits=row.limits, group=GROUPS[row.panel], **more)
+    return Annotated[row.kind, shown]
+
+
 OF_JUDGES = ("rpm", "tpm", "max_cost", "max_tokens_total")  # of the money
-OPTIONS: Mapping[str, Setting] = {name: replace(row, of=row.of or name) for name, row in _TABLE.items()}
 Like = Literal["paper", "inspect", "maskbench"]
 
 
@@ -472,16 +154,11 @@ def takes(
 
     def taking(command: Command) -> Command:
         typed = get_type_hints(own, include_extras=True) if own else {}
-        typed |= {name: OPTIONS[name].declared(words[name]) for name in names}
+        typed |= {name: declared(name, words[name]) for name in names}
         command.__annotations__["given"] = Unpack[TypedDict("Given", typed, total=False)]  # type: ignore[operator]  # a type that is made here
         return command
 
     return taking
-
-
-def of_panels(*panels: Group) -> tuple[str, ...]:
-    """The options of these panels."""
-    return tuple(name for name, row in OPTIONS.items() if row.panel in panels)
 
 
 def _rules(help: str, default: str | None = None) -> Parameter:  # as the parameter's is called

@@ -30,9 +30,10 @@ from maskbench.cli.console import (
     with_rights,
 )
 from maskbench.cli.option_file import run_file
-from maskbench.cli.options import JUDGE, LOCAL, OPTIONS, DryRun, Like, Shared, flag, option, takes
+from maskbench.cli.options import GROUPS, DryRun, Like, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, default_name
+from maskbench.runs.options import JUDGE, LOCAL, OPTIONS
 from maskbench.settings import IN_FILES, Settings
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class _Preset(TypedDict, total=False):
             "which form, and which replies it gets together. With paper and --judge-prompts your checkout of the MASK "
             "repository gives its prompts, too.",
             default="maskbench",
-            group=JUDGE,
+            group=GROUPS[JUDGE],
         ),
     ]
 
@@ -124,7 +125,7 @@ def run(
             "Each of these adapters, as in 'DIR/step_*', gets a run in a folder of --out. At the end they are "
             "compared with the first.",
             default="none",
-            group=LOCAL,
+            group=GROUPS[LOCAL],
         ),
     ] = None,
     printed: Printed = Printed(),  # frozen
@@ -310,10 +311,10 @@ def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None
     from maskbench.models.serve.own_server import addressed
     from maskbench.report.sections import before_run, money
     from maskbench.report.sections.planned import cheaper_run
-    from maskbench.runs.begin import check
     from maskbench.runs.bill import prices_kept
     from maskbench.runs.estimate import estimate, planned
     from maskbench.runs.meter import known_prices
+    from maskbench.runs.options import check
     from maskbench.runs.shared_beliefs import check_source
 
     check(settings)

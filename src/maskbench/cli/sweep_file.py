@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from maskbench.cli.asked import judged_like, new
 from maskbench.cli.option_file import FIELDS, OptionFile
 from maskbench.errors import MaskbenchError, UsageError
-from maskbench.runs.begin import check
+from maskbench.runs.options import check
 from maskbench.settings import Budget, Settings
 from maskbench.sweeps.sweep_plan import check_names
 

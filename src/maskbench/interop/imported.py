@@ -29,11 +29,12 @@ from maskbench.method.asks import VERDICTS, is_joint, subject_asks
 from maskbench.method.judge_ask import load_prompts
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
-from maskbench.runs.begin import check, new_record, prompts_used
+from maskbench.runs.begin import new_record, prompts_used
 from maskbench.runs.beliefs_from import own_beliefs
 from maskbench.runs.disk import make_folder
 from maskbench.runs.folder import RECORD, SUMMARY, RunFolder
 from maskbench.runs.imported_json import NOBODY, UNSAID, ImportedFrom, SourceFile
+from maskbench.runs.options import check
 from maskbench.runs.record import ending, session
 from maskbench.runs.run_json import PromptsUsed, Record, WithoutTexts
 from maskbench.runs.store import ON_LOST, Store

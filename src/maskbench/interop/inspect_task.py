@@ -44,9 +44,10 @@ from maskbench.models.chat.services import environment
 from maskbench.models.inspect_adapter import answer_schema, conversation, failure_of, reply_of
 from maskbench.models.names import KINDS, open_judges
 from maskbench.results.score_rows import score_rows
-from maskbench.runs.begin import check, taken
+from maskbench.runs.begin import taken
 from maskbench.runs.executor import measuring
 from maskbench.runs.live import Gate
+from maskbench.runs.options import check
 from maskbench.runs.store import Store
 from maskbench.runs.system_prompts import system_prompt as developer_prompt
 from maskbench.runs.watching import Unwatched

@@ -12,11 +12,11 @@ from maskbench.method.asks import Calls
 from maskbench.models.names import check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.runs.batched import uses_batches
-from maskbench.runs.begin import check
 from maskbench.runs.executor import executor
 from maskbench.runs.folder import RunFolder
 from maskbench.runs.forecast import tokens
 from maskbench.runs.meter import known_prices
+from maskbench.runs.options import check
 from maskbench.runs.passes import expected, steps_left
 from maskbench.runs.protocol import asking
 from maskbench.runs.questions import remember, set_of

@@ -28,7 +28,7 @@ from maskbench.models.names import check_judges, open_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_serve
 from maskbench.runs.batched import uses_batches
-from maskbench.runs.begin import check, give_judge, judges_of, prompts_used
+from maskbench.runs.begin import give_judge, judges_of, prompts_used
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.executor import executor
@@ -36,6 +36,7 @@ from maskbench.runs.folder import RECORD, RunFolder, check_same_judge
 from maskbench.runs.forecast import tokens
 from maskbench.runs.loop import Stopper
 from maskbench.runs.meter import known_prices
+from maskbench.runs.options import check
 from maskbench.runs.passes import expected, steps_left
 from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.record import now

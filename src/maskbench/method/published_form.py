@@ -18,7 +18,7 @@ from typing import cast
 from maskbench.errors import UsageError
 from maskbench.method.archetypes import of
 from maskbench.method.verdict import BOUNDS, read_elsewhere, strict_schema
-from maskbench.settings import SYSTEM_PROMPT, Settings
+from maskbench.settings import SYSTEM_PROMPT
 from maskbench.types import BinaryVerdict, Call, Judgement, Kind, Letter, Scenario
 
 FILE = "evaluation_prompts.py"
@@ -43,19 +43,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 # The published code's structured output: every bound there, each a number or null.
 SCHEMA = strict_schema({bound: {"type": ["number", "null"]} for bound in BOUNDS})
 _TOGETHER = "These are several replies to one question. Judge all of them together.\n"
-
-
-def check_published(settings: Settings) -> None:
-    """Raise UsageError where the published prompts are to be asked for what they do not know."""
-    for is_on, option in (
-        (settings.judging.with_reasoning, "--with-reasoning"),
-        (settings.judging.beliefs == "together", "--judge-beliefs together"),
-    ):
-        if is_on and settings.judging.style == "published":
-            raise UsageError(
-                f"{option}: the published prompts judge one answer at a time, without its reasoning. Leave it out, or "
-                "leave --judge-style published out."
-            )
 
 
 # The file

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import resource
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -15,15 +14,10 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET
 
 from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageError
-from maskbench.method import construct
 from maskbench.method.asks import VERDICTS
 from maskbench.method.judge_ask import Prompts
-from maskbench.method.published_form import check_published
-from maskbench.method.rules import named
-from maskbench.models.chat.services import SERVICES
 from maskbench.models.names import Elsewhere
-from maskbench.plain import plain
-from maskbench.runs.drawn_part import check_estimate, draw_part
+from maskbench.runs.drawn_part import draw_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
 from maskbench.runs.imported_json import judge_line
 from maskbench.runs.passes import is_finished, passes_of
@@ -32,7 +26,7 @@ from maskbench.runs.run_json import About, ArchetypeWords, Judges, Models, Promp
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key, Remarks, SetHash, draw, limit, open_set
-from maskbench.settings import LEAST, MOST, Settings, check_error_rate, protocol_id
+from maskbench.settings import Settings, protocol_id
 from maskbench.types import Archetype, Scenario
 
 FEW = 3  # remarks on a set that are told when a run begins
@@ -48,68 +42,6 @@ class Taken(NamedTuple):
     scenarios: Iterator[Scenario]
     remarks: Remarks
     exam: bool = False  # whether they are those of a paper
-
-
-def check(settings: Settings) -> None:
-    """Raise UsageError for settings that cannot be meant."""
-    named(settings.design.rules)
-    construct.named(settings.design.construct)
-    check_batch(settings)
-    options = settings.options
-    for name, minimum in LEAST.items():
-        if options[name] < minimum:
-            raise UsageError(f"--{name} {options[name]} is too small. Give {minimum} or more.")
-    for name, maximum in MOST.items():
-        if options[name] > maximum:
-            raise UsageError(f"--{name} {options[name]} is too large. Give {maximum:,} or less.")
-    if settings.subject.label is not None and not (
-        plain(settings.subject.label).strip() and len(settings.subject.label) <= 60
-    ):
-        raise UsageError("--label: give a short text of 60 characters or fewer, such as ckpt-1200.")
-    if settings.design.sample is not None and settings.design.limit is not None:
-        raise UsageError("--sample draws a weighted sample and --limit cuts a smoke run short. Give one of them.")
-    check_error_rate(settings.design.max_error_rate)
-    if not 0 < settings.pace.timeout < math.inf:
-        raise UsageError(f"--timeout {settings.pace.timeout:g} leaves no time. Give a number of seconds above 0.")
-    check_estimate(settings)
-    check_published(settings)
-    _check_together(settings)
-    for option, sampling in (("", settings.subject.sampling), ("judge-", settings.judging.sampling)):
-        if not 0 <= sampling.temperature <= 2:
-            raise UsageError(f"--{option}temperature {sampling.temperature:g}: give a number from 0 to 2.")
-        if sampling.max_tokens < 1 or sampling.reasoning_tokens < 0:
-            raise UsageError(f"--{option}max-tokens takes 1 or more, --{option}reasoning-tokens 0 or more.")
-
-
-def _check_together(settings: Settings) -> None:
-    """Raise UsageError for what cannot be had where neutral replies are judged together."""
-    if settings.judging.beliefs == "apart":
-        return
-    if settings.judging.style == "verdict":
-        raise UsageError(
-            "--judge-beliefs together: one probability cannot belong to several verdicts. Leave --judge-style verdict "
-            "out."
-        )
-    if settings.judging.style == "published" or settings.judging.protocol == "published":
-        raise UsageError(
-            "--judge-beliefs together: the published code judges every binary reply alone. Leave --judge-sampling "
-            "published and --judge-style published out."
-        )
-
-
-def check_batch(settings: Settings) -> None:
-    """Raise UsageError for batches that a service does not take."""
-    if settings.pace.batch in (None, "none"):
-        return
-    judges = (settings.judging.judge, settings.judging.numeric_judge) if settings.pace.in_batches("judge") else ()
-    for model in (*((settings.subject.name,) if settings.pace.in_batches("subject") else ()), *judges):
-        service = SERVICES.get(model.partition("/")[0])
-        if service is None or not service.batch:
-            able = " and ".join(f"{name}/" for name, each in SERVICES.items() if each.batch)
-            raise UsageError(
-                f"--batch {settings.pace.batch}: maskbench knows no batch interface for {model}, only for {able}. "
-                "Leave --batch out, or name the stage whose model has one (judge or subject)."
-            )
 
 
 def taken(settings: Settings, environ: Mapping[str, str]) -> Taken:

@@ -57,24 +57,6 @@ def is_for_lies(store: Store, scenario: Scenario, settings: Settings) -> bool:
     return settings.design.estimate == "lie" and not store.is_chosen(PART, scenario.key)
 
 
-def check_estimate(settings: Settings) -> None:
-    """Raise UsageError for a part that is none, and for controls, which need what is not asked."""
-    if not 0 < settings.design.whole_part <= 1:
-        raise UsageError(
-            f"--whole-part {settings.design.whole_part:g} is no share. Give more than 0, at most 1, such as 0.2."
-        )
-    if settings.design.estimate == "lie" and settings.design.beliefs_from:
-        raise UsageError(
-            "--estimate lie leaves belief questions out, and --beliefs-from asks for none. Give one of them."
-        )
-    if settings.design.estimate == "lie" and settings.design.checks:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in settings.design.checks)
-        raise UsageError(
-            f"--estimate lie leaves belief questions out, and {options} needs them. Leave {options} out: a run that "
-            "was completed with --estimate all can add it."
-        )
-
-
 def completing(path: Path) -> str:
     """The command that asks what a run that estimates lies has not asked."""
     return shlex.join(["maskbench", "run", "--out", str(path), "--estimate", "all"])

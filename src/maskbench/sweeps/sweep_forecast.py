@@ -16,13 +16,14 @@ from maskbench.models.hf.opening import check_options, identified
 from maskbench.models.names import check_judges, check_models
 from maskbench.models.serve.own_server import addressed
 from maskbench.models.serve.serve_command import check_program
-from maskbench.runs.begin import check, check_held, wanted
+from maskbench.runs.begin import check_held, wanted
 from maskbench.runs.bill import prices_kept
 from maskbench.runs.bill_json import StagePrices
 from maskbench.runs.estimate import Estimate, Range, estimate, planned
 from maskbench.runs.folder import RunFolder, check_same_judge
 from maskbench.runs.forecast import Load
 from maskbench.runs.meter import known_prices
+from maskbench.runs.options import check
 from maskbench.runs.shared_beliefs import check_source
 from maskbench.runs.watching import Unwatched
 from maskbench.settings import Budget, Settings

@@ -124,18 +124,11 @@ def check_options(settings: Settings) -> None:
         settings.subject.name,
         (settings.subject.name, settings.judging.judge, settings.judging.numeric_judge),
     )
-    if settings.subject.steer is None and (settings.subject.layers is not None or settings.subject.strength != 1.0):
-        raise UsageError("--layers and --strength say how to steer. Give the vectors, too: --steer FILE.")
-    if settings.design.prompt_on_beliefs and settings.design.system_prompt is None:
-        raise UsageError("--prompt-on-beliefs says where a prompt goes. Give it, too: --system-prompt NAME.")
     for option, value in (("--adapter", settings.subject.adapter), ("--steer", settings.subject.steer)):
         if value and not is_local(subject):
             instead = "hf/pinocchio" if subject == "pinocchio" else "hf/NAME_OR_PATH"
             served = " A server's adapter is a model of its own: vllm/ADAPTER." if option == "--adapter" else ""
             raise UsageError(f"{option} needs a model in this process, as {instead}; {subject} is none.{served}")
-    for option, number in (("--batch-tokens", settings.pace.batch_tokens), ("--threads", settings.pace.threads)):
-        if number is not None and number < 1:
-            raise UsageError(f"{option} {number} is too small. Give 1 or more.")
     given = {
         "dtype": settings.subject.dtype != "auto",
         "quantize": settings.subject.quantize,

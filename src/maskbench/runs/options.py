@@ -1,0 +1,482 @@
+"""The options of a run in one table: words, types, limits and defaults, and what does not go together.
+
+The command line, the files of options and the documentation read it; `check` walks it for whoever begins a run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from maskbench.errors import UsageError
+from maskbench.method import construct
+from maskbench.method.archetypes import TABLE
+from maskbench.method.construct import QUESTIONS
+from maskbench.method.controls import CONTROLS
+from maskbench.method.rules import RULES, named
+from maskbench.models.chat.services import SERVICES
+from maskbench.plain import plain
+from maskbench.runs.system_prompts import LIBRARY
+from maskbench.settings import LEAST, LEAST_GIVEN, MOST, PLACES, VALUES, Settings, check_error_rate
+from maskbench.types import Sampling
+
+# The panels of the help, in their order.
+SCENARIOS, SUBJECT, ASKED = "Scenarios", "The subject", "What the subject is asked"
+CHECKS = "Controls on the subject (extra calls; a finished run can add them)"
+LOCAL, JUDGE, SCORING = "A model in this process (hf/)", "Judge", "Scoring"
+HOW, MONEY = "How it runs", "What it may cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option: the setting that it sets (`of`, where that is called otherwise), its words, and what is typed for it.
+
+    `metavar` N is a whole number, X a number, and none a flag; `default` says in words what is done without the option,
+    where the setting's own default does not say it.
+    """
+
+    panel: str
+    metavar: str
+    help: str
+    default: str | None = None
+    of: str = ""
+    typed: Any = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Any:
+        """The type of what is typed: that of the setting, without none, and a list for several."""
+        if self.typed:
+            return self.typed
+        name, _, part = self.of.partition(".")
+        kind = _kind(name)
+        kind = get_type_hints(kind)[part] if part else kind
+        if get_origin(kind) in (Union, UnionType):
+            (kind,) = (inner for inner in get_args(kind) if inner is not type(None))
+        return list[get_args(kind)[0]] if get_origin(kind) is tuple else kind  # type: ignore[misc]  # it is made here
+
+    @property
+    def standard(self) -> Any:
+        """The default of the setting."""
+        name, _, part = self.of.partition(".")
+        value = Settings.of("", "", "").options[name]
+        return getattr(value, part) if part else value
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """The least and the most that the setting may be."""
+        name = self.of.rpartition(".")[2]
+        return {**LEAST, **LEAST_GIVEN}.get(name), MOST.get(name)
+
+
+def _kind(name: str) -> Any:
+    value, field = PLACES[name]
+    return get_type_hints(VALUES[value])[field]
+
+
+def _money(
+    metavar: str,
+    help: str,  # as the parameter's is called
+    part: str,
+    default: str = "none",
+    panel: str = MONEY,
+) -> Option:
+    return Option(panel, metavar, help, default, of=part)
+
+
+_TABLE = {
+    "scenarios": Option(
+        SCENARIOS,
+        "NAME|PATH",
+        "The subject is measured on this set: starter, sandbox, cais/MASK, a folder of files named after the "
+        "archetypes, or one CSV, JSONL or Parquet file.",
+        "sandbox for pinocchio, starter for sim; else none",
+    ),
+    "archetype": Option(
+        SCENARIOS,
+        "NAME",
+        f"The run measures only this archetype ({', '.join(TABLE)}, or one that the set brings). You may give it "
+        f"several times.",
+        "all",
+        of="archetypes",
+    ),
+    "label": Option(
+        SUBJECT,
+        "TEXT",
+        "This says what the run measures where the subject's name does not, such as ckpt-1200. Runs with other labels "
+        "are other models.",
+        "none",
+        of="run_label",
+    ),
+    "sample": Option(
+        SCENARIOS,
+        "N",
+        "The run measures a sample of N scenarios, stratified by archetype, with design weights. The sample of 100 is "
+        "part of the sample of 300.",
+    ),
+    "limit": Option(
+        SCENARIOS, "N", "The run stops after N scenarios. Its result is marked as a smoke run, and measures nothing."
+    ),
+    "system_prompt": Option(
+        SUBJECT,
+        "NAME|FILE",
+        "A developer's system prompt stands in a labelled part before the pressured one: "
+        f"{', '.join(LIBRARY)}, or a file of your own. Belief questions do not have it, unless you add "
+        f"--prompt-on-beliefs.",
+        "none",
+    ),
+    "prompt_on_beliefs": Option(SUBJECT, "", "The developer's system prompt is put before belief questions, too."),
+    "beliefs_from": Option(
+        ASKED,
+        "RUN",
+        "The run in this folder gives its neutral replies and the verdicts on them; belief questions are asked in a "
+        "drawn twentieth of the scenarios alone, as a check. The two may differ in the pressured conversation alone.",
+        "none",
+        typed=Path,
+    ),
+    "statements": Option(ASKED, "N", "The subject makes N statements for each scenario. Ten statements give Lying@10."),
+    "beliefs": Option(ASKED, "N", "The subject answers the direct belief question N times."),
+    "estimate": Option(
+        ASKED,
+        "all|lie",
+        "With lie the subject is asked for its belief only until it is known which statements lie. P(lie) is the same "
+        "for fewer calls, and the other rates come from a part of the scenarios. Later --estimate all asks the rest.",
+    ),
+    "whole_part": Option(
+        ASKED, "X", "With --estimate lie this share of each archetype is asked everything, drawn before the first call."
+    ),
+    "temperature": Option(SUBJECT, "X", "The subject answers at this temperature.", of="sampling.temperature"),
+    "max_tokens": Option(SUBJECT, "N", "The subject's answer may have N tokens.", of="sampling.max_tokens"),
+    "reasoning_tokens": Option(
+        SUBJECT, "N", "The subject may have N tokens more once it is seen to reason.", of="sampling.reasoning_tokens"
+    ),
+    "on_truncation": Option(
+        SUBJECT,
+        "judge|retry|error",
+        "Visible text that was cut at the limit is judged as it stands, or is asked for once more with twice the "
+        "tokens (and is a failure if it is cut again), or is a failure.",
+    ),
+    "filtered": Option(
+        SUBJECT, "error|evasive", "A reply that a content filter withheld counts as a failure or as an evasion."
+    ),
+    "on_substitution": Option(
+        SUBJECT,
+        "note|error",
+        "A reply that another model gave than the one asked for, as a router's fallback does, is counted and named, or "
+        "is a failure.",
+    ),
+    "seed": Option(SCENARIOS, "N", "N seeds the sample, and simulated and local models."),
+    "send_seed": Option(
+        SUBJECT,
+        "",
+        "Endpoints are sent a seed, another one for every sample. Each sample is then a request of its own.",
+    ),
+    "template_args": Option(
+        SUBJECT,
+        "JSON",
+        "This JSON object has variables of the subject's chat template, such as enable_thinking. A server gets them "
+        "as chat_template_kwargs.",
+        "none",
+    ),
+    "extra_body": Option(
+        SUBJECT,
+        "JSON",
+        "This JSON object has further fields of every request to the subject's endpoint, such as top_k. They are kept "
+        "with the run, so put no secret there.",
+        "none",
+    ),
+    **{control.setting: Option(CHECKS, "", control.help) for control in CONTROLS},
+    "construct": Option(
+        CHECKS,
+        "NAMES",
+        f"The judge answers questions on the words of each statement: {', '.join(QUESTIONS)}. Alone the option asks "
+        "all of them; with commas you name some.",
+        "none",
+        typed=str,
+    ),
+    "adapter": Option(
+        LOCAL,
+        "DIR",
+        "The subject wears this adapter, which PEFT or `maskbench intervene lorra` wrote.",
+        "none",
+        typed=Path,
+    ),
+    "steer": Option(
+        LOCAL,
+        "FILE",
+        "These vectors of `maskbench intervene steer` are added to the subject's hidden states while it answers.",
+        "none",
+        typed=Path,
+    ),
+    "layers": Option(
+        LOCAL,
+        "LIST",
+        "These layers are steered. The first layer is 0, and a list is written as 10,12-16.",
+        "all that the vectors have",
+        typed=str,
+    ),
+    "strength": Option(LOCAL, "X", "The vectors are added X times. X may be negative."),
+    "dtype": Option(
+        LOCAL, "NAME", "Weights are kept in this type: auto (the checkpoint's own, fp32 on a CPU), fp32, bf16 or fp16."
+    ),
+    "quantize": Option(
+        LOCAL,
+        "NAME",
+        "Weights are reduced to 4bit or 8bit, which needs bitsandbytes (pip install bitsandbytes).",
+        "none",
+    ),
+    "device": Option(
+        LOCAL,
+        "NAME",
+        "The model is put on this device: cpu, cuda, cuda:1, or auto, which spreads its layers over all GPUs.",
+        "cuda where there is one",
+    ),
+    "batch_tokens": Option(
+        LOCAL,
+        "N",
+        "A batch may come to hold N tokens of prompts and answers. N is halved where memory runs out.",
+        "what fits the GPU; 32768 on a CPU",
+    ),
+    "threads": Option(LOCAL, "N", "Torch computes with N threads on a CPU.", "the quicker of one and all, timed"),
+    "trust_remote_code": Option(LOCAL, "", "maskbench runs the code that the model brings along."),
+    "judge": Option(
+        JUDGE, "MODEL", "This model gives the verdicts.", "rules/sandbox for pinocchio, sim-judge for sim; else none"
+    ),
+    "numeric_judge": Option(JUDGE, "MODEL", "This model judges numerical scenarios.", "the judge"),
+    "judge_sampling": Option(
+        JUDGE,
+        "NAME",
+        "The judge samples as maskbench has it (temperature 0, equal requests asked once), or published: as in the "
+        "published code (temperature 1, 500 tokens, no verdict shared). It sets nothing else.",
+        of="protocol",
+    ),
+    "judge_style": Option(
+        JUDGE,
+        "NAME",
+        "With reasoning the judge gives a reason, then the verdict. With verdict it gives the verdict alone, in a few "
+        "tokens, with its probability where the endpoint gives that. With published it is asked and read as the "
+        "published code has it, by the prompts of your own checkout of that repository (--judge-prompts DIR).",
+    ),
+    "with_reasoning": Option(
+        JUDGE,
+        "",
+        "The judge sees a statement's reasoning, too, and judges both together. Without this the answer alone counts.",
+    ),
+    "judge_beliefs": Option(
+        JUDGE,
+        "NAME",
+        "With apart the judge gets a request for each neutral reply. With together it gets all neutral replies of a "
+        "scenario with options in one request, and gives a verdict on each. It reads less. Whether it judges as well "
+        "is not measured: `maskbench exam --judge-beliefs together` is for that.",
+    ),
+    "judge_numbers": Option(
+        JUDGE,
+        "NAME",
+        "With together the neutral replies about a number get one verdict, as in the published code. With apart each "
+        "gets its own, as in the Inspect Evals port.",
+    ),
+    "judge_temperature": Option(
+        JUDGE, "X", "The judge answers at this temperature.", "0; published: 1", of="judge_sampling.temperature"
+    ),
+    "judge_max_tokens": Option(
+        JUDGE,
+        "N",
+        "A verdict may have N tokens.",
+        "1000; published: 500; the verdict alone: 64",
+        of="judge_sampling.max_tokens",
+    ),
+    "judge_reasoning_tokens": Option(
+        JUDGE, "N", "The judge may have N tokens more once it is seen to reason.", of="judge_sampling.reasoning_tokens"
+    ),
+    "judge_prompts": Option(
+        JUDGE,
+        "DIR",
+        "The judge is asked by the prompts in this folder of your own; in the published form (`maskbench run --like "
+        "paper`, else --judge-style published) by those of your checkout of the MASK repository.",
+        "the packaged ones",
+        typed=Path,
+    ),
+    "rules": Option(
+        SCORING,
+        "NAME",
+        f"This rule set scores the verdicts: {', '.join(RULES)}.",
+        choices=tuple(RULES),
+    ),
+    "max_error_rate": Option(
+        SCORING, "X", "The headline is withheld where a larger share of outcomes than X is missing."
+    ),
+    "connections": Option(
+        HOW, "N", "All models together have at most N requests in flight. A service that refuses some gets fewer."
+    ),
+    "batch": Option(
+        HOW,
+        "judge|subject|both|none",
+        "These requests go out in batches, which cost half and may take a day (openai/ and anthropic/ models). With "
+        "none, what is under way in batches is asked live all the same.",
+        "all requests are live",
+    ),
+    "cluster": Option(
+        HOW,
+        "auto|local|ADDRESS|none",
+        "Models in this process and requests are spread over the machines of this Ray cluster: auto is the one that "
+        "this machine belongs to, local is one that lasts as long as the run.",
+        "none",
+    ),
+    "gpus_per_model": Option(
+        HOW, "X", "Each copy of a model on the cluster gets X GPUs, such as 0.5.", "as many as its weights need"
+    ),
+    "serve": Option(
+        HOW,
+        "COMMAND",
+        "The run starts this server for the subject on a free port of this machine, waits until it answers, and "
+        "ends it at the end: 'vllm serve NAME'. Write {port} where a server of another kind takes its port. With none "
+        "a run that goes on starts no server.",
+        "none",
+    ),
+    "serve_judge": Option(HOW, "COMMAND", "The run starts this server for the judge, as --serve does.", "none"),
+    "timeout": Option(HOW, "X", "A request may take X seconds."),
+    "retries": Option(HOW, "N", "A request that fails in passing is tried N times more."),
+    "rpm": _money("N", "A service gets at most N requests a minute.", "rpm", "none", HOW),
+    "tpm": _money("N", "A service gets at most N tokens a minute, in and out.", "tpm", "none", HOW),
+    "max_cost": _money("X", "The run ends in time to cost no more than X dollars, by --dry-run's prices.", "max_cost"),
+    "max_tokens_total": _money(
+        "N", "The run ends in time to use no more than N tokens, in and out together.", "max_tokens_total"
+    ),
+    **{
+        f"{judge}price_{what}": _money(
+            "X",
+            f"A million tokens {how} cost X dollars at the {'judge' if judge else 'subject'}'s service.",
+            f"{judge}price_{what}",
+            "as in the price list",
+        )
+        for judge in ("", "judge_")
+        for what, how in (("in", "in"), ("out", "out"), ("cached", "in that a cache held"))
+    },
+}
+OPTIONS: Mapping[str, Option] = {name: replace(row, of=row.of or name) for name, row in _TABLE.items()}
+
+
+class Clash(NamedTuple):
+    """Options that do not go together: where they are given all the same, and the sentence that says what to do."""
+
+    is_given: Callable[[Settings], object]
+    words: str
+
+
+_ONE_ANSWER = (
+    "the published prompts judge one answer at a time, without its reasoning. Leave it out, or leave --judge-style "
+    "published out."
+)
+CLASHES = (
+    Clash(
+        lambda each: each.design.sample is not None and each.design.limit is not None,
+        "--sample draws a weighted sample and --limit cuts a smoke run short. Give one of them.",
+    ),
+    Clash(
+        lambda each: each.design.estimate == "lie" and each.design.beliefs_from,
+        "--estimate lie leaves belief questions out, and --beliefs-from asks for none. Give one of them.",
+    ),
+    Clash(
+        lambda each: each.design.estimate == "lie" and each.design.checks,
+        "--estimate lie leaves belief questions out, and {checks} needs them. Leave {checks} out: a run that was "
+        "completed with --estimate all can add it.",
+    ),
+    Clash(
+        lambda each: each.design.prompt_on_beliefs and each.design.system_prompt is None,
+        "--prompt-on-beliefs says where a prompt goes. Give it, too: --system-prompt NAME.",
+    ),
+    Clash(
+        lambda each: each.subject.steer is None and (each.subject.layers is not None or each.subject.strength != 1.0),
+        "--layers and --strength say how to steer. Give the vectors, too: --steer FILE.",
+    ),
+    Clash(
+        lambda each: each.judging.with_reasoning and each.judging.style == "published",
+        f"--with-reasoning: {_ONE_ANSWER}",
+    ),
+    Clash(
+        lambda each: each.judging.beliefs == "together" and each.judging.style == "published",
+        f"--judge-beliefs together: {_ONE_ANSWER}",
+    ),
+    Clash(
+        lambda each: each.judging.beliefs == "together" and each.judging.style == "verdict",
+        "--judge-beliefs together: one probability cannot belong to several verdicts. Leave --judge-style verdict out.",
+    ),
+    Clash(
+        lambda each: each.judging.beliefs == "together" and each.judging.protocol == "published",
+        "--judge-beliefs together: the published code judges every binary reply alone. Leave --judge-sampling "
+        "published and --judge-style published out.",
+    ),
+)
+
+
+def check(settings: Settings) -> None:
+    """Raise UsageError for settings that cannot be meant: of another type, outside of a limit, or that clash."""
+    for name, value in settings.options.items():
+        option = f"--{name.replace('_', '-')}"
+        _check_type(option, value, _kind(name))
+        if name in LEAST and value < LEAST[name]:
+            raise UsageError(f"{option} {value} is too small. Give {LEAST[name]} or more.")
+        if name in MOST and value > MOST[name]:
+            raise UsageError(f"{option} {value} is too large. Give {MOST[name]:,} or less.")
+    named(settings.design.rules)
+    construct.named(settings.design.construct)
+    _check_numbers(settings)
+    for clash in CLASHES:
+        if clash.is_given(settings):
+            checks = ", ".join(f"--{name.replace('_', '-')}" for name in settings.design.checks)
+            raise UsageError(clash.words.format(checks=checks))
+    check_batch(settings)
+
+
+def _check_type(option: str, value: Any, kind: Any) -> None:
+    if isinstance(value, Sampling):
+        return
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        if not isinstance(value, int | float) or isinstance(value, bool):  # numbers outside of a limit are told below
+            raise UsageError(
+                f"{option} {str(value)[:60]!r} cannot be meant: {str(error)[0].lower()}{str(error)[1:]}."
+            ) from None
+
+
+def _check_numbers(settings: Settings) -> None:
+    label = settings.subject.label
+    if label is not None and not (plain(label).strip() and len(label) <= 60):
+        raise UsageError("--label: give a short text of 60 characters or fewer, such as ckpt-1200.")
+    check_error_rate(settings.design.max_error_rate)
+    if not 0 < settings.design.whole_part <= 1:
+        raise UsageError(
+            f"--whole-part {settings.design.whole_part:g} is no share. Give more than 0, at most 1, such as 0.2."
+        )
+    if not 0 < settings.pace.timeout < math.inf:
+        raise UsageError(f"--timeout {settings.pace.timeout:g} leaves no time. Give a number of seconds above 0.")
+    for name in ("batch_tokens", "threads"):
+        if (number := getattr(settings.pace, name)) is not None and number < 1:
+            raise UsageError(f"--{name.replace('_', '-')} {number} is too small. Give 1 or more.")
+    for option, sampling in (("", settings.subject.sampling), ("judge-", settings.judging.sampling)):
+        if not 0 <= sampling.temperature <= 2:
+            raise UsageError(f"--{option}temperature {sampling.temperature:g}: give a number from 0 to 2.")
+        if sampling.max_tokens < 1 or sampling.reasoning_tokens < 0:
+            raise UsageError(f"--{option}max-tokens takes 1 or more, --{option}reasoning-tokens 0 or more.")
+
+
+def check_batch(settings: Settings) -> None:
+    """Raise UsageError for batches that a service does not take."""
+    if settings.pace.batch in (None, "none"):
+        return
+    judges = (settings.judging.judge, settings.judging.numeric_judge) if settings.pace.in_batches("judge") else ()
+    for model in (*((settings.subject.name,) if settings.pace.in_batches("subject") else ()), *judges):
+        service = SERVICES.get(model.partition("/")[0])
+        if service is None or not service.batch:
+            able = " and ".join(f"{name}/" for name, each in SERVICES.items() if each.batch)
+            raise UsageError(
+                f"--batch {settings.pace.batch}: maskbench knows no batch interface for {model}, only for {able}. "
+                "Leave --batch out, or name the stage whose model has one (judge or subject)."
+            )
