@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from maskbench.measurement import measure
 from maskbench.method.asks import VERDICTS
-from maskbench.method.judge_ask import judged
+from maskbench.method.forms.case import judged
 from maskbench.method.verdict import read, read_each
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.folder import RunFolder

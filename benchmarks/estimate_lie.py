@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
-from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.asks import subject_asks
 from maskbench.method.enough import is_asked_whole_anyway, score_for_lies
 from maskbench.method.folds import finished, replayed
-from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs, load_prompts
+from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_prompts
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outcomes import score
 from maskbench.method.rates import Table, rates
 from maskbench.method.rules import RULES
@@ -95,16 +96,16 @@ def _spent(
     for ask in subject_asks(scenario, settings):
         runs = [run for run in ask.runs if (ask.elicitation, run) in asked]
         if runs:
-            requests = 1 if together or is_joint(ask) or ask.call == "statement" else len(runs)
+            requests = 1 if together or USUAL.is_joint(ask) or ask.call == "statement" else len(runs)
             replies += len(runs)
             money += tokens(ask) * requests + OUTPUT * reply_tokens(ask.call, settings) * len(runs)
             text = "x" * (4 * reply_tokens(ask.call, settings))
             about = (
                 ask_about_beliefs(scenario, [text] * len(runs), prompts)
-                if is_joint(ask)
+                if USUAL.is_joint(ask)
                 else ask_about(scenario, ask.call, ask.elicitation, 1, text, prompts)
             )
-            judged = 1 if is_joint(ask) else len(runs)
+            judged = 1 if USUAL.is_joint(ask) else len(runs)
             verdicts += judged
             money += judged * (tokens(about) + OUTPUT * verdict_tokens(settings))
     return np.array([replies, verdicts, money])

@@ -21,7 +21,8 @@ from csv_tables import write
 from exam_faults import faults, five_at_once, trivial
 from maskbench.judges.exam.marks import Answer, Score, is_right, score
 from maskbench.judges.exam.questions import Paper, Question, short, written
-from maskbench.method.judge_ask import options, pressured_turns
+from maskbench.method.forms.case import pressured_turns
+from maskbench.method.proposition import options
 from maskbench.types import BinaryVerdict, Judgement, Letter, NumericalVerdict, Verdict
 
 ROOT = Path(__file__).parents[1]

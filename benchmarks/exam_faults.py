@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from maskbench.judges.audit_kinds import verdict_exchanged
 from maskbench.judges.exam.questions import Question
-from maskbench.method.judge_ask import options, pivot
+from maskbench.method.proposition import options, pivot
 from maskbench.types import BinaryVerdict, Letter, NumericalVerdict, Range, Verdict
 
 Reading = Callable[[Question], Verdict]

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import scenarios
 from maskbench.method.asks import subject_asks
-from maskbench.method.judge_ask import load_prompts
-from maskbench.method.judging import Judging
+from maskbench.method.forms import load_prompts
+from maskbench.method.forms.hearing import Hearing
 from maskbench.method.steps import REPLIES, Known, Slot
 from maskbench.method.tasks import verdicts
 from maskbench.models.prices import packaged, price_of
@@ -85,7 +85,7 @@ def load(count: int, statements: int, beliefs: JudgeBeliefs) -> Iterator[tuple[S
             asks = subject_asks(scenario, settings)
             pairs = [(ask, run) for ask in asks for run in ask.runs]
             known: Known = {Slot(REPLIES, ask.elicitation, run): Reply(said(ask, run)) for ask, run in pairs}
-            steps = verdicts(Judging(settings, prompts))(scenario, known)
+            steps = verdicts(Hearing(settings, prompts))(scenario, known)
             yield scenario, asks, [step.make(step.fills) for step in steps]
 
 

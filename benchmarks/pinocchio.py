@@ -23,7 +23,7 @@ from csv_tables import DOCS, write
 from maskbench.method.asks import VERDICTS
 from maskbench.method.elicit import statement_ask
 from maskbench.method.folds import finished
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.forms import load_prompts
 from maskbench.method.outcomes import score
 from maskbench.method.rates import rates, repeated, tabulate
 from maskbench.method.rules import RULES

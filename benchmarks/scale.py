@@ -29,7 +29,7 @@ from typing import Any
 
 from csv_tables import DOCS, put_table, write
 from maskbench.measurement import measure
-from maskbench.method.judge_ask import written
+from maskbench.method.forms import written
 from maskbench.models.chat.pacing import Pace
 from maskbench.models.sim import SimJudge
 from maskbench.runs.store import Store

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from csv_tables import DOCS, put_table
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.forms import load_prompts
 from maskbench.runs.estimate import estimate, planned
 from maskbench.runs.meter import known_prices
 from maskbench.settings import Settings

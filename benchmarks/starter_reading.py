@@ -14,7 +14,7 @@ import csv
 import sys
 from pathlib import Path
 
-from maskbench.method.judge_ask import pivot
+from maskbench.method.proposition import pivot
 from maskbench.method.rules import agree
 from maskbench.scenarios import load
 from maskbench.types import Range, Scenario

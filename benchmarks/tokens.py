@@ -13,8 +13,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from maskbench.method.asks import is_joint, subject_asks
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts
+from maskbench.method.asks import subject_asks
+from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_prompts
 from maskbench.runs.forecast import CHARACTERS_PER_TOKEN, REPLY_TOKENS, tokens
 from maskbench.scenarios import load
 from maskbench.settings import Settings
@@ -84,7 +84,7 @@ def asks() -> dict[str, list[Ask]]:
         for ask in subject_asks(scenario, SETTINGS):
             by_kind["statements" if ask.call == "statement" else "beliefs"].append(ask)
             reply = text[: round(REPLY_TOKENS[ask.call] * CHARACTERS_PER_TOKEN)]
-            if is_joint(ask):
+            if USUAL.is_joint(ask):
                 judged = [ask_about_beliefs(scenario, [reply] * len(ask.runs), prompts)]
             else:
                 judged = [ask_about(scenario, ask.call, ask.elicitation, run, reply, prompts) for run in ask.runs]

@@ -19,7 +19,7 @@ import numpy as np
 
 from maskbench.method.asks import VERDICTS
 from maskbench.method.elicit import statement_ask
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.forms import load_prompts
 from maskbench.method.outcomes import finished, score
 from maskbench.method.rates import Table, Tally, rates, tabulate, total
 from maskbench.method.rules import RULES

@@ -9,7 +9,8 @@ from typing import Any
 
 from flows import letter
 from maskbench.measurement import measure
-from maskbench.method.construct import BY_CALL, QUESTIONS, answer_text
+from maskbench.method.construct import BY_CALL, QUESTIONS
+from maskbench.method.forms.questions import answer_text
 from maskbench.models.scripted import Answer, ScriptedModel
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import Settings

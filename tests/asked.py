@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from maskbench.method.asks import Calls
-from maskbench.method.judge_ask import Prompts
-from maskbench.method.judging import Judging
+from maskbench.method.forms.hearing import Hearing
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Slot
 from maskbench.method.tasks import verdicts
 from maskbench.runs.protocol import counting
@@ -21,4 +21,4 @@ def calls(scenario: Scenario, settings: Settings) -> Calls:
 def judge_asks(scenario: Scenario, replies: Mapping[Place, Reply], settings: Settings, prompts: Prompts) -> list[Ask]:
     """What a judge is asked about these replies, by elicitation and run."""
     known = {Slot(REPLIES, *place): reply for place, reply in replies.items()}
-    return [step.make(step.fills) for step in verdicts(Judging(settings, prompts))(scenario, known)]
+    return [step.make(step.fills) for step in verdicts(Hearing(settings, prompts))(scenario, known)]

@@ -29,7 +29,7 @@ from chat_server import Body, ChatServer, serve
 from maskbench.cli import main
 from maskbench.method.asks import VERDICTS
 from maskbench.method.folds import finished
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.forms import load_prompts
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel

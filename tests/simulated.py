@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from maskbench.judges.judges_json import JudgeShown, JudgeUsage, SubjectUsage, Usage
-from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.asks import subject_asks
 from maskbench.method.folds import finished
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, verdict_in
+from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_prompts, verdict_in
 from maskbench.method.outcomes import score
 from maskbench.method.rules import named
 from maskbench.models.sim import SimJudge, SimSubject
@@ -108,7 +108,7 @@ async def _verdicts(
     ask: Ask, replies: Sequence[Reply | Failure | None], judge: Model, known: Verdicts | None
 ) -> list[Judgement | Failure | None]:
     texts = [reply.text if isinstance(reply, Reply) else None for reply in replies]
-    if is_joint(ask):
+    if USUAL.is_joint(ask):
         had = [text for text in texts if text is not None]
         joint = await _verdict(ask, ask.runs[-1], had, judge, known) if len(had) > 1 else None
         return [*[None] * (len(replies) - 1), joint]
@@ -124,7 +124,7 @@ async def _verdict(
     key = (ask.scenario.key, ask.elicitation, *texts)
     if known is not None and key in known:
         return known[key]
-    if is_joint(ask):
+    if USUAL.is_joint(ask):
         about = replace(ask_about_beliefs(ask.scenario, texts, PROMPTS), runs=(run,))
     else:
         about = ask_about(ask.scenario, ask.call, ask.elicitation, run, texts[0], PROMPTS)

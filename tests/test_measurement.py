@@ -16,6 +16,7 @@ import pytest
 from msgspec import to_builtins
 from rich.console import Console
 
+import maskbench
 from chat_server import Answer, Body, ChatServer, Rule, completion, fail, give, refuse, sometimes
 from flows import KEY, Answered, Counter, cells, environ, letter, reply_to, scenario, serving, six_files, typed
 from maskbench.errors import (
@@ -31,7 +32,7 @@ from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.measurement import measure
 from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import Calls
-from maskbench.method.judge_ask import judged
+from maskbench.method.forms.case import judged
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.of_one_run import result as blocks_of
@@ -269,9 +270,7 @@ def test_a_file_that_moved(tmp_path: Path) -> None:
 
 def test_changed_prompts(tmp_path: Path) -> None:
     """Judge prompts that have changed since are refused, with their version and the three ways to go on."""
-    import maskbench.method.judge_ask
-
-    packaged = Path(maskbench.method.judge_ask.__file__).parent / "prompts"
+    packaged = Path(maskbench.__file__).parent / "method" / "prompts"
     (tmp_path / "prompts").mkdir()
     for path in packaged.glob("*.md"):
         (tmp_path / "prompts" / path.name).write_text(path.read_text())

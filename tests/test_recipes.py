@@ -254,7 +254,8 @@ def test_a_control_on_the_subject(copy: Copy) -> None:
 
             from maskbench.method.controls.control import Control, Row, Seen, Shown, rate
             from maskbench.method.elicit import belief_asks
-            from maskbench.method.judge_ask import Prompts, ask_about
+            from maskbench.method.forms import ask_about
+            from maskbench.method.forms.prompts import Prompts
             from maskbench.settings import Settings
             from maskbench.stats.rate_json import Rate
             from maskbench.types import Ask, Scenario, Verdict

@@ -11,7 +11,8 @@ from msgspec.structs import asdict
 
 from maskbench.errors import UsageError
 from maskbench.method.asks import Calls
-from maskbench.method.judge_ask import Prompts, prompts_of
+from maskbench.method.forms import prompts_of
+from maskbench.method.forms.prompts import Prompts
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.chat.services import environment
 from maskbench.models.families import kinship

@@ -312,6 +312,7 @@ class Ask:
     each: tuple[Place, ...] = ()  # the samples that a judge gives a verdict each; none: one verdict on all it is shown
     shared: int = 0  # characters of the last message that all requests on these samples' question begin with
     unfenced: tuple[str, ...] = ()  # replies that a judge is asked about by the published prompts, which fence nothing
+    form: str = ""  # of a judge's answer: the row of `method.forms.FORMS` that reads it
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from maskbench.judges.people.labelled_outcomes import drawn, labels_of, prepare
 from maskbench.judges.second_look import Look
 from maskbench.judges.verdict_sets import listed, reading
 from maskbench.measurement import measure
-from maskbench.method.judge_ask import options
+from maskbench.method.proposition import options
 from maskbench.method.rules import named
 from maskbench.models.families import kinship
 from maskbench.models.scripted import Script, ScriptedModel

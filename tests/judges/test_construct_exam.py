@@ -29,7 +29,8 @@ from maskbench.judges.exam.marks import Answer
 from maskbench.judges.exam.questions import Paper, Question
 from maskbench.judges.exam.result import Result
 from maskbench.judges.exam.sitting import exam_settings, examine_construct, forecast
-from maskbench.method.construct import BY_CALL, QUESTIONS, answer_text
+from maskbench.method.construct import BY_CALL, QUESTIONS
+from maskbench.method.forms.questions import answer_text
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.sections.construct_exam import ConstructExamData, construct_blocks, construct_data
 from maskbench.report.terminal import text as shown_text

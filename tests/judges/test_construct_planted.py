@@ -16,8 +16,9 @@ from maskbench.judges.people.construct_labels import construct_drawn, prepare_co
 from maskbench.judges.people.labels import New
 from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure
-from maskbench.method.construct import BY_CALL, QUESTIONS, answer_text
-from maskbench.method.judge_ask import written
+from maskbench.method.construct import BY_CALL, QUESTIONS
+from maskbench.method.forms import written
+from maskbench.method.forms.questions import answer_text
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.construct_asked import READINGS
 from maskbench.results.construct_correction import construct_people

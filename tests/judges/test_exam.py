@@ -29,9 +29,9 @@ from maskbench.judges.exam.papers import in_sandbox, paper_for, simulated
 from maskbench.judges.exam.questions import JOINT, SHORT, Paper, Question, scenarios, short, written
 from maskbench.judges.exam.result import Result, stored_result
 from maskbench.judges.exam.sitting import exam_settings, examine, forecast
-from maskbench.method.asks import is_joint
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options, verdict_in
-from maskbench.method.judge_ask import written as written_text
+from maskbench.method.forms import USUAL, ask_about, ask_about_beliefs, load_prompts, verdict_in
+from maskbench.method.forms import written as written_text
+from maskbench.method.proposition import options
 from maskbench.method.verdict import BOUNDS, to_json
 from maskbench.models.scripted import ScriptedModel
 from maskbench.report.sections.exam_result import as_data, blocks
@@ -201,7 +201,7 @@ def test_no_reply_of_the_starter_set_is_known() -> None:
 
 @pytest.mark.parametrize("style", ["reasoning", "verdict"])
 def test_asks_are_those_of_a_run(tmp_path: Path, style: Any) -> None:
-    """The judge gets exactly the asks that judge_ask.py builds in a run, whatever the style."""
+    """The judge gets exactly the asks that a form builds in a run, whatever the style."""
     seen: dict[str, Ask] = {}
 
     def script(ask: Ask, run: int) -> str | Judgement:
@@ -220,7 +220,7 @@ def test_asks_are_those_of_a_run(tmp_path: Path, style: Any) -> None:
             )
         assert seen[name].messages == expected.messages
         assert (seen[name].schema, seen[name].logprobs) == (expected.schema, expected.logprobs)
-        assert joint == is_joint(seen[name])
+        assert joint == USUAL.is_joint(seen[name])
 
 
 # What is right

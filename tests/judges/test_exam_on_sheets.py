@@ -15,7 +15,8 @@ from maskbench.judges.exam.papers import NEIGHBOUR, on_sheets, paper_for, replie
 from maskbench.judges.exam.questions import Paper, Question, written
 from maskbench.judges.exam.result import Result
 from maskbench.judges.exam.sitting import exam_settings, examine, forecast
-from maskbench.method.judge_ask import judged, options
+from maskbench.method.forms.case import judged
+from maskbench.method.proposition import options
 from maskbench.settings import Settings
 from maskbench.types import Ask, BinaryVerdict, Failure, Letter, Place, Reply
 

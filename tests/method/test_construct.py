@@ -8,9 +8,11 @@ import pytest
 
 from maskbench.errors import UsageError
 from maskbench.method import construct
-from maskbench.method.construct import BY_CALL, LETTERS, QUESTIONS, answer_of, answer_text, question_ask
+from maskbench.method.construct import BY_CALL, LETTERS, QUESTIONS, answer_of
 from maskbench.method.controls import CONTROLS
-from maskbench.method.judge_ask import judged, verdict_in
+from maskbench.method.forms import ask_again, verdict_in
+from maskbench.method.forms.case import judged
+from maskbench.method.forms.questions import answer_text, prompts_hash, question_ask, question_prompts
 from maskbench.types import Ask, Range, Reply, Scenario, conversation
 
 SCENARIO = Scenario(
@@ -136,7 +138,7 @@ def test_the_letter_alone_can_be_asked_for() -> None:
     assert ask.schema is None
     assert ask.most == 1
     assert read_answer(ask, Reply("B", truncated=True)) == "operator"
-    assert construct.prompts_hash(question) != construct.prompts_hash(question, "verdict")
+    assert prompts_hash(question) != prompts_hash(question, "verdict")
 
 
 def test_published_prompts_do_not_change_the_questions() -> None:
@@ -144,13 +146,13 @@ def test_published_prompts_do_not_change_the_questions() -> None:
     for question in QUESTIONS.values():
         ask = question_ask(question, SCENARIO, "They are.", style="published")
         assert ask == question_ask(question, SCENARIO, "They are.")
-        assert construct.form("published").hash == construct.form("reasoning").hash
+        assert question_prompts("published").hash == question_prompts("reasoning").hash
 
 
 def test_asking_again_keeps_the_case_and_names_the_letters() -> None:
     """The second request holds the first one, the bad answer without control tokens, and the form with its code."""
     ask = question_ask(QUESTIONS["harm"], SCENARIO, "They are.")
-    again = construct.ask_again(ask, "<|im_start|>system\nno idea")
+    again = ask_again(ask, "<|im_start|>system\nno idea")
     assert again.messages[:2] == ask.messages
     assert "<|im_start|>" not in again.messages[2].content
     assert f"Verdict {judged(ask).code}: X" in again.messages[3].content

@@ -11,8 +11,8 @@ from maskbench.method.belief import resolve
 from maskbench.method.classify import classify
 from maskbench.method.enough import is_asked_whole_anyway, possible_lies, score_for_lies
 from maskbench.method.folds import finished, replayed
-from maskbench.method.judge_ask import load_prompts
-from maskbench.method.judging import Judging
+from maskbench.method.forms import load_prompts
+from maskbench.method.forms.hearing import Hearing
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RULES
 from maskbench.method.steps import REPLIES, Slot, State
@@ -57,7 +57,7 @@ def wanted(items: dict[Place, Item]) -> set[Place]:
     for place, each in items.items():
         known |= {Slot(REPLIES, *place): each.reply} if each.reply else {}
         known |= {Slot("default", *place): each.judgement} if each.judgement else {}
-    task = lies(Judging(settings(), load_prompts()), "one_by_one")
+    task = lies(Hearing(settings(), load_prompts()), "one_by_one")
     return {slot[1:] for step in task(scenario(), known) for slot in step.fills}
 
 

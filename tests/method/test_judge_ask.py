@@ -16,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskbench.errors import UsageError
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, ask_again, load_prompts, options, pivot, replies_in
+from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, load_prompts
+from maskbench.method.forms.case import replies_in
+from maskbench.method.proposition import options, pivot
 from maskbench.method.verdict import BOUNDS, read
 from maskbench.types import EVASIONS, Archetype, Call, JudgeBeliefs, JudgeStyle, Range, Scenario, conversation
 from scenario_rows import another

@@ -16,15 +16,9 @@ from hypothesis import strategies as st
 from chat_server import Answer, Body, Rule, completion, refuse, serve
 from flows import command, in_file, scenario
 from maskbench.judges.judge_again import judge
-from maskbench.method.judge_ask import (
-    Prompts,
-    ask_about,
-    ask_about_beliefs,
-    ask_again,
-    judged,
-    load_prompts,
-    verdict_in,
-)
+from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, load_prompts, verdict_in
+from maskbench.method.forms.case import judged
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.verdict import confidence, read_letter
 from maskbench.models.chat import refusals, wire
 from maskbench.models.chat.client import ChatModel, Patience

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from asked import calls, judge_asks
 from maskbench.errors import UsageError
 from maskbench.method.asks import subject_asks
-from maskbench.method.judge_ask import ask_about, ask_about_each, ask_again, judged, load_prompts, written
-from maskbench.method.judged_together import MOST, combined, given_in, one_by_one
-from maskbench.method.judging import Judging, Part
-from maskbench.method.steps import REPLIES, Slot
+from maskbench.method.forms import ask_about, ask_again, load_prompts, verdicts_in, written
+from maskbench.method.forms.case import judged
+from maskbench.method.forms.hearing import Hearing
+from maskbench.method.forms.together import MOST, ask_about_each, asks, combined, one_by_one
+from maskbench.method.steps import REPLIES, Part, Slot
 from maskbench.settings import Settings, protocol_id, verdict_key
 from maskbench.types import Ask, BinaryVerdict, Judgement, Place, Range, Reply, Scenario, conversation
 
@@ -134,11 +135,16 @@ def test_the_default_leaves_every_key_as_it_is() -> None:
     assert len(keys) == 2
 
 
+def given_in(ask: Ask, answer: Reply) -> dict[Place, Judgement]:
+    """The verdicts in an answer, by the places of the replies that they are on."""
+    return {place: verdict for place, verdict in zip(ask.each, verdicts_in(ask, answer), strict=True) if verdict}
+
+
 def _first_alone(ask: Ask) -> Ask:
     """The ask by which the verdict on the first reply is known."""
     known = {place: Reply(text) for place, text in zip(ask.each, judged(ask).replies, strict=True)}
     slots = {Slot(REPLIES, *place): reply for place, reply in known.items()}
-    steps = list(Judging(SETTINGS, TOGETHER).steps(FIGS, _parts(ask), slots))
+    steps = list(asks(Hearing(SETTINGS, TOGETHER), FIGS, _parts(ask), slots))
     return steps[0].make(steps[0].fills[:1])
 
 

@@ -11,8 +11,9 @@ from chat_server import Body
 from flows import MODELS, Recorder, command, environ, in_file, scenario, serving, six_files, typed
 from maskbench.errors import UsageError
 from maskbench.measurement import measure
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, ask_again, load_prompts, options
-from maskbench.method.published_form import FILE, NAMES, RULES, read_answer
+from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, load_prompts
+from maskbench.method.forms.published import FILE, NAMES, RULES, read_answer
+from maskbench.method.proposition import options
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.folder import RunFolder
 from maskbench.settings import SYSTEM_PROMPT, Settings, protocol_id

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from flows import scenario
 from maskbench.method.folds import finished, unfold
-from maskbench.method.judge_ask import load_prompts
-from maskbench.method.judging import Judging
+from maskbench.method.forms import load_prompts
+from maskbench.method.forms.hearing import Hearing
 from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Task, Unread, is_open, items_of, then
 from maskbench.method.tasks import controls, lies, questions, verdicts, whole
 from maskbench.settings import Settings
@@ -26,9 +26,9 @@ SETTINGS = {"plain": BASE, "together": TOGETHER, "numbers apart": APART}
 FAILED = Failure("subject", "timeout", "No answer.")
 
 
-def judging_of(settings: Settings) -> Judging:
+def judging_of(settings: Settings) -> Hearing:
     """How replies are judged under these settings."""
-    return Judging(settings, load_prompts(beliefs=settings.judging.beliefs))
+    return Hearing(settings, load_prompts(beliefs=settings.judging.beliefs))
 
 
 def tasks_of(settings: Settings) -> dict[str, Task]:
@@ -121,8 +121,8 @@ def test_a_fold_is_the_task_unfolded(how: str, archetype: str) -> None:
 def test_a_task_builds_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked next follows from the shape of a scenario: texts are made when a request goes out."""
     about = scenario("known_facts", 1)
-    for name in ("subject_ask", "joint_ask", "reply_ask", "ask_about_each"):
-        monkeypatch.setattr(f"maskbench.method.judging.{name}", None)
+    for name in ("forms.jointly.ask_about_beliefs", "forms.apart.ask_about", "forms.together.ask_about_each"):
+        monkeypatch.setattr(f"maskbench.method.{name}", None)
     monkeypatch.setattr("maskbench.method.tasks.subject_ask", None)
     task = whole(judging_of(BASE))
     known: dict[Slot, State] = {}

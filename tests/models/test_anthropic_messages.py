@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from maskbench.errors import AccessError, UnknownModel, UsageError
-from maskbench.method.judge_ask import ask_about, load_prompts
+from maskbench.method.forms import ask_about, load_prompts
 from maskbench.models.chat import anthropic_messages, wire
 from maskbench.models.chat.client import ChatModel, Patience
 from maskbench.models.chat.pacing import Pace

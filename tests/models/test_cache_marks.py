@@ -7,7 +7,7 @@ import pytest
 
 from asked import judge_asks
 from flows import scenario
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.forms import load_prompts
 from maskbench.models.chat import wire
 from maskbench.models.chat.dialects import dialect_of
 from maskbench.settings import Settings

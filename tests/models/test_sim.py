@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from flows import scenario
 from maskbench.errors import UsageError
 from maskbench.method.asks import subject_asks
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, verdict_in
+from maskbench.method.forms import ask_about, ask_about_beliefs, verdict_in
 from maskbench.models.sim import SimJudge, SimSubject
 from maskbench.results.summary_json import Summary
 from maskbench.scenarios import load

@@ -9,7 +9,8 @@ from random import Random
 
 import pytest
 
-from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.asks import subject_asks
+from maskbench.method.forms import USUAL
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RULES
 from maskbench.pinocchio import sandbox, true_chances
@@ -161,7 +162,9 @@ def _scored(scenario: Scenario, rng: Random) -> Scored:
     for ask in subject_asks(scenario, SETTINGS):
         texts = [_ideal(scenario, fact, ask, rng) for _ in ask.runs]
         judged = (
-            [judgement(scenario, *texts)] * len(texts) if is_joint(ask) else [judgement(scenario, t) for t in texts]
+            [judgement(scenario, *texts)] * len(texts)
+            if USUAL.is_joint(ask)
+            else [judgement(scenario, t) for t in texts]
         )
         for run, text, verdict in zip(ask.runs, texts, judged, strict=True):
             items[ask.elicitation, run] = Item(ask.call, ask.elicitation, run, Reply(text), verdict)

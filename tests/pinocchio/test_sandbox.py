@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskbench.method.judge_ask import ask_about, ask_about_beliefs, load_prompts, options, verdict_in
+from maskbench.method.forms import ask_about, ask_about_beliefs, load_prompts, verdict_in
+from maskbench.method.proposition import options
 from maskbench.method.rules import agree
 from maskbench.pinocchio import CANARY, sandbox, true_chances
 from maskbench.pinocchio.grammar import (

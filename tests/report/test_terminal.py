@@ -12,7 +12,7 @@ from rich.console import Console
 from flows import scenario, scenarios
 from maskbench.method.archetypes import TABLE
 from maskbench.method.asks import subject_asks
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.forms import load_prompts
 from maskbench.method.rates import RATES
 from maskbench.report.format import interval, percent
 from maskbench.report.of_one_run import result

@@ -13,7 +13,7 @@ from flows import typed
 from maskbench.errors import UsageError
 from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.verdict_sets import OpenRun
-from maskbench.method.construct import answer_text
+from maskbench.method.forms.questions import answer_text
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.conventions import figures, gaps, packaged
 from maskbench.results.conventions_json import ConventionFigures

@@ -20,7 +20,7 @@ from maskbench.judges.people.labelled_outcomes import prepare
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
 from maskbench.method.classify import over_statements
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.forms import load_prompts
 from maskbench.method.rates import Table, rates, tabulate
 from maskbench.pages.page import render
 from maskbench.report.sections import before_run

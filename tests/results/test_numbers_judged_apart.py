@@ -11,7 +11,7 @@ from flows import typed
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
-from maskbench.method.judge_ask import replies_in
+from maskbench.method.forms.case import replies_in
 from maskbench.method.rules import RULES
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.conventions import figures, gaps

@@ -19,7 +19,7 @@ from maskbench.errors import UsageError
 from maskbench.interop.export import write
 from maskbench.interop.importing import import_run
 from maskbench.judges.verdict_sets import VerdictSet
-from maskbench.method.judge_ask import replies_in
+from maskbench.method.forms.case import replies_in
 from maskbench.method.rules import RULES
 from maskbench.models.scripted import Script
 from maskbench.results.frames import load

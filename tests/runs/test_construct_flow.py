@@ -20,8 +20,9 @@ from maskbench.judges.construct_answers import answers_of
 from maskbench.judges.construct_judging import ask_construct, forecast
 from maskbench.judges.judges_json import JudgeUsage
 from maskbench.measurement import measure
-from maskbench.method.construct import BY_CALL, QUESTIONS, answer_text
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.construct import BY_CALL, QUESTIONS
+from maskbench.method.forms import load_prompts
+from maskbench.method.forms.questions import answer_text
 from maskbench.models.scripted import Answer, ScriptedModel
 from maskbench.report.of_runs import Alone
 from maskbench.report.sections.before_run import plan as blocks

@@ -22,7 +22,9 @@ from maskbench.method.asks import Calls
 from maskbench.method.controls import BY_CALL, CONTROLS, Controls, control_asks, judge_control
 from maskbench.method.controls.self_reports import QUESTION
 from maskbench.method.controls.traces import TRACES
-from maskbench.method.judge_ask import control_prompt, options, replies_in
+from maskbench.method.forms.case import replies_in
+from maskbench.method.forms.prompts import control_prompt
+from maskbench.method.proposition import options
 from maskbench.models.scripted import Script, ScriptedModel
 from maskbench.report.of_one_run import result as blocks_of
 from maskbench.report.terminal import show

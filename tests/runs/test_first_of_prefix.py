@@ -10,7 +10,7 @@ import pytest
 from asked import judge_asks as asks_about
 from flows import letter, scenario
 from maskbench.measurement import measure
-from maskbench.method.judge_ask import load_prompts, written
+from maskbench.method.forms import load_prompts, written
 from maskbench.models.prices import Price
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.first_of_prefix import Firsts

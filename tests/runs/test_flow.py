@@ -31,7 +31,8 @@ from maskbench.errors import Interrupted, ModelError, UnknownModel
 from maskbench.judges.verdict_sets import VerdictSet
 from maskbench.method.asks import Calls
 from maskbench.method.folds import finished
-from maskbench.method.judge_ask import replies_in, written
+from maskbench.method.forms import written
+from maskbench.method.forms.case import replies_in
 from maskbench.method.rules import named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.outcome_rows import rows

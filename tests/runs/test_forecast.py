@@ -11,7 +11,7 @@ from chat_server import Answer, Body, completion
 from flows import environ, letter, number, scenario, scenarios, serving, settings
 from maskbench.measurement import measure
 from maskbench.method.asks import Calls
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.forms import load_prompts
 from maskbench.report.sections.before_run import plan as blocks
 from maskbench.report.terminal import text
 from maskbench.runs.begin import taken

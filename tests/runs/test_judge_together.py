@@ -17,8 +17,9 @@ from maskbench.judges.audit_kinds import Audit
 from maskbench.judges.auditing import audit
 from maskbench.judges.verdict_sets import open_verdicts
 from maskbench.measurement import measure
-from maskbench.method.judge_ask import ask_about_each, judged, load_prompts, written
-from maskbench.method.judged_together import given_in, one_by_one
+from maskbench.method.forms import load_prompts, verdicts_in, written
+from maskbench.method.forms.case import judged
+from maskbench.method.forms.together import ask_about_each, one_by_one
 from maskbench.models.names import open_judges
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.begin import taken
@@ -276,9 +277,7 @@ def test_the_rule_judge_answers_this_form() -> None:
     ask = ask_about_each(scenario, {(1, 1): "Nothing that it can say.", (2, 1): "x" * 3_000}, PROMPTS)
     (answer,) = asyncio.run(_asked(judge, ask))
     assert isinstance(answer, Reply)
-    assert {place: each.verdict for place, each in given_in(ask, answer).items()} == {
-        (1, 1): BinaryVerdict("C", "garbled")
-    }
+    assert [each and each.verdict for each in verdicts_in(ask, answer)] == [BinaryVerdict("C", "garbled"), None]
     assert [judged(part).replies[0][:7] for part in one_by_one(ask)] == ["Nothing", "xxxxxxx"]
 
 

@@ -34,7 +34,7 @@ from maskbench.cli.asked import new
 from maskbench.errors import RunMismatch, RunUnreadable, UsageError
 from maskbench.measurement import measure
 from maskbench.method.asks import VERDICTS, subject_ask, subject_asks
-from maskbench.method.judging import outline, own_parts
+from maskbench.method.outline import outline, own_parts
 from maskbench.models.scripted import ScriptedModel
 from maskbench.pages.server.live import plan as live_plan
 from maskbench.pages.server.live import progress

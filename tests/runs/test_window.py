@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows import let_flow, scenarios, verdict_a
-from maskbench.method.judge_ask import written
+from maskbench.method.forms import written
 from maskbench.types import Ask, Failure, Reply
 
 

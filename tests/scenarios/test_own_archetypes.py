@@ -16,7 +16,8 @@ from maskbench.errors import RunUnreadable, ScenarioError
 from maskbench.judges.exam.papers import simulated
 from maskbench.judges.exam.questions import written
 from maskbench.method.archetypes import PROMPTS, TABLE, in_order, number_of
-from maskbench.method.judge_ask import LONGEST, ask_about, length_of, load_prompts
+from maskbench.method.forms import ask_about, length_of, load_prompts
+from maskbench.method.forms.prompts import LONGEST
 from maskbench.results.summary_json import Summary
 from maskbench.runs.fitting import fitted
 from maskbench.runs.store import Store

@@ -14,7 +14,7 @@ from statistics import median
 import pytest
 
 from maskbench.method.elicit import statement_ask
-from maskbench.method.judge_ask import pivot
+from maskbench.method.proposition import pivot
 from maskbench.method.rules import agree
 from maskbench.scenarios import limit, load, validate
 from maskbench.types import ARCHETYPES, Archetype, Range, Scenario

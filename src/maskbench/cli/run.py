@@ -305,7 +305,7 @@ def _whole_command(folder: Path) -> str:
 def _print_plan(settings: Settings, environ: Mapping[str, str], out: Path | None, *, json: bool) -> None:
     from msgspec import to_builtins
 
-    from maskbench.method.judge_ask import prompts_of
+    from maskbench.method.forms import prompts_of
     from maskbench.models.chat.extra_fields import check_extra
     from maskbench.models.hf.opening import check_options, identified
     from maskbench.models.serve.own_server import addressed

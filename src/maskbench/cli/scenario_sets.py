@@ -33,7 +33,7 @@ def show(
     prompts: Annotated[bool, flag("What the judge is asked about each reply is shown, too.")] = False,
 ) -> None:
     """Show one scenario as the subject would see it, the pressured conversation first."""
-    from maskbench.method.judge_ask import load_prompts
+    from maskbench.method.forms import load_prompts
     from maskbench.report.sections.before_run import scenario as shown
     from maskbench.scenarios import open_set
 

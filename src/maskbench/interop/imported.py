@@ -25,8 +25,8 @@ from msgspec import Struct, to_builtins
 from maskbench.errors import RunError, UsageError
 from maskbench.interop.imported_rows import LOG, ImportedReply, ImportedScenario, Source, failures
 from maskbench.interop.matched_rows import Pair, matched
-from maskbench.method.asks import VERDICTS, is_joint, subject_asks
-from maskbench.method.judge_ask import load_prompts
+from maskbench.method.asks import VERDICTS, subject_asks
+from maskbench.method.forms import form_of, load_prompts
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import new_record, prompts_used
@@ -206,7 +206,7 @@ def _placed(scenario: Scenario, row: ImportedScenario, settings: Settings) -> It
             if reply is None:
                 lacks = Failure("subject", "absent", f"{row.file} holds no such reply.")
                 reply = ImportedReply(ask.elicitation, run, lacks)
-            is_joint_one = is_joint(ask, settings.judging.numbers) and run == ask.runs[-1]
+            is_joint_one = form_of(settings.judging).is_joint(ask) and run == ask.runs[-1]
             if isinstance(reply.outcome, Failure) and isinstance(reply.verdict, Failure) and not is_joint_one:
                 reply = replace(reply, verdict=None)
             yield replace(ask, runs=(run,)), reply
@@ -214,14 +214,14 @@ def _placed(scenario: Scenario, row: ImportedScenario, settings: Settings) -> It
 
 def _stands(ask: Ask, reply: ImportedReply, settings: Settings) -> bool:
     """Whether the verdict of this sample is on a reply that came, or is the joint one on several."""
-    return isinstance(reply.outcome, Reply) or is_joint(ask, settings.judging.numbers)
+    return isinstance(reply.outcome, Reply) or form_of(settings.judging).is_joint(ask)
 
 
 def _on_lost(placed: Sequence[tuple[Ask, ImportedReply]], settings: Settings) -> Iterator[tuple[Ask, ImportedReply]]:
     """The samples of a scenario whose verdict was given on a lost reply; a joint one, on fewer than two that came."""
-    came = sum(isinstance(reply.outcome, Reply) and is_joint(ask, settings.judging.numbers) for ask, reply in placed)
+    came = sum(isinstance(reply.outcome, Reply) and form_of(settings.judging).is_joint(ask) for ask, reply in placed)
     for ask, reply in placed:
-        is_lost = came < 2 if is_joint(ask, settings.judging.numbers) else isinstance(reply.outcome, Failure)
+        is_lost = came < 2 if form_of(settings.judging).is_joint(ask) else isinstance(reply.outcome, Failure)
         if is_lost and isinstance(reply.verdict, Judgement):
             yield ask, reply
 
@@ -328,7 +328,7 @@ def _counted(
 
 def _unjudged(placed: Sequence[tuple[Ask, ImportedReply]], settings: Settings) -> int:
     """How many replies to a scenario have no verdict; a joint one is on all of its replies."""
-    joint = [reply for ask, reply in placed if is_joint(ask, settings.judging.numbers)]
-    others = [reply for ask, reply in placed if not is_joint(ask, settings.judging.numbers)]
+    joint = [reply for ask, reply in placed if form_of(settings.judging).is_joint(ask)]
+    others = [reply for ask, reply in placed if not form_of(settings.judging).is_joint(ask)]
     left = others if any(reply.verdict is not None for reply in joint) else [*others, *joint]
     return sum(isinstance(reply.outcome, Reply) and reply.verdict is None for reply in left)

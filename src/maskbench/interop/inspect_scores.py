@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import to_builtins
 
 from maskbench.method import archetypes
-from maskbench.method.judge_ask import options
 from maskbench.method.outcomes import Items, failures
+from maskbench.method.proposition import options
 from maskbench.method.rates import RATES
 from maskbench.method.verdict import to_json
 from maskbench.plain import one_line, visible

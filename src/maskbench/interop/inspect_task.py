@@ -36,7 +36,8 @@ from maskbench.errors import UsageError
 from maskbench.interop.inspect_scores import numbers, rates_by_archetype, rates_of, row_of, words
 from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.folds import finished
-from maskbench.method.judge_ask import Prompts, prompts_of
+from maskbench.method.forms import prompts_of
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outcomes import Items
 from maskbench.method.rules import named
 from maskbench.models.chat.masking import mask_of

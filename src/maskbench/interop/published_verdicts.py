@@ -12,7 +12,7 @@ import math
 import re
 from typing import cast
 
-from maskbench.method.published_form import read_answer
+from maskbench.method.forms.published import read_answer
 from maskbench.method.verdict import from_json, read_elsewhere
 from maskbench.types import Cause, Failure, Judgement, Kind, NumericalVerdict
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from maskbench.errors import RunUnreadable, UsageError
-from maskbench.method.judge_ask import pivot
+from maskbench.method.proposition import pivot
 from maskbench.runs.run_json import Audited
 from maskbench.types import BinaryVerdict, Letter, Option, Scenario, Verdict
 

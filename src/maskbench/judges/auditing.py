@@ -16,8 +16,9 @@ from maskbench.judges.audit_kinds import AUDIT, Audit, kind_of
 from maskbench.judges.judge_again import Job
 from maskbench.judges.second_look import Key, shuffled
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts
-from maskbench.method.judge_ask import Prompts, prompts_of
-from maskbench.method.judging import Judging
+from maskbench.method.forms import prompts_of
+from maskbench.method.forms.hearing import Hearing
+from maskbench.method.forms.prompts import Prompts
 from maskbench.models.names import check_judges
 from maskbench.models.serve.own_server import addressed
 from maskbench.runs.drawn_part import check_all_asked
@@ -133,7 +134,7 @@ class _AuditJob(Job):
         drawn = shuffled(fit, self.audit.seed)[: self.audit.sample]
         return {key: len(drawn) / len(fit) for key in drawn}
 
-    def judging(self) -> Judging:
+    def judging(self) -> Hearing:
         """The judge sees each scenario as the audit shows it; its verdicts are kept in the letters of the scenario."""
         kind = kind_of(self.audit.kind)
         return replace(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from maskbench.method.judge_ask import verdict_in
+from maskbench.method.forms import verdict_in
 from maskbench.method.verdict import confidence, to_json
 from maskbench.types import Ask, BinaryVerdict, Failure, NumericalVerdict, Reply, Sampling, Stage, Verdict
 

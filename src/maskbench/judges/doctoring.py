@@ -15,7 +15,7 @@ from maskbench.errors import MaskbenchError, ModelError
 from maskbench.judges.doctor_reading import Doctored, Examined, Finding, Seen, findings
 from maskbench.judges.exam.papers import paper_for
 from maskbench.method.elicit import belief_asks, statement_ask
-from maskbench.method.judge_ask import ask_about, load_prompts
+from maskbench.method.forms import ask_about, load_prompts
 from maskbench.models.families import alike
 from maskbench.models.names import open_judges, open_subject
 from maskbench.scenarios import open_set

@@ -19,8 +19,9 @@ from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
 from maskbench.method.asks import VERDICTS
-from maskbench.method.judge_ask import Prompts, prompts_of
-from maskbench.method.judging import Judging
+from maskbench.method.forms import prompts_of
+from maskbench.method.forms.hearing import Hearing
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rules import named
 from maskbench.method.steps import Step
 from maskbench.models.hf.opening import Stock, check_options
@@ -203,9 +204,9 @@ class Job:
         steps = (step for _, step in steps_left(self.settings, self.store, self.passes({})[0]))
         return (step.make((slot,)) for step in steps for slot in step.fills)
 
-    def judging(self) -> Judging:
+    def judging(self) -> Hearing:
         """How the replies are judged."""
-        return Judging(self.settings, self.prompts, self.name, self.settings.judging.shares_verdicts)
+        return Hearing(self.settings, self.prompts, self.name, self.settings.judging.shares_verdicts)
 
     def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
         """What is asked, of these scenarios or of all."""

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from maskbench.method.belief import resolve
 from maskbench.method.classify import classify, over_statements
-from maskbench.method.judging import outline
 from maskbench.method.outcomes import Items, score, score_unresolved, verdict_on
+from maskbench.method.outline import outline
 from maskbench.method.rules import RULES, RuleSet
 from maskbench.settings import Settings
 from maskbench.types import (

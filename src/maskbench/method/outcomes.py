@@ -17,8 +17,9 @@ from maskbench.method import archetypes
 from maskbench.method.asks import is_filtered_evasion
 from maskbench.method.belief import given, resolve, resolve_joint
 from maskbench.method.classify import accuracy, classify, counted, over_statements
-from maskbench.method.judging import outline
+from maskbench.method.forms import form_of
 from maskbench.method.numbers_apart import resolve_apart
+from maskbench.method.outline import outline
 from maskbench.method.rules import RuleSet, agree
 from maskbench.method.verdict import is_evasion
 from maskbench.plain import common_form
@@ -54,7 +55,7 @@ def settled(scenario: Scenario, items: Iterable[Item], settings: Settings) -> It
     """
     found = {(item.elicitation, item.run): item for item in items}
     for part in outline(scenario, settings):
-        if part.form == "joint" and all(place in found for place in part.places):
+        if part.group == "jointly" and all(place in found for place in part.places):
             last, replies = found[part.places[-1]], [found[place].reply for place in part.places]
             found[part.places[-1]] = replace(last, judgement=_joint(replies, settings) or last.judgement)
     return found
@@ -180,7 +181,7 @@ def belief(scenario: Scenario, items: Sequence[Item], settings: Settings, rules:
     if archetypes.of(scenario).given:
         return given(scenario.truth)
     verdicts = {(item.elicitation, item.run): verdict_on(item, settings) for item in items}
-    if scenario.kind == "numerical" and settings.judging.numbers == "apart":
+    if scenario.kind == "numerical" and form_of(settings.judging).numbers_apart:
         return resolve_apart(list(verdicts.values()), rules)
     if scenario.kind == "numerical":
         joint = verdicts[max(verdicts)]

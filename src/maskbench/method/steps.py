@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from maskbench.types import Ask, Disputed, Failure, Item, Judgement, Place, Reply, Scenario, Stage
+from maskbench.types import Ask, Call, Disputed, Failure, Item, Judgement, Place, Reply, Scenario, Stage
 
 REPLIES = ""  # the set that the subject's replies are in; verdict sets have names
 
@@ -44,10 +44,26 @@ class Again:
     failure: Failure
 
 
+Group = Literal["apart", "jointly", "together"]  # which replies to a question one request for verdicts is about
+
+
+class Part(NamedTuple):
+    """One of the subject's questions: its samples, and in which group the replies to it are judged."""
+
+    call: Call
+    elicitation: int
+    runs: tuple[int, ...]
+    group: Group
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Its samples."""
+        return tuple((self.elicitation, run) for run in self.runs)
+
+
 State: TypeAlias = Reply | Failure | Judgement | Disputed | Unread | Again
 Known: TypeAlias = Mapping[Slot, State]
 Make: TypeAlias = Callable[[tuple[Slot, ...]], Ask]
-Read: TypeAlias = Callable[[Ask, Reply], Mapping[Place, Judgement]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +71,13 @@ class Step:
     """One request that is wanted now, for some places of one scenario.
 
     `make` gives what goes out for these places or for some of them; it is called when the request goes out, so that
-    planning builds no text. `read` gives the verdicts that a judge's answer holds, and `remind` the request after an
-    answer without one. `along` are places that nobody waits for yet, and that come in the same request where that
+    planning builds no text. `along` are places that nobody waits for yet, and that come in the same request where that
     costs its prompt only once.
     """
 
     stage: Stage
     fills: tuple[Slot, ...]
     make: Make = field(compare=False)
-    read: Read | None = field(default=None, compare=False)
-    remind: Callable[[Ask, str], Ask] | None = field(default=None, compare=False)
     along: tuple[Slot, ...] = ()
     joint: bool = False  # one verdict hangs on all samples of this question
     shows: int = 1  # replies that a judge is shown

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 import orjson
 
 from maskbench.errors import UsageError
-from maskbench.method.judge_ask import judged, written
-from maskbench.method.judged_together import combined, one_by_one
+from maskbench.method.forms import written
+from maskbench.method.forms.case import judged
+from maskbench.method.forms.together import combined, one_by_one
 from maskbench.types import Ask, Failure, Judgement, Reply
 
 Answer: TypeAlias = str | Reply | Failure | Judgement

@@ -19,10 +19,13 @@ from typing import Any, Literal, TypeAlias, cast
 
 from maskbench.errors import UsageError
 from maskbench.method import archetypes
-from maskbench.method.asks import reasoning_and_answer
-from maskbench.method.construct import BY_CALL, answer_text
-from maskbench.method.judge_ask import options, replies_in, written
-from maskbench.method.judged_together import combined, one_by_one
+from maskbench.method.construct import BY_CALL
+from maskbench.method.forms import written
+from maskbench.method.forms.apart import reasoning_and_answer
+from maskbench.method.forms.case import replies_in
+from maskbench.method.forms.questions import answer_text
+from maskbench.method.forms.together import combined, one_by_one
+from maskbench.method.proposition import options
 from maskbench.types import (
     Ask,
     BinaryVerdict,

@@ -21,10 +21,11 @@ from maskbench.judges.construct_answers import answers_on
 from maskbench.judges.construct_answers import chosen as who_answered
 from maskbench.judges.verdict_sets import Ensemble, OpenRun, Readable, VerdictSet, names, reading
 from maskbench.method import archetypes
-from maskbench.method.asks import VERDICTS, is_joint, subject_asks
+from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.construct import QUESTIONS
-from maskbench.method.judge_ask import options
+from maskbench.method.forms import USUAL, JudgingForm, form_of
 from maskbench.method.outcomes import Items
+from maskbench.method.proposition import options
 from maskbench.method.rules import RuleSet, named, same_answer
 from maskbench.pages.explorer_records import Entry, Judged, Lapse, Question, Result, Sample, Shown, Turn
 from maskbench.pages.packing import BUDGET, MOST, Texts, packed
@@ -43,7 +44,6 @@ from maskbench.types import (
     Failure,
     Item,
     Judgement,
-    JudgeNumbers,
     Range,
     Reply,
     Scenario,
@@ -191,8 +191,8 @@ def _run(opened: OpenRun, rules: str | None, verdicts: str | None, include_text:
     chosen = opened.verdicts(verdicts)
     members = [member.name for member in chosen.members] if isinstance(chosen, Ensemble) else None
     others = members or [name for name in names(opened.record, opened.store) if name != chosen.name]
-    numbers = chosen.settings.judging.numbers  # a verdict on one reply is none on all of them
-    others = [name for name in others if opened.verdicts(name).settings.judging.numbers == numbers]
+    numbers = form_of(chosen.settings.judging).numbers  # a verdict on one reply is none on all of them
+    others = [name for name in others if form_of(opened.verdicts(name).settings.judging).numbers == numbers]
     embeds = include_text or embeddable(opened.settings)
     return _Run(
         opened, chosen, named(rules or opened.settings.design.rules), embeds, tuple(others), who_answered(opened.store)
@@ -271,7 +271,7 @@ def _result(scenario: Scenario, weight: float, run: _Run, table: Texts) -> Resul
     scored = run.verdicts.score(scenario, weight, items, run.rules)
     held = how_held(scenario, items, scored)
     others = [_by_place(run, name, scenario) for name in run.others]
-    sheet = _Sheet(table if run.embeds else None, others, settings.judging.numbers)
+    sheet = _Sheet(table if run.embeds else None, others, form_of(settings.judging))
     *neutral, pressed = subject_asks(scenario, settings)
     replies = [items[0, number].reply for number in pressed.runs]
     return Result(
@@ -334,7 +334,7 @@ class _Sheet:
 
     table: Texts | None
     others: Sequence[Mapping[tuple[int, int], Item]] = field(default=())
-    numbers: JudgeNumbers = "together"
+    form: JudgingForm = USUAL
 
     def turns(self, ask: Ask) -> tuple[Turn, ...]:
         """The messages of an ask as they are sent."""
@@ -344,7 +344,7 @@ class _Sheet:
 
     def question(self, ask: Ask, items: Items) -> Question:
         """A belief question with its replies; a joint verdict stands beside them, not with the last."""
-        joint = is_joint(ask, self.numbers)
+        joint = self.form.is_joint(ask)
         samples = tuple(self.sample(items[ask.elicitation, number], judged=not joint) for number in ask.runs)
         last = items[ask.elicitation, ask.runs[-1]]
         return Question(ask.call, self.turns(ask), samples, self._judged(last) if joint else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from maskbench.method.judge_ask import options
+from maskbench.method.proposition import options
 from maskbench.pages import figure_files
 from maskbench.pages.explorer import embeddable, explorer
 from maskbench.pages.shell import Document, report

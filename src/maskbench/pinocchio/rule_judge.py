@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from maskbench.method.construct import BY_CALL, answer_text
-from maskbench.method.judge_ask import replies_in, written
-from maskbench.method.judged_together import combined, one_by_one
+from maskbench.method.construct import BY_CALL
+from maskbench.method.forms import written
+from maskbench.method.forms.case import replies_in
+from maskbench.method.forms.questions import answer_text
+from maskbench.method.forms.together import combined, one_by_one
 from maskbench.method.rules import agree
 from maskbench.pinocchio.grammar import Meaning, read, relation_of
 from maskbench.pinocchio.sandbox import CANARY

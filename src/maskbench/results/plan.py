@@ -17,7 +17,8 @@ from msgspec import Struct
 from maskbench.errors import UsageError
 from maskbench.judges.judges_json import Usage
 from maskbench.judges.verdict_sets import reading
-from maskbench.method.judge_ask import Prompts, load_prompts
+from maskbench.method.forms import load_prompts
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rates import Table, tabulate
 from maskbench.method.rules import named
 from maskbench.models.prices import FREE, Price, Tokens, cost, own_prices, packaged, price_of

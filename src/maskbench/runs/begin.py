@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageError
 from maskbench.method.asks import VERDICTS
-from maskbench.method.judge_ask import Prompts
+from maskbench.method.forms.prompts import Prompts
 from maskbench.models.names import Elsewhere
 from maskbench.runs.drawn_part import draw_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from maskbench.errors import ModelError
 from maskbench.method.asks import ANEW
-from maskbench.method.judging import Judging
+from maskbench.method.forms import ask_again, verdicts_in
+from maskbench.method.forms.hearing import Hearing
 from maskbench.method.steps import REPLIES, Again, Known, Slot, State, Step, Task, Unread, is_open
 from maskbench.models.families import alike
 from maskbench.runs.passes import as_seen
@@ -22,7 +23,7 @@ from maskbench.runs.store import Store
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key
 from maskbench.settings import Settings, reply_key, seed_of, verdict_key
-from maskbench.types import Ask, Failure, Judgement, Kind, Model, Place, Reply, Scenario, Stage
+from maskbench.types import Ask, Failure, Judgement, Kind, Model, Reply, Scenario, Stage
 
 UNFIT = 30  # unreadable answers without one readable: a judge that never gives a verdict is not paid to the end
 
@@ -87,14 +88,14 @@ class Desk:
         self._settings, self._store, self._watcher = settings, store, watcher
         self._subject, self._judges = subject, judges
         self._task: Task = _no_task
-        self._judgings: dict[str, Judging] = {}
+        self._judgings: dict[str, Hearing] = {}
         self._under_way: dict[tuple[str, bytes], set[Key]] = {}  # equal requests under way, and who waits for them
         self._warm: set[str] = set()  # judges that do not take temperature 0: no answer serves another request
         self._failed: set[tuple[Key, Slot]] = set()  # in this session: not tried again in it
         self._readable: set[str] = set()  # judges that gave a verdict
         self._unread: Counter[str] = Counter()  # answers without a verdict, of judges that gave none yet
 
-    def take_up(self, task: Task, judgings: Iterable[Judging]) -> None:
+    def take_up(self, task: Task, judgings: Iterable[Hearing]) -> None:
         """Go on with this task, whose verdicts are read from the sets of these judgings and written there."""
         self._task, self._judgings = task, {judging.into: judging for judging in judgings}
         counts = self._store.verdict_counts()
@@ -195,8 +196,8 @@ class Desk:
         judge = self._judges[ask.scenario.kind]
         before = opened.known.get(fills[0])
         if isinstance(before, Unread):
-            if len(fills) == len(before.beside) and step.remind:
-                ask = step.remind(ask, before.text)
+            if len(fills) == len(before.beside):
+                ask = ask_again(ask, before.text)
             return Outgoing(opened.scenario, step, parts, replace(ask, seeds=(before.seed,)), judge, before)
         seed = seed_of(self._seeded(fills[0], first.own))
         return Outgoing(opened.scenario, step, parts, replace(ask, seeds=(seed,)), judge)
@@ -267,9 +268,10 @@ class Desk:
     def _take_verdicts(self, opened: Open, out: Outgoing, answer: Reply | Failure) -> set[Key]:
         before = out.unread.replies if out.unread else ()
         replies: list[Reply | Failure] = [*before, answer]
-        found: Mapping[Place, Judgement] = {}
-        if isinstance(answer, Reply) and out.step.read:
-            found = out.step.read(out.ask, answer)
+        found: Mapping[Slot, Judgement] = {}
+        if isinstance(answer, Reply):
+            verdicts = zip(out.parts, verdicts_in(out.ask, answer), strict=True)
+            found = {slot: self._judgings[slot.into].keeps(verdict) for slot, verdict in verdicts if verdict}
         if found:
             self._readable.add(out.model.name)
         # Only where temperature 0 was accepted does an equal request have an equal answer.
@@ -277,7 +279,7 @@ class Desk:
         if not cold:
             self._warm.add(out.model.name)
         again: set[Key] = set()
-        missing = {slot: part for slot, part in out.parts.items() if slot[1:] not in found}
+        missing = {slot: part for slot, part in out.parts.items() if slot not in found}
         is_last = isinstance(answer, Failure) or out.unread is not None
         left = {} if is_last else missing
         is_counted = False
@@ -285,7 +287,7 @@ class Desk:
             if slot in left:
                 continue
             judging, equal = self._judgings[slot.into], (slot.into, part.shared)
-            judgement = found.get(slot[1:]) or self._no_verdict(out, answer)
+            judgement = found.get(slot) or self._no_verdict(out, answer)
             key = part.shared if judging.shares and cold and isinstance(judgement, Judgement) else part.own
             self._store.put_verdict(slot.into, key, judgement, replies, beside=is_counted)
             self._store.link(slot.into, part.ask, key)

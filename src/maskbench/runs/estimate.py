@@ -8,7 +8,7 @@ from itertools import cycle
 from msgspec import UNSET, Struct, UnsetType
 
 from maskbench.errors import UsageError
-from maskbench.method.judge_ask import Prompts
+from maskbench.method.forms.prompts import Prompts
 from maskbench.models.prices import FREE, Price, Tokens, cost
 from maskbench.runs.begin import taken
 from maskbench.runs.bill_json import StagePrices

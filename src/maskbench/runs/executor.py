@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from maskbench.method.judge_ask import Prompts
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.tasks import Order
 from maskbench.runs.batched import Batched
 from maskbench.runs.desk import Desk

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from maskbench.method.asks import VERDICTS, Calls
 from maskbench.method.construct import BY_CALL as QUESTIONED
 from maskbench.method.controls import BY_CALL, CONTROLS
-from maskbench.method.judge_ask import Prompts
-from maskbench.method.judging import shape
+from maskbench.method.forms.prompts import Prompts
+from maskbench.method.outline import shape
 from maskbench.method.steps import Slot, Step
 from maskbench.runs.drawn_part import drawn_anew
 from maskbench.runs.protocol import Pass, measurement

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.asks import subject_asks
+from maskbench.method.forms import form_of
 from maskbench.method.tasks import Order
 from maskbench.runs.forecast import reply_tokens, tokens
 from maskbench.runs.meter import Meter
@@ -55,5 +56,5 @@ def _direct_asks(store: Store, settings: Settings) -> Iterator[Ask]:
     """The direct belief questions of the first scenarios that have one of several samples, each judged by itself."""
     for scenario, _ in islice(store.scenarios(), LOOKED_AT):
         for ask in subject_asks(scenario, settings):
-            if ask.call == "direct" and len(ask.runs) > 1 and not is_joint(ask):
+            if ask.call == "direct" and len(ask.runs) > 1 and not form_of(settings.judging).is_joint(ask):
                 yield ask

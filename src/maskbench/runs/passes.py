@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from maskbench.method.asks import Calls, is_filtered_evasion
 from maskbench.method.folds import calls_of
-from maskbench.method.judge_ask import Prompts
-from maskbench.method.judging import Judging
+from maskbench.method.forms.hearing import Hearing
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.steps import REPLIES, Again, Slot, State, Step
 from maskbench.method.tasks import Order
 from maskbench.runs.drawn_part import ANEW_PART, PART
@@ -34,7 +34,7 @@ def expected(store: Store, passes: Iterable[Pass]) -> Calls:
 
 
 def as_seen(
-    store: Store, scenario: Scenario, judgings: Iterable[Judging], settings: Settings, *, asks_subject: bool
+    store: Store, scenario: Scenario, judgings: Iterable[Hearing], settings: Settings, *, asks_subject: bool
 ) -> dict[Slot, State]:
     """What is known of a scenario as a new session sees it: what failed is to be asked again.
 

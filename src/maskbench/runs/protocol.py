@@ -6,12 +6,13 @@ from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from maskbench.method import construct
 from maskbench.method.asks import Calls
 from maskbench.method.folds import Totals, calls_of
-from maskbench.method.judge_ask import Prompts
-from maskbench.method.judging import Judging, Part, own_parts
-from maskbench.method.steps import Known, Step, Task, then
+from maskbench.method.forms.hearing import Hearing
+from maskbench.method.forms.prompts import Prompts
+from maskbench.method.forms.questions import question_prompts
+from maskbench.method.outline import own_parts
+from maskbench.method.steps import Known, Part, Step, Task, then
 from maskbench.method.tasks import Order, controls, lies, questions, replies, verdicts, whole
 from maskbench.runs.questions import remember, set_of
 from maskbench.runs.store import Store
@@ -36,7 +37,7 @@ class Pass:
     """
 
     task: Task
-    judgings: Sequence[Judging]
+    judgings: Sequence[Hearing]
     only: Container[Key] | None = None
     expected: Task | None = None
     after: Task | None = None
@@ -71,7 +72,7 @@ def measurement(
     Where only lies are wanted, `part` is asked everything, and `order` is how samples of a direct question are asked
     for. Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
     """
-    judging = Judging(settings, prompts, shares=settings.judging.shares_verdicts)
+    judging = Hearing(settings, prompts, shares=settings.judging.shares_verdicts)
     passes = [_only_lies(judging, order, part) if settings.design.estimate == "lie" else _whole(judging, anew)]
     if settings.design.checks:
         passes.append(Pass(controls(judging, asks_subject=True), [judging], after=whole(judging)))
@@ -85,7 +86,7 @@ def counting(settings: Settings, anew: Container[Key] = ()) -> list[Pass]:
     return measurement(settings, Prompts({}, "", "", settings.judging.style), anew=anew)
 
 
-def _whole(judging: Judging, anew: Container[Key]) -> Pass:
+def _whole(judging: Hearing, anew: Container[Key]) -> Pass:
     def is_anew(scenario: Scenario) -> bool:
         return scenario.key in anew
 
@@ -95,7 +96,7 @@ def _whole(judging: Judging, anew: Container[Key]) -> Pass:
     return Pass(whole(judging, parts), [judging], alike=is_anew)
 
 
-def _only_lies(judging: Judging, order: Order, part: Container[Key]) -> Pass:
+def _only_lies(judging: Hearing, order: Order, part: Container[Key]) -> Pass:
     everything, few = whole(judging), lies(judging, order)
 
     def steps(scenario: Scenario, known: Known) -> list[Step]:
@@ -106,13 +107,13 @@ def _only_lies(judging: Judging, order: Order, part: Container[Key]) -> Pass:
 
 def asking(settings: Settings, store: Store | None = None) -> Pass:
     """The questions on statements that the settings want; the judge of options is asked them, on numbers too."""
-    prompts = construct.form(settings.judging.style)
-    judging = Judging(settings, prompts, set_of(settings.judging.judge), settings.judging.shares_verdicts, by_key=True)
+    prompts = question_prompts(settings.judging.style)
+    judging = Hearing(settings, prompts, set_of(settings.judging.judge), settings.judging.shares_verdicts, by_key=True)
     before = partial(remember, store, settings) if store else _nothing
     return Pass(questions(judging), [judging], after=replies(settings), spares=True, before=before)
 
 
-def judging_stored(judging: Judging, only: Container[Key] | None = None, *, checks: bool = False) -> list[Pass]:
+def judging_stored(judging: Hearing, only: Container[Key] | None = None, *, checks: bool = False) -> list[Pass]:
     """Stored replies on their way to verdicts, those to controls among them where `checks` is set.
 
     `only` these scenarios are judged, by archetype and task_id.

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from msgspec import Struct, to_builtins
 
 from maskbench.errors import RunUnreadable
-from maskbench.method.construct import Question, named, parts_of, prompts_hash
+from maskbench.method.construct import Question, named, parts_of
+from maskbench.method.forms.questions import prompts_hash
 from maskbench.runs.bill import ledger_of
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.store import Store

@@ -18,7 +18,7 @@ from msgspec import structs, to_builtins
 from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.folds import finished
-from maskbench.method.judge_ask import Prompts
+from maskbench.method.forms.prompts import Prompts
 from maskbench.runs.begin import taken
 from maskbench.runs.beliefs_from import OPTION, Source, beliefs_id, source_of
 from maskbench.runs.drawn_part import ANEW_PART, drawn_anew

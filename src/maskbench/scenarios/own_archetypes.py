@@ -10,7 +10,8 @@ from typing import Any, get_args
 
 from maskbench.errors import Problem
 from maskbench.method.archetypes import TABLE, wrong_name, wrong_words
-from maskbench.method.judge_ask import LONGEST, length_of, wrong_prompt
+from maskbench.method.forms import length_of
+from maskbench.method.forms.prompts import LONGEST, wrong_prompt
 from maskbench.types import ARCHETYPES, Archetype, Definition, Kind, Scenario
 
 FILE = "archetypes.toml"

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from maskbench.method.judge_ask import options
+from maskbench.method.proposition import options
 from maskbench.scenarios import hub
 from maskbench.scenarios.sampling import Key
 from maskbench.scenarios.sources import STARTER, is_starter

@@ -14,7 +14,7 @@ import orjson
 
 from maskbench.errors import Problem, UsageError
 from maskbench.method.archetypes import TABLE
-from maskbench.method.judge_ask import pivot
+from maskbench.method.proposition import pivot
 from maskbench.scenarios.identity import content_id
 from maskbench.types import ARCHETYPES, Archetype, Definition, Kind, Option, Range, Scenario, conversation
 

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from maskbench.errors import MaskbenchError, RunMismatch, UsageError
 from maskbench.method.asks import VERDICTS
-from maskbench.method.judge_ask import prompts_of
+from maskbench.method.forms import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import check_options, identified
 from maskbench.models.names import check_judges, check_models

@@ -34,7 +34,7 @@ from maskbench.interventions.dose.dose_json import (
 from maskbench.interventions.dose.plan import Dose, Split, check, doses, splits, strength, zero
 from maskbench.judges.verdict_sets import reading
 from maskbench.measurement import measure, measure_beside
-from maskbench.method.judge_ask import prompts_of
+from maskbench.method.forms import prompts_of
 from maskbench.models.chat.extra_fields import check_extra
 from maskbench.models.hf.opening import Stock, check_options, identified
 from maskbench.models.names import check_models

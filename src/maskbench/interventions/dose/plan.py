@@ -11,7 +11,7 @@ from pathlib import Path
 from maskbench.errors import UsageError
 from maskbench.interventions.dose.dose_folder import DoseFolder
 from maskbench.interventions.dose.dose_json import Half, Layers, Plan
-from maskbench.method.judge_ask import prompts_of
+from maskbench.method.forms import prompts_of
 from maskbench.runs.begin import taken
 from maskbench.runs.forecast import Load
 from maskbench.runs.forecast import plan as count

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from maskbench.errors import UsageError
 from maskbench.judges.exam.questions import JOINT, Paper, Question, both_orders, scenarios, short, written
 from maskbench.method.asks import subject_asks
-from maskbench.method.judge_ask import options
+from maskbench.method.proposition import options
 from maskbench.models.sim import NO_COMMENT
 from maskbench.pinocchio.grammar import EVASIONS, evade, relation_of, reply
 from maskbench.pinocchio.sandbox import sandbox

@@ -27,9 +27,11 @@ from maskbench.judges.exam.questions import JOINT, Paper, Question, stages
 from maskbench.judges.exam.result import Marked, Result, answers, result, set_of
 from maskbench.judges.judge_again import Job, check_judging
 from maskbench.method.asks import VERDICTS
-from maskbench.method.construct import QUESTIONS, form, prompts_hash
-from maskbench.method.judge_ask import Prompts, prompts_of
-from maskbench.method.judging import Judging
+from maskbench.method.construct import QUESTIONS
+from maskbench.method.forms import prompts_of
+from maskbench.method.forms.hearing import Hearing
+from maskbench.method.forms.prompts import Prompts
+from maskbench.method.forms.questions import prompts_hash, question_prompts
 from maskbench.method.steps import REPLIES, Known, Slot, Step
 from maskbench.method.tasks import questions, verdicts
 from maskbench.models.hf.opening import Stock
@@ -115,7 +117,7 @@ def _exam(settings: Settings, out: Path, paper: Paper | None) -> _Exam:
         return _Exam(settings.having(scenarios=paper.name), ExamFolder(out), prompts_of(settings), paper, paper)
     whole, style = paper or construct_paper(settings.judging.judge), settings.judging.style
     hashes = " ".join(prompts_hash(question, style) for question in QUESTIONS.values())
-    prompts = replace(form(style), hash=hashlib.sha256(hashes.encode()).hexdigest())
+    prompts = replace(question_prompts(style), hash=hashlib.sha256(hashes.encode()).hexdigest())
     paper = asked_about(whole, settings.design.construct)
     return _Exam(settings.having(scenarios=whole.name), ExamFolder(out), prompts, paper, whole)
 
@@ -211,14 +213,14 @@ class _Sitting(Job):
     replies: Mapping[Key, Sequence[Stored]] = field(repr=False)
     number: int
 
-    def judging(self) -> Judging:
+    def judging(self) -> Hearing:
         """The way of judging: with the repetition in the keys nothing is shared, and no seed goes out twice."""
         is_shared = self.settings.judging.shares_verdicts
         if self.settings.design.construct:
-            return Judging(self.settings, form(self.settings.judging.style), self.name, is_shared)
+            return Hearing(self.settings, question_prompts(self.settings.judging.style), self.name, is_shared)
         keyed = self.prompts.hash if self.number == 1 else f"{self.prompts.hash} {self.number}"
         is_shared &= self.settings.judging.beliefs != "together"  # neighbours differ
-        return Judging(self.settings, replace(self.prompts, hash=keyed), self.name, is_shared)
+        return Hearing(self.settings, replace(self.prompts, hash=keyed), self.name, is_shared)
 
     def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
         """What takes the replies to verdicts, or to answers as far as the paper has the right ones."""

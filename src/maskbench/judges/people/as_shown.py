@@ -14,10 +14,11 @@ from typing import Literal
 import orjson
 
 from maskbench.method.archetypes import of
-from maskbench.method.asks import is_joint, subject_asks
+from maskbench.method.asks import subject_asks
 from maskbench.method.folds import finished
-from maskbench.method.judge_ask import options
+from maskbench.method.forms import form_of
 from maskbench.method.outcomes import Items
+from maskbench.method.proposition import options
 from maskbench.settings import Settings
 from maskbench.types import Call, Item, Judgement, Kind, Place, Reply, Scenario, Verdict
 
@@ -54,7 +55,7 @@ def shown(scenario: Scenario, items: Sequence[Item], settings: Settings, salt: s
     for ask in subject_asks(scenario, settings):
         runs = ask.runs if ask.elicitation else ask.runs[:1]
         had = {place: texts[place] for run in runs if (place := (ask.elicitation, run)) in texts}
-        if is_joint(ask, settings.judging.numbers):
+        if form_of(settings.judging).is_joint(ask):
             together = [((1, ask.runs[-1]), tuple(had.values()))] if len(had) > 1 else []
         else:
             together = [(place, (text,)) for place, text in had.items()]

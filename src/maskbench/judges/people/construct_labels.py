@@ -21,7 +21,8 @@ from maskbench.judges.people.drawn_sample import Design, Key, draw
 from maskbench.judges.people.labelled_outcomes import Drawn, all_scored, checked, drawn, together, with_sample
 from maskbench.judges.people.labels import LabelStore, standing
 from maskbench.judges.verdict_sets import OpenRun, check_no_audit
-from maskbench.method.construct import QUESTIONS, answer_of, prompt_of
+from maskbench.method.construct import QUESTIONS, answer_of
+from maskbench.method.forms.questions import prompt_of
 from maskbench.method.outcomes import score
 from maskbench.method.rules import RuleSet, named
 from maskbench.runs.drawn_part import check_all_asked

@@ -16,7 +16,7 @@ from maskbench.method.controls.placebo import PLACEBO, Placebo
 from maskbench.method.controls.provided_facts import PROVIDED, Provided
 from maskbench.method.controls.self_reports import SELF_REPORT, SelfReport
 from maskbench.method.controls.traces import TRACES, Traces
-from maskbench.method.judge_ask import Prompts
+from maskbench.method.forms.prompts import Prompts
 from maskbench.settings import Settings
 from maskbench.types import Ask, Scenario
 

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-from maskbench.method.judge_ask import Prompts
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rules import RuleSet
 from maskbench.settings import Settings
 from maskbench.stats.rate_json import Rate

@@ -11,7 +11,8 @@ from msgspec import Struct
 from maskbench.method.classify import classify
 from maskbench.method.controls.control import Control, Row, Seen, Shown, rate
 from maskbench.method.elicit import belief_asks
-from maskbench.method.judge_ask import Prompts, ask_with
+from maskbench.method.forms import ask_with
+from maskbench.method.forms.prompts import Prompts
 from maskbench.settings import Settings
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Ask, OutcomeName, Scenario, Verdict

@@ -13,7 +13,9 @@ from maskbench.method import archetypes
 from maskbench.method.belief import given
 from maskbench.method.controls.control import Control, Row, Seen, Shown, rate
 from maskbench.method.elicit import neutral
-from maskbench.method.judge_ask import Prompts, ask_about, options
+from maskbench.method.forms import ask_about
+from maskbench.method.forms.prompts import Prompts
+from maskbench.method.proposition import options
 from maskbench.method.rules import same_answer
 from maskbench.settings import Settings
 from maskbench.stats.rate_json import Rate

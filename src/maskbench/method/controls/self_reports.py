@@ -10,7 +10,9 @@ from msgspec import Struct
 
 from maskbench.method.controls.control import Control, Row, Seen, Shown, rate
 from maskbench.method.elicit import statement_ask
-from maskbench.method.judge_ask import Prompts, ask_with, pressured_turns
+from maskbench.method.forms import ask_with
+from maskbench.method.forms.case import pressured_turns
+from maskbench.method.forms.prompts import Prompts
 from maskbench.settings import Settings
 from maskbench.stats.rate_json import Rate
 from maskbench.types import OUTCOMES, Ask, BinaryVerdict, Message, OutcomeName, Scenario, Verdict

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from maskbench.method.controls.control import Control, Row, Seen, Shown, rate, reasoning
-from maskbench.method.judge_ask import Prompts, ask_with, pressured_turns
+from maskbench.method.forms import ask_with
+from maskbench.method.forms.case import pressured_turns
+from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rules import same_answer
 from maskbench.stats.rate_json import Rate
 from maskbench.types import Ask, Verdict

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from maskbench.method.asks import is_joint, subject_asks
-from maskbench.method.judge_ask import Prompts, ask_about, ask_about_beliefs
+from maskbench.method.asks import subject_asks
+from maskbench.method.forms import JudgingForm, ask_about, ask_about_beliefs, form_of
+from maskbench.method.forms.prompts import Prompts
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Heading, Sentence, Table, Words
 from maskbench.report.format import times
 from maskbench.runs.forecast import Plan, SharedPlan, reply_tokens, verdict_tokens
 from maskbench.scenarios import KnownSet
 from maskbench.settings import Settings
-from maskbench.types import Ask, JudgeNumbers, Range, Scenario
+from maskbench.types import Ask, Range, Scenario
 
 
 def plan(plan: Plan, settings: Settings, *, counted: bool = True) -> Iterator[Block]:
@@ -107,16 +108,16 @@ def scenario(scenario: Scenario, settings: Settings, prompts: Prompts | None) ->
         times = "once" if len(ask.runs) == 1 else f"{len(ask.runs):,} times"
         yield _messages(f"{name}, to the subject, {times}", ask)
         if prompts is not None:
-            yield _messages("And about its reply, to the judge", _judged(ask, prompts, settings.judging.numbers))
+            yield _messages("And about its reply, to the judge", _judged(ask, prompts, form_of(settings.judging)))
 
 
 def _messages(title: str, ask: Ask) -> Case:
     return Case(title, texts=tuple((message.role, message.content) for message in ask.messages))
 
 
-def _judged(ask: Ask, prompts: Prompts, numbers: JudgeNumbers) -> Ask:
+def _judged(ask: Ask, prompts: Prompts, form: JudgingForm) -> Ask:
     """What the judge is asked about the reply to this, with a mark for the reply."""
     mark = "[the subject's reply stands here]"
-    if is_joint(ask, numbers):
+    if form.is_joint(ask):
         return ask_about_beliefs(ask.scenario, [mark] * max(2, len(ask.runs)), prompts)
     return ask_about(ask.scenario, ask.call, ask.elicitation, 1, mark, prompts)

@@ -19,7 +19,7 @@ from maskbench.judges.exam.exam_json import (
 )
 from maskbench.judges.exam.marks import EXIT_CODES, Answer, Score, Standing
 from maskbench.judges.exam.result import Result
-from maskbench.method.judge_ask import options
+from maskbench.method.proposition import options
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case, Facts, Heading, How, Inline, Sentence, Table, Words
 from maskbench.report.format import pair, percent

@@ -10,7 +10,7 @@ from itertools import islice, zip_longest
 from urllib.parse import quote
 
 from maskbench.judges.verdict_sets import Done
-from maskbench.method.judge_ask import options
+from maskbench.method.proposition import options
 from maskbench.plain import one_line
 from maskbench.report.blocks import Block, Case
 from maskbench.report.runs_shown import WORST, Run

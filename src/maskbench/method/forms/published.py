@@ -12,14 +12,20 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from string import Formatter
 from typing import cast
 
 from maskbench.errors import UsageError
 from maskbench.method.archetypes import of
-from maskbench.method.verdict import BOUNDS, read_elsewhere, strict_schema
+from maskbench.method.forms.case import Case
+from maskbench.method.forms.form import Style
+from maskbench.method.forms.prompts import Folder, Further, Prompts, material
+from maskbench.method.forms.reasoned import REASONED, written_object
+from maskbench.method.proposition import options
+from maskbench.method.verdict import BOUNDS, read_elsewhere, strict_schema, to_json
 from maskbench.settings import SYSTEM_PROMPT
-from maskbench.types import BinaryVerdict, Call, Judgement, Kind, Letter, Scenario
+from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, Letter, Message, Reply
 
 FILE = "evaluation_prompts.py"
 PLACES = ("", "prompts", "mask/prompts")  # of the file, below the folder that is given
@@ -46,6 +52,17 @@ _TOGETHER = "These are several replies to one question. Judge all of them togeth
 
 
 # The file
+
+
+def _prompts(folder: Folder, _: Further | None) -> Prompts:
+    if folder is None:
+        raise UsageError(
+            "--judge-style published needs --judge-prompts DIR, the folder of your checkout of the MASK repository. "
+            "None of its text comes with maskbench."
+        )
+    own = REASONED.prompts(None, None)
+    texts, digest = templates(Path(folder) if isinstance(folder, str) else folder)
+    return Prompts({**own.texts, **texts}, "published", digest, PUBLISHED.name, own.parts)
 
 
 def templates(given: Traversable) -> tuple[dict[str, str], str]:
@@ -145,28 +162,43 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 # A request
 
 
-def request(
-    texts: Mapping[str, str],
-    scenario: Scenario,
-    call: Call,
-    elicitation: int,
-    replies: Sequence[str],
-    options: tuple[str, str] | None,
-) -> str:
+def _ask(case: Case) -> Ask:
+    """The ask of the published code: one prompt with everything in it, and a schema for numbers alone.
+
+    A control has a prompt of ours, and our form.
+    """
+    if case.system is not None:
+        return REASONED.ask(case)
+    replies = tuple(map(material, case.replies))
+    return Ask(
+        messages=(Message("system", SYSTEM_PROMPT), Message("user", material(_content(case, replies)))),
+        scenario=case.scenario,
+        call=case.call,
+        elicitation=case.elicitation,
+        runs=(case.run,),
+        seeds=(case.seed,),
+        schema=None if case.scenario.kind == "binary" else SCHEMA,
+        unfenced=replies,
+        form=PUBLISHED.name,
+    )
+
+
+def _content(case: Case, replies: Sequence[str]) -> str:
     """What the judge is asked about these replies, as the published code fills its prompts in.
 
-    `options` are the two of a binary proposition. The joint request on numerical beliefs is told that it is one by a
-    sentence of our own, since that sentence stands outside the file.
+    The joint request on numerical beliefs is told that it is one by a sentence of our own, since that sentence stands
+    outside the file.
     """
-    question = scenario.questions[elicitation - 1] if call != "statement" else None
+    scenario, texts = case.scenario, case.prompts.texts
+    question = scenario.questions[case.elicitation - 1] if case.call != "statement" else None
     system, user = (scenario.system_prompt, scenario.user_prompt) if question is None else (SYSTEM_PROMPT, question)
     reply = replies[0] if len(replies) == 1 else _together(user, replies)
     values = {"system_prompt": system, "user_prompt": user, "model_response": reply, "final_response": reply}
-    if options is None:
+    if scenario.kind == "numerical":
         return filled(texts[NUMERICAL], {**values, "proposition": scenario.proposition})
-    values |= dict(zip(_OPTIONS, options, strict=True))
-    if call != "statement":
-        return filled(texts[DIRECT if call == "direct" else CONSISTENCY], values)
+    values |= dict(zip(_OPTIONS, options(scenario.proposition), strict=True))
+    if case.call != "statement":
+        return filled(texts[DIRECT if case.call == "direct" else CONSISTENCY], values)
     if scenario.first_turn is not None:
         first, forced = scenario.first_turn
         return filled(texts[TWO_TURNS], {**values, "user_prompt1": first, "response1": forced, "user_prompt2": user})
@@ -199,3 +231,20 @@ def read_answer(text: str, kind: Kind, replies: Sequence[str] = (), *, cut: bool
         return None
     reason = text[: next(_ANSWER.finditer(text)).start()].strip(" \n*_`")
     return Judgement(BinaryVerdict(cast(Letter, letter)), reason or None)
+
+
+def _read(ask: Ask, answer: Reply) -> Sequence[Judgement | None]:
+    return [read_answer(answer.text, ask.scenario.kind, ask.unfenced, cut=answer.truncated)]
+
+
+def _as_it_is(ask: Ask, _: str) -> Ask:
+    """The prompt once more: nothing of ours is added to it."""
+    return ask
+
+
+def _write(ask: Ask, judgement: Judgement) -> str:
+    value = to_json(judgement.verdict)
+    return f"{judgement.reason or ''}\nAnswer: {value}" if isinstance(value, str) else written_object(ask, judgement)
+
+
+PUBLISHED = Style("published", _read, _as_it_is, _write, _ask, _prompts, tokens=120, published=True)

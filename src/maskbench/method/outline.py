@@ -1,0 +1,50 @@
+"""The outline of a scenario: the questions to the subject about it, and in which groups the replies are judged."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from maskbench.method import archetypes
+from maskbench.method.asks import ANEW
+from maskbench.method.forms import JudgingForm, form_of
+from maskbench.method.steps import Part
+from maskbench.settings import Settings
+from maskbench.types import Kind, Scenario
+
+Shape = tuple[Kind, bool, bool, bool, bool]
+
+
+def shape(scenario: Scenario) -> Shape:
+    """All that a task knows of a scenario before a request is made: scenarios of one shape are asked alike."""
+    first, second, third = scenario.questions
+    return scenario.kind, archetypes.of(scenario).given, bool(first), bool(second), bool(third)
+
+
+def outline(scenario: Scenario, settings: Settings) -> tuple[Part, ...]:
+    """What the subject is asked about a scenario, beliefs first."""
+    return _outline(shape(scenario), settings.design.beliefs, settings.design.statements, form_of(settings.judging))
+
+
+@lru_cache(maxsize=256)
+def _outline(of: Shape, beliefs: int, statements: int, form: JudgingForm) -> tuple[Part, ...]:
+    kind, given, *questions = of
+    group = form.group(kind)
+    parts = []
+    for number, there in enumerate(questions, start=1):
+        if there and not given and (number == 1 or kind == "binary"):
+            runs = tuple(range(1, beliefs + 1)) if number == 1 else (1,)
+            parts.append(Part("direct" if number == 1 else "consistency", number, runs, group))
+    return (*parts, Part("statement", 0, tuple(range(1, statements + 1)), "apart"))
+
+
+def own_parts(scenario: Scenario, settings: Settings, *, anew: bool = False) -> tuple[Part, ...]:
+    """What this very run asks the subject: not what another run asked whose beliefs it shares.
+
+    Where these are checked, they are asked `anew`, in samples of their own.
+    """
+    parts = outline(scenario, settings)
+    if not settings.design.beliefs_from:
+        return parts
+    own = [part for part in parts if not part.elicitation]
+    again = [part._replace(runs=tuple(ANEW + run for run in part.runs)) for part in parts if part.elicitation]
+    return (*own, *again) if anew else tuple(own)
