@@ -25,8 +25,8 @@ test-real: .venv/installed-real
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests_outside/real --durations 5
 
 # `--as inspect` against the port's own scorer and metric. Inspect Evals gets an environment of its own: 750 MB.
-test-port: .venv/installed-dev .venv-port/installed
-	MASKBENCH_INSPECT_PYTHON=.venv-port/bin/python $(BIN)/pytest tests_outside/port
+test-port: .venv-inspect/installed .venv-port/installed
+	MASKBENCH_INSPECT_PYTHON=.venv-port/bin/python .venv-inspect/bin/pytest tests_outside/port
 
 # What maskbench writes for others, read by datasets, mlflow, wandb, junitparser and Every Eval Ever: 300 MB.
 test-formats: .venv-formats/installed .cache/every_eval_ever
@@ -45,7 +45,7 @@ mutants: .venv/installed-mutants
 schemas: .venv/installed-dev
 	$(BIN)/python benchmarks/schemas.py
 
-# Models by Inspect's providers, and maskbench inside Inspect, in an environment of their own: some 900 MB.
+# Models by Inspect's providers, maskbench inside Inspect, and the import of its logs, in an environment of their own: some 900 MB.
 test-inspect: .venv-inspect/installed
 	.venv-inspect/bin/pytest tests_outside/inspect -W 'ignore:Unclosed:ResourceWarning' # streams of Inspect's own evaluations
 

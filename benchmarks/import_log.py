@@ -17,16 +17,13 @@ import resource
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import scenarios
-
-if sys.version_info >= (3, 14):
-    import zipfile
-else:
-    from backports.zstd import zipfile
 
 REPLY, VERDICT = 1_000, 400  # characters
 Made = dict[str, Any]
@@ -58,6 +55,8 @@ class Sample:
         return {
             "id": f"mask_{self._cells['task_id']}",
             "epoch": 1,
+            "input": "",
+            "target": "",
             "metadata": facts,
             "store": {**store, "pressured_responses": pressed},
             "events": self._events,
@@ -85,9 +84,12 @@ class Sample:
             "model": "m",
             "input": [],
             "input_refs": refs,
+            "tools": [],
+            "tool_choice": "auto",
+            "config": {},
             "output": output(self._attach(answer)),
         }
-        self._events += [{"event": "span_begin", "name": "call"}, event]
+        self._events += [{"event": "span_begin", "id": "1", "name": "call"}, event]
 
     def _attach(self, text: str) -> str:
         name = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
@@ -104,7 +106,14 @@ def output(text: str) -> Made:
 def members(count: int, statements: int) -> Iterator[tuple[str, Made]]:
     """The members of a log, one after the other."""
     arguments = {"honesty_at_n": statements, "belief_repeats_n": 3, "binary_judge_model": "openai/gpt-4o"}
-    task = {"task": "inspect_evals/mask", "model": "openai/gpt-4o-mini", "task_args": arguments}
+    task = {
+        "created": "2026-11-20T10:00:00+00:00",
+        "task": "inspect_evals/mask",
+        "task_args": arguments,
+        "model": "openai/gpt-4o-mini",
+        "dataset": {},
+        "config": {},
+    }
     head = {"version": 2, "status": "success", "eval": task, "plan": {"config": {"temperature": 1, "max_tokens": 1000}}}
     yield "_journal/start.json", head
     rng = random.Random(0)
@@ -130,6 +139,7 @@ def main() -> None:
     parser.add_argument("--scenarios", type=int, default=1500)
     parser.add_argument("--statements", type=int, default=10)
     arguments = parser.parse_args()
+    import_module("inspect_ai.log")  # which teaches zipfile Zstandard
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         folder, log, run = scratch / "scenarios", scratch / "log.eval", scratch / "run"

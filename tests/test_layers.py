@@ -28,12 +28,14 @@ ONLY = {
     "cyclopts": ("cli",),
     "rich": ("cli", "report.terminal"),
     "markupsafe": ("pages",),
-    "inspect_ai": ("models.inspect_adapter", "models.inspect_provider", "interop.inspect_task"),
+    "inspect_ai": (
+        *("models.inspect_adapter", "models.inspect_provider", "interop.inspect_task"),
+        *("interop.inspect_files", "interop.inspect_log", "interop.inspect_own_log"),
+    ),
     "torch": ("models.hf", "interventions"),
     "transformers": ("models.hf", "interventions"),
     "peft": ("models.hf", "interventions"),
     "ray": ("runs.cluster",),
-    "backports": ("interop.inspect_archive",),
 }
 
 # What results and the report know of runs and of judges: what is stored, who was asked, and folds of what would be.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -260,3 +261,12 @@ def test_an_import_with_many_errors_prints_its_figure_where_that_is_asked_for(tm
     )
     assert bounds in " ".join(typed("import", path, "--out", tmp_path / "free", "--max-error-rate", "1").out.split())
     assert typed("score", tmp_path / "free").code == 0
+
+
+def test_a_log_without_inspect_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of Inspect is recognised without Inspect, which reads it: the error has the command that installs it."""
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    path = tmp_path / "log.json"
+    path.write_text('{"version": 2, "status": "success", "eval": {}}')
+    with pytest.raises(UsageError, match=r"Inspect, which reads it, is not installed\. Type: .* pip install .*inspect"):
+        import_run(path, tmp_path / "run")

@@ -21,7 +21,7 @@ from flows import in_thread, typed
 from maskbench.interop.imported import Imported
 from maskbench.interop.imported_rows import Asked, ImportedReply
 from maskbench.interop.importing import import_run
-from maskbench.interop.inspect_archive import Sample, opened
+from maskbench.interop.inspect_files import opened
 from maskbench.interop.inspect_log import read_inspect
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.method.outcomes import score
@@ -188,7 +188,7 @@ def test_unscored_logs_and_epochs(tmp_path: Path) -> None:
     twice = brought(tmp_path / "twice", "--epochs", "2", "--seed", "5")
     (log,) = (tmp_path / "twice" / "logs").iterdir()
     with opened(log) as whole:
-        further = sum(sample.epoch == 2 for _, sample in whole.samples(Sample))
+        further = sum(sample.epoch == 2 for _, sample in whole.samples())
     assert further
     assert f"{further} samples of further epochs were left out" in "\n".join(twice.made.source.notes)
     assert set(twice.causes()) <= {SAME, MARKS}

@@ -16,7 +16,7 @@ import orjson
 from maskbench.errors import UsageError
 from maskbench.interop.imported import Imported, ScenariosGiven, import_rows
 from maskbench.interop.imported_rows import Asked, ImportedScenario, Source
-from maskbench.interop.inspect_log import is_inspect
+from maskbench.interop.inspect_files import is_log
 from maskbench.interop.inspect_own_log import read_log, scenarios_of_log
 from maskbench.interop.published_rows import is_published, read_published, scenarios_in
 from maskbench.interop.transcripts import is_transcript, read_transcripts
@@ -166,5 +166,5 @@ READERS: Mapping[str, Reader] = {
     ),
     "published": Reader(lambda path, head: is_published(columns_in(path, head)), read_published, scenarios_in),
     "transcripts": Reader(lambda path, head: is_transcript(first_object(path, head)), read_transcripts),
-    "inspect": Reader(is_inspect, read_log, scenarios_of_log),
+    "inspect": Reader(lambda _, head: is_log(head), read_log, scenarios_of_log),
 }

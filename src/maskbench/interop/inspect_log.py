@@ -12,28 +12,19 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from msgspec import Struct
 
 from maskbench.errors import Problem, ScenarioError, UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
-from maskbench.interop.inspect_archive import (
-    Header,
-    Log,
-    ModelEvent,
-    Output,
-    Sample,
-    conversation,
-    events_of,
-    is_log,
-    opened,
-    reasoning_of,
-    text_of,
-)
+from maskbench.interop.inspect_files import Log, calls_of, is_log, kept_in, opened, outputs
 from maskbench.method.rules import PORT_ARGUMENTS, as_in_the_log, named
 from maskbench.method.verdict import read_elsewhere
-from maskbench.models.chat.wire import choice_of
+from maskbench.models.chat import refusals
+from maskbench.models.inspect_adapter import reply_of
 from maskbench.plain import plain
 from maskbench.runs.imported_json import UNSAID
 from maskbench.runs.store import PORT_TASK
@@ -49,16 +40,19 @@ from maskbench.types import (
     Sampling,
     Scenario,
     Stage,
-    Usage,
 )
+
+if TYPE_CHECKING:
+    from inspect_ai.event import ModelEvent
+    from inspect_ai.log import EvalLog, EvalSample
+
+_Call: TypeAlias = "tuple[ModelEvent, str]"  # with the last that the model was told
 
 FORMAT = "inspect"
 _GAP = 80  # characters at most between a question and the reply to it in a judge's prompt of another layout
 _HEADING = re.compile(r"\n---\n[^\n]{1,80}:\n")  # between them in the task's prompts
 _READ = 4_000  # characters of an error's text that are looked at
-_LONGEST = 300  # characters of an error's text that are kept
-# What may be a key that a service repeated in its error.
-_SECRET = re.compile(r"(?:\b(?:sk|pk|rk|hf|gsk|xai|key|AKIA|AIza)[-_]?|\bBearer )[A-Za-z0-9_*-]{12,}", re.IGNORECASE)
+_LONGEST = 300  # characters of a judge's answer that are shown
 _FINAL = re.compile(r"Final Answer:\s*([^\n]+)", re.IGNORECASE)
 _PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _CUT = ("max_tokens", "model_length")
@@ -78,6 +72,50 @@ _TOLD = (
     *("honesty_at_n", "belief_repeats_n", "question_archetype", "numeric_tol", "no_belief_handling"),
     *("judge_max_tokens", "judge_temperature", "judge_reasoning_effort"),
 )
+
+
+class Facts(Struct):
+    """The scenario as the task carries it through a sample."""
+
+    task_id: str
+    config: str
+    type: str
+    proposition: str | None = None
+    ground_truth: str | None = None
+    formatted_ground_truth: str | None = None
+    pressured_user_prompt: str | None = None
+    pressured_system_prompt: str | None = None
+    belief_elicit_1: str | None = None
+    belief_elicit_2: str | None = None
+    belief_elicit_3: str | None = None
+    dd_turn_1_prompt: str | None = None
+    dd_turn_1_response: str | None = None
+
+
+class Answers(Struct):
+    """What the task's solvers leave behind: the subject's answers."""
+
+    belief_elicit_1_responses: list[Any] = []
+    belief_elicit_2_and_3_responses: list[Any] = []
+    pressured_responses: list[Any] = []
+
+
+class Kept(Struct):
+    """What the task left in a sample."""
+
+    metadata: Facts
+    store: Answers
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """One scenario as it was measured once, where it stands, and the calls of models with the last they were told."""
+
+    where: str
+    facts: Facts
+    kept: Answers
+    calls: Sequence[_Call]
+    log: EvalSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +149,6 @@ class _Slot:
         return isinstance(self.outcome, Reply) and self.outcome.text.strip() != (self.judged or "").strip()
 
 
-def is_inspect(path: Path, head: bytes) -> bool:
-    """Whether a file with this beginning is a log of Inspect."""
-    return is_log(head)
-
-
 def read_inspect(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
     """What a log holds, or a folder of logs of one measurement: several archetypes, or attempts of one task.
 
@@ -123,7 +156,7 @@ def read_inspect(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenari
     the place for what Inspect did not write, and for logs of different measurements.
     """
     taken = _Taken()
-    heads: list[tuple[Path, Header]] = []
+    heads: list[tuple[Path, EvalLog]] = []
     for file in logs_at(path):
         with opened(file) as log:
             _of_the_port(file, log)
@@ -144,10 +177,10 @@ def scenarios_in_log(path: Path, asked: Asked) -> list[Scenario]:
     for file in logs_at(path):
         with opened(file) as log:
             _of_the_port(file, log)
-            for number, (_, sample) in enumerate(log.samples(Sample), 1):
-                facts = sample.metadata
+            for number, (where, sample) in enumerate(log.samples(), 1):
+                facts = kept_in(sample, Kept, where).metadata
                 told = {"task_id": facts.task_id, "type": facts.type, "ground_truth": facts.ground_truth}
-                cells = {name: text for name, text in (*told.items(), *_texts(sample).items()) if text}
+                cells = {name: text for name, text in (*told.items(), *_texts(facts).items()) if text}
                 scenario = read_row(cells, str(file), number, facts.config)
                 if isinstance(scenario, Scenario):
                     scenarios[scenario.key] = scenario
@@ -171,7 +204,7 @@ def logs_at(path: Path) -> list[Path]:
 
 def _of_the_port(path: Path, log: Log) -> None:
     """Refuse a log of our own task beside one of the port."""
-    if log.header.is_ours:
+    if log.is_ours:
         raise UsageError(f"{path} is a log of maskbench's own task, and not of the port. Import it for itself.")
 
 
@@ -180,7 +213,7 @@ def _head(path: Path) -> bytes:
         return file.read(2048)
 
 
-def _same_measurement(heads: Sequence[tuple[Path, Header]]) -> None:
+def _same_measurement(heads: Sequence[tuple[Path, EvalLog]]) -> None:
     """Refuse a log that was made otherwise than the first one, by what differs."""
     (first, head), (file, other) = heads[0], heads[-1]
     for name in ("subject", "judge", "numeric_judge", "statements", "beliefs", "asked", "scored"):
@@ -193,10 +226,10 @@ def _same_measurement(heads: Sequence[tuple[Path, Header]]) -> None:
             )
 
 
-def _shape(header: Header) -> _Shape:
+def _shape(header: EvalLog) -> _Shape:
     arguments = header.eval.task_args
     params = {name: value for step in header.plan.steps for name, value in step.params.items()}
-    asked = {**header.eval.model_generate_config, **header.plan.config}
+    asked = asked_with(header)
     told = {name: str(value) for name, value in asked.items() if isinstance(value, int | float | str)}
     return _Shape(
         header.eval.model,
@@ -208,6 +241,12 @@ def _shape(header: Header) -> _Shape:
         tuple(sorted(told.items())),
         tuple((name, arguments.get(name, usual)) for name, usual in PORT_ARGUMENTS.items()),
     )
+
+
+def asked_with(header: EvalLog) -> dict[str, Any]:
+    """How the subject was asked: the settings of the model, and before them those of the task."""
+    configs = header.eval.model_generate_config, header.plan.config
+    return {name: value for each in configs for name, value in each.model_dump(exclude_none=True).items()}
 
 
 def _named(model: object) -> str | None:
@@ -234,8 +273,9 @@ class _Taken:
         """Take in a log's samples of the first epoch."""
         shape = _shape(log.header)
         seen: dict[tuple[str, str, int], str] = {}
-        for where, sample in log.samples(Sample):
-            key = (sample.metadata.config, sample.metadata.task_id)
+        for where, sample in log.samples():
+            kept = kept_in(sample, Kept, where)
+            key = (kept.metadata.config, kept.metadata.task_id)
             if (place := seen.setdefault((*key, sample.epoch), where)) != where:
                 raise UsageError(
                     f"{where}: {_shown(key[0])} {_shown(key[1])} is in {place} already. A log has a scenario once an "
@@ -243,7 +283,9 @@ class _Taken:
                 )
             if sample.epoch == 1:
                 whole = sample.error is None and sample.limit is None
-                self._put(key, (whole, log.header.eval.created, self._row(where, sample, shape)))
+                calls = [(event, event.input[-1].text if event.input else "") for event in calls_of(sample)]
+                row = self._row(_Sample(where, kept.metadata, kept.store, calls, sample), shape)
+                self._put(key, (whole, log.header.eval.created, row))
             else:
                 self.counts["epochs"] += 1
 
@@ -252,43 +294,33 @@ class _Taken:
         if key not in self.rows or self.rows[key][:2] <= entry[:2]:
             self.rows[key] = entry
 
-    def _row(self, where: str, sample: Sample, shape: _Shape) -> ImportedScenario:
-        facts = sample.metadata
+    def _row(self, sample: _Sample, shape: _Shape) -> ImportedScenario:
+        where, facts = sample.where, sample.facts
         if facts.type not in ("binary", "numerical"):
             raise UsageError(f"{where}, metadata.type: {_shown(facts.type)} is neither binary nor numerical.")
-        calls = [(event, _prompt(event, sample)) for event in events_of(sample.events, where)]
-        slots = list(_slots(sample, calls, shape))
-        _find_judgements(slots, calls)
+        slots = list(_slots(sample, shape))
+        _find_judgements(slots, sample.calls)
         replies = [self._reply(sample, slot, cast(Kind, facts.type)) for slot in slots]
-        return ImportedScenario(where, None, facts.task_id, replies, facts.config, _texts(sample))
+        return ImportedScenario(where, None, facts.task_id, replies, facts.config, _texts(facts))
 
-    def _reply(self, sample: Sample, slot: _Slot, kind: Kind) -> ImportedReply:
+    def _reply(self, sample: _Sample, slot: _Slot, kind: Kind) -> ImportedReply:
         """A slot as it is imported: with its verdict, or why there is none."""
         outcome = slot.outcome
         if isinstance(outcome, Failure) or slot.is_changed:
             self.counts["changed"] += isinstance(outcome, Reply)
             return ImportedReply(slot.elicitation, slot.sample, outcome)
         if slot.call is None:
-            if sample.error or sample.limit:
+            if sample.log.error or sample.log.limit:
                 return ImportedReply(slot.elicitation, slot.sample, outcome, _failed("judge", sample))
             self.counts["unjudged"] += 1
             return ImportedReply(slot.elicitation, slot.sample, outcome)
         self.counts[kind if slot.elicitation else "statements"] += 1
-        text, verdict = _verdict(slot.call, sample, kind, outcome.text)
+        text, verdict = _verdict(slot.call, kind)
         return ImportedReply(slot.elicitation, slot.sample, outcome, verdict, text)
 
 
-_Call = tuple[ModelEvent, str]  # with the last that the model was told
-
-
-def _prompt(event: ModelEvent, sample: Sample) -> str:
-    messages = conversation(event, sample)
-    return text_of(messages[-1], {}) if messages else ""
-
-
-def _texts(sample: Sample) -> dict[str, str]:
+def _texts(facts: Facts) -> dict[str, str]:
     """What the log says of the scenario itself, by the columns of the data set."""
-    facts = sample.metadata
     texts = {
         "system_prompt": facts.pressured_system_prompt,
         "user_prompt": facts.pressured_user_prompt,
@@ -306,12 +338,12 @@ def _texts(sample: Sample) -> dict[str, str]:
 # What the subject answered
 
 
-def _slots(sample: Sample, calls: Sequence[_Call], shape: _Shape) -> Iterator[_Slot]:
+def _slots(sample: _Sample, shape: _Shape) -> Iterator[_Slot]:
     """Every sample that the log has an answer or a failure for, in the order in which the task asks."""
-    facts, kept = sample.metadata, sample.store
+    facts, kept = sample.facts, sample.kept
     second = kept.belief_elicit_2_and_3_responses
     asked: defaultdict[str, list[ModelEvent]] = defaultdict(list)
-    for event, prompt in calls:
+    for event, prompt in sample.calls:
         asked[prompt].append(event)
     for elicitation, question, stored, wanted in (
         (1, facts.belief_elicit_1, kept.belief_elicit_1_responses, shape.beliefs),
@@ -323,70 +355,47 @@ def _slots(sample: Sample, calls: Sequence[_Call], shape: _Shape) -> Iterator[_S
             continue
         here = asked[question]
         came, asked[question] = (here, []) if wanted is None else (here[:wanted], here[wanted:])
-        count = max(len(stored), len(came), (wanted or 0) if sample.error or sample.limit else 0)
+        answers = outputs(stored, sample.where)
+        count = max(len(stored), len(came), (wanted or 0) if sample.log.error or sample.log.limit else 0)
         for number in range(count):
             if number < len(stored):
-                outcome, judged = answer_of(stored[number], {})
+                outcome, judged = answer_of(answers[number])
             elif not stored and number < len(came):
-                outcome, judged = _of_call(came[number], sample)
+                outcome, judged = _of_call(came[number])
             else:
                 outcome, judged = _failed("subject", sample), None
             yield _Slot(elicitation, number + 1, question, outcome, judged)
 
 
-def _of_call(event: ModelEvent, sample: Sample) -> tuple[Reply | Failure, str | None]:
+def _of_call(event: ModelEvent) -> tuple[Reply | Failure, str | None]:
     if event.error or event.output is None:
         return _failure("subject", event.error or "the call has no output"), None
-    return answer_of(event.output, sample.attachments)
+    return answer_of(event.output)
 
 
-def answer_of(output: Output, attachments: Mapping[str, str]) -> tuple[Reply | Failure, str | None]:
+def answer_of(output: Any) -> tuple[Reply | Failure, str | None]:
     """An answer as a reply or a failure, and the text that the task showed the judge."""
     if output.error or not output.choices:
         return _failure("subject", output.error or "the answer has no choice"), None
-    choice = output.choices[0]
-    text = text_of(choice.message, attachments)
-    told = choice_of(
-        text,
-        reasoning_of(choice.message, attachments) or "",
-        cut=choice.stop_reason in _CUT,
-        filtered=choice.stop_reason == "content_filter",
-        opens=False,
-    )
-    if told.trouble is not None and told.trouble != "truncated":
-        return Failure(
-            "subject", told.trouble, f"Inspect has it with the stop reason {_shown(choice.stop_reason)}."
-        ), text
-    usage = output.usage
-    used = (
-        Usage(
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.reasoning_tokens,
-            usage.input_tokens_cache_read,
-            usage.input_tokens_cache_write,
-        )
-        if usage
-        else Usage()
-    )
-    cut = told.trouble == "truncated"
-    return Reply(told.text, told.reasoning, cut, used, output.model or None, seconds=output.time or 0.0), text
+    answer = reply_of(output, "subject", "Inspect")
+    if isinstance(answer, Failure):
+        answer = replace(answer, detail=f"Inspect has it with the stop reason {output.choices[0].stop_reason}.")
+    return answer, output.choices[0].message.text
 
 
-def _failed(stage: Stage, sample: Sample) -> Failure:
+def _failed(stage: Stage, sample: _Sample) -> Failure:
     """Why a sample that was ended has nothing in a place."""
-    if sample.limit is not None:
-        at = "" if sample.limit.limit is None else f" of {sample.limit.limit:g}"
-        cause: Cause = "timeout" if sample.limit.type in ("time", "working") else "raised"
-        return Failure(stage, cause, f"Inspect ended the sample at its {_shown(sample.limit.type)} limit{at}.")
-    return _failure(stage, sample.error.message if sample.error else "the sample has an end and no error")
+    limit, error = sample.log.limit, sample.log.error
+    if limit is not None:
+        cause: Cause = "timeout" if limit.type in ("time", "working") else "raised"
+        return Failure(stage, cause, f"Inspect ended the sample at its {limit.type} limit of {limit.limit:g}.")
+    return _failure(stage, error.message if error else "the sample has an end and no error")
 
 
 def _failure(stage: Stage, message: str) -> Failure:
     """A failure by what Inspect wrote down of the exception."""
     cause = next((cause for pattern, cause in _CAUSES if pattern.search(message[:_READ])), None)
-    told = _SECRET.sub("***", plain(message[:_READ]))[:_LONGEST]
-    return Failure(stage, cause or "raised", f"Inspect has it as an error: {told}")
+    return Failure(stage, cause or "raised", f"Inspect has it as an error: {refusals.mask(message[:_READ], None)}")
 
 
 # What the judge said
@@ -434,15 +443,14 @@ def _is_about(prompt: str, question: str, reply: str) -> bool:
     return False
 
 
-def _verdict(event: ModelEvent, sample: Sample, kind: Kind, reply: str) -> tuple[str | None, Judgement | Failure]:
+def _verdict(event: ModelEvent, kind: Kind) -> tuple[str | None, Judgement | Failure]:
     """What the judge wrote and the verdict in it: as the task reads it, or else as this program does."""
     output = event.output
     if event.error or output is None or not output.choices:
         trouble = event.error or (output and output.error) or "the call has no output"
         return None, _failure("judge", trouble)
     choice = output.choices[0]
-    text = text_of(choice.message, sample.attachments)
-    cut = choice.stop_reason in _CUT
+    text, cut = choice.message.text, choice.stop_reason in _CUT
     judgement = (_as_the_task(text) if kind == "binary" else None) or read_elsewhere(text, kind, cut=cut)
     if judgement is not None:
         return text, judgement
@@ -465,7 +473,7 @@ def _as_the_task(text: str) -> Judgement | None:
 # Where it is from
 
 
-def _source(heads: Sequence[tuple[Path, Header]], taken: _Taken, asked: Asked) -> Source:
+def _source(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, asked: Asked) -> Source:
     """What the logs say of themselves, and what they do not hold."""
     header = heads[0][1]
     shape = _shape(header)
@@ -489,9 +497,9 @@ def _source(heads: Sequence[tuple[Path, Header]], taken: _Taken, asked: Asked) -
     )
 
 
-def _sampling(shape: _Shape, header: Header) -> Iterator[tuple[str, Sampling]]:
+def _sampling(shape: _Shape, header: EvalLog) -> Iterator[tuple[str, Sampling]]:
     """How subject and judge were asked, where the log says both temperature and limit."""
-    asked = {**header.eval.model_generate_config, **header.plan.config}
+    asked = asked_with(header)
     judge = [shape.arguments.get(f"judge_{what}") for what in ("temperature", "max_tokens")]
     for name, temperature, tokens, thinking in (
         ("sampling", asked.get("temperature"), asked.get("max_tokens"), asked.get("reasoning_tokens")),
@@ -505,7 +513,7 @@ def _tokens(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _notes(heads: Sequence[tuple[Path, Header]], taken: _Taken, shape: _Shape) -> Iterator[str]:
+def _notes(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, shape: _Shape) -> Iterator[str]:
     """What somebody has to know who reads figures of this import."""
     for file, header in heads:
         version = "" if header.eval.task_version is None else f" version {header.eval.task_version}"

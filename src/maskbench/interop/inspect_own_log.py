@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+import orjson
+from msgspec import Meta, Struct
 
 from maskbench.errors import UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
-from maskbench.interop.inspect_archive import Header, Log, Pool, events_of, opened, spans_of
-from maskbench.interop.inspect_log import FORMAT, answer_of, logs_at, read_inspect, scenarios_in_log
+from maskbench.interop.inspect_files import Log, calls_of, kept_in, opened, spans_of
+from maskbench.interop.inspect_log import FORMAT, answer_of, asked_with, logs_at, read_inspect, scenarios_in_log
 from maskbench.judges.verdict_json import VerdictShown
 from maskbench.judges.verdict_json import read as verdict_of
 from maskbench.plain import plain
@@ -28,6 +29,9 @@ from maskbench.runs.options import check
 from maskbench.runs.store import scenario_in
 from maskbench.settings import SUBJECT_SAMPLING, Settings, in_values
 from maskbench.types import Cause, Failure, Judgement, Kind, Reply, Sampling, Scenario
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalSample
 
 _TAKEN = (  # of the task's arguments: those that say how was asked, judged and scored
     *("statements", "beliefs", "seed", "system_prompt", "prompt_on_beliefs", "send_seed", "protocol", "judge_style"),
@@ -58,20 +62,16 @@ class _Row(Struct):
 
 
 class _Store(Struct):
-    """What the task leaves in a sample."""
+    """What the task leaves in the store of a sample."""
 
     verdicts: _Row | None = None
-    scenario: Raw = Raw(b"null")
+    scenario: Any = None
 
 
-class _Sample(Struct):
-    """One scenario as it was measured once."""
+class _Kept(Struct):
+    """What the task leaves in a sample."""
 
-    epoch: int
     store: _Store
-    events: list[Raw] = []
-    events_data: Pool | None = None
-    attachments: dict[str, str] = {}
 
 
 def read_log(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
@@ -80,8 +80,9 @@ def read_log(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenario]]:
         return read_inspect(path, asked)
     with opened(own) as log:
         settings = _settings(own, log.header)
-        rows = [_scenario(where, sample, row, settings) for where, sample, row in _judged(log)]
-        return _source(own, log, settings, len(rows), asked), rows
+        rows = [row and _scenario(where, sample, row, settings) for where, sample, row, _ in _samples(log)]
+        judged = [row for row in rows if row]
+        return _source(own, log.header, settings, len(rows) - len(judged), asked), judged
 
 
 def scenarios_of_log(path: Path, asked: Asked) -> list[Scenario]:
@@ -90,9 +91,11 @@ def scenarios_of_log(path: Path, asked: Asked) -> list[Scenario]:
         return scenarios_in_log(path, asked)
     scenarios = []
     with opened(own) as log:
-        for where, sample, row in _judged(log):
+        for where, _, row, scenario in _samples(log):
+            if row is None:
+                continue
             try:
-                scenarios.append(scenario_in(bytes(sample.store.scenario), row.weight))
+                scenarios.append(scenario_in(orjson.dumps(scenario), row.weight))
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 told = plain(str(error))[:200]
                 raise UsageError(f"{where} holds no sound scenario ({told}). Give a log that Inspect wrote.") from error
@@ -104,7 +107,7 @@ def _own(path: Path, asked: Asked) -> Path | None:
     own = []
     for file in logs_at(path):
         with opened(file) as log:
-            if not log.header.is_ours:
+            if not log.is_ours:
                 return None
             if not (path.is_dir() and asked.subject) or log.header.eval.model == asked.subject:
                 own.append(file)
@@ -114,15 +117,15 @@ def _own(path: Path, asked: Asked) -> Path | None:
     return own[0]
 
 
-def _judged(log: Log) -> Iterator[tuple[str, _Sample, _Row]]:
-    """The samples of the first epoch that came to verdicts."""
-    for where, sample in log.samples(_Sample):
-        if sample.epoch == 1 and sample.store.verdicts is not None:
-            yield where, sample, sample.store.verdicts
+def _samples(log: Log) -> Iterator[tuple[str, EvalSample, _Row | None, Any]]:
+    """The samples with their verdicts and scenarios; of further epochs, and of what was not judged, no verdicts."""
+    for where, sample in log.samples():
+        store = kept_in(sample, _Kept, where).store
+        yield where, sample, store.verdicts if sample.epoch == 1 else None, store.scenario
 
 
-def _scenario(where: str, sample: _Sample, row: _Row, settings: Settings) -> ImportedScenario:
-    answers = dict(_replies(where, sample))
+def _scenario(where: str, sample: EvalSample, row: _Row, settings: Settings) -> ImportedScenario:
+    answers = dict(_replies(sample))
     replies = [_reply(where, each, answers) for each in (*row.beliefs, *row.statements)]
     direct = [number for number, reply in enumerate(replies) if reply.elicitation == 1]
     if row.kind == "numerical" and settings.judging.numbers == "together" and direct:
@@ -148,13 +151,13 @@ def _reply(where: str, given: _Verdict, answers: Mapping[tuple[int, int], Reply]
     return ImportedReply(given.elicitation, given.run, reply, verdict or failed)
 
 
-def _replies(where: str, sample: _Sample) -> Iterator[tuple[tuple[int, int], Reply]]:
+def _replies(sample: EvalSample) -> Iterator[tuple[tuple[int, int], Reply]]:
     """What the model answered, by place; of a place that was asked again the later answer stands."""
-    spans = spans_of(sample.events, where)
-    for event in events_of(sample.events, where):
+    spans = spans_of(sample)
+    for event in calls_of(sample):
         call, _, number = spans.get(event.span_id or "", "").partition(" ")
         if call in ("direct", "consistency", "statement") and number.isdecimal() and event.output is not None:
-            answer, _ = answer_of(event.output, sample.attachments)
+            answer, _ = answer_of(event.output)
             places = {"direct": (1, int(number)), "consistency": (int(number), 1), "statement": (0, int(number))}
             if isinstance(answer, Reply):
                 yield places[call], answer
@@ -163,13 +166,12 @@ def _replies(where: str, sample: _Sample) -> Iterator[tuple[tuple[int, int], Rep
 # Where it is from
 
 
-def _settings(path: Path, header: Header) -> Settings:
+def _settings(path: Path, header: EvalLog) -> Settings:
     """The settings that the head of a log says; raises UsageError for what no task was given."""
     arguments, told, roles = header.eval.task_args, header.eval.metadata or {}, header.eval.model_roles or {}
     known: dict[str, Any] = {name: arguments[name] for name in _TAKEN if arguments.get(name) is not None}
     judge, numeric = arguments.get("judge"), arguments.get("numeric_judge")
-    role = roles.get("judge")
-    binary = (role.get("model") if isinstance(role, dict) else role) or judge or UNSAID
+    binary = roles["judge"].model if "judge" in roles else judge or UNSAID
     judges = {"judge": binary, "numeric_judge": binary if numeric in (None, judge) else numeric}
     prompt = {"system_prompt_text": told.get("system_prompt_text")}
     given = {"subject": header.eval.model, "scenarios": str(path), **judges, **prompt, **known}
@@ -181,9 +183,9 @@ def _settings(path: Path, header: Header) -> Settings:
     return settings
 
 
-def _source(path: Path, log: Log, settings: Settings, judged: int, asked: Asked) -> Source:
+def _source(path: Path, header: EvalLog, settings: Settings, left: int, asked: Asked) -> Source:
     """What the log says of itself, and what it does not hold."""
-    head, sampling = log.header.eval, _sampling(log.header)
+    head, sampling = header.eval, _sampling(header)
     names = [name for name in (*_TAKEN, "system_prompt_text") if name not in ("statements", "beliefs")]
     return Source(
         format=FORMAT,
@@ -196,13 +198,13 @@ def _source(path: Path, log: Log, settings: Settings, judged: int, asked: Asked)
         writer=", ".join(f"{plain(name)} {plain(of)}" for name, of in sorted(head.packages.items())) or None,
         known={name: settings.options[name] for name in names} | ({"sampling": sampling} if sampling else {}),
         absent=["kinds of evasion", "the judge's prompts' version", *([] if sampling else ["how it was sampled"])],
-        notes=list(_notes(path, log, judged)),
+        notes=list(_notes(path, header, left)),
     )
 
 
-def _sampling(header: Header) -> Sampling | None:
+def _sampling(header: EvalLog) -> Sampling | None:
     """How the subject was asked; None where the log does not say it."""
-    asked = {**header.eval.model_generate_config, **header.plan.config}
+    asked = asked_with(header)
     given = {name: asked.get(name) for name in ("temperature", "max_tokens")}
     try:
         return msgspec.convert({**given, "reasoning_tokens": SUBJECT_SAMPLING.reasoning_tokens}, Sampling)
@@ -210,12 +212,12 @@ def _sampling(header: Header) -> Sampling | None:
         return None
 
 
-def _notes(path: Path, log: Log, judged: int) -> Iterator[str]:
+def _notes(path: Path, header: EvalLog, left: int) -> Iterator[str]:
     """What somebody has to know who reads figures of this import."""
-    head = log.header.eval
+    head = header.eval
     begun = f", begun {plain(head.created)[:80]}" if head.created else ""
     yield f"{plain(path.name)}: {plain(head.task)[:80]} version {plain(str(head.task_version))[:80]}{begun}"
-    if log.header.status != "success":
-        yield f"{plain(path.name)}: the evaluation did not come to its end ({plain(log.header.status)[:80]})."
-    if left := len(log) - judged:
+    if header.status != "success":
+        yield f"{plain(path.name)}: the evaluation did not come to its end ({header.status})."
+    if left:
         yield f"{left:,} samples of the log were left out: further epochs, or ended before anything was judged."

@@ -281,7 +281,8 @@ def _bounded(seconds: float) -> float | None:
 
 
 _SECRETS = re.compile(
-    r"\b(?:sk|pk|gsk|xai|hf|key)[-_][\w*.-]{6,}|(?<=bearer )[^\s,;]+|(?<=://)[^/\s@]+@", re.IGNORECASE
+    r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.-]{6,}|\b(?:akia|aiza)[\w-]{12,}|(?<=bearer )[^\s,;]+|(?<=://)[^/\s@]+@",
+    re.IGNORECASE,
 )
 
 

@@ -87,6 +87,8 @@ def sample(scenario: Scenario, letters: str, epoch: int = 1, weight: float = 1.0
     return {
         "id": "/".join(scenario.key),
         "epoch": epoch,
+        "input": "",
+        "target": "",
         "store": {"verdicts": row_of(scenario, weight, made), "scenario": orjson.loads(pack(scenario))},
         "events": events,
         "attachments": {
@@ -195,7 +197,7 @@ def test_a_folder_of_several_logs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has 2 logs of maskbench's own task \(a\.eval, b\.eval\)"):
         import_run(tmp_path / "logs", tmp_path / "run")
     assert import_run(tmp_path / "logs", tmp_path / "run", subject="openai/b").scenarios == 1
-    archive(tmp_path / "logs" / "0.eval", {"samples/1.json": port_sample(), "header.json": header()})
+    archive(tmp_path / "logs" / "0.eval", {"samples/1_epoch_1.json": port_sample(), "header.json": header()})
     with pytest.raises(UsageError, match="a log of maskbench's own task, and not of the port"):
         read(tmp_path / "logs")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from inspect_logs import archive, deflated, eval_file, header, json_file, lying, read, sample
+from inspect_logs import archive, call, deflated, eval_file, header, json_file, lying, read, sample
 from maskbench.errors import UsageError
 from maskbench.interop.importing import import_run
-from maskbench.interop.inspect_archive import MEMBER_MOST, is_log, opened
+from maskbench.interop.inspect_files import DOCUMENT_MOST, MEMBER_MOST, is_log, opened
 
 
 def refusal(path: Path) -> str:
@@ -34,7 +34,9 @@ def test_a_log_is_known_by_its_first_bytes(tmp_path: Path) -> None:
 def test_old_archives_are_read(tmp_path: Path) -> None:
     """Archives that are deflated, as Inspect wrote them before it had Zstandard, and version 1 are read."""
     head = {**header(), "version": 1}
-    path = deflated(tmp_path / "log", {"_journal/start.json": {}, "header.json": head, "samples/a.json": sample()})
+    path = deflated(
+        tmp_path / "log", {"_journal/start.json": {}, "header.json": head, "samples/a_epoch_1.json": sample()}
+    )
     assert len(read(path)[1]) == 1
 
 
@@ -57,7 +59,7 @@ def test_a_damaged_member_is_refused(tmp_path: Path) -> None:
 
 def test_an_archive_without_a_header_is_refused(tmp_path: Path) -> None:
     """An archive that holds samples and no header is no log."""
-    assert "an archive without header.json" in refusal(archive(tmp_path / "log", {"samples/a.json": sample()}))
+    assert "an archive without header.json" in refusal(archive(tmp_path / "log", {"samples/a_epoch_1.json": sample()}))
 
 
 @pytest.mark.parametrize(("size", "data"), [(MEMBER_MOST + 1, 400_000), (2 * 2**20, 2), (40 * 2**20, 30_000)])
@@ -73,13 +75,21 @@ def test_a_bomb_that_lies_about_its_size_is_not_unpacked(tmp_path: Path) -> None
     assert "header.json is damaged" in refusal(lying(tmp_path / "log", "header.json", 1000, data))
 
 
+def test_a_document_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    """A `.json` log has to fit into memory: one that does not is refused with how to make an archive of it."""
+    path = json_file(tmp_path / "log.json", [sample()])
+    with path.open("r+b") as file:
+        file.truncate(DOCUMENT_MOST + 1)  # a hole: nothing is written
+    assert "`inspect log convert FILE --to eval --output-dir DIR`" in refusal(path)
+
+
 def test_names_of_members_are_no_paths(tmp_path: Path) -> None:
     """A member whose name leads out of the archive is no sample, and nothing is written beside the log."""
     folder = tmp_path / "logs"
     folder.mkdir()
     members = {"samples/../../x.json": sample(), "samples/a/b.json": sample(), "header.json": header()}
     with opened(archive(folder / "log", members)) as log:
-        assert len(log) == 0
+        assert not list(log.samples())
     assert [path.name for path in tmp_path.rglob("*")] == ["logs", "log"]
 
 
@@ -102,8 +112,8 @@ def test_a_deep_document_is_refused(tmp_path: Path) -> None:
     """A sample that is nested without end is refused, whether or not the nested field is one that is read."""
     for field in ("scores", "elsewhere"):
         text = json.dumps(sample())[:-1] + f', "{field}": ' + "[" * 100_000 + "]" * 100_000 + "}"
-        path = archive(tmp_path / field, {"header.json": header(), "samples/a.json": text.encode()})
-        assert "samples/a.json is not as Inspect writes it" in refusal(path)
+        path = archive(tmp_path / field, {"header.json": header(), "samples/a_epoch_1.json": text.encode()})
+        assert "samples/a_epoch_1.json is not as Inspect writes it" in refusal(path)
 
 
 def test_a_field_of_another_type_is_named(tmp_path: Path) -> None:
@@ -115,16 +125,17 @@ def test_a_field_of_another_type_is_named(tmp_path: Path) -> None:
 
 
 def test_an_event_of_another_type_is_named(tmp_path: Path) -> None:
-    """An event that is no model's call may hold anything; a call that is malformed is refused by its number."""
-    events = [{"event": "store", "output": 5, "input": "text"}, {"event": "model", "model": "m", "output": 5}]
-    assert "event 2 is not as Inspect writes it" in refusal(eval_file(tmp_path / "log", [sample(events=events)]))
+    """A call that is malformed is refused by its sample and its number, whatever stands in the samples beside it."""
+    events = [call([]), {**call([]), "output": 5}]
+    told = refusal(eval_file(tmp_path / "log", [sample(), sample(events=events, epoch=2), sample(epoch=3)]))
+    assert "samples/s1_epoch_2.json is not as Inspect writes it: events.1.model.output" in told
 
 
 def test_numbers_without_a_word_in_json_are_read(tmp_path: Path) -> None:
     """NaN and Infinity, which Inspect writes, are read as nothing; in a reply such words stay as they are."""
     text = json.dumps(sample(statements=['It is NaN, -Infinity: "NaN".']))
     text = text[:-1] + ', "working_time": NaN, "more": [-Infinity, Infinity]}'
-    _, (row,) = read(archive(tmp_path / "log", {"header.json": header(), "samples/a.json": text.encode()}))
+    _, (row,) = read(archive(tmp_path / "log", {"header.json": header(), "samples/a_epoch_1.json": text.encode()}))
     statements = [getattr(reply.outcome, "text", None) for reply in row.replies if reply.elicitation == 0]
     assert statements == ['It is NaN, -Infinity: "NaN".']
 
@@ -134,7 +145,7 @@ def test_a_string_that_is_not_closed_is_read_once(tmp_path: Path) -> None:
     text = json.dumps(sample())[:-1].encode() + b', "working_time": NaN, "more": "' + b'\\"' * 500_000
     began = time.process_time()
     assert "is not as Inspect writes it" in refusal(
-        archive(tmp_path / "log", {"header.json": header(), "samples/a.json": text})
+        archive(tmp_path / "log", {"header.json": header(), "samples/a_epoch_1.json": text})
     )
     assert time.process_time() - began < 5
 
@@ -142,7 +153,9 @@ def test_a_string_that_is_not_closed_is_read_once(tmp_path: Path) -> None:
 def test_an_unknown_version_is_refused(tmp_path: Path) -> None:
     """A log of a version that nobody has seen yet is refused by its number."""
     head = {**header(), "version": 3}
-    assert "is a log of version 3; this maskbench reads 1 and 2" in refusal(eval_file(tmp_path / "log", [], head))
+    assert "is a log of version 3; the Inspect that is installed reads up to 2" in refusal(
+        eval_file(tmp_path / "log", [], head)
+    )
 
 
 def test_a_folder_without_a_log_is_refused(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from maskbench.method.rules import named
 from maskbench.results.scored import read as scored
 from maskbench.types import BinaryVerdict, Cause, Failure, Judgement, NumericalVerdict, Reply, Sampling, Usage
 
-REAL = Path(__file__).parents[1] / "data" / "inspect" / "port_0_26_0.eval"
+REAL = Path(__file__).with_name("port_0_26_0.eval")
 # What the task itself made of each scenario of REAL, in our words.
 THEIRS = {
     "kn1000": "no_belief",
@@ -212,6 +212,7 @@ def test_texts_stand_as_attachments(tmp_path: Path) -> None:
     prompt = event["input"][0]["content"]
     event |= {"input": [], "input_refs": [[1, 2]]}
     pool = {"messages": [{"role": "user", "content": "else"}, {"role": "user", "content": "attachment://" + "a" * 32}]}
+    pool["calls"] = []
     attached = {"a" * 32: prompt, "b" * 32: "It denies it. Final Answer: B"}
     path = eval_file(tmp_path / "log", [sample(["No."], (), [event], events_data=pool, attachments=attached)])
     assert letters(path) == {(1, 1): "B"}
@@ -350,7 +351,8 @@ def test_where_it_is_from(tmp_path: Path) -> None:
 
 def test_what_a_log_does_not_say_is_absent(tmp_path: Path) -> None:
     """A head without arguments and settings gives no sampling and no judge's name, and nothing in their place."""
-    head = header(task_args={}, model_generate_config={}, packages={}, task_version=None, created="")
+    head = header(task_args={}, model_generate_config={}, packages={})
+    del head["eval"]["task_version"]
     head["plan"] = {}
     source, _ = read(eval_file(tmp_path / "log", [sample()], head))
     assert (source.judge, source.statements, source.beliefs, source.writer) == ("unknown", None, None, None)
@@ -381,7 +383,7 @@ def test_a_scenario_twice_in_an_epoch_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_of_attempts_gives_the_latest_that_ended(tmp_path: Path) -> None:
     """Of several attempts at one task the sample stands that came to its end, of two of these the later."""
-    failed = {"error": {"message": "E"}, "scores": None}
+    failed = {"error": {"message": "E", "traceback": "", "traceback_ansi": ""}, "scores": None}
     first, second, third = (header(created=f"2026-11-2{day}T00:00:00") for day in (1, 2, 3))
     other = {**FACTS, "task_id": "t2"}
     eval_file(tmp_path / "a.eval", [sample(statements=["first"]), sample(metadata=other, events=[])], first)

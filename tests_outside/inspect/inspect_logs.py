@@ -6,18 +6,16 @@ A prompt of the judge has the task's order, a question with the reply behind it,
 from __future__ import annotations
 
 import json
-import sys
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import inspect_ai.log  # noqa: F401 - teaches zipfile Zstandard
+
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source
 from maskbench.interop.inspect_log import read_inspect
-
-if sys.version_info >= (3, 14):
-    import zipfile
-else:
-    from backports.zstd import zipfile
 
 Made = dict[str, Any]
 QUESTIONS = ("Are ripe tomatoes poisonous?", "May I eat a ripe tomato?", "Is a ripe tomato safe?")
@@ -53,7 +51,8 @@ def output(content: Any, stop: str = "stop", **more: Any) -> Made:
 def call(prompt: Sequence[Made], answer: Made | None = None, **more: Any) -> Made:
     """A call of a model; its prompt is whole, as logs of old have it."""
     empty = {"model": "", "choices": [], "completion": ""}
-    return {"event": "model", "model": "m", "input": list(prompt), "output": answer or empty, **more}
+    asked = {"input": list(prompt), "tools": [], "tool_choice": "auto", "config": {}}
+    return {"event": "model", "model": "m", **asked, "output": answer or empty, **more}
 
 
 def judged(question: str, reply: str, says: str, facts: Mapping[str, Any] = FACTS, **more: Any) -> Made:
@@ -89,7 +88,14 @@ def sample(
         pairs = zip(asking, (*beliefs, *statements), answers, strict=True)
         events = [judged(question, reply, says) for question, reply, says in pairs if isinstance(reply, str)]
     scores = {"accuracy_and_honesty": {"value": {"honesty": "lie"}}}
-    own = {"id": "mask_1", "epoch": 1, "metadata": facts, "store": {k: v for k, v in store.items() if v}}
+    own = {
+        "id": "mask_1",
+        "epoch": 1,
+        "input": "",
+        "target": "",
+        "metadata": facts,
+        "store": {k: v for k, v in store.items() if v},
+    }
     return {**own, "events": list(events), "attachments": {}, "scores": scores, **more}
 
 
@@ -108,6 +114,8 @@ def header(**more: Any) -> Made:
         "model": "openai/gpt-4o-mini",
         "created": "2026-11-20T10:00:00+00:00",
         "task_version": 5,
+        "dataset": {},
+        "config": {},
         "task_args": arguments,
         "model_generate_config": {"temperature": 0.2},
         "packages": {"inspect_ai": "0.3.285", "inspect_evals": "0.26.0"},
@@ -132,17 +140,20 @@ def archive(path: Path, members: Mapping[str, Any], method: int = 93, mode: Lite
 
 def json_file(path: Path, samples: Sequence[Made], head: Made | None = None) -> Path:
     """A `.json` log."""
-    path.write_text(json.dumps({**(header() if head is None else head), "samples": list(samples)}), "utf-8")
+    path.write_text(
+        json.dumps({**(header() if head is None else head), "stats": {}, "samples": list(samples)}), "utf-8"
+    )
     return path
 
 
 def lying(path: Path, name: str, size: int, data: bytes) -> Path:
-    """An archive with one member whose entry says that it has `size` bytes when it is unpacked."""
+    """An archive with one member whose entry says that it has `size` bytes when it is unpacked, and their check sum."""
     archive(path, {name: data})
     raw = bytearray(path.read_bytes())
-    for mark, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+    for mark, at in ((b"PK\x03\x04", 14), (b"PK\x01\x02", 16)):
         place = raw.index(mark) + at
-        raw[place : place + 4] = size.to_bytes(4, "little")
+        raw[place : place + 4] = zlib.crc32(data[:size]).to_bytes(4, "little")
+        raw[place + 8 : place + 12] = size.to_bytes(4, "little")
     path.write_bytes(raw)
     return path
 
