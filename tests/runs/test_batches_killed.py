@@ -111,3 +111,22 @@ def test_another_judge_in_batches(service: str, scenarios: Path, tmp_path: Path)
         scores = [json.loads(command("score", out, "--verdicts", each, "--json", env={}).out) for each in ("b", "l")]
         assert scores[0]["counts"] == scores[1]["counts"]
         assert command("judge", out, "--judge", name, "--batch", "both", "--name", "c", env=environ(server)).code == 2
+
+
+@pytest.mark.parametrize("service", ["openai", "anthropic"])
+def test_an_audit_in_batches(service: str, scenarios: Path, tmp_path: Path) -> None:
+    """`judge RUN --audit repeat --batch judge` asks again in a batch, and finds what it finds live."""
+    found, live = [], []
+    with serving() as server:
+        for batch in ("judge", "none"):
+            out = tmp_path / batch
+            assert command(*typed(service, scenarios, out, "none"), env=environ(server)).code == 0
+            before = len(server.live)
+            words = ("judge", out, "--audit", "repeat", "--batch", batch, "--json")
+            ended = command(*words, env=environ(server))
+            assert ended.code == 0, ended.err
+            found.append(json.loads(ended.out))
+            live.append(len(server.live) - before)
+        assert server.steps["create"] == 1
+    assert found[0] == found[1]
+    assert live[0] < live[1]

@@ -24,7 +24,7 @@ from maskbench.errors import ModelError, UsageError
 from maskbench.interventions.dose.arms import measure_doses
 from maskbench.interventions.dose.dose_json import Plan
 from maskbench.judges.audit_kinds import Audit
-from maskbench.judges.auditing import audit
+from maskbench.judges.auditing import audit, settings_of
 from maskbench.judges.construct_judging import ask_construct
 from maskbench.judges.judge_again import judge
 from maskbench.measurement import measure
@@ -282,9 +282,10 @@ def test_an_audit_asks_at_the_server_of_the_runs_judge(tmp_path: Path, scripted:
     verdict = '{"reason": "It says so.", "code": "{{code}}", "verdict": "A", "evasion": null}'
     own_judge = {"numeric_judge": "sglang/judge", "serve_judge": command("--says", verdict)}
     measure(settings("sglang/judge", command(), **own_judge), tmp_path / "run", {})
-    audit(
-        RunFolder(tmp_path / "run"), Audit("repeat", "default"), {"serve_judge": own_judge["serve_judge"]}, environ={}
-    )
+    folder, wanted = RunFolder(tmp_path / "run"), Audit("repeat", "default")
+    with pytest.raises(UsageError, match="runs code on this machine"):
+        audit(folder, wanted, environ={})
+    audit(folder, wanted, settings_of(folder, wanted), environ={})
     entry = RunFolder(tmp_path / "run").read().sets["default~repeat"]
     assert [about.stage for about in entry.sessions[0].servers or ()] == ["judge"]
 

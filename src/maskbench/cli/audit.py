@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from maskbench.cli.asked import with_given
 from maskbench.cli.console import (
     TOO_MANY_ERRORS,
     command,
@@ -19,21 +20,25 @@ from maskbench.cli.console import (
     say,
     stderr,
 )
+from maskbench.cli.options import OF_JUDGES
 from maskbench.errors import UsageError
 from maskbench.judges.audit_kinds import KINDS
 from maskbench.method.asks import VERDICTS
 from maskbench.plain import plain
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.stored_programs import check_typed
 
 if TYPE_CHECKING:
     from maskbench.judges.audit_kinds import Audit
-    from maskbench.judges.auditing import Pace
 
 
 _SHOW = "show"  # in place of a kind
 KNOWN = (*KINDS, _SHOW)
 _DRAWN = ("sample", "seed")
-_PACE = ("connections", "timeout", "retries", "serve_judge", "trust_remote_code")
+_PACE = (
+    *("connections", "timeout", "retries", "batch", "cluster", "gpus_per_model"),
+    *("device", "batch_tokens", "threads", "serve_judge", "trust_remote_code", *OF_JUDGES),
+)
 
 
 def ask_again(
@@ -63,9 +68,9 @@ def ask_again(
         example = command("judge", folder.path, "--audit", next(iter(KINDS)))
         raise UsageError(f"{folder.path} has no audit yet. To exchange the options: {example}")
     if dry_run:
-        return _print_forecast(folder, plans, json=json)
+        return _print_forecast(folder, plans, how, json=json)
     if kinds:
-        _audit(folder, plans, cast("Pace", how | ({"serve_judge": None} if how.get("serve_judge") == "none" else {})))
+        _audit(folder, plans, how)
     return _print(folder, plans, rules, json)
 
 
@@ -91,14 +96,16 @@ def _typed(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _audit(folder: RunFolder, wanted: Sequence[Audit], how: Pace) -> None:
+def _audit(folder: RunFolder, wanted: Sequence[Audit], how: Mapping[str, Any]) -> None:
     from maskbench.cli.progress import Display
-    from maskbench.judges.auditing import audit
+    from maskbench.judges.auditing import audit, settings_of
 
     line = command(*sys.argv[1:])
     for each in wanted:
+        settings = with_given(settings_of(folder, each), how)
+        check_typed(settings, how, folder.path, ("judge",))
         with interruptible(lambda: line):
-            audit(folder, each, how, environment(), Display(stderr(), folder.log), sys.argv)
+            audit(folder, each, settings, environment(), Display(stderr(), folder.log), sys.argv)
 
 
 def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: bool) -> None:
@@ -124,15 +131,13 @@ def _print(folder: RunFolder, wanted: Sequence[Audit], rules: str | None, json: 
         raise SystemExit(TOO_MANY_ERRORS)
 
 
-def _print_forecast(folder: RunFolder, wanted: Sequence[Audit], *, json: bool) -> None:
-    from maskbench.judges.auditing import forecast
-    from maskbench.judges.verdict_sets import reading
+def _print_forecast(folder: RunFolder, wanted: Sequence[Audit], how: Mapping[str, Any], *, json: bool) -> None:
+    from maskbench.judges.auditing import forecast, settings_of
 
     plans = {}
     for each in wanted:
         left, tokens = forecast(folder, each)
-        with reading(folder) as opened:
-            settings = opened.verdicts(each.of).settings
+        settings = with_given(settings_of(folder, each), how)
         if json:
             plans[each.name] = costs_as_data(left, tokens, settings)
             continue

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
-from maskbench.cli.asked import with_given
+from maskbench.cli.asked import check_no_subject, with_given
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
     command,
@@ -156,8 +156,7 @@ def _settings(model: str, given: Mapping[str, Any], construct: str | None) -> Se
     from maskbench.method.construct import asked_for
     from maskbench.models.hf.opening import check_options
 
-    if given.get("batch") in ("subject", "both"):
-        raise UsageError(f"--batch {given['batch']}: no subject is asked here. Give --batch judge.")
+    check_no_subject(given)
     start = exam_settings(model, given.get("judge_style", "reasoning"), given.get("judge_sampling", "maskbench"))
     settings = with_given(start, given).having(construct=asked_for(construct) if construct else ())
     if construct and not settings.design.construct:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Group
 
-from maskbench.cli.asked import with_given
+from maskbench.cli.asked import check_no_subject, with_given
 from maskbench.cli.audit import KNOWN, ask_again, check_no_audit
 from maskbench.cli.commands import in_short
 from maskbench.cli.console import (
@@ -155,6 +155,7 @@ def judge(
     with --audit 1 where an audit is not complete.
     """
     folder = RunFolder(run)
+    check_no_subject(given)
     if audit is not None:
         others = {"judge": judge, "name": name, "second": second, "list": list_ or None}
         typed = {other: value for other, value in others.items() if value is not None}
@@ -166,8 +167,6 @@ def judge(
         raise UsageError("--judge judges everything and --second a part of it. Give one of them.")
     if second is None:
         _check_no_second(given)
-    if given.get("batch") in ("subject", "both"):
-        raise UsageError(f"--batch {given['batch']}: no subject is asked here. Give --batch judge.")
     if "construct" in given:
         if name is not None or second is not None or rules is not None:
             raise UsageError("--construct makes no verdict set. Leave --name, --second and --rules out.")

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
 
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.audit_kinds import AUDIT, Audit, kind_of
-from maskbench.judges.judge_again import Job
+from maskbench.judges.judge_again import Job, check_judging
 from maskbench.judges.second_look import Key, shuffled
-from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts
+from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, open_verdicts, reading
 from maskbench.method.forms import prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
-from maskbench.models.names import check_judges
-from maskbench.models.serve.own_server import addressed
 from maskbench.runs.drawn_part import check_all_asked
 from maskbench.runs.folder import RECORD, RunFolder
 from maskbench.runs.imported_json import UNSAID, judge_line
@@ -28,23 +25,14 @@ from maskbench.runs.protocol import Pass, judging_stored
 from maskbench.runs.store import Store
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.watching import Unwatched, Watcher
+from maskbench.settings import Settings
 from maskbench.types import Kind, Model
-
-
-class Pace(TypedDict, total=False):
-    """Settings of a run that change how requests go out, and nothing that is asked."""
-
-    connections: int
-    timeout: float
-    retries: int
-    serve_judge: str | None
-    trust_remote_code: bool
 
 
 def audit(
     folder: RunFolder,
     wanted: Audit,
-    how: Pace | None = None,
+    settings: Settings | None = None,
     environ: Mapping[str, str] | None = None,
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
@@ -52,17 +40,17 @@ def audit(
 ) -> None:
     """Carry an audit out, or take it up where it stands; `audit_figures.figures` then says what it found.
 
-    `how` is the pace of its requests; `environ` gives keys and addresses; `command` is recorded; `judges` are models
-    of one's own. It runs a loop of its own. Raises UsageError for a set that no single judge gave, RunMismatch where
-    the prompts have changed since, ModelError, RunError or Interrupted.
+    `settings` are those of the audited set at another pace (default: at its own); `environ` gives keys and addresses;
+    `command` is recorded; `judges` are models of one's own. It runs a loop of its own. Raises UsageError for a set that
+    no single judge gave, RunMismatch where the prompts have changed since, ModelError, RunError or Interrupted.
     """
-    with folder.writing("audit a copy of the folder"), closing(folder.store(write=True)) as store:
-        job = _job(folder, store, wanted, how or {})
+    if settings is None:
+        settings = settings_of(folder, wanted)
         if not judges:
-            check_typed(job.settings, how or {}, folder.path, ("judge",))
-        if not judges and wanted.name not in folder.read().sets:
-            # A missing key leaves no empty audit behind.
-            check_judges(job.settings, addressed(environ or {}, job.settings))
+            check_typed(settings, (), folder.path, ("judge",))
+    with folder.writing("audit a copy of the folder"), closing(folder.store(write=True)) as store:
+        job = _job(folder, store, wanted, settings)
+        check_judging(folder, settings, job.name, environ or {}, judges, is_new=job.name not in folder.read().sets)
         job.begin()
         job.carry_out(environ or {}, watcher or Unwatched(), command, judges)
 
@@ -70,11 +58,17 @@ def audit(
 def forecast(folder: RunFolder, wanted: Audit) -> tuple[int, float]:
     """How many verdicts an audit still has to get, and about how many tokens their requests hold; asks nothing."""
     with closing(folder.store()) as store:
-        job = _job(folder, store, wanted, {})
+        job = _job(folder, store, wanted, settings_of(folder, wanted))
         return job.left(store.chosen(wanted.name) or job.choose())
 
 
-def _job(folder: RunFolder, store: Store, wanted: Audit, how: Pace) -> _AuditJob:
+def settings_of(folder: RunFolder, wanted: Audit) -> Settings:
+    """The settings that an audit asks by: those of the set that it audits, live."""
+    with reading(folder) as opened:
+        return opened.verdicts(wanted.of).settings.having(batch=None)
+
+
+def _job(folder: RunFolder, store: Store, wanted: Audit, settings: Settings) -> _AuditJob:
     check_all_asked(folder.settings(), folder.path, "an audit of its judge")
     audited = open_verdicts(folder, store, wanted.of)
     if isinstance(audited, Ensemble | SecondLook) or AUDIT in wanted.of:
@@ -84,9 +78,7 @@ def _job(folder: RunFolder, store: Store, wanted: Audit, how: Pace) -> _AuditJob
             f"The verdict set {wanted.of} of {folder.path} is not complete, and what is there first is no sample. "
             f"{audited.go_on(folder.path)}, then audit it."
         )
-    prompts = _prompts(folder, audited)
-    settings = audited.settings.having(batch=None, **how)
-    return _AuditJob(folder, store, settings, wanted.name, prompts, audit=wanted)
+    return _AuditJob(folder, store, settings, wanted.name, _prompts(folder, audited), audit=wanted)
 
 
 def _prompts(folder: RunFolder, audited: VerdictSet) -> Prompts:
