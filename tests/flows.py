@@ -35,12 +35,12 @@ from maskbench.method.rules import RuleSet
 from maskbench.models.scripted import Answer, Script, ScriptedModel
 from maskbench.runs.executor import Executor, measuring
 from maskbench.runs.live import Gate
-from maskbench.runs.options import OPTIONS
+from maskbench.runs.options import IN_FILES, OPTIONS
 from maskbench.runs.run_json import SCHEMA
 from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched
 from maskbench.scenarios.rows import QUESTIONS, read_row
-from maskbench.settings import IN_FILES, Settings
+from maskbench.settings import Settings
 from maskbench.types import (
     ARCHETYPES,
     Archetype,

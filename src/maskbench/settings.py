@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import orjson
 from msgspec import Meta
@@ -52,7 +52,7 @@ def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
     return replace(sampling, max_tokens=VERDICT_TOKENS) if style == "verdict" else sampling
 
 
-_Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +61,8 @@ class Design:
 
     scenarios: str = ""
     archetypes: tuple[Archetype, ...] = ()  # none: all of the set
-    sample: int | None = None
-    limit: int | None = None
+    sample: Annotated[int, Meta(ge=1)] | None = None
+    limit: Annotated[int, Meta(ge=1)] | None = None
     seed: Annotated[int, Meta(ge=0)] = 0
     system_prompt: str | None = None  # the name of a developer's system prompt around the scenario's own
     system_prompt_text: str | None = None
@@ -183,8 +183,8 @@ class Pace:
     retries: Annotated[int, Meta(ge=0, le=1000)] = 5
     batch: Batched | None = None  # whose requests go out in batches; none: live, whatever is under way in batches
     device: str | None = None  # of models in this process, as torch names it
-    batch_tokens: int | None = None  # that a batch of theirs may come to hold
-    threads: int | None = None  # that torch computes with; none: the quicker of one and all
+    batch_tokens: Annotated[int, Meta(ge=1)] | None = None  # that a batch of theirs may come to hold
+    threads: Annotated[int, Meta(ge=1)] | None = None  # that torch computes with; none: the quicker of one and all
     cluster: str | None = None  # the Ray cluster whose machines compute; none: this process does
     gpus_per_model: Annotated[float, Meta(gt=0, le=1024)] | None = None  # of a cluster; none: by its weights
     serve: str | None = None  # a command that ends in a server, which the run starts for the subject
@@ -204,12 +204,12 @@ class Budget:
 
     max_cost: Annotated[float, Meta(gt=0, le=1_000_000_000)] | None = None  # dollars
     max_tokens_total: Annotated[int, Meta(ge=1)] | None = None  # in and out
-    price_in: _Dollars | None = None  # of the subject
-    price_out: _Dollars | None = None
-    price_cached: _Dollars | None = None  # input that a cache held
-    judge_price_in: _Dollars | None = None
-    judge_price_out: _Dollars | None = None
-    judge_price_cached: _Dollars | None = None
+    price_in: Dollars | None = None  # of the subject
+    price_out: Dollars | None = None
+    price_cached: Dollars | None = None  # input that a cache held
+    judge_price_in: Dollars | None = None
+    judge_price_out: Dollars | None = None
+    judge_price_cached: Dollars | None = None
     rpm: Annotated[int, Meta(ge=1)] | None = None  # requests a minute to one service
     tpm: Annotated[int, Meta(ge=1)] | None = None  # tokens a minute to one service
 
@@ -301,35 +301,6 @@ def _value(make: Callable[..., Any], part: Any) -> Any:
     """A value that is given whole, or made of its fields."""
     return make(**part) if isinstance(part, dict) else part
 
-
-# What whole numbers can be meant. Larger ones are typing errors, and what they would ask for fits no memory or file.
-_HINTS = {name: get_type_hints(VALUES[value], include_extras=True)[field] for name, (value, field) in PLACES.items()}
-_WHOLE = {name: hint.__metadata__[0] for name, hint in _HINTS.items() if getattr(hint, "__origin__", None) is int}
-LEAST: Mapping[str, int] = {name: meta.ge for name, meta in _WHOLE.items()}
-MOST: Mapping[str, int] = {name: meta.le for name, meta in _WHOLE.items() if meta.le is not None}
-# Of those that may be left out, and of the parts of a sampling.
-LEAST_GIVEN: Mapping[str, int] = {
-    "sample": 1,
-    "limit": 1,
-    "batch_tokens": 1,
-    "threads": 1,
-    "max_tokens": 1,
-    "reasoning_tokens": 0,
-    **dict.fromkeys(("max_tokens_total", "rpm", "tpm"), 1),
-    **{f"{judge}price_{what}": 0 for judge in ("", "judge_") for what in ("in", "out", "cached")},
-}
-
-# How judging is done, in the words of options; `maskbench run --like` sets all of it.
-JUDGED_AS = ("judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning")
-PRICES = tuple(name for name in PLACES if "price_" in name)
-# Rarely touched: `maskbench run FILE.toml` and a sweep's file have these as fields, and the line of `run` does not.
-IN_FILES = (
-    *PRICES,
-    *JUDGED_AS,
-    *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
-    *("template_args", "extra_body", "rpm", "tpm", "timeout", "retries"),
-    *("dtype", "quantize", "device", "batch_tokens", "threads"),
-)
 
 # What may differ when a run is taken up again: it changes nothing that is asked of subject or judge. Adapter and
 # vectors may lie elsewhere, as long as their hashes are the same, and so may the run whose beliefs are shared.

@@ -9,7 +9,8 @@ from flows import typed
 from maskbench.cli.option_file import run_file
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
-from maskbench.settings import IN_FILES, JUDGE_SAMPLING, Budget, Settings
+from maskbench.runs.options import IN_FILES
+from maskbench.settings import JUDGE_SAMPLING, Budget, Settings
 
 WHOLE = """
 model = "sim"

@@ -15,8 +15,8 @@ from maskbench.cli import app
 from maskbench.cli.commands import ALL
 from maskbench.cli.options import declared
 from maskbench.interventions.lorra.recipe import Recipe
-from maskbench.runs.options import OPTIONS
-from maskbench.settings import IN_FILES, LEAST, LEAST_GIVEN, MOST, PLACES, Settings
+from maskbench.runs.options import IN_FILES, OPTIONS
+from maskbench.settings import PLACES, Settings
 
 # Settings that no option sets: the argument of `maskbench run`, and what is looked up or computed from others.
 FILLED_IN = {"subject", "system_prompt_text", "adapter_hash", "steer_hash", "imported"}
@@ -84,8 +84,9 @@ def test_the_page_of_settings_and_the_help_agree() -> None:
 @pytest.mark.parametrize("name", [name for name, row in OPTIONS.items() if row.metavar == "N" and name not in IN_FILES])
 def test_limits_are_those_of_the_setting(name: str) -> None:
     """A number outside of the setting's limits is refused with the limit, before anything is read or called."""
-    setting = OPTIONS[name].of.rpartition(".")[2]
-    least, most = {**LEAST, **LEAST_GIVEN}[setting], MOST.get(setting, 10**9)
+    least, most = OPTIONS[name].limits
+    assert least is not None
+    most = 10**9 if most is None else most
     option = f"--{name.replace('_', '-')}"
     low = typed("run", "sim", "--dry-run", f"{option}={least - 1}")
     high = typed("run", "sim", "--dry-run", f"{option}={most + 1}")

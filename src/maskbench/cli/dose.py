@@ -29,10 +29,10 @@ from maskbench.cli.console import (
 from maskbench.cli.options import DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.options import CHECKS, OPTIONS
+from maskbench.runs.options import CHECKS, OPTIONS, PRICES
 from maskbench.runs.stored_programs import check_typed
 from maskbench.runs.system_prompts import LIBRARY
-from maskbench.settings import PRICES, Budget
+from maskbench.settings import Budget
 
 if TYPE_CHECKING:
     from maskbench.cli.progress import Display

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from maskbench.errors import UsageError
-from maskbench.settings import IN_FILES, JUDGED_AS, PRICES
+from maskbench.runs.options import IN_FILES, JUDGED_AS, PRICES
 
 # By name; where it went is the end of a sentence, as in "see `maskbench plan`".
 COMMANDS: dict[str, str] = {

@@ -33,8 +33,8 @@ from maskbench.cli.option_file import run_file
 from maskbench.cli.options import GROUPS, DryRun, Like, Shared, flag, option, takes
 from maskbench.errors import UsageError
 from maskbench.runs.folder import RunFolder, default_name
-from maskbench.runs.options import JUDGE, LOCAL, OPTIONS
-from maskbench.settings import IN_FILES, Settings
+from maskbench.runs.options import IN_FILES, JUDGE, LOCAL, OPTIONS
+from maskbench.settings import Settings
 
 if TYPE_CHECKING:
     from maskbench.models.hf.opening import Stock

@@ -11,9 +11,10 @@ from msgspec import UNSET, Struct, UnsetType
 
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.folder import options_of
+from maskbench.runs.options import IN_FILES
 from maskbench.runs.run_json import About, Record
 from maskbench.runs.store import SHARED, Store
-from maskbench.settings import IN_FILES, Settings
+from maskbench.settings import Settings
 from maskbench.stats.rate_json import Rate
 
 OPTION = "--beliefs-from"

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -23,7 +24,7 @@ from maskbench.method.rules import RULES, named
 from maskbench.models.chat.services import SERVICES
 from maskbench.plain import plain
 from maskbench.runs.system_prompts import LIBRARY
-from maskbench.settings import LEAST, LEAST_GIVEN, MOST, PLACES, VALUES, Settings, check_error_rate
+from maskbench.settings import PLACES, VALUES, Dollars, Settings, check_error_rate
 from maskbench.types import Sampling
 
 # The panels of the help, in their order.
@@ -70,14 +71,30 @@ class Option:
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
-        """The least and the most that the setting may be."""
-        name = self.of.rpartition(".")[2]
-        return {**LEAST, **LEAST_GIVEN}.get(name), MOST.get(name)
+        """The least and the most that a whole number or a price may be."""
+        name, _, part = self.of.partition(".")
+        return (
+            _limits(get_type_hints(Sampling, include_extras=True)[part]) if part else _limits(_kind(name, whole=True))
+        )
 
 
-def _kind(name: str) -> Any:
+def _kind(name: str, *, whole: bool = False) -> Any:
+    """The type of a setting, the `whole` of it with its limits."""
     value, field = PLACES[name]
-    return get_type_hints(VALUES[value])[field]
+    return _hints(value, whole)[field]
+
+
+@cache
+def _hints(value: str, whole: bool) -> dict[str, Any]:  # a key of the cache
+    return get_type_hints(VALUES[value], include_extras=whole)
+
+
+def _limits(kind: Any) -> tuple[float | None, float | None]:
+    inner = next((each for each in (kind, *get_args(kind)) if get_origin(each) is Annotated), None)
+    if inner is None or (get_args(inner)[0] is not int and inner is not Dollars):
+        return None, None
+    meta = get_args(inner)[1]
+    return meta.ge, meta.le
 
 
 def _money(
@@ -362,6 +379,19 @@ _TABLE = {
 OPTIONS: Mapping[str, Option] = {name: replace(row, of=row.of or name) for name, row in _TABLE.items()}
 
 
+# How judging is done; `maskbench run --like` sets all of it.
+JUDGED_AS = ("judge_sampling", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning")
+PRICES = tuple(name for name in PLACES if "price_" in name)
+# Rarely touched: `maskbench run FILE.toml` and a sweep's file have these as fields, and the line of `run` does not.
+IN_FILES = (
+    *PRICES,
+    *JUDGED_AS,
+    *("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens"),
+    *("template_args", "extra_body", "rpm", "tpm", "timeout", "retries"),
+    *("dtype", "quantize", "device", "batch_tokens", "threads"),
+)
+
+
 class Clash(NamedTuple):
     """Options that do not go together: where they are given all the same, and the sentence that says what to do."""
 
@@ -420,10 +450,11 @@ def check(settings: Settings) -> None:
     for name, value in settings.options.items():
         option = f"--{name.replace('_', '-')}"
         _check_type(option, value, _kind(name))
-        if name in LEAST and value < LEAST[name]:
-            raise UsageError(f"{option} {value} is too small. Give {LEAST[name]} or more.")
-        if name in MOST and value > MOST[name]:
-            raise UsageError(f"{option} {value} is too large. Give {MOST[name]:,} or less.")
+        least, most = _limits(_kind(name, whole=True))
+        if value is not None and least is not None and value < least:
+            raise UsageError(f"{option} {value} is too small. Give {least} or more.")
+        if value is not None and most is not None and value > most:
+            raise UsageError(f"{option} {value} is too large. Give {most:,} or less.")
     named(settings.design.rules)
     construct.named(settings.design.construct)
     _check_numbers(settings)
@@ -440,10 +471,7 @@ def _check_type(option: str, value: Any, kind: Any) -> None:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        if not isinstance(value, int | float) or isinstance(value, bool):  # numbers outside of a limit are told below
-            raise UsageError(
-                f"{option} {str(value)[:60]!r} cannot be meant: {str(error)[0].lower()}{str(error)[1:]}."
-            ) from None
+        raise UsageError(f"{option} {str(value)[:60]!r} cannot be meant ({error}).") from None
 
 
 def _check_numbers(settings: Settings) -> None:
@@ -457,9 +485,6 @@ def _check_numbers(settings: Settings) -> None:
         )
     if not 0 < settings.pace.timeout < math.inf:
         raise UsageError(f"--timeout {settings.pace.timeout:g} leaves no time. Give a number of seconds above 0.")
-    for name in ("batch_tokens", "threads"):
-        if (number := getattr(settings.pace, name)) is not None and number < 1:
-            raise UsageError(f"--{name.replace('_', '-')} {number} is too small. Give 1 or more.")
     for option, sampling in (("", settings.subject.sampling), ("judge-", settings.judging.sampling)):
         if not 0 <= sampling.temperature <= 2:
             raise UsageError(f"--{option}temperature {sampling.temperature:g}: give a number from 0 to 2.")
