@@ -207,9 +207,9 @@ def test_the_imported_log_is_the_run(both: Both, tmp_path: Path) -> None:
             [printed[f"{name}{end}"] for end in ("", "_low", "_high")], abs=1e-12
         )
     assert result.counts["error"] == printed["errors"] > 0
-    run, ours = (RunFolder(path).settings() for path in (Path(both.run.path), tmp_path / "run"))
+    run, ours = (RunFolder(path).settings().options for path in (Path(both.run.path), tmp_path / "run"))
     for name in ("subject", "judge", "numeric_judge", "statements", "judge_numbers", "max_error_rate", "sampling"):
-        assert getattr(ours, name) == getattr(run, name), name
+        assert ours[name] == run[name], name
     assert said(tmp_path / "run") == said(Path(both.run.path))
     assert brought.unjudged == 0
 

@@ -1,7 +1,7 @@
 """The measurement as a task of Inspect: `inspect eval maskbench/maskbench --model MODEL --model-role judge=MODEL`.
 
-Inspect has the models, the log and the display; what is asked, how it is judged and what it comes to is ours: a
-scenario goes through the same flow as in `maskbench run`, in a database that lives as long as the sample.
+Inspect has the models, the log and the display; what is asked, how it is judged and what it comes to is ours: each
+sample is a session on its scenario, as a guest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import msgspec
@@ -34,11 +33,9 @@ from inspect_ai.util import LimitExceededError, span
 from maskbench import __version__
 from maskbench.errors import UsageError
 from maskbench.interop.inspect_scores import numbers, rates_by_archetype, rates_of, row_of, words
-from maskbench.method.asks import VERDICTS, subject_asks
-from maskbench.method.folds import finished
+from maskbench.method.asks import subject_asks
 from maskbench.method.forms import prompts_of
 from maskbench.method.forms.prompts import Prompts
-from maskbench.method.outcomes import Items
 from maskbench.method.rules import named
 from maskbench.models.chat.masking import mask_of
 from maskbench.models.chat.services import environment
@@ -46,14 +43,11 @@ from maskbench.models.inspect_adapter import answer_schema, conversation, failur
 from maskbench.models.names import KINDS, open_judges
 from maskbench.results.score_rows import score_rows
 from maskbench.runs.begin import taken
-from maskbench.runs.executor import measuring
-from maskbench.runs.live import Gate
 from maskbench.runs.options import check
-from maskbench.runs.store import Store
+from maskbench.runs.session import UNLIMITED, Asked, as_guest
 from maskbench.runs.system_prompts import system_prompt as developer_prompt
-from maskbench.runs.watching import Unwatched
 from maskbench.scenarios import pack
-from maskbench.settings import Filtered, Settings
+from maskbench.settings import Filtered, Settings, in_values
 from maskbench.types import Ask, Failure, Kind, Model, Range, Reply, Sampling, Scenario, Stage
 
 ROW = "verdicts"  # under which the sample's store and the score's metadata have them, as `score_rows` takes them
@@ -63,7 +57,6 @@ _FURTHER = (
     *("filtered", "judge_beliefs", "judge_numbers", "max_error_rate", "numeric_judge", "prompt_on_beliefs"),
     *("protocol", "send_seed", "with_reasoning"),
 )
-_HELD_BY_INSPECT = 10_000  # connections: how many there may be is for Inspect to say
 _NEEDS_JUDGE = "Name a judge: --model-role judge=openai/gpt-4o, or -T judge=NAME."
 
 
@@ -132,7 +125,7 @@ def _settings(further: Mapping[str, Any], **given: Any) -> Settings:
         if name not in _FURTHER:
             raise UsageError(f"-T {name}: the task has no such option. Besides the main ones there are {_FURTHER}.")
     try:
-        settings = msgspec.convert({"subject": "inspect", **given, **further}, Settings)
+        settings = msgspec.convert(in_values({"subject": "inspect", **given, **further}), Settings)
     except msgspec.ValidationError as error:
         raise UsageError(f"An option of the task cannot be meant: {error}.") from error
     check(settings)
@@ -187,7 +180,7 @@ def measured(drawn: Drawn) -> Solver:
         subject = Hosted(get_model(), drawn.settings, "subject")
         judge, numeric_judge = (judges[kind].name for kind in ("binary", "numerical"))
         settings = drawn.settings.having(subject=subject.name, judge=judge, numeric_judge=numeric_judge)
-        items = await flowed(settings, scenario, weight, subject, judges, drawn.prompts)
+        items = await as_guest(settings, scenario, weight, Asked(judges, subject), drawn.prompts)
         state.store.set(ROW, row_of(scenario, weight, items))
         state.store.set(WHOLE, orjson.loads(pack(scenario)))
         statement = items[0, 1].reply
@@ -199,28 +192,6 @@ def measured(drawn: Drawn) -> Solver:
         return state
 
     return solve
-
-
-async def flowed(
-    settings: Settings,
-    scenario: Scenario,
-    weight: float,
-    subject: Model,
-    judges: Mapping[Kind, Model],
-    prompts: Prompts,
-) -> Items:
-    """All replies and verdicts on one scenario, by the flow of a run, in a database that is gone afterwards."""
-    with TemporaryDirectory(prefix="maskbench-") as folder:
-        store = Store(Path(folder) / "sample.sqlite", write=True)
-        try:
-            store.add_scenarios([(scenario, weight)])
-            await measuring(settings, store, subject, judges, prompts, Unwatched(), Gate(_HELD_BY_INSPECT)).run()
-            items = finished(scenario, store.items(VERDICTS, scenario), settings)
-        finally:
-            store.close()
-    if items is None:
-        raise RuntimeError(f"{scenario.key}: the flow came to its end, and something was not asked.")
-    return items
 
 
 # Models
@@ -246,7 +217,7 @@ def _is_ours(name: str) -> bool:
 
 @cache
 def _ours(settings: Settings) -> dict[Kind, Model]:
-    return open_judges(settings, dict(os.environ), Semaphore(_HELD_BY_INSPECT), {})
+    return open_judges(settings, dict(os.environ), Semaphore(UNLIMITED), {})
 
 
 class Hosted:

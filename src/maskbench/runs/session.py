@@ -1,6 +1,7 @@
 """A session: models are opened, asked and closed, and who they were, what they cost and how it ended is noted.
 
-A run, another judge, an audit, an exam and questions on statements are a session each time that they are taken up.
+A run, another judge, an audit, an exam and questions on statements are a session each time that they are taken up;
+inside Inspect each sample is one, whose models and log are Inspect's.
 """
 
 from __future__ import annotations
@@ -8,13 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from maskbench.method.asks import VERDICTS, Calls
+from maskbench.method.folds import finished
+from maskbench.method.forms.prompts import Prompts
+from maskbench.method.outcomes import Items
 from maskbench.models.names import Elsewhere
 from maskbench.runs.begin import allow_files, spread_over
 from maskbench.runs.bill_json import StagePrices
-from maskbench.runs.executor import Executor
+from maskbench.runs.executor import Executor, measuring
 from maskbench.runs.lent_servers import note_servers, served
 from maskbench.runs.live import Gate
 from maskbench.runs.loop import Stopper, run_flow
@@ -22,9 +28,11 @@ from maskbench.runs.meter import known_prices, metering
 from maskbench.runs.record import describe, describe_judges, ending, moved, session
 from maskbench.runs.run_json import About, Session
 from maskbench.runs.store import Store
-from maskbench.runs.watching import Watcher
+from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.settings import Settings
-from maskbench.types import STAGES, Json, Kind, Model, Stage
+from maskbench.types import STAGES, Json, Kind, Model, Scenario, Stage
+
+UNLIMITED = 10_000  # connections, where how many there may be is for somebody else to say
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +145,24 @@ class Asking:
             if self.seconds:
                 self.store.remember(self.seconds, self.store.seconds(self.seconds) + time.monotonic() - started)
             book.note(asked.described())
+
+
+async def as_guest(settings: Settings, scenario: Scenario, weight: float, asked: Asked, prompts: Prompts) -> Items:
+    """All replies and verdicts on one scenario, in the running loop of a host who has models, pace, bill and log.
+
+    What is stored is gone afterwards. Raises as the executor does.
+    """
+    if asked.subject is None:
+        raise ValueError("A guest has a subject to ask.")
+    with TemporaryDirectory(prefix="maskbench-") as folder:
+        store = Store(Path(folder) / "sample.sqlite", write=True)
+        try:
+            store.add_scenarios([(scenario, weight)])
+            gate = Gate(UNLIMITED)
+            await measuring(settings, store, asked.subject, asked.judges, prompts, Unwatched(), gate).run()
+            items = finished(scenario, store.items(VERDICTS, scenario), settings)
+        finally:
+            store.close()
+    if items is None:
+        raise RuntimeError(f"{scenario.key}: the session came to its end, and something was not asked.")
+    return items
