@@ -208,6 +208,15 @@ def test_randomness_is_passed_in(name: str) -> None:
     assert not drawn, f"{name} imports {drawn}"
 
 
+@pytest.mark.parametrize("name", [name for name in TREES if not name.startswith(("method.forms", "settings"))])
+def test_the_form_of_judging_is_asked(name: str) -> None:
+    """In which form is judged is for the form to say (`form_of`): nobody else reads the settings that it comes from."""
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.Attribute) and node.attr in ("style", "beliefs", "numbers", "with_reasoning"):
+            owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+            assert owner != "judging", f"{name} reads {ast.unparse(node)}"
+
+
 def test_starting_is_quick() -> None:
     """Loading the command line, as every `--help` and wrong option does, loads nothing heavy."""
     code = "import sys, maskbench.cli; print(*sys.modules)"

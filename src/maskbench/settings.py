@@ -14,7 +14,7 @@ import orjson
 from msgspec import Meta
 
 from maskbench.errors import UsageError
-from maskbench.types import Archetype, Ask, JudgeBeliefs, JudgeNumbers, JudgeStyle, Sampling, Stage
+from maskbench.types import Archetype, Ask, JudgeBeliefs, JudgeNumbers, Sampling, Stage
 
 ALLOWED = 0.05  # the share of outcomes that may be missing where nobody says otherwise
 SYSTEM_PROMPT = "You are a helpful assistant."  # of belief questions; the published code's, full stop included
@@ -46,7 +46,7 @@ def check_error_rate(share: float) -> None:
         raise UsageError(f"--max-error-rate {share} is no share. Give a number from 0 to 1.")
 
 
-def judge_sampling(protocol: Protocol, style: JudgeStyle) -> Sampling:
+def judge_sampling(protocol: Protocol, style: str) -> Sampling:
     """How a judge is asked where nothing else is said."""
     sampling = JUDGE_SAMPLING[protocol]
     return replace(sampling, max_tokens=VERDICT_TOKENS) if style == "verdict" else sampling
@@ -138,7 +138,7 @@ class Judging:
     numeric_judge: str = ""
     sampling: Sampling = field(default=_BY_PROTOCOL, metadata={"option": "judge_sampling"})
     prompts: str | None = field(default=None, metadata={"option": "judge_prompts"})
-    style: JudgeStyle = field(default="reasoning", metadata={"option": "judge_style"})
+    style: str = field(default="reasoning", metadata={"option": "judge_style"})
     # Together: one request with all neutral replies to a binary scenario.
     beliefs: JudgeBeliefs = field(default="apart", metadata={"option": "judge_beliefs"})
     # Apart: neutral replies about a number have a verdict each.

@@ -30,7 +30,6 @@ EVASIONS: tuple[Evasion, ...] = get_args(Evasion)
 Call = str  # one of these, or that of a control on the subject (method/controls)
 CALLS: tuple[Call, ...] = ("direct", "consistency", "statement")  # those that an outcome hangs on
 # A reason and then the verdict, or the verdict alone, or in the form of the published prompts.
-JudgeStyle = Literal["reasoning", "verdict", "published"]
 JudgeBeliefs = Literal["apart", "together"]  # a request for each neutral reply, or one for all of a scenario
 JudgeNumbers = Literal["together", "apart"]  # a joint verdict on the neutral replies about a number, or one on each
 Place = tuple[int, int]  # a sample of a scenario: its elicitation and run

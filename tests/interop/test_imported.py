@@ -111,7 +111,7 @@ def test_verdicts_one_by_one_on_numbers(tmp_path: Path) -> None:
     """A source whose judge read each neutral reply about a number says so, and is scored so."""
     point = Judgement(NumericalVerdict(62.0, 62.0))
     replies = [ImportedReply(1, run, Reply("62"), point) for run in (1, 2, 3)]
-    apart = replace(SOURCE, judge_numbers="apart")
+    apart = replace(SOURCE, numbers_apart=True)
     imported(tmp_path / "run", (NUMBER, [*replies, ImportedReply(0, 1, Reply("62"), point)]), source=apart)
     assert outcomes_of(tmp_path / "run") == {NUMBER.key: ("honest",)}
 

@@ -124,7 +124,7 @@ def test_sheets_are_shared_and_hold_what_a_run_could_ask() -> None:
 def test_the_ordinary_papers_keep_their_hash() -> None:
     """Without sheets a paper is the one that older exams were on."""
     assert paper_for("openai/gpt-4o").hash == WRITTEN.hash
-    assert paper_for("openai/gpt-4o", beliefs="together").hash != WRITTEN.hash
+    assert paper_for("openai/gpt-4o", together=True).hash != WRITTEN.hash
     assert WRITTEN.hash.startswith("b727ac6488ef")
 
 

@@ -20,7 +20,7 @@ from maskbench.method.forms import ask_about, ask_about_beliefs, ask_again, load
 from maskbench.method.forms.case import replies_in
 from maskbench.method.proposition import options, pivot
 from maskbench.method.verdict import BOUNDS, read
-from maskbench.types import EVASIONS, Archetype, Call, JudgeBeliefs, JudgeStyle, Range, Scenario, conversation
+from maskbench.types import EVASIONS, Archetype, Call, JudgeBeliefs, Range, Scenario, conversation
 from scenario_rows import another
 
 PROMPTS = load_prompts()
@@ -91,7 +91,7 @@ def _fence(text: str, tag: str = "reply", code: str | None = None) -> str:
 
 @pytest.mark.parametrize("style", ["reasoning", "verdict"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_fixed_part_is_short_and_finished(kind: str, style: JudgeStyle) -> None:
+def test_the_fixed_part_is_short_and_finished(kind: str, style: str) -> None:
     """Every fixed part has 2,000 characters or fewer, with no mark left and no header."""
     text = load_prompts(style=style).texts[kind]
     assert 1_500 < len(text) <= 2_000
@@ -517,7 +517,7 @@ def test_line_ends_and_byte_order_marks_change_nothing(folder: Path) -> None:
 @pytest.mark.parametrize("name", [file.name for file in sorted(FOLDER.iterdir())])
 def test_every_file_is_needed_and_may_not_be_empty(folder: Path, name: str) -> None:
     """A missing, empty or unreadable file is an error that names it and the remedy."""
-    style: JudgeStyle = "verdict" if name.endswith("_verdict.md") else "reasoning"
+    style: str = "verdict" if name.endswith("_verdict.md") else "reasoning"
     beliefs: JudgeBeliefs = "together" if name.endswith("_together.md") else "apart"
     (folder / name).write_text("<!-- only a header -->\n")
     with pytest.raises(UsageError, match=rf"{re.escape(str(folder / name))} is empty\. Write it"):

@@ -202,7 +202,7 @@ def test_numbers_have_a_verdict_each(tmp_path: Path) -> None:
     assert [verdict and verdict.verdict for verdict in verdicts if isinstance(verdict, Judgement)] == [
         NumericalVerdict(low, 30.0) for low in (26.0, 27.0, 28.0, 29.0)
     ]
-    assert source.judge_numbers == "apart"
+    assert source.numbers_apart
     assert any("judge again for a joint verdict" in note for note in source.notes)
 
 

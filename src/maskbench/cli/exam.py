@@ -26,6 +26,7 @@ from maskbench.cli.console import (
 )
 from maskbench.cli.options import OF_JUDGES, DryRun, Shared, flag, option, takes
 from maskbench.errors import UsageError
+from maskbench.method.forms import form_of
 from maskbench.runs.folder import ExamFolder
 from maskbench.settings import Settings
 
@@ -170,14 +171,14 @@ def _check_whole(settings: Settings, others: Mapping[str, bool]) -> None:
     for name, is_given in others.items():
         if is_given:
             raise UsageError(f"--{name} is for the exam on verdicts. Leave it out: --construct is sat once and whole.")
-    if settings.judging.beliefs == "together":
+    if form_of(settings.judging).beliefs_together:
         raise UsageError("--judge-beliefs together is for the exam on verdicts: --construct judges no belief.")
 
 
 def _paper(settings: Settings, short: bool) -> Paper:
     from maskbench.judges.exam.papers import paper_for
 
-    return paper_for(settings.judging.judge, short, settings.judging.beliefs)
+    return paper_for(settings.judging.judge, short, form_of(settings.judging).beliefs_together)
 
 
 def _folder(out: Path | None, model: str) -> Path:

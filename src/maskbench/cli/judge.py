@@ -32,6 +32,7 @@ from maskbench.cli.statement_questions import ask_construct
 from maskbench.errors import UsageError
 from maskbench.judges.audit_kinds import KINDS
 from maskbench.method.asks import VERDICTS
+from maskbench.method.forms import form_of
 from maskbench.plain import plain
 from maskbench.runs.folder import SUMMARY, RunFolder
 from maskbench.runs.run_json import judged_settings
@@ -244,11 +245,11 @@ def _chosen(
 def _with(settings: Settings, given: Mapping[str, Any]) -> Settings:
     """These settings with the given options put in."""
     style, protocol = (
-        given.get("judge_style", settings.judging.style),
+        given.get("judge_style", form_of(settings.judging).style.name),
         given.get("judge_sampling", settings.judging.protocol),
     )
     start = settings.judging.sampling if protocol == settings.judging.protocol else judge_sampling(protocol, style)
-    if style != settings.judging.style:
+    if style != form_of(settings.judging).style.name:
         start = replace(start, max_tokens=judge_sampling(protocol, style).max_tokens)
     packaged = str(given.get("judge_prompts")) == "packaged"
     changed = with_given(settings.having(judge_sampling=start), given)

@@ -11,7 +11,7 @@ from maskbench.interop.shown_to_others import sha256, shown_name, without_folder
 from maskbench.judges.exam.exam_json import HostileShown, Marks, OrdersShown, PaperSat
 from maskbench.judges.exam.marks import Score, Standing
 from maskbench.judges.exam.result import Result
-from maskbench.types import JudgeStyle
+from maskbench.method.forms import form_of
 
 PACKAGED: Final = "packaged"  # prompts that come with maskbench
 
@@ -25,7 +25,7 @@ class ExamCard(Struct, forbid_unknown_fields=True, kw_only=True):
     date: str
     maskbench: str
     paper: PaperSat
-    style: JudgeStyle
+    style: str
     prompts: Literal["packaged", "own"]
     overall: Marks
     by_rule: dict[str, Marks]
@@ -43,7 +43,7 @@ def card_of(result: Result[Score]) -> ExamCard:
         date=about.created[:10],
         maskbench=about.maskbench,
         paper=PaperSat.of(result.paper),
-        style=about.settings.judging.style,
+        style=form_of(about.settings.judging).style.name,
         prompts=PACKAGED if about.prompts.name == PACKAGED else "own",
         overall=score.overall,
         by_rule=dict(score.by_rule),

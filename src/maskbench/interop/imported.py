@@ -26,7 +26,7 @@ from maskbench.errors import RunError, UsageError
 from maskbench.interop.imported_rows import LOG, ImportedReply, ImportedScenario, Source, failures
 from maskbench.interop.matched_rows import Pair, matched
 from maskbench.method.asks import VERDICTS, subject_asks
-from maskbench.method.forms import form_of, load_prompts
+from maskbench.method.forms import form_of
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import new_record, prompts_used
@@ -169,7 +169,7 @@ def _settings(source: Source, rows: Sequence[ImportedScenario], scenarios: str) 
     for reply in (reply for row in rows for reply in row.replies):
         most[reply.elicitation] = max(most[reply.elicitation], reply.sample)
     judge = source.judge or NOBODY
-    known = {"judge_numbers": source.judge_numbers, **source.known}
+    known = {"judge_numbers": "apart" if source.numbers_apart else "together", **source.known}
     unknown = [] if "sampling" in known else ["sampling"]
     return Settings.of(
         source.subject,
@@ -188,7 +188,7 @@ def _record(settings: Settings, about: ImportedFrom, pairs: Sequence[Pair], give
     whole = SetHash()
     for scenario in given.scenarios:
         whole.add(scenario)
-    prompts = prompts_used(settings, load_prompts(None, settings.judging.style, settings.judging.beliefs))
+    prompts = prompts_used(settings, form_of(settings.judging).prompts())
     if settings.judging.judge != NOBODY:
         prompts = PromptsUsed(name=UNSAID, version=UNSAID, hash=hashlib.sha256(UNSAID.encode()).hexdigest())
     taken = settings.design.name if len(pairs) == given.size else f"{settings.design.name} (what was imported)"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from maskbench.plain import one_line, plain
 from maskbench.runs.imported_json import SourceFile
-from maskbench.types import Archetype, Ask, Failure, Judgement, JudgeNumbers, Reply
+from maskbench.types import Archetype, Ask, Failure, Judgement, Reply
 
 LOG = "import.log"  # what failed, a line each with file, row and column, so that the source can be looked at
 _MOST = 10_000  # lines
@@ -65,7 +65,7 @@ class Source:
     subject: str
     judge: str | None = None
     numeric_judge: str | None = None
-    judge_numbers: JudgeNumbers = "together"
+    numbers_apart: bool = False  # each reply about a number has a verdict of its own
     statements: int | None = None
     beliefs: int | None = None
     writer: str | None = None

@@ -486,7 +486,7 @@ def _source(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, asked: Asked) 
         subject=plain(asked.subject or shape.subject) or UNSAID,
         judge=plain(asked.judge or shape.judge or UNSAID) if judged else None,
         numeric_judge=plain(asked.judge or shape.numeric_judge or UNSAID) if judged else None,
-        judge_numbers="apart" if taken.counts["numerical"] else "together",
+        numbers_apart=bool(taken.counts["numerical"]),
         statements=shape.statements,
         beliefs=shape.beliefs,
         writer=", ".join(f"{plain(name)} {plain(of)}" for name, of in sorted(header.eval.packages.items())) or None,

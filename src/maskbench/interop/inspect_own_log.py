@@ -22,6 +22,7 @@ from maskbench.interop.inspect_files import Log, calls_of, kept_in, opened, span
 from maskbench.interop.inspect_log import FORMAT, answer_of, asked_with, logs_at, read_inspect, scenarios_in_log
 from maskbench.judges.verdict_json import VerdictShown
 from maskbench.judges.verdict_json import read as verdict_of
+from maskbench.method.forms import form_of
 from maskbench.plain import plain
 from maskbench.results.outcome_rows import WhyNot
 from maskbench.runs.imported_json import UNSAID
@@ -128,7 +129,7 @@ def _scenario(where: str, sample: EvalSample, row: _Row, settings: Settings) -> 
     answers = dict(_replies(sample))
     replies = [_reply(where, each, answers) for each in (*row.beliefs, *row.statements)]
     direct = [number for number, reply in enumerate(replies) if reply.elicitation == 1]
-    if row.kind == "numerical" and settings.judging.numbers == "together" and direct:
+    if direct and form_of(settings.judging).group(row.kind) == "jointly":
         came = sum(isinstance(replies[number].outcome, Reply) for number in direct)
         joint = replies[direct[-1]]  # whose verdict may have failed along with its reply: the row says one failure
         verdict = joint.verdict if came >= 2 or isinstance(joint.verdict, Failure) else None

@@ -18,9 +18,10 @@ from msgspec.structs import astuple
 
 from maskbench.judges.verdict_json import BoundsGiven, VerdictShown
 from maskbench.method.archetypes import of
+from maskbench.method.forms import JudgingForm, form_of
 from maskbench.results.outcome_rows import OutcomeRow, Sample
 from maskbench.settings import Settings
-from maskbench.types import Accuracy, Archetype, Definition, JudgeNumbers, OutcomeName, Range, Scenario
+from maskbench.types import Accuracy, Archetype, Definition, OutcomeName, Range, Scenario
 
 _SCENARIO = (
     *("task_id", "system_prompt", "user_prompt", "type", "proposition", "ground_truth", "formatted_ground_truth"),
@@ -65,7 +66,7 @@ def write_published(
                 file = files.enter_context(path.open("w", encoding="utf-8", newline=""))
                 writers[scenario.archetype] = csv.DictWriter(file, columns(of(scenario), settings))
                 writers[scenario.archetype].writeheader()
-            writers[scenario.archetype].writerow(_cells(scenario, row, settings.judging.numbers, safe))
+            writers[scenario.archetype].writerow(_cells(scenario, row, form_of(settings.judging), safe))
 
 
 def columns(archetype: Definition, settings: Settings) -> list[str]:
@@ -89,9 +90,7 @@ def _sample_columns(elicitation: int, run: int) -> tuple[str, str, str]:
     return f"generation({asked})_run{run}", f"eval({asked})_run{run}", f"eval({asked})_run{run}_extracted"
 
 
-def _cells(
-    scenario: Scenario, row: OutcomeRow, numbers: JudgeNumbers, safe: Callable[[str], str]
-) -> dict[str, str | int]:
+def _cells(scenario: Scenario, row: OutcomeRow, form: JudgingForm, safe: Callable[[str], str]) -> dict[str, str | int]:
     truth = str(list(scenario.truth.bounds)) if isinstance(scenario.truth, Range) else scenario.truth
     own = (scenario.task_id, scenario.system_prompt, scenario.user_prompt, scenario.kind, scenario.proposition)
     sentence = scenario.extra.get("ground_truth", "")
@@ -103,7 +102,7 @@ def _cells(
     cells: dict[str, str | int] = dict(zip(_SCENARIO, own_cells, strict=True))
     if scenario.first_turn:
         cells |= zip(_TURNS, map(safe, scenario.first_turn), strict=True)
-    for sample, told, verdict in _judged(scenario, row, numbers):
+    for sample, told, verdict in _judged(scenario, row, form):
         texts = (safe(sample.response or ""), safe(told), verdict)
         cells |= zip(_sample_columns(sample.elicitation, sample.run), texts, strict=True)
     if len(row.outcomes) == 10:
@@ -116,12 +115,12 @@ def _cells(
     }
 
 
-def _judged(scenario: Scenario, row: OutcomeRow, numbers: JudgeNumbers) -> Iterator[tuple[Sample, str, str]]:
+def _judged(scenario: Scenario, row: OutcomeRow, form: JudgingForm) -> Iterator[tuple[Sample, str, str]]:
     """Every sample with the judge's text and the verdict that stand with it: a joint one stands with every reply."""
     for sample in (*row.statements, *row.beliefs):
         if scenario.kind == "binary" or sample.elicitation == 0:
             yield sample, sample.judge_reason or "", _verdict(sample.verdict)
-        elif numbers == "together":
+        elif form.group(scenario.kind) == "jointly":
             yield sample, row.beliefs[-1].judge_reason or "", _verdict(row.beliefs[-1].verdict)
         else:
             yield sample, _with_own(sample), _joint(row)

@@ -97,7 +97,7 @@ def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScena
         files=[file_of(file.path) for file in files],
         subject=subject,
         judge=(asked.judge or UNSAID) if is_judged else None,
-        judge_numbers="apart" if is_apart else "together",
+        numbers_apart=is_apart,
         absent=(*absent, *([] if is_judged else ["verdicts"])),
     )
     return source, [replace(row, replies=belief(row.replies)) if kind == "numerical" else row for kind, row in rows]

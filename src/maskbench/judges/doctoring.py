@@ -15,7 +15,7 @@ from maskbench.errors import MaskbenchError, ModelError
 from maskbench.judges.doctor_reading import Doctored, Examined, Finding, Seen, findings
 from maskbench.judges.exam.papers import paper_for
 from maskbench.method.elicit import belief_asks, statement_ask
-from maskbench.method.forms import ask_about, load_prompts
+from maskbench.method.forms import ask_about, form_of, load_prompts
 from maskbench.models.families import alike
 from maskbench.models.names import open_judges, open_subject
 from maskbench.scenarios import open_set
@@ -91,7 +91,7 @@ def _of_judge(settings: Settings) -> Asked:
         for each in questions
         if isinstance(each.right, NumericalVerdict) and each.right.ranges and len(each.replies) == 1
     )
-    prompts = load_prompts(settings.judging.prompts, settings.judging.style)
+    prompts = form_of(settings.judging).style.prompts(settings.judging.prompts, None)
     right = {name: (_about(each, prompts), each.right) for name, each in (("verdict", binary), ("numbers", numerical))}
     if settings.judging.judge.partition("/")[0] not in _PROGRAMS:
         right["probabilities"] = (_about(binary, load_prompts(style="verdict")), binary.right)

@@ -19,7 +19,7 @@ from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
 from maskbench.method.asks import VERDICTS
-from maskbench.method.forms import prompts_of
+from maskbench.method.forms import form_of, prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rules import named
@@ -126,11 +126,7 @@ def default_name(settings: Settings, look: Look | None = None) -> str:
     name = kept.strip("-._=")[:50].rstrip("-._=")
     if not name:
         raise UsageError(f"No name can be made of {settings.judging.judge!r}. Give the verdict set one with --name.")
-    style = "" if settings.judging.style == "reasoning" else f"-{settings.judging.style}"
-    beliefs = "-together" if settings.judging.beliefs == "together" else ""
-    numbers = "-numbers-apart" if settings.judging.numbers == "apart" else ""
-    both = "-with-reasoning" if settings.judging.with_reasoning else ""
-    return f"{name}{style}{beliefs}{numbers}{both}{'-second' if look else ''}"
+    return f"{name}{form_of(settings.judging).suffix}{'-second' if look else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +218,7 @@ class Job:
 
         Audits and second looks ask again on purpose.
         """
-        if self.settings.judging.numbers == "together" or self.name == VERDICTS:
+        if not form_of(self.settings.judging).numbers_apart or self.name == VERDICTS:
             return []
         sets = self.folder.read().sets
         whole = [name for name, entry in sets.items() if not (entry.second or entry.audit or name == self.name)]
@@ -337,7 +333,7 @@ def _check_look(folder: RunFolder, name: str, before: Look | None, look: Look | 
 
 def check_has_numbers(folder: RunFolder, store: Store, settings: Settings) -> None:
     """Raise UsageError where numbers are to be judged apart and no scenario has one."""
-    if settings.judging.numbers == "apart" and not store.has_numbers():
+    if form_of(settings.judging).numbers_apart and not store.has_numbers():
         raise UsageError(
             f"--judge-numbers apart: no scenario of {folder.path} asks for a belief in a number, so there is nothing "
             "to judge otherwise. Leave the option out."
@@ -361,7 +357,7 @@ def take_alike(store: Store, name: str, sources: Sequence[tuple[Store, str]], ke
 
 def check_has_reasoning(folder: RunFolder, store: Store, settings: Settings) -> None:
     """Raise UsageError where reasoning is to be judged and no statement has any: its verdicts are there already."""
-    if settings.judging.with_reasoning and not store.has_reasoning():
+    if form_of(settings.judging).sees_reasoning and not store.has_reasoning():
         raise UsageError(
             f"--with-reasoning: no statement of {folder.path} came with reasoning, so the answer alone is all that "
             "there is to judge. Leave the option out."

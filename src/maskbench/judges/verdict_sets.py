@@ -36,6 +36,7 @@ from maskbench.judges.second_look import Key, Look, Phases
 from maskbench.method.asks import VERDICTS
 from maskbench.method.enough import score_for_lies
 from maskbench.method.folds import finished
+from maskbench.method.forms import form_of
 from maskbench.method.majority import majority
 from maskbench.method.outcomes import Items, score
 from maskbench.method.rules import RuleSet, as_in_the_log
@@ -440,8 +441,7 @@ class OpenRun:
         others = {
             name: entry.created
             for name, entry in self.record.sets.items()
-            if (entry.judging.with_reasoning, entry.judging.numbers)
-            != (self.settings.judging.with_reasoning, self.settings.judging.numbers)
+            if form_of(entry.judging).texts != form_of(self.settings.judging).texts
         }
         return sorted(others, key=lambda name: others[name], reverse=True)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from maskbench.method.asks import VERDICTS, Calls
+from maskbench.method.forms import form_of
 from maskbench.method.forms.hearing import Hearing
-from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outcomes import Items, settled
 from maskbench.method.outline import shape
 from maskbench.method.steps import REPLIES, Known, Slot, State, Step, Task
@@ -117,7 +117,7 @@ def replayed(scenario: Scenario, items: Items, settings: Settings) -> Items:
 
 def _task(settings: Settings, *, for_lies: bool) -> Task:
     """What a run asks of a scenario, without the prompts to ask it by."""
-    judging = Hearing(settings, Prompts({}, "", "", settings.judging.style))
+    judging = Hearing(settings, form_of(settings.judging).no_prompts)
     return lies(judging, "one_by_one") if for_lies else whole(judging)
 
 

@@ -191,8 +191,8 @@ def _run(opened: OpenRun, rules: str | None, verdicts: str | None, include_text:
     chosen = opened.verdicts(verdicts)
     members = [member.name for member in chosen.members] if isinstance(chosen, Ensemble) else None
     others = members or [name for name in names(opened.record, opened.store) if name != chosen.name]
-    numbers = form_of(chosen.settings.judging).numbers  # a verdict on one reply is none on all of them
-    others = [name for name in others if form_of(opened.verdicts(name).settings.judging).numbers == numbers]
+    numbers = form_of(chosen.settings.judging).numbers_apart  # a verdict on one reply is none on all of them
+    others = [name for name in others if form_of(opened.verdicts(name).settings.judging).numbers_apart == numbers]
     embeds = include_text or embeddable(opened.settings)
     return _Run(
         opened, chosen, named(rules or opened.settings.design.rules), embeds, tuple(others), who_answered(opened.store)

@@ -23,6 +23,7 @@ from maskbench.errors import UsageError
 from maskbench.judges.people.labelled_outcomes import Label
 from maskbench.judges.verdict_sets import Readable, check_no_audit, reading
 from maskbench.method.asks import VERDICTS
+from maskbench.method.forms import form_of
 from maskbench.method.rates import Table, error_share, tabulate
 from maskbench.method.rules import RuleSet, named
 from maskbench.results.common_beliefs import asked_anew, confirmed, of_run, share, without_beliefs
@@ -343,10 +344,7 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
     for whose, sampling in (("", ours.subject.sampling), ("judge ", ours.judging.sampling)):
         kept |= {f"{whose}{part.replace('_', ' ')}": value for part, value in asdict(sampling).items()}
     kept |= {
-        "judge style": ours.judging.style,
-        "judge sees the reasoning": ours.judging.with_reasoning,
-        "judge beliefs": ours.judging.beliefs,
-        "judge numbers": ours.judging.numbers,
+        **form_of(ours.judging).described,
         "judge prompts": f"{arm.judge.prompts.version or 'unversioned'} ({arm.judge.prompts.hash[:12]})",
         "equal verdicts shared": ours.judging.shares_verdicts,
         "on truncation": ours.subject.on_truncation,
@@ -579,15 +577,14 @@ def judge_options(fields: set[str], wanted: Settings, had: Settings) -> list[str
         options += ["--numeric-judge", wanted.judging.numeric_judge]
     if wanted.judging.protocol != had.judging.protocol:
         options += ["--judge-sampling", wanted.judging.protocol]
-    options += ["--with-reasoning"] if wanted.judging.with_reasoning else []
+    form = form_of(wanted.judging)
+    options += ["--with-reasoning"] if form.sees_reasoning else []
     sampling = wanted.judging.sampling
     # Another style or protocol brings defaults of its own.
-    anew = (wanted.judging.style, wanted.judging.protocol) != (had.judging.style, had.judging.protocol)
+    anew = (form.style, wanted.judging.protocol) != (form_of(had.judging).style, had.judging.protocol)
     resets = {"judge temperature", "judge max tokens"} if anew else set()
     for field, value in (
-        ("judge style", wanted.judging.style),
-        ("judge beliefs", wanted.judging.beliefs),
-        ("judge numbers", wanted.judging.numbers),
+        *form.named.items(),
         ("judge temperature", f"{sampling.temperature:g}"),
         ("judge max tokens", str(sampling.max_tokens)),
         ("judge reasoning tokens", str(sampling.reasoning_tokens)),

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import OpenRun, Readable, SecondLook, VerdictSet, reading
 from maskbench.method.archetypes import TABLE, in_order
+from maskbench.method.forms import form_of
 from maskbench.method.rates import bounds, error_share, tabulate
 from maskbench.method.rules import RULES, named
 from maskbench.results.comparison import read_judged, shared
@@ -342,7 +343,7 @@ def gaps(runs: Sequence[Path], name: str, verdicts: Sequence[str | None]) -> lis
     convention = only(name)
     arms = [_judged(run, convention, own) for run, own in zip(runs, verdicts, strict=True)]
     if (
-        len({arm.settings.judging.numbers for arm in arms}) > 1
+        len({form_of(arm.settings.judging).numbers_apart for arm in arms}) > 1
     ):  # not in all of them: none is read by its other verdicts
         pairs = zip(runs, verdicts, strict=True)
         arms = [_judged(run, convention, own, numbers=False) for run, own in pairs]
@@ -415,7 +416,7 @@ def _judged_otherwise(run: ScoredRun) -> Iterator[str]:
     if run.judge.prompts.name == UNSAID:
         yield "judging: not known here; the verdicts were imported"
         return
-    if settings.judging.style != "published":
+    if not form_of(settings.judging).style.published:
         yield "judging: maskbench's own prompts and form of answer (docs/paper.md says how to have the published ones)"
     if settings.judging.protocol != "published":
         sampling = settings.judging.sampling

@@ -17,6 +17,7 @@ from maskbench.judges.construct_answers import Answers, answers_of, chosen
 from maskbench.judges.verdict_sets import OpenRun, VerdictSet
 from maskbench.method.asks import VERDICTS
 from maskbench.method.classify import over_statements
+from maskbench.method.forms import form_of
 from maskbench.method.rules import RuleSet
 from maskbench.results.comparison import judge_options, read_judged
 from maskbench.results.scored import ScoredRun, read
@@ -106,9 +107,9 @@ def _ask(run: OpenRun) -> str:
 def _with_reasoning(run: OpenRun, verdicts: str | None) -> str | Lacking:
     """The verdict set by a judge who saw the reasoning, too: the one named, else that of the same judges, else any."""
     wanted = run.verdicts(verdicts)
-    if wanted.settings.judging.with_reasoning:
+    if form_of(wanted.settings.judging).sees_reasoning:
         return wanted.name
-    others = [each for each in map(run.verdicts, run.of_other_texts()) if each.settings.judging.with_reasoning]
+    others = [each for each in map(run.verdicts, run.of_other_texts()) if form_of(each.settings.judging).sees_reasoning]
     whole = [each for each in others if each.is_complete() and not run.record.sets[each.name].second]
     if whole:
         return next((each.name for each in whole if each.judges == wanted.judges), whole[0].name)
@@ -127,7 +128,7 @@ _TOGETHER = "numerical beliefs: the replies to a question were judged together h
 def _with_numbers(run: OpenRun, verdicts: str | None) -> str | Lacking:
     """The verdict set in which the same judges, asked in the same way, judged each reply about a number by itself."""
     wanted = run.verdicts(verdicts)
-    if wanted.settings.judging.numbers == "apart" or not run.store.has_numbers():
+    if form_of(wanted.settings.judging).numbers_apart or not run.store.has_numbers():
         return wanted.name
     if wanted.name not in (VERDICTS, *run.record.sets):
         return Lacking(_TOGETHER)  # a majority is no judge that could be asked

@@ -17,7 +17,7 @@ from msgspec import Struct
 from maskbench.errors import UsageError
 from maskbench.judges.judges_json import Usage
 from maskbench.judges.verdict_sets import reading
-from maskbench.method.forms import load_prompts
+from maskbench.method.forms import form_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rates import Table, tabulate
 from maskbench.method.rules import named
@@ -377,7 +377,7 @@ def _rates(table: Table) -> Rates:
 
 
 def _prompts(settings: Settings) -> Prompts:
-    return load_prompts(None, settings.judging.style, settings.judging.beliefs)
+    return form_of(settings.judging).prompts()
 
 
 def _ways(

@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 from msgspec import UNSET, Struct, UnsetType
 
+from maskbench.method.forms import form_of
 from maskbench.runs.fitting import Misfit, fitted
 from maskbench.runs.folder import options_of
 from maskbench.runs.options import IN_FILES
@@ -89,7 +90,8 @@ def fresh_command(settings: Settings, path: Path) -> str:
 
     Where answers hang on the seed it is another one: else the very same beliefs would come.
     """
-    usual = options_of(Settings.of("", "", "", protocol=settings.judging.protocol, judge_style=settings.judging.style))
+    style = form_of(settings.judging).style.name
+    usual = options_of(Settings.of("", "", "", protocol=settings.judging.protocol, judge_style=style))
     skipped = ("the subject", "--system-prompt-text", "--adapter-hash", "--steer-hash", "--numeric-judge", OPTION)
     given = {
         name: value for name, value in options_of(settings).items() if name not in skipped and value != usual[name]
@@ -99,7 +101,7 @@ def fresh_command(settings: Settings, path: Path) -> str:
         given["--numeric-judge"] = settings.judging.numeric_judge
     if settings.subject.send_seed or settings.subject.name.partition("/")[0] in ("hf", "pinocchio"):
         given["--seed"] = settings.design.seed + 1
-    given |= {"--judge-sampling": settings.judging.protocol, "--judge-style": settings.judging.style}
+    given |= {"--judge-sampling": settings.judging.protocol, "--judge-style": style}
     given = {name: value for name, value in given.items() if (name, value) not in _USUAL}
     fields = {name: value for name, value in given.items() if name[2:].replace("-", "_") in IN_FILES}
     words = [word for name, value in given.items() if name not in fields for word in _words(name, value)]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from maskbench.method.asks import VERDICTS, Calls
 from maskbench.method.construct import BY_CALL as QUESTIONED
 from maskbench.method.controls import BY_CALL, CONTROLS
+from maskbench.method.forms import form_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outline import shape
 from maskbench.method.steps import Slot, Step
@@ -16,7 +17,7 @@ from maskbench.runs.drawn_part import drawn_anew
 from maskbench.runs.protocol import Pass, measurement
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
-from maskbench.types import Ask, Call, Json, JudgeStyle, Reply, Scenario, Stage
+from maskbench.types import Ask, Call, Json, Reply, Scenario, Stage
 
 # Asks of this kind have 3.6 to 4.1 characters a token by real tokenizers, as benchmarks/tokens.py measures.
 CHARACTERS_PER_TOKEN = 4.0
@@ -28,7 +29,6 @@ REPLY_TOKENS: Mapping[Call, int] = {
     "statement": 250,
     **{control.call: control.tokens for control in CONTROLS},
 }
-VERDICT_TOKENS: Mapping[JudgeStyle, int] = {"reasoning": 80, "verdict": 5, "published": 120}
 INPUT_RANGE = (0.85, 1.15)  # of what is estimated from characters
 OUTPUT_RANGE = (0.5, 2.5)  # of what is assumed of replies and verdicts
 
@@ -306,7 +306,7 @@ def reply_tokens(call: Call, settings: Settings) -> int:
 
 def verdict_tokens(settings: Settings) -> int:
     """How many tokens a verdict is assumed to have."""
-    return min(VERDICT_TOKENS[settings.judging.style], settings.judging.sampling.max_tokens)
+    return min(form_of(settings.judging).style.tokens, settings.judging.sampling.max_tokens)
 
 
 def _text(call: Call, settings: Settings) -> str:

@@ -20,6 +20,7 @@ from maskbench.method import construct
 from maskbench.method.archetypes import TABLE
 from maskbench.method.construct import QUESTIONS
 from maskbench.method.controls import CONTROLS
+from maskbench.method.forms import form_of, styles
 from maskbench.method.rules import RULES, named
 from maskbench.models.chat.services import SERVICES
 from maskbench.plain import plain
@@ -279,6 +280,7 @@ _TABLE = {
         "With reasoning the judge gives a reason, then the verdict. With verdict it gives the verdict alone, in a few "
         "tokens, with its probability where the endpoint gives that. With published it is asked and read as the "
         "published code has it, by the prompts of your own checkout of that repository (--judge-prompts DIR).",
+        choices=styles(),
     ),
     "with_reasoning": Option(
         JUDGE,
@@ -426,19 +428,19 @@ CLASHES = (
         "--layers and --strength say how to steer. Give the vectors, too: --steer FILE.",
     ),
     Clash(
-        lambda each: each.judging.with_reasoning and each.judging.style == "published",
+        lambda each: form_of(each.judging).sees_reasoning and form_of(each.judging).style.published,
         f"--with-reasoning: {_ONE_ANSWER}",
     ),
     Clash(
-        lambda each: each.judging.beliefs == "together" and each.judging.style == "published",
+        lambda each: form_of(each.judging).beliefs_together and form_of(each.judging).style.published,
         f"--judge-beliefs together: {_ONE_ANSWER}",
     ),
     Clash(
-        lambda each: each.judging.beliefs == "together" and each.judging.style == "verdict",
+        lambda each: form_of(each.judging).beliefs_together and form_of(each.judging).style.brief,
         "--judge-beliefs together: one probability cannot belong to several verdicts. Leave --judge-style verdict out.",
     ),
     Clash(
-        lambda each: each.judging.beliefs == "together" and each.judging.protocol == "published",
+        lambda each: form_of(each.judging).beliefs_together and each.judging.protocol == "published",
         "--judge-beliefs together: the published code judges every binary reply alone. Leave --judge-sampling "
         "published and --judge-style published out.",
     ),
@@ -457,6 +459,7 @@ def check(settings: Settings) -> None:
             raise UsageError(f"{option} {value} is too large. Give {most:,} or less.")
     named(settings.design.rules)
     construct.named(settings.design.construct)
+    form_of(settings.judging)
     _check_numbers(settings)
     for clash in CLASHES:
         if clash.is_given(settings):

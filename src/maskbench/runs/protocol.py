@@ -8,6 +8,7 @@ from functools import partial
 
 from maskbench.method.asks import Calls
 from maskbench.method.folds import Totals, calls_of
+from maskbench.method.forms import form_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.forms.questions import question_prompts
@@ -83,7 +84,7 @@ def measurement(
 
 def counting(settings: Settings, anew: Container[Key] = ()) -> list[Pass]:
     """The passes of a measurement to count by: they have no prompts, so that no judge can be asked by them."""
-    return measurement(settings, Prompts({}, "", "", settings.judging.style), anew=anew)
+    return measurement(settings, form_of(settings.judging).no_prompts, anew=anew)
 
 
 def _whole(judging: Hearing, anew: Container[Key]) -> Pass:
@@ -107,7 +108,7 @@ def _only_lies(judging: Hearing, order: Order, part: Container[Key]) -> Pass:
 
 def asking(settings: Settings, store: Store | None = None) -> Pass:
     """The questions on statements that the settings want; the judge of options is asked them, on numbers too."""
-    prompts = question_prompts(settings.judging.style)
+    prompts = question_prompts(form_of(settings.judging).style.name)
     judging = Hearing(settings, prompts, set_of(settings.judging.judge), settings.judging.shares_verdicts, by_key=True)
     before = partial(remember, store, settings) if store else _nothing
     return Pass(questions(judging), [judging], after=replies(settings), spares=True, before=before)

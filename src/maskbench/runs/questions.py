@@ -12,6 +12,7 @@ from msgspec import Struct, to_builtins
 
 from maskbench.errors import RunUnreadable
 from maskbench.method.construct import Question, named, parts_of
+from maskbench.method.forms import form_of
 from maskbench.method.forms.questions import prompts_hash
 from maskbench.runs.bill import ledger_of
 from maskbench.runs.fitting import Misfit, fitted
@@ -54,7 +55,7 @@ def remember(store: Store, settings: Settings) -> None:
 
 
 def _hashes(parts: Sequence[Question], settings: Settings) -> dict[str, str]:
-    return {part.name: prompts_hash(part, settings.judging.style)[:12] for part in parts}
+    return {part.name: prompts_hash(part, form_of(settings.judging).style.name)[:12] for part in parts}
 
 
 def who_was_asked(store: Store) -> list[Asked]:

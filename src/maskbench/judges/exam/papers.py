@@ -23,7 +23,7 @@ from maskbench.pinocchio.grammar import EVASIONS, evade, relation_of, reply
 from maskbench.pinocchio.sandbox import sandbox
 from maskbench.pinocchio.world import Fact
 from maskbench.settings import Settings
-from maskbench.types import Ask, BinaryVerdict, JudgeBeliefs, NumericalVerdict, Place, Range, Scenario, Verdict
+from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Place, Range, Scenario, Verdict
 
 NEIGHBOUR: Place = (1, 2)  # among the direct replies: one may stand before it and one after it
 PLACES: Mapping[int, tuple[Place, ...]] = {1: ((1, 1), (1, 3)), 2: ((2, 1),), 3: ((3, 1),)}  # by elicitation
@@ -108,12 +108,12 @@ _SANDBOX = {
 }
 
 
-def paper_for(judge: str, in_short: bool = False, beliefs: JudgeBeliefs = "apart") -> Paper:
-    """The paper that a judge of this name sits, or its short form; with `beliefs` together that on sheets.
+def paper_for(judge: str, in_short: bool = False, together: bool = False) -> Paper:
+    """The paper that a judge of this name sits, or its short form; `together` that on sheets.
 
     Raises UsageError where there is none: only the written paper is paid by the call.
     """
-    if beliefs == "together":
+    if together:
         return on_sheets(paper_for(judge, in_short))
     match judge.partition("/")[0]:
         case "sim-judge" | "rules" if in_short:

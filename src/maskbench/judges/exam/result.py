@@ -19,6 +19,7 @@ from maskbench.judges.exam.marks import Answer, Score, score
 from maskbench.judges.exam.papers import paper_for
 from maskbench.judges.exam.questions import Paper, Question
 from maskbench.method.asks import VERDICTS
+from maskbench.method.forms import form_of
 from maskbench.runs.folder import RECORD, ExamFolder
 from maskbench.runs.run_json import Record
 from maskbench.runs.store import Store
@@ -101,7 +102,7 @@ def paper_of(record: Record) -> Paper | None:
     else:
         for in_short in (False, True):
             try:
-                papers.append(paper_for(settings.judging.judge, in_short, settings.judging.beliefs))
+                papers.append(paper_for(settings.judging.judge, in_short, form_of(settings.judging).beliefs_together))
             except UsageError:  # no short paper for judges that read no language
                 continue
     about = record.scenarios
@@ -133,8 +134,8 @@ def _records(places: Iterable[Path]) -> Iterator[tuple[Path, Record]]:
 
 
 def _asked_alike(about: Record, settings: Settings, prompts: str) -> bool:
-    how = about.settings
-    if how.design.construct or how.judging.beliefs != "apart":
+    how, judging = about.settings.judging, settings.judging
+    if about.settings.design.construct or form_of(how).beliefs_together:
         return False
-    same = (how.judging.style, how.judging.sampling) == (settings.judging.style, settings.judging.sampling)
-    return same and (about.prompts.hash == prompts or not settings.judging.reads_prompts)
+    same = (form_of(how).style, how.sampling) == (form_of(judging).style, judging.sampling)
+    return same and (about.prompts.hash == prompts or not judging.reads_prompts)

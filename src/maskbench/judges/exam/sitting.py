@@ -28,7 +28,7 @@ from maskbench.judges.exam.result import Marked, Result, answers, result, set_of
 from maskbench.judges.judge_again import Job, check_judging
 from maskbench.method.asks import VERDICTS
 from maskbench.method.construct import QUESTIONS
-from maskbench.method.forms import prompts_of
+from maskbench.method.forms import form_of, prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.forms.questions import prompts_hash, question_prompts
@@ -42,12 +42,12 @@ from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher
 from maskbench.scenarios import Key, Remarks
 from maskbench.settings import Protocol, Settings, judge_sampling, reply_key, seed_of
-from maskbench.types import Ask, JudgeStyle, Kind, Model, Reply, Scenario
+from maskbench.types import Ask, Kind, Model, Reply, Scenario
 
 MOST = 20  # repetitions
 
 
-def exam_settings(judge: str, style: JudgeStyle = "reasoning", protocol: Protocol = "maskbench") -> Settings:
+def exam_settings(judge: str, style: str = "reasoning", protocol: Protocol = "maskbench") -> Settings:
     """The settings under which a judge sits its exam: those of a run with it, whose subject was scripted."""
     return Settings.of(
         subject="scripted/exam",
@@ -113,9 +113,9 @@ def default_name(judge: str, moment: str) -> str:
 
 def _exam(settings: Settings, out: Path, paper: Paper | None) -> _Exam:
     if not settings.design.construct:
-        paper = paper or paper_for(settings.judging.judge, beliefs=settings.judging.beliefs)
+        paper = paper or paper_for(settings.judging.judge, together=form_of(settings.judging).beliefs_together)
         return _Exam(settings.having(scenarios=paper.name), ExamFolder(out), prompts_of(settings), paper, paper)
-    whole, style = paper or construct_paper(settings.judging.judge), settings.judging.style
+    whole, style = paper or construct_paper(settings.judging.judge), form_of(settings.judging).style.name
     hashes = " ".join(prompts_hash(question, style) for question in QUESTIONS.values())
     prompts = replace(question_prompts(style), hash=hashlib.sha256(hashes.encode()).hexdigest())
     paper = asked_about(whole, settings.design.construct)
@@ -215,11 +215,11 @@ class _Sitting(Job):
 
     def judging(self) -> Hearing:
         """The way of judging: with the repetition in the keys nothing is shared, and no seed goes out twice."""
-        is_shared = self.settings.judging.shares_verdicts
+        form, is_shared = form_of(self.settings.judging), self.settings.judging.shares_verdicts
         if self.settings.design.construct:
-            return Hearing(self.settings, question_prompts(self.settings.judging.style), self.name, is_shared)
+            return Hearing(self.settings, question_prompts(form.style.name), self.name, is_shared)
         keyed = self.prompts.hash if self.number == 1 else f"{self.prompts.hash} {self.number}"
-        is_shared &= self.settings.judging.beliefs != "together"  # neighbours differ
+        is_shared &= not form.beliefs_together  # neighbours differ
         return Hearing(self.settings, replace(self.prompts, hash=keyed), self.name, is_shared)
 
     def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:

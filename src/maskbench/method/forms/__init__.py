@@ -22,46 +22,37 @@ from maskbench.method.forms.together import FURTHER, TOGETHER
 from maskbench.method.steps import Group
 from maskbench.method.verdict import confidence
 from maskbench.settings import Judging, Settings
-from maskbench.types import Ask, Call, JudgeBeliefs, Judgement, JudgeNumbers, Kind, Reply, Scenario
+from maskbench.types import Ask, Call, JudgeBeliefs, Judgement, Kind, Reply, Scenario
 
 FORMS: dict[str, Form] = {form.name: form for form in (REASONED, ALONE, PUBLISHED, TOGETHER, QUESTION)}
+
+
+def styles() -> tuple[str, ...]:
+    """The names of the forms for one verdict."""
+    return tuple(name for name, form in FORMS.items() if isinstance(form, Style))
 
 
 def style_named(name: str) -> Style:
     """The form for one verdict of this name; raises UsageError where there is none."""
     form = FORMS.get(name)
     if not isinstance(form, Style):
-        styles = ", ".join(name for name, form in FORMS.items() if isinstance(form, Style))
-        raise UsageError(f"--judge-style {name!r}: there is no such style. Give one of {styles}.")
+        raise UsageError(f"--judge-style {name[:40]!r}: there is no such form. Give one of {', '.join(styles())}.")
     return form
-
-
-# What a judging has
 
 
 @dataclass(frozen=True, slots=True)
 class JudgingForm:
-    """The forms of a judging together."""
+    """The forms that a judging's settings come to.
 
-    style_name: str
-    beliefs: JudgeBeliefs
-    numbers: JudgeNumbers
-    sees_reasoning: bool  # a statement is judged along with the reasoning before it
+    `beliefs_together`: the neutral replies to a scenario with options go in one request. `numbers_apart`: each neutral
+    reply about a number has a verdict of its own. `sees_reasoning`: a statement is judged along with the reasoning
+    before it.
+    """
 
-    @property
-    def style(self) -> Style:
-        """The form of one verdict."""
-        return style_named(self.style_name)
-
-    @property
-    def beliefs_together(self) -> bool:
-        """Whether the neutral replies to a scenario with options go in one request."""
-        return self.beliefs == "together"
-
-    @property
-    def numbers_apart(self) -> bool:
-        """Whether each neutral reply about a number has a verdict of its own."""
-        return self.numbers == "apart"
+    style: Style
+    beliefs_together: bool = False
+    numbers_apart: bool = False
+    sees_reasoning: bool = False
 
     def group(self, kind: Kind) -> Group:
         """Which neutral replies to a scenario of this kind one request is about."""
@@ -73,19 +64,60 @@ class JudgingForm:
         """Whether the replies to this ask have one verdict between them."""
         return ask.call == "direct" and self.group(ask.scenario.kind) == "jointly"
 
+    def prompts(self, folder: Folder = None) -> Prompts:
+        """The prompts in a folder (None: the packaged ones), as `load_prompts` has them."""
+        return self.style.prompts(folder, FURTHER if self.beliefs_together else None)
 
-USUAL = JudgingForm(REASONED.name, "apart", "together", sees_reasoning=False)
+    @property
+    def no_prompts(self) -> Prompts:
+        """What one counts by: without texts, so that no judge can be asked by it."""
+        return Prompts({}, "", "", self.style.name)
+
+    @property
+    def texts(self) -> tuple[bool, bool]:
+        """What two judgings have in common whose verdicts are on the same texts."""
+        return self.sees_reasoning, self.numbers_apart
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The settings that make it, by the words of their options; but for whether it sees the reasoning."""
+        return {
+            "judge style": self.style.name,
+            "judge beliefs": "together" if self.beliefs_together else "apart",
+            "judge numbers": "apart" if self.numbers_apart else "together",
+        }
+
+    @property
+    def described(self) -> dict[str, str | bool]:
+        """What two judgings can differ in, by name."""
+        style, *groups = self.named.items()
+        return dict([style, ("judge sees the reasoning", self.sees_reasoning), *groups])
+
+    @property
+    def suffix(self) -> str:
+        """What the name of a verdict set says of it: all that is not usual."""
+        unusual = {
+            self.style.name: self.style is not REASONED,
+            "together": self.beliefs_together,
+            "numbers-apart": self.numbers_apart,
+            "with-reasoning": self.sees_reasoning,
+        }
+        return "".join(f"-{word}" for word, is_on in unusual.items() if is_on)
+
+
+USUAL = JudgingForm(REASONED)
 
 
 def form_of(judging: Judging) -> JudgingForm:
-    """The form that these settings have replies judged in."""
-    return JudgingForm(judging.style, judging.beliefs, judging.numbers, judging.with_reasoning)
+    """The form that these settings have replies judged in; raises UsageError where there is no such style."""
+    return JudgingForm(
+        style_named(judging.style), judging.beliefs == "together", judging.numbers == "apart", judging.with_reasoning
+    )
 
 
 def prompts_of(settings: Settings) -> Prompts:
     """The prompts by which a run with these settings is judged; raises UsageError as `load_prompts` does."""
-    judging = settings.judging
-    return load_prompts(judging.prompts, judging.style, judging.beliefs)
+    return form_of(settings.judging).prompts(settings.judging.prompts)
 
 
 def load_prompts(folder: Folder = None, style: str = "reasoning", beliefs: JudgeBeliefs = "apart") -> Prompts:
@@ -96,7 +128,7 @@ def load_prompts(folder: Folder = None, style: str = "reasoning", beliefs: Judge
     `beliefs` together there are two files more, and they count in the hash. Raises UsageError, which names the file,
     where one is missing, empty, or lacks a mark such as {{reply}}.
     """
-    return style_named(style).prompts(folder, FURTHER if beliefs == "together" else None)
+    return JudgingForm(style_named(style), beliefs == "together").prompts(folder)
 
 
 def length_of(text: str) -> int:

@@ -10,7 +10,7 @@ from maskbench.method.forms.prompts import Folder, Further, Prompts
 from maskbench.types import Ask, Judgement, Reply
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Form:
     """How the answer to a request in this form is read, and what goes out after one that cannot be read.
 
@@ -24,7 +24,7 @@ class Form:
     write: Callable[[Ask, Judgement], str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Style(Form):
     """A form for one verdict, as `--judge-style` names it: on one reply, or on all neutral replies about a number.
 

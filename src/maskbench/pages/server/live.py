@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, TypedDict
 
 from maskbench.errors import RunUnreadable
 from maskbench.method.asks import VERDICTS, Calls
+from maskbench.method.forms import form_of
 from maskbench.plain import shortened
 from maskbench.runs.beliefs_from import source_of
 from maskbench.runs.bill import bill_of, spent
@@ -61,7 +62,7 @@ def plan(path: Path) -> Plan:
         asked = settings.having(construct=(), traces=False)  # how many of these follows from the verdicts
         wanted = expected(store, counting(asked, store.chosen(ANEW_PART)))
         for scenario, _ in store.scenarios():
-            if scenario.kind == "numerical" and settings.judging.numbers == "together":
+            if form_of(settings.judging).group(scenario.kind) == "jointly":
                 joint.add(scenario.key)
     except (LookupError, TypeError, ValueError) as error:
         raise RunUnreadable(f"{path / DATABASE} holds a scenario that cannot be read ({error}).") from error
