@@ -146,7 +146,7 @@ def huge(megabytes: int, chunked: bool) -> Rule:
 
 def completion(body: Body, replies: list[Reply], usage: Any = None) -> dict[str, Any]:
     """A chat completion with these messages."""
-    prompt = sum(len(turn["content"]) for turn in body["messages"]) // 4
+    prompt = sum(len(turn["content"] or "") for turn in body["messages"]) // 4
     counted = {
         "prompt_tokens": prompt,
         "completion_tokens": 10 * len(replies),

@@ -108,6 +108,7 @@ class Subject:
     filtered: Filtered = "error"
     on_substitution: Substitution = "note"  # another model than the one asked for answered
     send_seed: bool = False
+    tool_calls: Literal["native", "text"] = "native"  # of a conversation: as the endpoint has them, or as text
     template_args: str | None = None  # variables of the subject's chat template, as canonical JSON
     extra_body: str | None = None  # further fields of requests to the subject, as canonical JSON
     adapter: str | None = None  # a folder that PEFT wrote, put on the subject
@@ -358,7 +359,7 @@ def reply_key(settings: Settings, ask: Ask, run: int) -> bytes:
     )
 
 
-_ADDED = ("template_args", "extra_body")  # what a user adds to requests
+_ADDED = ("template_args", "extra_body", "tool_calls")  # what a user changes in requests
 _DEFAULTS = {each.metadata.get("option", each.name): each.default for kind in VALUES.values() for each in fields(kind)}
 
 

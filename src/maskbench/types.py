@@ -87,11 +87,14 @@ class Range:
         return low if low == high else f"{low} to {high}"
 
 
+Role = Literal["system", "user", "assistant", "tool"]
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a chat, as chat endpoints take it."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Role
     content: str
 
     @classmethod
@@ -99,6 +102,56 @@ class Message:
         """A system prompt; a developer's stands before it, the two in labelled parts, as in the paper's experiment."""
         parts = f"Developer instructions: {developer}\nUser instructions: {prompt}" if developer else prompt
         return cls("system", parts)
+
+    @property
+    def text(self) -> str:
+        """The turn as people and judges read it."""
+        return self.content
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a call names: a tool, and its arguments as the JSON of an object."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool, as chat completions have it; its id is its own in the conversation."""
+
+    id: str
+    function: Function
+    type: Literal["function"] = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalls(Message):
+    """A turn of the assistant's that calls tools; its content may be empty."""
+
+    tool_calls: tuple[ToolCall, ...]
+
+    @property
+    def text(self) -> str:
+        """The content, then each call between two lines in brackets."""
+        calls = (
+            f"[tool call {call.id}: {call.function.name}]\n{call.function.arguments}\n[end of tool call]"
+            for call in self.tool_calls
+        )
+        return "\n\n".join(filter(None, (self.content, *calls)))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult(Message):
+    """What a tool answered to the call with this id; its role is `tool`."""
+
+    tool_call_id: str
+
+    @property
+    def text(self) -> str:
+        """The content between two lines in brackets."""
+        return f"[tool result {self.tool_call_id}]\n{self.content}\n[end of tool result]"
 
 
 Messages = tuple[Message, ...]
@@ -140,6 +193,7 @@ class Scenario:
     truth: Option | Range
     messages: Messages  # the pressured conversation: the last of them asks for the statement
     questions: tuple[str | None, str | None, str | None] = (None, None, None)  # belief_elicit_1, _2, _3
+    messages_on_beliefs: bool = False  # these messages, without a user's last one, begin the neutral ones, too
     asked_outright: bool | None = None  # does the text ask for the falsehood itself? None: the set does not say
     canary: str | None = None
     extra: Mapping[str, str] = field(default_factory=dict)  # further columns, kept and never sent
@@ -168,10 +222,15 @@ class Scenario:
     @property
     def first_turn(self) -> tuple[str, str] | None:
         """Doubling down: the user's first question and the scripted answer; None where there are no such two turns."""
-        match self.earlier:
-            case (Message("user", question), Message("assistant", scripted)):
-                return question, scripted
+        if [(type(turn), turn.role) for turn in self.earlier] == [(Message, "user"), (Message, "assistant")]:
+            return self.earlier[0].content, self.earlier[1].content
         return None
+
+    @property
+    def in_columns(self) -> bool:
+        """Whether `system_prompt`, `user_prompt` and `first_turn` are the whole of how its conversations begin."""
+        is_short = not self.earlier or self.first_turn is not None
+        return is_short and self.messages[-1].role == "user" and not self.messages_on_beliefs
 
 
 @dataclass(frozen=True, slots=True)

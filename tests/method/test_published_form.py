@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from chat_server import Body
+from conversations import cells
 from flows import MODELS, Recorder, command, environ, in_file, scenario, serving, six_files, typed
 from maskbench.errors import UsageError
 from maskbench.measurement import measure
@@ -16,8 +17,9 @@ from maskbench.method.forms.published import FILE, NAMES, RULES, read_answer
 from maskbench.method.proposition import options
 from maskbench.models.scripted import ScriptedModel
 from maskbench.runs.folder import RunFolder
+from maskbench.scenarios.rows import read_row
 from maskbench.settings import SYSTEM_PROMPT, Settings, protocol_id
-from maskbench.types import Ask, BinaryVerdict, NumericalVerdict
+from maskbench.types import Ask, BinaryVerdict, NumericalVerdict, Scenario
 from measured_runs import EVERYDAY, run
 
 # Words of the test's own, in the shape of the published file.
@@ -44,6 +46,16 @@ def asked(place: Path, archetype: str, call: str, elicitation: int = 0, reply: s
     """What the judge is asked about one reply."""
     prompts = load_prompts(str(place), "published")
     return ask_about(scenario(archetype), call, elicitation, 1, reply, prompts)
+
+
+def test_messages_stand_before_the_last_one(tmp_path: Path) -> None:
+    """Turns that no column holds are in the place of the user's prompt, each with its role."""
+    about = read_row(cells(), "file", 1)
+    assert isinstance(about, Scenario)
+    ask = ask_about(about, "statement", 0, 1, "Done.", load_prompts(str(checkout(tmp_path)), "published"))
+    turns = [turn for turn in about.messages if turn.role != "system"]
+    assert "\n\n".join(f"[{turn.role}]\n{turn.text}" for turn in turns) in ask.messages[1].content
+    assert "You work on a repository." in ask.messages[1].content
 
 
 @pytest.mark.parametrize("inside", [".", "mask", "mask/prompts", f"mask/prompts/{FILE}"])

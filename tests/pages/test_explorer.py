@@ -12,6 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
+from conversations import HOSTILE as SCRIPT
+from conversations import cells, log
 from flows import letter, number, six_files
 from hostile import REPLIES, RUN, hostile_run
 from maskbench.errors import RunUnreadable, UsageError
@@ -118,6 +120,20 @@ def test_a_scenario_carries_what_was_asked_answered_and_judged(six: Path, tmp_pa
     assert entry["line"] == "Pump 1 is/is not loud."
     assert [of(texts, option) for option in entry["options"]] == ["Pump 1 is loud.", "Pump 1 is not loud."]
     assert entry["truth"] == "A"
+
+
+def test_messages_are_carried_as_they_are_read(tmp_path: Path) -> None:
+    """Every turn has its role, calls and results of tools are text, and hostile text is harmless on the page."""
+    folder = scripted(tmp_path / "run", says, believes(*"AAA"), write_jsonl(tmp_path / "set.jsonl", [cells()]))
+    index, texts = contents([folder], include_text=True)
+    result = only(index, "known_facts")
+    turns = [(turn["role"], of(texts, turn["text"])) for turn in result["turns"]]
+    assert [role for role, _ in turns] == [turn["role"] for turn in log()]
+    assert "[tool call call1aaaa: run]" in turns[2][1]
+    assert turns[6][1] == "[tool result call3cccc]\nclean\n[end of tool result]"
+    assert [turn["role"] for turn in result["beliefs"][0]["turns"]] == [turn["role"] for turn in log()]
+    assert SCRIPT in turns[3][1]
+    assert SCRIPT not in render([folder], include_text=True).html
 
 
 def test_a_joint_verdict_stands_beside_the_replies(six: Path, tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ def test_scenarios(tmp_path: Path) -> None:
             "user_prompt": scenario.user_prompt,
             "first_user_prompt": scenario.first_turn[0] if scenario.first_turn else None,
             "first_response": scenario.first_turn[1] if scenario.first_turn else None,
+            "messages": None,
+            "messages_on_beliefs": False,
             **{f"belief_elicit_{number}": questions[number - 1] for number in (1, 2, 3)},
             "canary": scenario.canary,
         }
@@ -58,6 +60,7 @@ def test_no_column_is_empty_that_has_something_to_say(tmp_path: Path) -> None:
     unused = {  # no simulated model thinks aloud, answers under a name, counts tokens or is asked for a probability
         *("reasoning", "input_tokens", "output_tokens", "reasoning_tokens", "model", "confidence"),
         *("relative_lower_bound", "relative_upper_bound"),
+        "messages",  # the starter set has its conversations in columns
     }
     for name in COLUMNS:
         frame = getattr(frames, name)

@@ -10,7 +10,7 @@ from maskbench.cli.console import OK, TOO_MANY_ERRORS, environment, print_data, 
 from maskbench.cli.options import DryRun, flag, option, scenario_sets, takes
 from maskbench.errors import UsageError
 
-_SUBJECT = ("temperature", "max_tokens", "reasoning_tokens", "extra_body", "template_args")
+_SUBJECT = ("temperature", "max_tokens", "reasoning_tokens", "extra_body", "template_args", "tool_calls")
 _JUDGE = ("judge_temperature", "judge_max_tokens", "judge_reasoning_tokens", "judge_prompts")
 _LOCAL = ("dtype", "quantize", "device", "batch_tokens", "threads", "trust_remote_code")
 

@@ -189,7 +189,7 @@ def _conversation(each: ScenarioShown, scenario: Scenario | None, statements: li
         replied = [f"not published: reply {statement.reply}" for statement in each.statements if statement.reply]
         return {"interaction_type": "single_turn", "input": asked, "output": {"raw": replied}}
     truth = scenario.truth.words if isinstance(scenario.truth, Range) else scenario.truth
-    turns = (message.content for message in scenario.messages)
+    turns = (turn.text for turn in scenario.messages)
     asked = {"raw": "\n\n".join(turns), "reference": [truth]}
     return {"interaction_type": "single_turn", "input": asked, "output": {"raw": [reply.text for reply in statements]}}
 

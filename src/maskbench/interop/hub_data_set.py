@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import orjson
+
 from maskbench.errors import UsageError
 from maskbench.interop.shown_to_others import ALL, ScenarioShown, Shown, sha256
 from maskbench.plain import literal, plain
@@ -255,16 +257,21 @@ def _text_parts(scenarios: Iterable[ScenarioShown]) -> list[Part]:
     with_text = [(each.sha256, *each.texts) for each in scenarios if each.texts]
     prompts: list[Line] = []
     for digest, scenario, _ in with_text:
-        turn = scenario.first_turn or (None, None)
+        turn = (scenario.in_columns and scenario.first_turn) or (None, None)
+        messages = None if scenario.in_columns else orjson.dumps(scenario.messages).decode()
         truth = scenario.truth.words if isinstance(scenario.truth, Range) else scenario.truth
         own = (scenario.task_id, scenario.proposition, truth, scenario.system_prompt, scenario.user_prompt)
-        prompts.append((digest, *own, *turn, scenario.canary))
+        prompts.append((digest, *own, *turn, scenario.canary, messages))
     replies: list[Line] = [
         (digest, reply.call, reply.elicitation, reply.run, reply.text)
         for digest, _, kept in with_text
         for reply in kept
     ]
-    texts = ("proposition", "truth", "system_prompt", "user_prompt", "first_user_prompt", "first_response", "canary")
+    texts = ["proposition", "truth", "system_prompt", "user_prompt", "first_user_prompt", "first_response", "canary"]
+    if any(line[-1] for line in prompts):
+        texts.append("messages")
+    else:
+        prompts = [line[:-1] for line in prompts]
     return [
         Part(
             "prompts",

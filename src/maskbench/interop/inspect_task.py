@@ -37,9 +37,10 @@ from maskbench.method.asks import subject_asks
 from maskbench.method.forms import prompts_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.rules import named
+from maskbench.method.tool_calls import declared, uses_tools
 from maskbench.models.chat.masking import mask_of
 from maskbench.models.chat.services import environment
-from maskbench.models.inspect_adapter import answer_schema, conversation, failure_of, reply_of
+from maskbench.models.inspect_adapter import answer_schema, conversation, failure_of, reply_of, tools_in
 from maskbench.models.names import KINDS, open_judges
 from maskbench.results.score_rows import score_rows
 from maskbench.runs.begin import taken
@@ -55,7 +56,7 @@ WHOLE = "scenario"  # as `import` takes it
 HOW = "scored"  # by which rules
 _FURTHER = (
     *("filtered", "judge_beliefs", "judge_numbers", "max_error_rate", "numeric_judge", "prompt_on_beliefs"),
-    *("protocol", "send_seed", "with_reasoning"),
+    *("protocol", "send_seed", "tool_calls", "with_reasoning"),
 )
 _NEEDS_JUDGE = "Name a judge: --model-role judge=openai/gpt-4o, or -T judge=NAME."
 
@@ -254,7 +255,11 @@ class Hosted:
         for _ in range(2):
             try:
                 output = await self.model.generate(
-                    conversation(map(asdict, ask.messages)), config=self._config(ask, seed, room), cache=False
+                    conversation(map(asdict, ask.messages)),
+                    tools=tools_in(declared(ask.messages)),
+                    tool_choice="none" if uses_tools(ask.messages) else None,
+                    config=self._config(ask, seed, room),
+                    cache=False,
                 )
             except LimitExceededError:
                 raise

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec.structs import astuple
 
+from maskbench.errors import UsageError
 from maskbench.judges.verdict_json import BoundsGiven, VerdictShown
 from maskbench.method.archetypes import of
 from maskbench.method.forms import JudgingForm, form_of
@@ -91,6 +92,11 @@ def _sample_columns(elicitation: int, run: int) -> tuple[str, str, str]:
 
 
 def _cells(scenario: Scenario, row: OutcomeRow, form: JudgingForm, safe: Callable[[str], str]) -> dict[str, str | int]:
+    if not scenario.in_columns:
+        raise UsageError(
+            f"--format published has no columns for the messages of {scenario.archetype} {scenario.task_id}. Write the "
+            "run as jsonl, csv or parquet."
+        )
     truth = str(list(scenario.truth.bounds)) if isinstance(scenario.truth, Range) else scenario.truth
     own = (scenario.task_id, scenario.system_prompt, scenario.user_prompt, scenario.kind, scenario.proposition)
     sentence = scenario.extra.get("ground_truth", "")

@@ -74,7 +74,7 @@ _SETTINGS = (
     *("prompt_on_beliefs", "adapter", "steer", "layers", "strength", "dtype", "quantize", "statements", "beliefs"),
     *("sampling", "judge_sampling", "judge_prompts", "judge_style", "judge_beliefs", "judge_numbers", "with_reasoning"),
     *("protocol", "on_truncation", "filtered", "on_substitution", "placebo", "check_provided", "self_report", "traces"),
-    *("construct", "send_seed", "seed", "rules", "max_error_rate", "estimate", "whole_part", "imported"),
+    *("construct", "send_seed", "tool_calls", "seed", "rules", "max_error_rate", "estimate", "whole_part", "imported"),
 )
 _PACKAGED = "packaged"  # the judge's prompts that everybody has, whose hash tells nothing
 _NO_HASH = ""
@@ -138,7 +138,7 @@ def texts_of(run: OpenRun) -> Iterator[tuple[str, str]]:
             "system prompt": scenario.system_prompt,
             "user prompt": scenario.user_prompt,
             **{f"question {number}": text or "" for number, text in enumerate(scenario.questions, start=1)},
-            **{f"earlier turn {number}": text for number, text in enumerate(scenario.first_turn or (), start=1)},
+            **{f"earlier turn {number}": turn.text for number, turn in enumerate(scenario.earlier, start=1)},
         }
         for what, text in own.items():
             yield place_of(*scenario.key, what), text

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from maskbench.errors import MaskbenchError, ModelError
 from maskbench.judges.doctor_reading import Doctored, Examined, Finding, Seen, findings
 from maskbench.judges.exam.papers import paper_for
-from maskbench.method.elicit import belief_asks, statement_ask
+from maskbench.method.asks import subject_ask
 from maskbench.method.forms import ask_about, form_of, load_prompts
 from maskbench.models.families import alike
 from maskbench.models.names import open_judges, open_subject
@@ -53,7 +53,7 @@ class Asked:
     def tokens(self) -> int:
         """The tokens that go in, estimated from the length of the texts."""
         return sum(
-            len(ask.runs) * sum(len(turn.content) for turn in ask.messages) // _CHARACTERS
+            len(ask.runs) * sum(len(turn.text) for turn in ask.messages) // _CHARACTERS
             for asks in self.asks.values()
             for ask in asks
         )
@@ -67,15 +67,15 @@ def plan(settings: Settings, environ: Mapping[str, str], *, with_judge: bool) ->
 
 def _of_subject(settings: Settings, environ: Mapping[str, str]) -> dict[str, tuple[Ask, ...]]:
     scenarios = list(open_set(settings.design.scenarios, environ))
-    question = next(ask for scenario in scenarios for ask in belief_asks(scenario, 1))
-    longest = max((statement_ask(scenario, 2) for scenario in scenarios), key=_length)
+    question = subject_ask(next(scenario for scenario in scenarios if scenario.questions[0]), 1, (1,), settings)
+    longest = max((subject_ask(scenario, 0, (1, 2), settings) for scenario in scenarios), key=_length)
     again = replace(question, seeds=(_SEED,))
     asks: dict[str, tuple[Ask, ...]] = {"question": (question,), "longest": (replace(longest, seeds=(1, 2)),)}
     return asks if _is_program(settings.subject.name) else {**asks, "seed": (again, again)}
 
 
 def _length(ask: Ask) -> int:
-    return sum(len(turn.content) for turn in ask.messages)
+    return sum(len(turn.text) for turn in ask.messages)
 
 
 def _is_program(name: str) -> bool:

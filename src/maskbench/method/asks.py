@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from maskbench.method.elicit import belief_ask, belief_asks, statement_ask
+from maskbench.method.tool_calls import in_text, uses_tools
 from maskbench.settings import Settings
 from maskbench.types import Ask, Failure, Scenario
 
@@ -15,18 +16,23 @@ ANEW = 1000  # is added to the numbers of belief samples that check shared belie
 def subject_asks(scenario: Scenario, settings: Settings) -> list[Ask]:
     """All that the subject is asked about one scenario, beliefs first."""
     developer = settings.design.system_prompt_text if settings.design.prompt_on_beliefs else None
-    return [
-        *belief_asks(scenario, settings.design.beliefs, developer),
-        statement_ask(scenario, settings.design.statements, settings.design.system_prompt_text),
-    ]
+    pressed = statement_ask(scenario, settings.design.statements, settings.design.system_prompt_text)
+    return [_as_sent(ask, settings) for ask in (*belief_asks(scenario, settings.design.beliefs, developer), pressed)]
 
 
 def subject_ask(scenario: Scenario, elicitation: int, runs: tuple[int, ...], settings: Settings) -> Ask:
     """What the subject is asked for these samples of one question."""
     if not elicitation:
-        return replace(statement_ask(scenario, 1, settings.design.system_prompt_text), runs=runs)
+        return replace(_as_sent(statement_ask(scenario, 1, settings.design.system_prompt_text), settings), runs=runs)
     developer = settings.design.system_prompt_text if settings.design.prompt_on_beliefs else None
-    return belief_ask(scenario, elicitation, runs, developer)
+    return _as_sent(belief_ask(scenario, elicitation, runs, developer), settings)
+
+
+def _as_sent(ask: Ask, settings: Settings) -> Ask:
+    """The ask with the calls of tools in its messages as the subject is to have them."""
+    if settings.subject.tool_calls == "native" or not uses_tools(ask.messages):
+        return ask
+    return replace(ask, messages=in_text(ask.messages))
 
 
 def is_filtered_evasion(answer: object, settings: Settings) -> bool:

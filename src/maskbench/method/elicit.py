@@ -29,12 +29,23 @@ def belief_ask(scenario: Scenario, elicitation: int, runs: tuple[int, ...], deve
     if not question:
         raise ValueError(f"{scenario.key} has no neutral question {elicitation}.")
     return Ask(
-        messages=(Message.system(SYSTEM_PROMPT, developer), Message("user", question)),
+        messages=(*_before(scenario, developer), Message("user", question)),
         scenario=scenario,
         call="direct" if elicitation == 1 else "consistency",
         elicitation=elicitation,
         runs=runs,
     )
+
+
+def _before(scenario: Scenario, developer: str | None) -> Messages:
+    """What stands before a neutral question: its system prompt, or the scenario's messages where the set says so.
+
+    Of those the last one is left out where it is the user's, since it asks for the statement.
+    """
+    if not scenario.messages_on_beliefs:
+        return (Message.system(SYSTEM_PROMPT, developer),)
+    turns = scenario.messages[:-1] if scenario.messages[-1].role == "user" else scenario.messages
+    return under_developer(turns, developer) if developer else turns
 
 
 def neutral(question: str) -> tuple[Message, ...]:
@@ -44,7 +55,7 @@ def neutral(question: str) -> tuple[Message, ...]:
 
 def under_developer(messages: Messages, developer: str) -> Messages:
     """The conversation with its system prompt in the two labelled parts that `maskbench run --system-prompt` writes."""
-    system, turns = ("", messages) if messages[0].role != "system" else (messages[0].content, messages[1:])
+    system, turns = (messages[0].content, messages[1:]) if messages and messages[0].role == "system" else ("", messages)
     return (Message.system(system, developer), *turns)
 
 

@@ -35,10 +35,32 @@ class Exchanged:
 
 def conversation(turns: Iterable[Mapping[str, Any]]) -> list[Any]:
     """The messages of a request of chat completions, as Inspect has them."""
-    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageTool, ChatMessageUser
+    from inspect_ai.tool import ToolCall
 
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-    return [kinds[turn["role"]](content=turn["content"]) for turn in turns]
+    told: list[Any] = []
+    names: dict[str, str] = {}  # of the tools, by the ids of their calls
+    for turn in turns:
+        content = turn["content"] or ""
+        if turn["role"] == "tool":
+            id_ = turn["tool_call_id"]
+            told.append(ChatMessageTool(content=content, tool_call_id=id_, function=names[id_]))
+            continue
+        message = kinds[turn["role"]](content=content)
+        for call in turn.get("tool_calls", ()):
+            name, given = call["function"]["name"], orjson.loads(call["function"]["arguments"])
+            names[call["id"]] = name
+            message.tool_calls = [*(message.tool_calls or ()), ToolCall(call["id"], name, given)]
+        told.append(message)
+    return told
+
+
+def tools_in(declared: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """The tools that a request of chat completions declares, as Inspect has them."""
+    from inspect_ai.tool import ToolInfo
+
+    return [ToolInfo.model_validate(tool["function"]) for tool in declared]
 
 
 def answer_schema(name: str, schema: Mapping[str, Any]) -> Any:

@@ -27,7 +27,7 @@ from maskbench.models.chat.client import ChatModel, Posted
 from maskbench.models.chat.dialects import Dialect, completion
 from maskbench.models.chat.masking import mask_of
 from maskbench.models.chat.services import SERVICES, Endpoint, key_variables
-from maskbench.models.inspect_adapter import Exchanged, answer_schema, answered, conversation, raised, unsent
+from maskbench.models.inspect_adapter import Exchanged, answer_schema, answered, conversation, raised, tools_in, unsent
 from maskbench.models.install import extra, install
 from maskbench.types import Ask
 
@@ -182,7 +182,12 @@ class InspectModel(ChatModel):
         """One call of the provider, and which parts of the request it left out."""
         _, _, refusal = _inspect()
         try:
-            result = await self._api.generate(conversation(body["messages"]), [], "auto", self._config(body))
+            result = await self._api.generate(
+                conversation(body["messages"]),
+                tools_in(body.get("tools", ())),
+                body.get("tool_choice", "auto"),
+                self._config(body),
+            )
         except refusal as error:
             raise ModelError(f"{self.name}: {self._said(_plain(str(error)))}") from None
         except Exception as error:

@@ -194,7 +194,7 @@ def _reply(ask: Ask, text: str, reasoning: str | None = None) -> Reply:
 
 
 def _usage(ask: Ask, text: str) -> Usage:
-    return Usage(sum(len(message.content) for message in ask.messages) // 4, len(text) // 4)
+    return Usage(sum(len(message.text) for message in ask.messages) // 4, len(text) // 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,5 +422,5 @@ def drawn_answer(ask: Ask, seed: int) -> Reply:
         "suspicion_reasoning": "yes" if rng.random() < 0.06 else "no",
     }
     text = answer_text(ask, answers[BY_CALL[ask.call].name], "As simulated.")
-    usage = Usage(sum(len(message.content) for message in ask.messages) // 4, len(text) // 4)
+    usage = Usage(sum(len(message.text) for message in ask.messages) // 4, len(text) // 4)
     return Reply(text, usage=usage, model="sim-judge", sent={"temperature": 0})

@@ -340,7 +340,7 @@ class _Sheet:
         """The messages of an ask as they are sent."""
         if self.table is None:
             return ()
-        return tuple(Turn(message.role, self.table.add(message.content)) for message in ask.messages)
+        return tuple(Turn(message.role, self.table.add(message.text)) for message in ask.messages)
 
     def question(self, ask: Ask, items: Items) -> Question:
         """A belief question with its replies; a joint verdict stands beside them, not with the last."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maskbench.errors import UnknownModel
+from maskbench.method.tool_calls import uses_tools
 from maskbench.pinocchio.decoder import Decoder
 from maskbench.types import Ask, Failure, Message, Reply, Sampling, Usage
 
@@ -68,6 +69,9 @@ class Pinocchio:
 
     async def ask(self, ask: Ask) -> Sequence[Reply | Failure]:
         """One reply a run, drawn with the seed of that run; a prompt that is too long is a Failure."""
+        if uses_tools(ask.messages):
+            refused = Failure("subject", "bad_request", f"{self.name} takes no tool calls. Add --tool-calls text.")
+            return [refused for _ in ask.runs]
         prompt = self.vocabulary.prompt(ask.messages)
         if len(prompt) >= self._engine.context:
             return [self._too_large(len(prompt)) for _ in ask.runs]

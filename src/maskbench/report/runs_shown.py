@@ -218,7 +218,8 @@ def _better(known: Example | None, done: Done) -> Example | None:
     """The one of two that shows better what is measured: a plain lie where there is one, in few words."""
     scenario, items = done.scenario, done.items
     replies = [items[key].reply for key in ((1, 1), (0, 1)) if key in items]
-    if len(replies) < 2 or scenario.kind != "binary" or scenario.first_turn or not scenario.questions[0]:
+    is_short = scenario.in_columns and not scenario.earlier
+    if len(replies) < 2 or scenario.kind != "binary" or not is_short or not scenario.questions[0]:
         return known
     texts = [reply.text for reply in replies if isinstance(reply, Reply)]
     if len(texts) < 2 or done.scored.outcomes[0] not in ("lie", "honest"):

@@ -351,6 +351,7 @@ def _measured(arm: ScoredRun) -> dict[str, object]:
         "filtered": ours.subject.filtered,
         "template args": ours.subject.template_args,
         "extra body": ours.subject.extra_body,
+        "tool calls": ours.subject.tool_calls,
     }
     for kind, model in (("binary", arm.judge.binary), ("numeric", arm.judge.numeric)):
         kept[f"{kind} {_ANSWERED_AS}"] = ", ".join(model.get("resolved") or [])

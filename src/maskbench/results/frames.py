@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from maskbench.errors import UsageError
 from maskbench.judges.verdict_sets import Readable, VerdictSet, reading
 from maskbench.method.rules import RuleSet, named
@@ -40,6 +42,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {  # the four frames: column and pola
         "user_prompt": "String",
         "first_user_prompt": "String",
         "first_response": "String",
+        "messages": "String",
+        "messages_on_beliefs": "Boolean",
         "belief_elicit_1": "String",
         "belief_elicit_2": "String",
         "belief_elicit_3": "String",
@@ -152,7 +156,7 @@ def _rows(verdicts: VerdictSet, rules: RuleSet) -> Iterator[tuple[str, Row]]:
 
 def _scenario(scenario: Scenario) -> Row:
     """What a scenario is; the truth is a letter, or both ends of a range in columns of their own."""
-    first_user, first_response = scenario.first_turn or (None, None)
+    first_user, first_response = (scenario.in_columns and scenario.first_turn) or (None, None)
     truth: Row = {"truth": scenario.truth} if isinstance(scenario.truth, str) else {}
     if isinstance(scenario.truth, Range):
         truth = dict(zip(("truth_low", "truth_high"), scenario.truth.bounds, strict=True))
@@ -165,6 +169,8 @@ def _scenario(scenario: Scenario) -> Row:
         "user_prompt": scenario.user_prompt,
         "first_user_prompt": first_user,
         "first_response": first_response,
+        "messages": None if scenario.in_columns else orjson.dumps(scenario.messages).decode(),
+        "messages_on_beliefs": scenario.messages_on_beliefs,
         **{f"belief_elicit_{number}": question for number, question in enumerate(scenario.questions, 1)},
         "canary": scenario.canary,
     }

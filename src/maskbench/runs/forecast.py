@@ -138,7 +138,7 @@ def _turn(at: int) -> _Text:
         turns[at] = replace(turns[at], content=turns[at].content + _PROBE)
         return replace(scenario, messages=tuple(turns))
 
-    return _Text(lambda scenario: scenario.messages[at].content, longer)
+    return _Text(lambda scenario: scenario.messages[at].text, longer)
 
 
 def _question(at: int) -> _Text:
@@ -220,7 +220,7 @@ def _planned(each: Pass, scenario: Scenario, settings: Settings) -> Iterator[_Pl
 def _groups(scenarios: Iterable[Scenario], chosen: Container[Key]) -> Iterable[_Group]:
     groups: dict[Hashable, _Group] = {}
     for scenario in scenarios:
-        turns = tuple((turn.role, bool(turn.content)) for turn in scenario.messages)
+        turns = scenario.messages_on_beliefs, tuple((turn.role, bool(turn.content)) for turn in scenario.messages)
         alike = shape(scenario), scenario.archetype, scenario.definition, turns, scenario.key in chosen
         groups.setdefault(alike, _Group(scenario)).see(scenario)
     return groups.values()
@@ -294,7 +294,7 @@ def _range(assumed: float, most: float) -> tuple[float, float]:
 
 def tokens(ask: Ask) -> float:
     """About how many tokens an ask's messages are."""
-    characters = sum(len(message.content) for message in ask.messages)
+    characters = sum(len(message.text) for message in ask.messages)
     return characters / CHARACTERS_PER_TOKEN + TOKENS_PER_MESSAGE * len(ask.messages)
 
 

@@ -195,6 +195,11 @@ _TABLE = {
         "",
         "Endpoints are sent a seed, another one for every sample. Each sample is then a request of its own.",
     ),
+    "tool_calls": Option(
+        SUBJECT,
+        "native|text",
+        "Calls of tools in a scenario's messages go to the subject as its interface has them, or as text in its turns.",
+    ),
     "template_args": Option(
         SUBJECT,
         "JSON",

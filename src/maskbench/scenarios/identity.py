@@ -9,7 +9,8 @@ from typing import NamedTuple
 import orjson
 
 from maskbench.plain import common_form
-from maskbench.types import Definition, Message, Range, Scenario
+from maskbench.scenarios.messages import message_of
+from maskbench.types import Definition, Json, Range, Scenario
 
 
 def canonical(scenario: Scenario) -> bytes:
@@ -28,14 +29,24 @@ def canonical(scenario: Scenario) -> bytes:
             "type": scenario.kind,
             "proposition": common_form(scenario.proposition),
             "truth": _bounds(truth) if isinstance(truth, Range) else truth,
-            "system_prompt": common_form(scenario.system_prompt),
-            "user_prompt": common_form(scenario.user_prompt),
+            **_conversation(scenario),
             "questions": [common_form(question) if question else None for question in scenario.questions],
-            "first_turn": [*map(common_form, scenario.first_turn)] if scenario.first_turn else None,
             **own,
         },
         option=orjson.OPT_SORT_KEYS,
     )
+
+
+def _conversation(scenario: Scenario) -> Json:
+    """How its conversations begin: the same whether columns or messages write it, where both can."""
+    if scenario.in_columns:
+        return {
+            "system_prompt": common_form(scenario.system_prompt),
+            "user_prompt": common_form(scenario.user_prompt),
+            "first_turn": [*map(common_form, scenario.first_turn)] if scenario.first_turn else None,
+        }
+    turns = [replace(turn, content=common_form(turn.content)) for turn in scenario.messages]
+    return {"messages": turns, "messages_on_beliefs": scenario.messages_on_beliefs}
 
 
 def _measured(definition: Definition) -> dict[str, str | bool | None]:
@@ -109,7 +120,7 @@ def unpack(packed: bytes) -> Scenario:
         | {
             "truth": Range.between(**truth) if isinstance(truth, dict) else truth,
             "questions": tuple(row["questions"]),
-            "messages": tuple(Message(**message) for message in row["messages"]),
+            "messages": tuple(map(message_of, row["messages"])),
             "definition": Definition(**definition | {"people": tuple(definition["people"])}) if definition else None,
         }
     )

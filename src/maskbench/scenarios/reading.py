@@ -114,7 +114,7 @@ class _Columns:
             if count > 1:
                 yield self._file.problem(None, column, f"there are {count} such columns", "Keep one")
         yield from self.check_names(columns)
-        for column in required_columns(self._definition):
+        for column in required_columns(self._definition, columns):
             if column not in columns:
                 self.absent.add(column)
                 yield self._file.problem(None, column, _ABSENT, "Add it")

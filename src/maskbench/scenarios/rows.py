@@ -6,7 +6,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast, get_args
 
@@ -16,29 +16,35 @@ from maskbench.errors import Problem, UsageError
 from maskbench.method.archetypes import TABLE
 from maskbench.method.proposition import pivot
 from maskbench.scenarios.identity import content_id
-from maskbench.types import ARCHETYPES, Archetype, Definition, Kind, Option, Range, Scenario, conversation
+from maskbench.scenarios.messages import NOT_TEXT, read_messages
+from maskbench.types import ARCHETYPES, Archetype, Definition, Kind, Messages, Option, Range, Scenario, conversation
 
 QUESTIONS = ("belief_elicit_1", "belief_elicit_2", "belief_elicit_3")
 FIRST_TURN = ("dd_turn_1_prompt", "dd_turn_1_response")
-REQUIRED = ("system_prompt", "user_prompt", "proposition", "formatted_ground_truth")
+CONVERSATION = ("system_prompt", "user_prompt")
+REQUIRED = ("proposition", "formatted_ground_truth")
 # `delivery` is undocumented in the data set and ignored (method.md section 8).
+MESSAGES = "messages"  # in the place of a conversation's other columns
 COLUMNS = frozenset(
-    {"task_id", "archetype", "type", "canary", "asked_outright", "delivery", *REQUIRED, *QUESTIONS, *FIRST_TURN}
+    {
+        *("task_id", "archetype", "type", "canary", "asked_outright", "delivery", MESSAGES, "messages_on_beliefs"),
+        *(*CONVERSATION, *REQUIRED, *QUESTIONS, *FIRST_TURN),
+    }
 )
 
 PIVOT = "Write it like `Figs <pivotal>are/are not</pivotal> sweet.` or `It is <pivotal><value></pivotal> m tall.`"
-NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 PYTHON_RANGE = re.compile(r"(?:None|[-+\d.eE,()\[\]\s]){1,200}")  # only such a text is given to Python's parser
-OUTRIGHT = {"yes": True, "true": True, "no": False, "false": False}
+YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
-def required_columns(definition: Definition | None) -> tuple[str, ...]:
-    """The columns that a file must have: one named after an archetype, or (None) one of any archetypes."""
+def required_columns(definition: Definition | None, columns: Collection[str]) -> tuple[str, ...]:
+    """What a file with these columns must have: one named after an archetype, or (None) one of any archetypes."""
+    said = () if MESSAGES in columns else CONVERSATION
     if definition is None:
-        return ("archetype", *REQUIRED)
+        return ("archetype", *said, *REQUIRED)
     questions = () if definition.given else QUESTIONS[:1]
-    turn = FIRST_TURN if definition.scripted else ()
-    return (*REQUIRED, *questions, *turn)
+    turn = FIRST_TURN if definition.scripted and said else ()
+    return (*said, *REQUIRED, *questions, *turn)
 
 
 def read_row(
@@ -61,11 +67,10 @@ def read_row(
     truth = _truth(row, kind)
     task_id = row.text("task_id", _identifier)
     proposition = _proposition(row, kind)
-    system_prompt = row.needed("system_prompt", "Put the role and its incentive there")
-    user_prompt = row.needed("user_prompt", "Put the message that asks for the statement there")
+    messages = _messages(row, definition) if row.filled(MESSAGES) else _columns(row, definition)
     questions = _questions(row, definition, kind)
-    first_turn = _first_turn(row, definition)
-    asked_outright = _asked_outright(row)
+    asked_outright = _yes_or_no(row, "asked_outright")
+    on_beliefs = _on_beliefs(row, definition)
     canary = row.text("canary") or None
     extra = {name: row.text(name, _any_text) for name in cells if name not in COLUMNS and row.filled(name)}
     if row.problems or definition is None or truth is None:
@@ -76,8 +81,9 @@ def read_row(
         kind=kind,
         proposition=proposition,
         truth=truth,
-        messages=conversation(system_prompt, user_prompt, first_turn),
+        messages=messages,
         questions=questions,
+        messages_on_beliefs=on_beliefs,
         asked_outright=asked_outright,
         canary=canary,
         extra=extra,
@@ -296,6 +302,40 @@ def _questions(row: _Row, archetype: Definition | None, kind: Kind) -> tuple[str
     return direct or None, row.text(QUESTIONS[1]) or None, row.text(QUESTIONS[2]) or None
 
 
+def _columns(row: _Row, definition: Definition | None) -> Messages:
+    """The conversation as the columns of the data set write it."""
+    system_prompt = row.needed("system_prompt", "Put the role and its incentive there")
+    user_prompt = row.needed("user_prompt", "Put the message that asks for the statement there")
+    return conversation(system_prompt, user_prompt, _first_turn(row, definition))
+
+
+def _messages(row: _Row, definition: Definition | None) -> Messages:
+    """The conversation as the cell `messages` writes it."""
+    for column in (*CONVERSATION, *FIRST_TURN):
+        if row.filled(column):
+            row.report(column, "messages holds the conversation, too", "Keep one of the two, and empty the other")
+    read = read_messages(row.cells[MESSAGES])
+    if isinstance(read, list):
+        for problem, remedy in read:
+            row.report(MESSAGES, problem, remedy)
+        return ()
+    if definition and definition.given and read[0].role != "system":
+        row.report(MESSAGES, "it has no system message, where the fact stands", "Begin with one")
+    if definition and definition.scripted and not any(turn.role == "assistant" for turn in read):
+        row.report(MESSAGES, "it has no message of the assistant's", "Write the scripted false answer")
+    return read
+
+
+def _on_beliefs(row: _Row, definition: Definition | None) -> bool:
+    """Whether the messages begin the neutral conversations, too."""
+    column = "messages_on_beliefs"
+    if (value := _yes_or_no(row, column)) and definition and definition.given:
+        row.unwanted((column,), f"{definition.name} elicits no belief")
+    elif value and not row.filled(MESSAGES):
+        row.report(column, "there are no messages", "Write the conversation in the column messages, or write no")
+    return value or False
+
+
 def _first_turn(row: _Row, archetype: Definition | None) -> tuple[str, str] | None:
     if archetype and archetype.scripted:
         question = row.needed(FIRST_TURN[0], "Write the user's first message")
@@ -305,14 +345,14 @@ def _first_turn(row: _Row, archetype: Definition | None) -> tuple[str, str] | No
     return None
 
 
-def _asked_outright(row: _Row) -> bool | None:
-    value = row.cells.get("asked_outright")
+def _yes_or_no(row: _Row, column: str) -> bool | None:
+    value = row.cells.get(column)
     if isinstance(value, bool):
         return value
-    written = row.text("asked_outright").strip().lower()
-    if written and written not in OUTRIGHT:
-        row.report("asked_outright", f"{shown(written)} is neither yes nor no", "Write yes or no")
-    return OUTRIGHT.get(written)
+    written = row.text(column).strip().lower()
+    if written and written not in YES_OR_NO:
+        row.report(column, f"{shown(written)} is neither yes nor no", "Write yes or no")
+    return YES_OR_NO.get(written)
 
 
 def _identifier(value: object) -> object:

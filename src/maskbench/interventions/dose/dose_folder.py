@@ -131,12 +131,13 @@ def cells(scenario: Scenario) -> dict[str, object]:
         "type": scenario.kind,
         "proposition": scenario.proposition,
         "formatted_ground_truth": truth.bounds if isinstance(truth, Range) else truth,
-        "system_prompt": scenario.system_prompt,
-        "user_prompt": scenario.user_prompt,
         "asked_outright": scenario.asked_outright,
         "canary": scenario.canary,
     }
     row |= {f"belief_elicit_{number}": question for number, question in enumerate(scenario.questions, 1)}
+    if not scenario.in_columns:
+        return row | {"messages": scenario.messages, "messages_on_beliefs": scenario.messages_on_beliefs}
+    row |= {"system_prompt": scenario.system_prompt, "user_prompt": scenario.user_prompt}
     if scenario.first_turn:
         row["dd_turn_1_prompt"], row["dd_turn_1_response"] = scenario.first_turn
     return row

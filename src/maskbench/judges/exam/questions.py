@@ -108,7 +108,8 @@ class Paper:
         ]
         for each, question in zip(content, self.questions, strict=True):
             scenario = each["scenario"]
-            del scenario["definition"], scenario["messages"]  # archetypes and conversations of exams are the paper's
+            for name in ("definition", "messages", "messages_on_beliefs"):  # those of exams are the paper's
+                del scenario[name]
             scenario |= {name: getattr(question.scenario, name) for name in _COLUMNS}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -22,7 +22,7 @@ from maskbench.method.proposition import options
 from maskbench.settings import Settings
 from maskbench.types import Call, Item, Judgement, Kind, Place, Reply, Scenario, Verdict
 
-Turn = tuple[Literal["system", "user", "scripted"], str]
+Turn = tuple[Literal["system", "user", "scripted", "tool"], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +106,4 @@ def conversation(scenario: Scenario, call: Call, elicitation: int) -> tuple[Turn
     """The turns before the reply, as the judge sees them."""
     if call != "statement":
         return (("user", scenario.questions[elicitation - 1] or ""),)
-    return tuple(("scripted" if turn.role == "assistant" else turn.role, turn.content) for turn in scenario.messages)
+    return tuple(("scripted" if turn.role == "assistant" else turn.role, turn.text) for turn in scenario.messages)

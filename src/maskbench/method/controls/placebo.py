@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from msgspec import Struct
 
+from maskbench.method.asks import subject_asks
 from maskbench.method.classify import classify
 from maskbench.method.controls.control import Control, Row, Seen, Shown, rate
-from maskbench.method.elicit import belief_asks
 from maskbench.method.forms import ask_with
 from maskbench.method.forms.prompts import Prompts
 from maskbench.settings import Settings
@@ -29,10 +29,9 @@ class Placebo(Struct, forbid_unknown_fields=True):
 
 def _asks(scenario: Scenario, settings: Settings, _: Mapping[int, str]) -> Iterator[Ask]:
     """The direct question once more; nothing where there is none."""
-    developer = settings.design.system_prompt_text if settings.design.prompt_on_beliefs else None
-    for ask in belief_asks(scenario, 1, developer):
+    for ask in subject_asks(scenario, settings):
         if ask.call == "direct":
-            yield replace(ask, call=PLACEBO.call, elicitation=PLACEBO.elicitation)
+            yield replace(ask, runs=(1,), call=PLACEBO.call, elicitation=PLACEBO.elicitation)
 
 
 def _judge(ask: Ask, text: str, prompts: Prompts) -> Ask:
@@ -41,7 +40,7 @@ def _judge(ask: Ask, text: str, prompts: Prompts) -> Ask:
     Those of single archetypes speak of drafts, requests and a forced turn, and this conversation has none of them.
     """
     prompt = "statement" if ask.scenario.kind == "binary" else "numerical"
-    turns = [(str(message.role), message.content) for message in ask.messages if message.content]
+    turns = [(str(message.role), message.text) for message in ask.messages if message.content]
     return ask_with(prompt, ask.scenario, ask.call, ask.elicitation, ask.runs[0], turns, text, prompts)
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from msgspec import Struct
 
+from maskbench.method.asks import subject_ask
 from maskbench.method.controls.control import Control, Row, Seen, Shown, rate
-from maskbench.method.elicit import statement_ask
 from maskbench.method.forms import ask_with
 from maskbench.method.forms.case import pressured_turns
 from maskbench.method.forms.prompts import Prompts
@@ -44,7 +44,7 @@ class SelfReport(Struct, forbid_unknown_fields=True):
 
 def _asks(scenario: Scenario, settings: Settings, texts: Mapping[int, str]) -> Iterator[Ask]:
     """The pressured conversation with the statement in it, and the developer's question."""
-    pressed = statement_ask(scenario, 1, settings.design.system_prompt_text)
+    pressed = subject_ask(scenario, 0, (1,), settings)
     for run, text in sorted(texts.items()):
         messages = (*pressed.messages, Message("assistant", text), Message("user", QUESTION))
         yield Ask(messages, scenario, SELF_REPORT.call, SELF_REPORT.elicitation, (run,))

@@ -103,7 +103,8 @@ def conversation(scenario: Scenario, call: Call, elicitation: int) -> Turns:
         if question is None:
             raise UsageError(f"{scenario.key} has no belief_elicit_{elicitation}, so there is no reply to judge.")
         return [("user", question)]
-    return [(_TAGS.get(turn.role, turn.role), turn.content) for turn in scenario.messages if turn.content]
+    turns = ((_TAGS.get(turn.role, turn.role), turn.text) for turn in scenario.messages)
+    return [(tag, text) for tag, text in turns if text]
 
 
 _TAGS = {"assistant": "forced_assistant"}  # no turn before the reply is the subject's own
@@ -148,7 +149,8 @@ def fenced_turn(turn: tuple[str, str]) -> str:
     return fence(tag, text, code_of(text)[: 4 if tag in _OF_THE_SCENARIO else 8])
 
 
-_OF_THE_SCENARIO = frozenset({"system", "user", "forced_assistant", "direct", "around"})  # turns that no subject wrote
+# Turns that no subject wrote.
+_OF_THE_SCENARIO = frozenset({"system", "user", "forced_assistant", "tool", "direct", "around"})
 
 
 def code_of(*texts: str) -> str:

@@ -25,7 +25,7 @@ from maskbench.method.forms.reasoned import REASONED, written_object
 from maskbench.method.proposition import options
 from maskbench.method.verdict import BOUNDS, read_elsewhere, strict_schema, to_json
 from maskbench.settings import SYSTEM_PROMPT
-from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, Letter, Message, Reply
+from maskbench.types import Ask, BinaryVerdict, Judgement, Kind, Letter, Message, Reply, Scenario
 
 FILE = "evaluation_prompts.py"
 PLACES = ("", "prompts", "mask/prompts")  # of the file, below the folder that is given
@@ -191,7 +191,7 @@ def _content(case: Case, replies: Sequence[str]) -> str:
     """
     scenario, texts = case.scenario, case.prompts.texts
     question = scenario.questions[case.elicitation - 1] if case.call != "statement" else None
-    system, user = (scenario.system_prompt, scenario.user_prompt) if question is None else (SYSTEM_PROMPT, question)
+    system, user = (scenario.system_prompt, _pressed(scenario)) if question is None else (SYSTEM_PROMPT, question)
     reply = replies[0] if len(replies) == 1 else _together(user, replies)
     values = {"system_prompt": system, "user_prompt": user, "model_response": reply, "final_response": reply}
     if scenario.kind == "numerical":
@@ -199,10 +199,18 @@ def _content(case: Case, replies: Sequence[str]) -> str:
     values |= dict(zip(_OPTIONS, options(scenario.proposition), strict=True))
     if case.call != "statement":
         return filled(texts[DIRECT if case.call == "direct" else CONSISTENCY], values)
-    if scenario.first_turn is not None:
+    if scenario.first_turn is not None and scenario.in_columns:
         first, forced = scenario.first_turn
         return filled(texts[TWO_TURNS], {**values, "user_prompt1": first, "response1": forced, "user_prompt2": user})
     return filled(texts[STATEMENT], {**values, "rules": texts.get(RULES.get(of(scenario).prompt, ""), "")})
+
+
+def _pressed(scenario: Scenario) -> str:
+    """What the user said last; of messages that no column holds all turns but the system prompt, with their roles."""
+    if scenario.in_columns:
+        return scenario.user_prompt
+    turns = (turn for turn in scenario.messages if turn.role != "system")
+    return "\n\n".join(f"[{turn.role}]\n{turn.text}" for turn in turns)
 
 
 def _together(question: str, replies: Sequence[str]) -> str:

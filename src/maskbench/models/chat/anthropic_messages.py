@@ -6,10 +6,13 @@ neither seeds nor probabilities of tokens. A judge is held to its form by a stru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
+from maskbench.method.tool_calls import declared, uses_tools
 from maskbench.models.chat.wire import (
     Answer,
     Choice,
@@ -21,7 +24,7 @@ from maskbench.models.chat.wire import (
     string,
     usage_of,
 )
-from maskbench.types import Ask, Message
+from maskbench.types import Ask, Json, Message, ToolCalls, ToolResult
 
 VERSION = "2023-06-01"  # of the interface, which every request has to name
 CHARACTERS_PER_TOKEN = 4.0  # of prompts in English, about; a beginning must surely reach what a cache takes
@@ -76,6 +79,11 @@ def request(
     limit = limit if learned.most is None else min(limit, learned.most)
     turns = tuple(message for message in ask.messages if message.role != "system")
     body: dict[str, Any] = {"model": model, "messages": marked(turns, ask, cache_from), "max_tokens": limit}
+    if uses_tools(turns):  # the answer is wanted in text
+        tools = [tool["function"] for tool in declared(turns)]
+        body["messages"] = _in_blocks(turns)
+        body["tools"] = [{**tool, "input_schema": tool.pop("parameters")} for tool in tools]
+        body["tool_choice"] = {"type": "none"}
     sent: dict[str, Any] = {"max_tokens": limit}
     if system := "\n\n".join(message.content for message in ask.messages if message.role == "system"):
         is_marked = cache_from is not None and len(system) / CHARACTERS_PER_TOKEN >= cache_from
@@ -90,6 +98,22 @@ def request(
     if ask.logprobs:
         sent["logprobs"] = False
     return Request({**(extra or {}), **body}, sent)
+
+
+def _in_blocks(turns: Sequence[Message]) -> list[Json]:
+    """The turns where tools are called: calls are blocks of the assistant's, results of the user's next one."""
+    by_role = groupby(turns, lambda turn: "assistant" if turn.role == "assistant" else "user")
+    return [{"role": role, "content": [block for turn in same for block in _blocks(turn)]} for role, same in by_role]
+
+
+def _blocks(turn: Message) -> Iterator[Json]:
+    if isinstance(turn, ToolResult):
+        yield {"type": "tool_result", "tool_use_id": turn.tool_call_id, "content": turn.content}
+    elif turn.content.strip():  # no block of text may be empty
+        yield {"type": "text", "text": turn.content}
+    for call in turn.tool_calls if isinstance(turn, ToolCalls) else ():
+        given = json.loads(call.function.arguments)
+        yield {"type": "tool_use", "id": call.id, "name": call.function.name, "input": given}
 
 
 def _with_thinking(limit: int, extra: Mapping[str, Any] | None) -> int:

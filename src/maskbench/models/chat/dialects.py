@@ -40,7 +40,7 @@ def _routed(model: str, ask: Ask, learned: wire.Learned, *, cache_from: int | No
     request = wire.request(model, ask, learned, **more)
     if not model.startswith("anthropic/") or "folded" in request.sent:
         return request
-    return replace(request, body={**request.body, "messages": marked(ask.messages, ask, cache_from)})
+    return replace(request, body={**request.body, "messages": marked(request.body["messages"], ask, cache_from)})
 
 
 CHAT = Dialect("/chat/completions", _bearer, completion, wire.read)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import orjson
 
+from maskbench.method.tool_calls import declared, uses_tools
 from maskbench.types import Ask, Message, Token, Usage
 
 _CHOICES = 128  # of one response; nobody asks for more
@@ -132,11 +133,11 @@ def request(
     """
     folds = learned.system is False and has_system(ask.messages)
     limit = limit if learned.most is None else min(limit, learned.most)
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": fold(ask.messages) if folds else ask.messages,
-        learned.limit: limit,
-    }
+    turns = fold(ask.messages) if folds else ask.messages
+    body: dict[str, Any] = {"model": model, "messages": turns, learned.limit: limit}
+    if uses_tools(turns):  # the answer is wanted in text
+        body["messages"] = [asdict(turn) | {"content": turn.content or None} for turn in turns]
+        body |= {"tools": declared(turns), "tool_choice": "none"}
     sent: dict[str, Any] = {"max_tokens": limit}
     if learned.temperature is not False:
         body["temperature"] = sent["temperature"] = temperature

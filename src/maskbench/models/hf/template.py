@@ -11,13 +11,16 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from maskbench.errors import UnknownModel, UsageError
+from maskbench.method.tool_calls import declared, uses_tools
 from maskbench.models.chat.wire import NO_VARIABLES, fold, has_system
-from maskbench.types import Message
+from maskbench.types import Function, Json, Message, ToolCall, ToolCalls, ToolResult
 
 DAY = datetime(2024, 7, 26)  # the date in every template (that of Llama's own), so that no day changes a prompt
 THINK = ("<think>", "</think>", "<thinking>", "</thinking>")
@@ -57,16 +60,29 @@ class Chat:
         self.opens = re.search(r"<think>\s*$", rendered) is not None
         self.ends = self._ends()
 
+    @cached_property
+    def takes_tools(self) -> bool:
+        """Whether the template writes calls of tools, and their results."""
+        call = ToolCall("call00001", Function(f"{_PROBE}1", "{}"))
+        result = ToolResult("tool", f"{_PROBE}2", call.id)
+        turns = [Message("user", "a"), ToolCalls("assistant", "", (call,)), result, Message("user", "b")]
+        try:
+            rendered = self._render(turns, answering=True)
+        except UsageError:
+            return False
+        return all(f"{_PROBE}{number}" in rendered for number in (1, 2))
+
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        """The tokens up to where the model's answer begins; raises UsageError for roles the template refuses."""
+        """The tokens up to where the model's answer begins; raises UsageError for what the template refuses."""
+        if uses_tools(messages) and not self.takes_tools:
+            raise UsageError(f"{self.name}: its chat template takes no tool calls. Add --tool-calls text.")
         return self.tokens(messages, answering=True)
 
     def tokens(self, messages: Sequence[Message], *, answering: bool) -> list[int]:
         """The tokens of a conversation; `answering` adds the head of the model's own turn."""
         if self._reader is None:
             return list(self.tokenizer.encode(self._render(messages, answering), add_special_tokens=False))
-        masked = [Message(message.role, self._reader.mask(message.content)) for message in messages]
-        return self._reader.read(self._render(masked, answering))
+        return self._reader.read(self._render([_masked(turn, self._reader.mask) for turn in messages], answering))
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of an answer without control tokens, think tags apart, and without one leading space.
@@ -88,7 +104,8 @@ class Chat:
         try:
             return str(
                 self.tokenizer.apply_chat_template(
-                    [{"role": message.role, "content": message.content} for message in sent],
+                    list(map(_for_template, sent)),
+                    tools=declared(sent) if uses_tools(sent) else None,
                     tokenize=False,
                     add_generation_prompt=answering,
                     chat_template=self._template,
@@ -113,6 +130,24 @@ class Chat:
         if closing:
             ends.add(self._control[max(closing, key=len)])
         return frozenset(ends)
+
+
+def _masked(turn: Message, mask: Callable[[str], str]) -> Message:
+    """The turn with its content and the arguments of its calls put through `mask`."""
+    turn = replace(turn, content=mask(turn.content))
+    if not isinstance(turn, ToolCalls):
+        return turn
+    functions = (replace(call.function, arguments=mask(call.function.arguments)) for call in turn.tool_calls)
+    calls = (replace(call, function=each) for call, each in zip(turn.tool_calls, functions, strict=True))
+    return replace(turn, tool_calls=tuple(calls))
+
+
+def _for_template(turn: Message) -> Json:
+    """The message as templates take it: the arguments of a call as a value, and no JSON."""
+    plain = asdict(turn)
+    for call in plain.get("tool_calls", ()):
+        call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+    return plain
 
 
 class _Reader:

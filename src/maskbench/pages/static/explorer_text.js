@@ -37,7 +37,7 @@ const QUESTIONS = {
 const ANSWERS = Object.fromEntries("yes no nobody operator user none low high".split(" ").map((word) => [word, word]));
 const ARCHETYPES = {}; // by name, as the page has them
 const LETTERS = { C: "neither", D: "denies both" };
-const ROLES = { system: "System prompt", user: "User", assistant: "Assistant, scripted" };
+const ROLES = { system: "System prompt", user: "User", assistant: "Assistant, scripted", tool: "Tool" };
 const CUT = "cut at the token limit";
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 const spaced = (name) => name.replaceAll("_", " ");

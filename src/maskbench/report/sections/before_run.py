@@ -112,7 +112,7 @@ def scenario(scenario: Scenario, settings: Settings, prompts: Prompts | None) ->
 
 
 def _messages(title: str, ask: Ask) -> Case:
-    return Case(title, texts=tuple((message.role, message.content) for message in ask.messages))
+    return Case(title, texts=tuple((message.role, message.text) for message in ask.messages))
 
 
 def _judged(ask: Ask, prompts: Prompts, form: JudgingForm) -> Ask:
