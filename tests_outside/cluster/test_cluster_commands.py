@@ -9,7 +9,7 @@ from typing import Any
 from flows import command
 from local_cluster import exported
 from maskbench.pinocchio.network import packaged
-from maskbench.runs.folder import RunFolder
+from maskbench.runs.folder import ExamFolder, RunFolder
 from tiny_models import tiny_adapter
 
 
@@ -23,7 +23,7 @@ def done(*line: object) -> str:
 def test_adapters_are_measured_beside_each_other(cluster: Any, tmp_path: Path) -> None:
     """Two adapters, each with two copies of the model, have the rows byte for byte that they have in one process.
 
-    Then such a model judges one of the runs from the cluster.
+    Then such a model judges one of the runs from the cluster, and is audited there.
     """
     for seed in (1, 2):
         tiny_adapter(tmp_path / f"step_{seed}", packaged(), seed=seed, scale=0.02)
@@ -37,7 +37,20 @@ def test_adapters_are_measured_beside_each_other(cluster: Any, tmp_path: Path) -
         assert sum(did["replies"] for did in nodes.values()) > 0
     judged = ["judge", tmp_path / "runs" / "step_1", "--judge", "hf/pinocchio", "--json", *there]
     assert command(*judged, env={}).code in (0, 1)  # it is no judge, so that too many of its verdicts are errors
-    models = RunFolder(tmp_path / "runs" / "step_1").record()["verdict_sets"]["hf-pinocchio"]["models"]
+    audited = ["judge", tmp_path / "runs" / "step_1", "--audit", "repeat", "--verdicts", "hf-pinocchio", "--json"]
+    assert command(*audited, *there, env={}).code in (0, 1)
+    for name in ("hf-pinocchio", "hf-pinocchio~repeat"):
+        models = RunFolder(tmp_path / "runs" / "step_1").record()["verdict_sets"][name]["models"]
+        assert sum(did["replies"] for did in models["binary"]["cluster"].values()) > 0
+
+
+def test_an_exam_is_sat_on_the_cluster(cluster: Any, tmp_path: Path) -> None:
+    """The judge computes on the machines of the cluster; of one that cannot read its prompt nothing can be told."""
+    line = ["exam", "hf/pinocchio", "--short", "--cluster", cluster.address, "--out", tmp_path / "exam"]
+    ended = command(*line, env={})
+    assert ended.code == 1, ended.err
+    assert "NOT MEASURABLE" in ended.out
+    models = ExamFolder(tmp_path / "exam").record()["models"]
     assert sum(did["replies"] for did in models["binary"]["cluster"].values()) > 0
 
 
