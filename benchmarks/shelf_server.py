@@ -122,6 +122,7 @@ class Shelf:
     def __init__(self) -> None:
         self.requests = 0
         self.asked: set[str] = set()
+        self.sent: list[tuple[str, str, str, str]] = []  # live or batch, model, hash with the sample, the answer
         self.doomed: tuple[int, int] | None = None  # a process group, and the request at which it is killed
         self.files: dict[str, list[tuple[str, Body]]] = {}
         self.jobs: dict[str, Body] = {}
@@ -134,9 +135,10 @@ class Shelf:
             self.doomed = given["process"], self.requests + given["at"]
             return web.json_response({})
         if request.path == "/asked":
-            told = {"requests": self.requests, "words": sorted(self.asked)}
+            told = {"requests": self.requests, "words": sorted(self.asked), "sent": list(self.sent)}
             self.requests, self.doomed = 0, None
             self.asked.clear()
+            self.sent.clear()
             return web.json_response(told)
         self.requests += 1
         if self.doomed and self.requests >= self.doomed[1]:
@@ -148,8 +150,17 @@ class Shelf:
         return web.json_response({"error": {"message": "no such path"}}, status=404)
 
     def complete(self, request: web.Request, raw: bytes) -> web.StreamResponse:
-        status, answer = self.answer(json.loads(raw))
+        body = json.loads(raw)
+        status, answer = self.answer(body)
+        self.note("live", body, answer)
         return web.json_response(answer, status=status)
+
+    def note(self, how: str, body: Body, answer: Body) -> None:
+        """Keep that a request was sent; of several samples the first one's answer."""
+        words = json.dumps([body["model"], body.get("system"), body["messages"], body.get("seed")])
+        named = hashlib.sha256(words.encode()).hexdigest()
+        said = answer["choices"][0]["message"]["content"] if "choices" in answer else _text(answer.get("content", ""))
+        self.sent.append((how, body["model"], named, said))
 
     def answer(self, body: Body) -> tuple[int, Body]:
         """Status and completion, or message, for a request's body."""
@@ -192,6 +203,8 @@ class Shelf:
     def create(self, request: web.Request, raw: bytes) -> web.StreamResponse:
         wanted = json.loads(raw)
         job: Body = {"id": f"batch_{len(self.jobs)}", "rows": self.files[wanted["input_file_id"]], "looks": 1}
+        for _, body in job["rows"]:
+            self.note("batch", body, self.answer(body)[1])
         self.jobs[job["id"]] = {**job, "metadata": wanted.get("metadata"), "input_file_id": wanted["input_file_id"]}
         return web.json_response(_batch(self.jobs[job["id"]]))
 
@@ -214,6 +227,8 @@ class Shelf:
     def begin(self, request: web.Request, raw: bytes) -> web.StreamResponse:
         rows = [(row["custom_id"], row["params"]) for row in json.loads(raw)["requests"]]
         job: Body = {"id": f"msgbatch_{len(self.jobs)}", "rows": rows, "looks": 1}
+        for _, body in rows:
+            self.note("batch", body, self.answer({"system": "", **body})[1])
         self.jobs[job["id"]] = job
         return web.json_response(_message_batch(job))
 

@@ -19,10 +19,10 @@ settings.load_profile("patient")
 # Files that take five seconds or more on one core (browsers, processes, torch, simulations), the slowest first: run by
 # themselves at the end they would leave the other cores with nothing to do.
 _SLOW = (
-    "hf dose_local label_browser report_browser read_once report_people view_browser resume leaderboard view walk "
-    "judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server against_judge "
-    "spread_over_seeds construct_planted construct_labels label_construct_browser "
-    "tampered auditing checkpoints comparison controls_resumed second_look explorer gate serving two_phase "
+    "table hf dose_local label_browser report_browser read_once report_people view_browser resume leaderboard view "
+    "walk judge_again cli exam verdict_sets report_page sim measurement pinocchio streams lorra label_server "
+    "against_judge spread_over_seeds construct_planted construct_labels label_construct_browser "
+    "tampered auditing checkpoints comparison second_look explorer gate serving two_phase "
     "directions scaling controls judge_style corpus all_pairs python_door forecast dose correction published_set "
     "estimate_flow disk contrast judges_agree lorra_texts pairings dose_cli benchmarks organism schemas recipes "
     "batches_killed batches_nasty batches "

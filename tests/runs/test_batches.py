@@ -5,18 +5,16 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from batch_server import SERVICES, BatchServer, Nasty, Told, environ, read, run, run_live, serving, settings, small_set
+from batch_server import SERVICES, Nasty, Told, environ, read, run, run_live, serving, settings, small_set
 from flows import KEY, command, scenario, verdict_a
 from maskbench import ScriptedModel, Settings, measure
 from maskbench.errors import AccessError, BudgetReached, ModelError, RunUnreadable, UsageError
 from maskbench.method.asks import subject_asks
-from maskbench.runs import batched
 from maskbench.runs.batch_journal import NAME
 from maskbench.settings import Budget, protocol_id, reply_key
 
@@ -44,29 +42,6 @@ def test_all_in_batches(scenarios: Path, live: dict[str, Any], tmp_path: Path) -
             assert len(server.live) < 0.5 * live[service][1].total()
         assert "Sent a batch of" in told.text
         assert "requests are answered" in told.text
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [{"estimate": "lie"}, {"placebo": True, "self_report": True, "traces": True}, {"construct": ("harm",)}],
-    ids=["lies", "controls", "questions"],
-)
-def test_every_task_in_batches(scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Any) -> None:
-    """What asks in turns, too: its rows are those of a live run, and each request is paid for once."""
-    monkeypatch.setattr(batched, "LEAST", 1)
-    held, before = {}, list[int]()
-    for name, batch in (("live", None), ("batched", "both")):
-        with serving() as server:
-            server.at["create"] = [partial(_note, before, server)]
-            run(server, settings("openai", scenarios, batch=batch).having(**asked), tmp_path / name)
-            held[name] = read(tmp_path / name), server.paid, len(server.live)
-    assert held["batched"][:2] == held["live"][:2]
-    assert held["batched"][2] < 0.5 * held["live"][2]
-    assert before == [held["batched"][2]]  # nothing was asked live once the first batch was sent
-
-
-def _note(before: list[int], server: BatchServer) -> None:
-    before.append(len(server.live))
 
 
 def test_a_file_that_is_refused_as_a_whole(scenarios: Path, live: dict[str, Any], tmp_path: Path) -> None:

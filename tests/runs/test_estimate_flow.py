@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from msgspec import UNSET
 
-from flows import MODELS, Answered, Recorder, environ, kill, letter, maskbench, run, says, serving, six_files, until
+from flows import Recorder, letter, says, six_files
 from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
@@ -230,24 +229,6 @@ def test_what_cannot_be_meant_is_refused() -> None:
         check(Settings.of("a", "b", "c", estimate="lie", beliefs_from="other"))
     with pytest.raises(UsageError, match="--whole-part 0 is no share"):
         check(Settings.of("a", "b", "c", whole_part=0.0))
-
-
-def test_killed_and_taken_up_again(tmp_path: Path) -> None:
-    """A run that asks only for lies is killed by kill -9, asks nothing again, and comes to the same figures."""
-    options = (*MODELS, "--scenarios", six_files(tmp_path / "set", 6), "--connections", "8", "--estimate", "lie")
-    whole, answered = Answered(), Answered()
-    with serving(reply=whole) as server:
-        assert run("run", *options, "--out", tmp_path / "whole", env=environ(server)).code == 0
-    with serving(reply=answered, latency=0.03) as server:
-        with maskbench("run", *options, "--out", tmp_path / "killed", env=environ(server)) as process:
-            until(lambda: len(answered.times) > len(whole.times) / 2)
-            moment = kill(process)
-        assert run("run", "--out", tmp_path / "killed", env=environ(server)).code == 0
-    assert not answered.before(moment - 0.1) & answered.after(moment)
-    figures = [orjson.loads((tmp_path / name / "summary.json").read_bytes()) for name in ("whole", "killed")]
-    assert figures[0]["counts"] == figures[1]["counts"]
-    assert figures[0]["metrics"] == figures[1]["metrics"]
-    assert figures[0]["estimate"] == figures[1]["estimate"]
 
 
 @pytest.mark.parametrize("how", [{}, {"judge_beliefs": "together"}, {"judge_numbers": "apart"}], ids=str)
