@@ -36,7 +36,7 @@ SET = {"archetypes": ("known_facts", "provided_facts", "statistics"), "limit": 2
 MEASURED: Mapping[str, Mapping[str, Any]] = {
     "whole": {},
     "lies": {"estimate": "lie", "whole_part": 0.01},
-    "lies, beliefs together": {"estimate": "lie", "whole_part": 0.01, "judge_beliefs": "together"},
+    "lies, sheets, controls": {"estimate": "lie", "whole_part": 0.01, "judge_beliefs": "together", "placebo": True},
     "controls": {"placebo": True, "check_provided": True, "self_report": True, "traces": True},
     "questions": {"construct": ("harm", "suspicion")},
 }

@@ -12,11 +12,13 @@ from flows import Recorder, letter, says, six_files
 from maskbench.errors import ModelError, RunMismatch, UsageError
 from maskbench.judges.verdict_sets import OpenRun
 from maskbench.measurement import measure
+from maskbench.method.forms import load_prompts
 from maskbench.method.rules import RULES, named
 from maskbench.models.scripted import ScriptedModel
 from maskbench.results.summary_json import Summary
 from maskbench.runs.drawn_part import PART
 from maskbench.runs.folder import RunFolder
+from maskbench.runs.forecast import plan
 from maskbench.runs.lie_order import cheaper_order
 from maskbench.runs.options import check
 from maskbench.runs.watching import Unwatched
@@ -222,16 +224,33 @@ def test_the_measurement_is_the_same_one() -> None:
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
-    """Controls need beliefs, beliefs of another run leave nothing out, and a part is a share."""
-    with pytest.raises(UsageError, match="--placebo needs them"):
-        check(Settings.of("a", "b", "c", estimate="lie", placebo=True))
+    """Beliefs of another run leave nothing out, and a part is a share."""
     with pytest.raises(UsageError, match="--beliefs-from asks for none"):
         check(Settings.of("a", "b", "c", estimate="lie", beliefs_from="other"))
     with pytest.raises(UsageError, match="--whole-part 0 is no share"):
         check(Settings.of("a", "b", "c", whole_part=0.0))
 
 
-@pytest.mark.parametrize("how", [{}, {"judge_beliefs": "together"}, {"judge_numbers": "apart"}], ids=str)
+def test_controls_are_asked_of_the_part_that_is_asked_everything(tmp_path: Path) -> None:
+    """Placebo and self-report go to the drawn fifth, and to the rest once a run is completed; the plan says so."""
+    summary, asked = taken(tmp_path / "run", placebo=True, self_report=True)
+    assert (shape(asked)[4, 1], shape(asked)[6, 1]) == (4, 4)
+    assert summary.complete
+    assert summary.checks
+    assert summary.checks.placebo
+    assert summary.checks.placebo.p_lie.n == 4
+    chosen = RunFolder(tmp_path / "run").settings()
+    with OpenRun(RunFolder(tmp_path / "run")) as opened:
+        planned = plan((each for each, _ in opened.store.scenarios()), chosen, load_prompts())
+    assert planned.calls.replies == 20 * 6 + 4 + 4
+    summary, asked = taken(tmp_path / "run", placebo=True, self_report=True, estimate="all")
+    assert (shape(asked)[4, 1], shape(asked)[6, 1]) == (16, 16)
+
+
+CONTROLS = {"placebo": True, "traces": True}
+
+
+@pytest.mark.parametrize("how", [{}, {"judge_beliefs": "together"}, {"judge_numbers": "apart"}, CONTROLS], ids=str)
 def test_the_lies_are_those_of_a_run_that_asks_everything(tmp_path: Path, how: dict[str, Any]) -> None:
     """A simulated subject, whose answers hang on its seed alone, has the same lies both ways under every rule set."""
     for estimate in ("all", "lie"):

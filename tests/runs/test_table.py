@@ -13,7 +13,7 @@ from kills import BASE, EXECUTORS, PAIRS, TASKS, Workshop, kills, workshop
 REQUESTS: Mapping[str, Mapping[str, int]] = {  # of each model, whatever the executor
     "whole": {"subject": 88, "judge": 72},
     "lies": {"subject": 69, "judge": 55},
-    "lies, beliefs together": {"subject": 70, "judge": 48},
+    "lies, sheets, controls": {"subject": 74, "judge": 52},
     "controls": {"thinker": 136, "judge": 126},
     "questions": {"thinker": 88, "judge": 136},
     "another judge": {"judge-two": 72},

@@ -17,7 +17,7 @@ from maskbench.errors import RunMismatch, RunUnreadable, ScenarioError, UsageErr
 from maskbench.method.asks import VERDICTS
 from maskbench.method.forms.prompts import Prompts
 from maskbench.models.names import Elsewhere
-from maskbench.runs.drawn_part import draw_part
+from maskbench.runs.drawn_part import PART, drawn_part
 from maskbench.runs.folder import RECORD, RunFolder, check_same, complete_by_others
 from maskbench.runs.imported_json import judge_line
 from maskbench.runs.passes import is_finished, passes_of
@@ -236,7 +236,7 @@ def _begin(folder: RunFolder, settings: Settings, prompts: Prompts, wanted: Take
     try:
         store.add_scenarios((scenario, wanted.weights[scenario.key]) for scenario in wanted.scenarios)
         if settings.design.estimate == "lie":
-            draw_part(store, settings)
+            store.choose(PART, drawn_part((scenario for scenario, _ in store.scenarios()), settings))
         measured = (scenario for scenario, _ in store.scenarios())
         record = new_record(settings, prompts_used(settings, prompts), measured, settings.design.name, wanted.hash)
         record.exam = wanted.exam or UNSET

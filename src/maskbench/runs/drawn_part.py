@@ -25,11 +25,11 @@ ANEW_PART, ANEW_SHARE = "(beliefs asked anew)", 0.05  # where it keeps those tha
 FEWEST = 2  # scenarios of an archetype in the part, where it has so many
 
 
-def draw_part(store: Store, settings: Settings) -> None:
-    """Draw the part, and keep it with the chance that each of its scenarios had."""
+def drawn_part(scenarios: Iterable[Scenario], settings: Settings) -> dict[Key, float]:
+    """The scenarios that are asked everything where only lies are wanted, with the chance that each had; else none."""
     keys: dict[Archetype, list[Key]] = defaultdict(list)
     chances: dict[Key, float] = {}
-    for scenario, _ in store.scenarios():
+    for scenario in scenarios if settings.design.estimate == "lie" else ():
         if is_asked_whole_anyway(scenario, settings):
             chances[scenario.key] = 1.0
         else:
@@ -37,7 +37,7 @@ def draw_part(store: Store, settings: Settings) -> None:
     for members in keys.values():
         size = min(len(members), max(FEWEST, math.ceil(settings.design.whole_part * len(members) - 1e-9)))
         chances |= dict.fromkeys(in_drawn_order(members, settings.design.seed)[:size], size / len(members))
-    store.choose(PART, chances)
+    return chances
 
 
 def drawn_anew(scenarios: Iterable[Scenario], settings: Settings) -> dict[Key, float]:

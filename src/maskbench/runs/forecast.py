@@ -13,7 +13,7 @@ from maskbench.method.forms import form_of
 from maskbench.method.forms.prompts import Prompts
 from maskbench.method.outline import shape
 from maskbench.method.steps import Slot, Step
-from maskbench.runs.drawn_part import drawn_anew
+from maskbench.runs.drawn_part import drawn_anew, drawn_part
 from maskbench.runs.protocol import Pass, measurement
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
@@ -103,11 +103,11 @@ def plan(scenarios: Iterable[Scenario], settings: Settings, prompts: Prompts) ->
     scenarios = list(scenarios)
     planned = SharedPlan() if settings.design.beliefs_from else Plan()
     planned.scenarios = len(scenarios)
-    chosen = drawn_anew(scenarios, settings)
-    passes = measurement(settings, prompts, anew=chosen)
-    for group in _groups(scenarios, chosen):
+    part, chosen = drawn_part(scenarios, settings), drawn_anew(scenarios, settings)
+    passes = measurement(settings, prompts, anew=chosen, part=part)
+    for group in _groups(scenarios, part | chosen):
         for each in passes:
-            for step, size in group.steps(each, settings):
+            for step, size in group.steps(each, settings) if each.is_about(group.first) else ():
                 _add(planned, step, size, group, settings)
         if isinstance(planned, SharedPlan):
             planned.not_asked += _not_asked(group, settings, prompts, chosen)

@@ -420,11 +420,6 @@ CLASHES = (
         "--estimate lie leaves belief questions out, and --beliefs-from asks for none. Give one of them.",
     ),
     Clash(
-        lambda each: each.design.estimate == "lie" and each.design.checks,
-        "--estimate lie leaves belief questions out, and {checks} needs them. Leave {checks} out: a run that was "
-        "completed with --estimate all can add it.",
-    ),
-    Clash(
         lambda each: each.design.prompt_on_beliefs and each.design.system_prompt is None,
         "--prompt-on-beliefs says where a prompt goes. Give it, too: --system-prompt NAME.",
     ),
@@ -468,8 +463,7 @@ def check(settings: Settings) -> None:
     _check_numbers(settings)
     for clash in CLASHES:
         if clash.is_given(settings):
-            checks = ", ".join(f"--{name.replace('_', '-')}" for name in settings.design.checks)
-            raise UsageError(clash.words.format(checks=checks))
+            raise UsageError(clash.words)
     check_batch(settings)
 
 

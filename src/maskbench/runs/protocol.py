@@ -54,9 +54,13 @@ class Pass:
         """How many calls it makes on a scenario where nothing fails and no verdict is shared."""
         return calls_of(self.totals().units(scenario))
 
+    def is_about(self, scenario: Scenario) -> bool:
+        """Whether it asks anything about this scenario."""
+        return self.only is None or scenario.key in self.only
+
     def scenarios(self, store: Store) -> Iterator[Scenario]:
         """The scenarios that it is about, in the order of the set."""
-        return (scenario for scenario, _ in store.scenarios() if self.only is None or scenario.key in self.only)
+        return (scenario for scenario, _ in store.scenarios() if self.is_about(scenario))
 
 
 def measurement(
@@ -70,21 +74,22 @@ def measurement(
 ) -> list[Pass]:
     """A whole measurement: replies and verdicts, then controls, then questions on statements.
 
-    Where only lies are wanted, `part` is asked everything, and `order` is how samples of a direct question are asked
-    for. Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
+    Where only lies are wanted, `part` is asked everything and has the controls, and `order` is how samples of a direct
+    question are asked for. Where beliefs are shared, those of the scenarios in `anew` are asked all the same.
     """
     judging = Hearing(settings, prompts, shares=settings.judging.shares_verdicts)
     passes = [_only_lies(judging, order, part) if settings.design.estimate == "lie" else _whole(judging, anew)]
     if settings.design.checks:
-        passes.append(Pass(controls(judging, asks_subject=True), [judging], after=whole(judging)))
+        only = part if settings.design.estimate == "lie" else None
+        passes.append(Pass(controls(judging, asks_subject=True), [judging], only, after=whole(judging)))
     if settings.design.construct:
         passes.append(asking(settings, store))
     return passes
 
 
-def counting(settings: Settings, anew: Container[Key] = ()) -> list[Pass]:
+def counting(settings: Settings, anew: Container[Key] = (), part: Container[Key] = ()) -> list[Pass]:
     """The passes of a measurement to count by: they have no prompts, so that no judge can be asked by them."""
-    return measurement(settings, form_of(settings.judging).no_prompts, anew=anew)
+    return measurement(settings, form_of(settings.judging).no_prompts, anew=anew, part=part)
 
 
 def _whole(judging: Hearing, anew: Container[Key]) -> Pass:
