@@ -25,7 +25,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from multiprocessing import Pipe, Process
 from pathlib import Path
@@ -41,7 +41,8 @@ MEASURED: Mapping[str, Mapping[str, Any]] = {
     "questions": {"construct": ("harm", "suspicion")},
 }
 JUDGED = ("another judge", "swap", "repeat")  # of a run that is there
-TASKS = (*MEASURED, *JUDGED)
+TASKS = (*MEASURED, "exam", *JUDGED)
+ASKED = 60  # questions of the exam's paper
 EXECUTORS: Mapping[str, Mapping[str, Any]] = {
     "live": {},
     "batched": {"batch": "both"},
@@ -72,6 +73,8 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
     import process_pool
     from maskbench.judges.audit_kinds import Audit
     from maskbench.judges.auditing import audit, settings_of
+    from maskbench.judges.exam.papers import paper_for
+    from maskbench.judges.exam.sitting import exam_settings, examine
     from maskbench.judges.judge_again import judge
     from maskbench.measurement import measure
     from maskbench.runs import batched
@@ -88,7 +91,11 @@ def carry_out(cell: Cell, environ: Mapping[str, str]) -> None:
         measure(Settings.of(subject, "openai/judge", "starter", **options), cell.folder, environ)
         return
     how |= {"batch": "judge"} if "batch" in how else {}
-    if cell.task == "another judge":
+    if cell.task == "exam":
+        whole = paper_for("openai/judge")
+        paper = replace(whole, questions=whole.questions[:ASKED])
+        examine(exam_settings("openai/judge").having(connections=8, **how), folder.path, 1, environ, paper=paper)
+    elif cell.task == "another judge":
         settings = folder.settings().having(judge="openai/judge-two", numeric_judge="openai/judge-two", **how)
         judge(folder, settings, "another", environ)
     else:
@@ -241,10 +248,12 @@ def rows(folder: Path) -> dict[str, list[Any]]:
     """What a run holds, without times, tokens and sessions: replies, verdicts, draws and outcomes."""
     from maskbench.judges.verdict_sets import OpenRun
     from maskbench.method.rules import named
-    from maskbench.runs.folder import RunFolder
+    from maskbench.runs.folder import RunFolder, is_exam
 
     with closing(sqlite3.connect(folder / "run.sqlite")) as db:
         held: dict[str, list[Any]] = {name: db.execute(query).fetchall() for name, query in _QUERIES.items()}
+    if is_exam(folder):
+        return held  # whose questions are marked, and no scenario is scored
     with OpenRun(RunFolder(folder)) as opened:
         for name in opened.store.verdict_sets():
             scored = opened.verdicts(name).scored(named("reference"))

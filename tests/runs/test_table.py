@@ -16,6 +16,7 @@ REQUESTS: Mapping[str, Mapping[str, int]] = {  # of each model, whatever the exe
     "lies, sheets, controls": {"subject": 74, "judge": 52},
     "controls": {"thinker": 136, "judge": 126},
     "questions": {"thinker": 88, "judge": 136},
+    "exam": {"judge": 60},
     "another judge": {"judge-two": 72},
     "swap": {"judge": 56},
     "repeat": {"judge": 72},
