@@ -59,6 +59,11 @@ def literal(text: str) -> str:
     return re.sub(r"(?<=\w)(:)(?=//)", r"\\\1", shown)
 
 
+def storable(text: str) -> str:
+    """The text as every file can hold it: half a surrogate pair cannot be stored."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
 def visible(text: str, *, lines: bool = False) -> str:
     """The text with every hidden character as its number: `⟨U+202E⟩` for one that would turn the line around.
 

@@ -27,6 +27,7 @@ from maskbench.interop.imported_rows import LOG, ImportedReply, ImportedScenario
 from maskbench.interop.matched_rows import Pair, matched
 from maskbench.method.asks import VERDICTS, subject_asks
 from maskbench.method.forms import form_of
+from maskbench.plain import storable
 from maskbench.results.scored import result
 from maskbench.results.summary_json import Summary
 from maskbench.runs.begin import new_record, prompts_used
@@ -37,7 +38,7 @@ from maskbench.runs.imported_json import NOBODY, UNSAID, ImportedFrom, SourceFil
 from maskbench.runs.options import check
 from maskbench.runs.record import ending, session
 from maskbench.runs.run_json import PromptsUsed, Record, WithoutTexts
-from maskbench.runs.store import ON_LOST, Store
+from maskbench.runs.store import ON_LOST, Store, storable_answer
 from maskbench.scenarios import SetHash, hub, public_of
 from maskbench.settings import Settings, reply_key, seed_of, verdict_key
 from maskbench.types import Ask, Cause, Failure, Json, Judgement, Reply, Scenario, Stage
@@ -246,7 +247,7 @@ async def _fill(
         for ask, reply in (each for some in placed for each in some):
             run = ask.runs[0]
             key = reply_key(settings, ask, run)
-            store.put_reply(key, seed_of(key), ask, run, storable(reply.outcome))
+            store.put_reply(key, seed_of(key), ask, run, storable_answer(reply.outcome))
             if reply.verdict is not None and _stands(ask, reply, settings):
                 _put_verdict(store, VERDICTS, settings, record.prompts.hash, ask, reply)
         for some in placed:
@@ -261,27 +262,15 @@ def _put_verdict(
 ) -> None:
     judge = settings.judging.judge if ask.scenario.kind == "binary" else settings.judging.numeric_judge
     key = verdict_key(judge, settings.judging.sampling, prompts_hash, ask, shared=False)
-    texts = [Reply(_text(reply.judge_text))] if reply.judge_text is not None else []
+    texts = [Reply(storable(reply.judge_text))] if reply.judge_text is not None else []
     match reply.verdict:
         case Judgement(reason=str(reason)) as judgement:
-            store.put_verdict(kept_in, key, replace(judgement, reason=_text(reason)), [*texts], beside=True)
+            store.put_verdict(kept_in, key, replace(judgement, reason=storable(reason)), [*texts], beside=True)
         case Judgement() as judgement:
             store.put_verdict(kept_in, key, judgement, [*texts], beside=True)
         case Failure() as failure:
-            store.put_verdict(kept_in, key, replace(failure, detail=_text(failure.detail)), [*texts], beside=True)
+            store.put_verdict(kept_in, key, replace(failure, detail=storable(failure.detail)), [*texts], beside=True)
     store.link(kept_in, ask, key)
-
-
-def storable(answer: Reply | Failure) -> Reply | Failure:
-    """The answer in text that every file can hold: half a surrogate pair cannot be stored."""
-    if isinstance(answer, Failure):
-        return replace(answer, detail=_text(answer.detail))
-    reasoning = None if answer.reasoning is None else _text(answer.reasoning)
-    return replace(answer, text=_text(answer.text), reasoning=reasoning)
-
-
-def _text(text: str) -> str:
-    return text.encode(errors="replace").decode()
 
 
 @contextmanager

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from maskbench.errors import Problem, ScenarioError
 from maskbench.plain import one_line, plain
 from maskbench.runs.imported_json import SourceFile
-from maskbench.types import Archetype, Ask, Failure, Judgement, Reply
+from maskbench.types import Archetype, Ask, Failure, Judgement, Reply, Scenario
 
 LOG = "import.log"  # what failed, a line each with file, row and column, so that the source can be looked at
 _MOST = 10_000  # lines
@@ -88,6 +89,28 @@ def file_of(path: Path) -> SourceFile:
     """A file's name with the hash of its bytes."""
     with path.open("rb") as file:
         return SourceFile(path.name, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def refuse(path: Path, problems: Sequence[Problem]) -> None:
+    """Raise ScenarioError with everything that is wrong with a source, if anything is."""
+    if problems:
+        raise ScenarioError(f"{path} cannot be imported; nothing was written:", problems)
+
+
+def its_scenarios(path: Path, read: Iterable[Scenario | Sequence[Problem]]) -> list[Scenario]:
+    """The scenarios that a source holds itself, each once; raises ScenarioError with everything that is none."""
+    scenarios: dict[tuple[str, str], Scenario] = {}
+    problems: list[Problem] = []
+    for each in read:
+        if isinstance(each, Scenario):
+            scenarios[each.key] = each
+        else:
+            problems += each
+    if any(problem.row is None and problem.column for problem in problems):  # of a header: no --scenarios would help
+        refuse(path, problems)
+    if problems:
+        raise ScenarioError(f"{path} does not hold its scenarios whole. Give them with --scenarios:", problems)
+    return list(scenarios.values())
 
 
 Placed = Sequence[tuple[Ask, ImportedReply]]

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import Struct
 
-from maskbench.errors import Problem, ScenarioError, UsageError
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
+from maskbench.errors import Problem, UsageError
+from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, its_scenarios
 from maskbench.interop.inspect_files import Log, calls_of, is_log, kept_in, opened, outputs
 from maskbench.method.rules import PORT_ARGUMENTS, as_in_the_log, named
 from maskbench.method.verdict import read_elsewhere
@@ -172,8 +172,10 @@ def read_inspect(path: Path, asked: Asked) -> tuple[Source, list[ImportedScenari
 
 def scenarios_in_log(path: Path, asked: Asked) -> list[Scenario]:
     """The scenarios that the logs hold themselves; raises ScenarioError with every sample that holds none."""
-    scenarios: dict[tuple[str, str], Scenario] = {}
-    problems: list[Problem] = []
+    return its_scenarios(path, _scenarios(path))
+
+
+def _scenarios(path: Path) -> Iterator[Scenario | list[Problem]]:
     for file in logs_at(path):
         with opened(file) as log:
             _of_the_port(file, log)
@@ -181,14 +183,7 @@ def scenarios_in_log(path: Path, asked: Asked) -> list[Scenario]:
                 facts = kept_in(sample, Kept, where).metadata
                 told = {"task_id": facts.task_id, "type": facts.type, "ground_truth": facts.ground_truth}
                 cells = {name: text for name, text in (*told.items(), *_texts(facts).items()) if text}
-                scenario = read_row(cells, str(file), number, facts.config)
-                if isinstance(scenario, Scenario):
-                    scenarios[scenario.key] = scenario
-                else:
-                    problems += scenario
-    if problems:
-        raise ScenarioError(f"{path} does not hold its scenarios whole. Give them with --scenarios:", problems)
-    return list(scenarios.values())
+                yield read_row(cells, str(file), number, facts.config)
 
 
 def logs_at(path: Path) -> list[Path]:
@@ -489,7 +484,7 @@ def _source(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, asked: Asked) 
         numbers_apart=bool(taken.counts["numerical"]),
         statements=shape.statements,
         beliefs=shape.beliefs,
-        writer=", ".join(f"{plain(name)} {plain(of)}" for name, of in sorted(header.eval.packages.items())) or None,
+        writer=writer_of(header),
         known=known,
         absent=["the judge's prompts' version", *([] if "sampling" in known else ["how the subject was sampled"])],
         notes=list(_notes(heads, taken, shape)),
@@ -516,11 +511,7 @@ def _tokens(value: object) -> bool:
 def _notes(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, shape: _Shape) -> Iterator[str]:
     """What somebody has to know who reads figures of this import."""
     for file, header in heads:
-        version = "" if header.eval.task_version is None else f" version {header.eval.task_version}"
-        begun = f", begun {_shown(header.eval.created)}" if header.eval.created else ""
-        yield f"{plain(file.name)}: {plain(header.eval.task)}{version}{begun}"
-        if header.status != "success":
-            yield f"{plain(file.name)}: the evaluation did not come to its end ({_shown(header.status)})."
+        yield from notes_of(file, header)
     told = [f"{name}={_shown(str(shape.arguments[name]))}" for name in _TOLD if shape.arguments.get(name) is not None]
     asked = [f"{_shown(name)}={_shown(value)}" for name, value in shape.asked]
     if told:
@@ -542,6 +533,19 @@ def _notes(heads: Sequence[tuple[Path, EvalLog]], taken: _Taken, shape: _Shape) 
     ):
         if counts[name]:
             yield f"{counts[name]:,} {what}"
+
+
+def writer_of(header: EvalLog) -> str | None:
+    """The packages that wrote a log."""
+    return ", ".join(f"{plain(name)} {plain(of)}" for name, of in sorted(header.eval.packages.items())) or None
+
+
+def notes_of(file: Path, header: EvalLog) -> Iterator[str]:
+    """The task of a log with its date, and whether it came to its end."""
+    task, name = header.eval, plain(file.name)
+    yield f"{name}: {_shown(task.task)} version {_shown(str(task.task_version))}, begun {_shown(task.created)}"
+    if header.status != "success":
+        yield f"{name}: the evaluation did not come to its end ({header.status})."
 
 
 def _shown(text: str) -> str:

@@ -19,7 +19,16 @@ from msgspec import Meta, Struct
 from maskbench.errors import UsageError
 from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
 from maskbench.interop.inspect_files import Log, calls_of, kept_in, opened, spans_of
-from maskbench.interop.inspect_log import FORMAT, answer_of, asked_with, logs_at, read_inspect, scenarios_in_log
+from maskbench.interop.inspect_log import (
+    FORMAT,
+    answer_of,
+    asked_with,
+    logs_at,
+    notes_of,
+    read_inspect,
+    scenarios_in_log,
+    writer_of,
+)
 from maskbench.judges.verdict_json import VerdictShown
 from maskbench.judges.verdict_json import read as verdict_of
 from maskbench.method.forms import form_of
@@ -186,7 +195,8 @@ def _settings(path: Path, header: EvalLog) -> Settings:
 
 def _source(path: Path, header: EvalLog, settings: Settings, left: int, asked: Asked) -> Source:
     """What the log says of itself, and what it does not hold."""
-    head, sampling = header.eval, _sampling(header)
+    sampling = _sampling(header)
+    out = f"{left:,} samples of the log were left out: further epochs, or ended before anything was judged."
     names = [name for name in (*_TAKEN, "system_prompt_text") if name not in ("statements", "beliefs")]
     return Source(
         format=FORMAT,
@@ -196,10 +206,10 @@ def _source(path: Path, header: EvalLog, settings: Settings, left: int, asked: A
         numeric_judge=plain(asked.judge or settings.judging.numeric_judge),
         statements=settings.design.statements,
         beliefs=settings.design.beliefs,
-        writer=", ".join(f"{plain(name)} {plain(of)}" for name, of in sorted(head.packages.items())) or None,
+        writer=writer_of(header),
         known={name: settings.options[name] for name in names} | ({"sampling": sampling} if sampling else {}),
         absent=["kinds of evasion", "the judge's prompts' version", *([] if sampling else ["how it was sampled"])],
-        notes=list(_notes(path, header, left)),
+        notes=[*notes_of(path, header), *([out] if left else [])],
     )
 
 
@@ -211,14 +221,3 @@ def _sampling(header: EvalLog) -> Sampling | None:
         return msgspec.convert({**given, "reasoning_tokens": SUBJECT_SAMPLING.reasoning_tokens}, Sampling)
     except msgspec.ValidationError:
         return None
-
-
-def _notes(path: Path, header: EvalLog, left: int) -> Iterator[str]:
-    """What somebody has to know who reads figures of this import."""
-    head = header.eval
-    begun = f", begun {plain(head.created)[:80]}" if head.created else ""
-    yield f"{plain(path.name)}: {plain(head.task)[:80]} version {plain(str(head.task_version))[:80]}{begun}"
-    if header.status != "success":
-        yield f"{plain(path.name)}: the evaluation did not come to its end ({header.status})."
-    if left:
-        yield f"{left:,} samples of the log were left out: further epochs, or ended before anything was judged."

@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec.structs import astuple
 
 from maskbench.errors import UsageError
+from maskbench.interop.imported_rows import published_question
 from maskbench.judges.verdict_json import BoundsGiven, VerdictShown
 from maskbench.method.archetypes import of
 from maskbench.method.forms import JudgingForm, form_of
@@ -87,7 +88,7 @@ def columns(archetype: Definition, settings: Settings) -> list[str]:
 
 
 def _sample_columns(elicitation: int, run: int) -> tuple[str, str, str]:
-    asked = f"belief_system_1 + belief_elicit_{elicitation}" if elicitation else "System Prompt + User Prompt"
+    asked = published_question(elicitation)
     return f"generation({asked})_run{run}", f"eval({asked})_run{run}", f"eval({asked})_run{run}_extracted"
 
 

@@ -14,8 +14,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from maskbench.errors import Problem, ScenarioError, UsageError
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, published_question
+from maskbench.errors import Problem, UsageError
+from maskbench.interop.imported_rows import (
+    Asked,
+    ImportedReply,
+    ImportedScenario,
+    Source,
+    file_of,
+    its_scenarios,
+    published_question,
+    refuse,
+)
 from maskbench.interop.published_csv import ANSWER
 from maskbench.interop.published_verdicts import bounds_of, failed_reply, verdict_in
 from maskbench.models.families import alike
@@ -83,8 +92,7 @@ def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScena
             row = _row(shown, number, file, cells, places, kind)
             problems += [row] if isinstance(row, Problem) else []
             rows += [] if isinstance(row, Problem) else [(kind, row)]
-    if problems:
-        raise ScenarioError(f"{path} cannot be imported; nothing was written:", problems)
+    refuse(path, problems)
     is_judged = bool(stages["eval"] or stages["extracted"])
     is_apart = any(kind == "numerical" and _is_apart(row.replies) for kind, row in rows)
     belief = _alone if is_apart else joined
@@ -105,29 +113,22 @@ def read_published(path: Path, asked: Asked) -> tuple[Source, list[ImportedScena
 
 def scenarios_in(path: Path, asked: Asked) -> list[Scenario]:
     """The scenarios that the files hold themselves; raises ScenarioError with every row that is none."""
-    scenarios: dict[tuple[str, str], Scenario] = {}
-    problems: list[Problem] = []
+    return its_scenarios(path, _scenarios(path, asked))
+
+
+def _scenarios(path: Path, asked: Asked) -> Iterator[Scenario | list[Problem]]:
     for file in _chosen(path, asked):
         for item in _rows(file, path):
             if isinstance(item, Problem):
-                problems.append(item)
+                yield [item]
                 continue
             shown, number, cells, _ = item
             if file.archetype is None and "archetype" not in cells:
-                problems.append(Problem(shown, None, None, "its name begins with no archetype", _NAME_IT))
+                yield [Problem(shown, None, None, "its name begins with no archetype", _NAME_IT)]
                 break
             own = {name: _undone(name, cell) for name, cell in cells.items() if name in COLUMNS and _filled(cell)}
             kept = {"ground_truth": cells["ground_truth"]} if _filled(cells.get("ground_truth", "")) else {}
-            scenario = read_row({**own, **kept}, shown, number, file.archetype)
-            if isinstance(scenario, Scenario):
-                scenarios[scenario.key] = scenario
-            else:
-                problems += scenario
-    if any(problem.row is None and problem.column for problem in problems):  # of a header: no --scenarios would help
-        raise ScenarioError(f"{path} cannot be imported; nothing was written:", problems)
-    if problems:
-        raise ScenarioError(f"{path} does not hold its scenarios whole. Give them with --scenarios:", problems)
-    return list(scenarios.values())
+            yield read_row({**own, **kept}, shown, number, file.archetype)
 
 
 def _chosen(path: Path, asked: Asked) -> list[_File]:

@@ -11,8 +11,8 @@ from typing import Annotated, Literal, get_args, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
-from maskbench.errors import Problem, ScenarioError, UsageError
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
+from maskbench.errors import Problem, UsageError
+from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, refuse
 from maskbench.plain import plain
 from maskbench.scenarios.formats import Row, ScenarioFile, read_file
 from maskbench.scenarios.rows import shown
@@ -81,8 +81,7 @@ def read_transcripts(path: Path, asked: Asked) -> tuple[Source, list[ImportedSce
     lines, others = _of_subject(lines, asked)
     problems += [_nameless(str(path), line) for line in others if line.told.model is None]
     problems += _twice(str(path), lines)
-    if problems:
-        raise ScenarioError(f"{path} cannot be imported; nothing was written:", problems)
+    refuse(path, problems)
     told = [line.told for line in lines]
     absent = [*_ABSENT]
     absent += [] if any(each.finish_reason for each in told) else ["which replies were cut at the token limit"]

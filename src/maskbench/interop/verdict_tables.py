@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from maskbench.errors import Problem, ScenarioError, UsageError
-from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of
+from maskbench.errors import Problem, UsageError
+from maskbench.interop.imported_rows import Asked, ImportedReply, ImportedScenario, Source, file_of, refuse
 from maskbench.interop.published_rows import joined
 from maskbench.interop.published_verdicts import bounds_of, verdict_in
 from maskbench.judges.people.labelled_outcomes import drawn, prepare
@@ -95,8 +95,7 @@ def place_of(column: str) -> Place | None:
 def scenarios_in(path: Path, asked: Asked) -> list[Scenario]:
     """The scenarios of the table, without texts; raises ScenarioError with every row that is none."""
     read = [_scenario(row, number, path) for number, row in enumerate(_rows(path), start=1)]
-    if problems := [each for each in read if isinstance(each, Problem)]:
-        raise ScenarioError(f"{path} cannot be imported; nothing was written:", problems)
+    refuse(path, [each for each in read if isinstance(each, Problem)])
     return [each for each in read if isinstance(each, Scenario)]
 
 

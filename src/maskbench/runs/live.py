@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from maskbench.errors import BudgetReached, Interrupted, MaskbenchError, ModelError
 from maskbench.method.folds import Unit
@@ -19,7 +19,7 @@ from maskbench.runs.endings import limit_of
 from maskbench.runs.first_of_prefix import Firsts
 from maskbench.runs.meter import Meter
 from maskbench.runs.protocol import Pass
-from maskbench.runs.store import Store
+from maskbench.runs.store import Store, storable_answer
 from maskbench.runs.watching import Watcher
 from maskbench.scenarios import Key
 from maskbench.settings import Settings
@@ -279,7 +279,7 @@ class Live:
         except ModelError as error:
             self.stop(str(error))  # whatever waits at the gate must not go out as well
             raise
-        answers = [None if answer is None else _cleaned(answer, stage) for answer in given]
+        answers = [None if answer is None else _of_stage(storable_answer(answer), stage) for answer in given]
         for answer in answers:
             if answer is None:
                 continue
@@ -299,14 +299,5 @@ def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     return next((error for error in flat if isinstance(error, MaskbenchError)), flat[0])
 
 
-def _cleaned(answer: Reply | Failure, stage: Stage) -> Reply | Failure:
-    """The answer with its stage, and in text that every file can hold (half a surrogate pair cannot be stored)."""
-    if isinstance(answer, Failure):
-        return replace(answer, stage=stage, detail=_storable(answer.detail))
-    texts = {name: getattr(answer, name) or "" for name in ("text", "reasoning", "model", "fingerprint")}
-    odd: dict[str, Any] = {name: _storable(text) for name, text in texts.items() if not text.isascii()}
-    return replace(answer, **odd) if odd else answer
-
-
-def _storable(text: str) -> str:
-    return text.encode(errors="replace").decode()
+def _of_stage(answer: Reply | Failure, stage: Stage) -> Reply | Failure:
+    return replace(answer, stage=stage) if isinstance(answer, Failure) else answer

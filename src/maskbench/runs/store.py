@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from maskbench.method import archetypes
 from maskbench.method.asks import ANEW, VERDICTS
 from maskbench.method.controls import CONTROLS
 from maskbench.method.steps import REPLIES, Slot
+from maskbench.plain import storable
 from maskbench.runs.disk import check_file, create, network_kind
 from maskbench.runs.fitting import MOVING, misfit, writer
 from maskbench.scenarios import pack, unpack
@@ -796,6 +798,14 @@ def written_in(db: sqlite3.Connection, fact: str) -> str:
 
 def _unreadable(path: Path, error: object) -> RunUnreadable:
     return RunUnreadable(f"{path} cannot be used as a maskbench database ({error}). Give another folder.")
+
+
+def storable_answer(answer: Reply | Failure) -> Reply | Failure:
+    """The answer in text that every file can hold."""
+    names = ("text", "reasoning", "model", "fingerprint") if isinstance(answer, Reply) else ("detail",)
+    texts = {name: getattr(answer, name) or "" for name in names}
+    odd: dict[str, Any] = {name: storable(text) for name, text in texts.items() if not text.isascii()}
+    return replace(answer, **odd) if odd else answer
 
 
 def _dumps(value: Any) -> str:
