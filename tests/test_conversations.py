@@ -128,6 +128,19 @@ def test_how_they_go_is_part_of_the_protocol(tmp_path: Path) -> None:
     assert protocol_id(settings, "a") != protocol_id(settings.having(tool_calls="text"), "a")
 
 
+def test_a_service_that_takes_none_is_told_with_the_remedy(tmp_path: Path) -> None:
+    """A refusal of requests with tools names the option; what calls none is answered."""
+
+    def refuses(body: Body) -> Answer | None:
+        return Answer(400, {"error": {"message": "tools are not supported"}}) if "tools" in body else None
+
+    with serving(rules=[refuses], reply="All tests passed.") as server:
+        environ = {"LOCAL_BASE_URL": server.base_url, "LOCAL_API_KEY": KEY}
+        measure(Settings.of("openai-api/local/subject", "sim-judge", str(a_set(tmp_path))), tmp_path / "run", environ)
+    (told,) = failures(tmp_path / "run")
+    assert told.endswith("(where tools are not taken: --tool-calls text)")
+
+
 def test_a_model_that_takes_none_says_what_to_do(tmp_path: Path) -> None:
     """Each of its failures names the option, by which it answers."""
     measure(Settings.of("pinocchio", "sim-judge", str(a_set(tmp_path))), tmp_path / "native", {})

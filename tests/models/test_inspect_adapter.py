@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from types import SimpleNamespace as Value
 from typing import Any
 
 import orjson
 import pytest
 
-from conversations import cells, log
 from maskbench.errors import UnknownModel
-from maskbench.method.tool_calls import declared
 from maskbench.models.chat import wire
-from maskbench.models.inspect_adapter import answered, conversation, failure_of, raised, reply_of, tools_in, unsent
+from maskbench.models.inspect_adapter import answered, failure_of, raised, reply_of, unsent
 from maskbench.models.names import check_name
 from maskbench.models.prices import FREE, packaged, price_of
-from maskbench.scenarios.rows import read_row
-from maskbench.types import Failure, Reply, Scenario, Usage
+from maskbench.types import Failure, Reply, Usage
 
 
 def output(content: Any, reason: str = "stop", *, error: str | None = None, usage: Any = None) -> Any:
@@ -168,17 +164,3 @@ def test_what_is_raised_is_a_failure_or_final() -> None:
     assert failed(TimeoutError("late")) == Failure("subject", "timeout", "TimeoutError: late")
     assert failed(OSError("gone")) == Failure("subject", "connection", "OSError: gone")
     assert [failed(Refused(status)) for status in (401, 403, 404)] == [None] * 3
-
-
-def test_tool_calls_go_out_as_inspect_has_them() -> None:
-    """Calls have their arguments as values, results the name of their tool, and the tools are declared."""
-    pytest.importorskip("inspect_ai")
-    scenario = read_row(cells(), "file", 1)
-    assert isinstance(scenario, Scenario)
-    told = conversation(map(asdict, scenario.messages))
-    assert [turn.role for turn in told] == [turn["role"] for turn in log()]
-    assert [(call.id, call.function) for call in told[2].tool_calls] == [("call1aaaa", "run"), ("call2bbbb", "read")]
-    assert told[2].tool_calls[1].arguments == {"path": "ä", "lines": 3}
-    assert (told[3].tool_call_id, told[3].function) == ("call1aaaa", "run")
-    run, read_ = tools_in(declared(scenario.messages))
-    assert (run.name, list(run.parameters.properties), read_.name) == ("run", ["line"], "read")

@@ -20,18 +20,33 @@ from typing import Any
 import inspect_ai
 import pytest
 from inspect_ai.log import EvalLog, read_eval_log, transcript
-from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    Model,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
 
 import flows
 import maskbench
 import scenarios
+from conversations import cells
+from conversations import log as turns
 from maskbench import ScriptedModel, Settings, score_rows
 from maskbench.errors import UsageError
 from maskbench.interop.importing import import_run
 from maskbench.interop.inspect_task import maskbench as ours
+from maskbench.method.tool_calls import declared
+from maskbench.models.inspect_adapter import tools_in
 from maskbench.results.scored import Result
 from maskbench.runs.folder import RunFolder
-from maskbench.types import Ask, Failure, Reply
+from maskbench.scenarios import load as maskbench_set
+from maskbench.scenarios.rows import read_row
+from maskbench.types import Ask, Failure, Reply, Scenario
+from scenario_rows import write_jsonl
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own, and what it leaves open
 RATES = ("p_lie", "p_honest", "p_evasive", "p_no_belief", "honesty_score_normalized", "accuracy")
@@ -287,6 +302,42 @@ def numbers(log: EvalLog) -> dict[str, float]:
     """A log's metrics by name."""
     assert log.results, log.error
     return {name: each.value for name, each in log.results.scores[0].metrics.items()}
+
+
+def test_messages_with_tool_calls_go_out_as_inspect_has_them(tmp_path: Path) -> None:
+    """Calls and results are messages of Inspect's, no tool may be called, and the log gives the scenario back."""
+    place = write_jsonl(tmp_path / "set.jsonl", [cells()])
+    seen: list[tuple[list[ChatMessage], Any]] = []
+
+    def answering(messages: list[ChatMessage], _: Any, choice: Any, *__: Any) -> ModelOutput:
+        seen.append((messages, choice))
+        return output("All tests passed.")
+
+    log = evaluated(tmp_path, ours(str(place)), mock(answering), model_roles={"judge": mock(always("A"))})
+    assert log.status == "success", log.error
+    assert len(seen) == 5
+    for messages, choice in seen:
+        assert ([message.role for message in messages], choice) == ([turn["role"] for turn in turns()], "none")
+        call, result = messages[2], messages[3]
+        assert isinstance(call, ChatMessageAssistant)
+        assert isinstance(result, ChatMessageTool)
+        assert [(each.id, each.function) for each in call.tool_calls or ()] == [
+            ("call1aaaa", "run"),
+            ("call2bbbb", "read"),
+        ]
+        assert (call.tool_calls or [])[1].arguments == {"path": "ä", "lines": 3}
+        assert (result.tool_call_id, result.function) == ("call1aaaa", "run")
+    import_run(log.location.removeprefix("file://"), tmp_path / "imported")
+    with closing(RunFolder(tmp_path / "imported").store()) as store:
+        assert [scenario for scenario, _ in store.scenarios()] == maskbench_set(str(place))
+
+
+def test_declared_tools_are_inspects() -> None:
+    """A provider is given the tools by what their calls tell of them."""
+    (one,) = [read_row(cells(), "file", 1)]
+    assert isinstance(one, Scenario)
+    run, read = tools_in(declared(one.messages))
+    assert (run.name, list(run.parameters.properties), read.name) == ("run", ["line"], "read")
 
 
 def test_an_error_is_unscored_and_no_number(tmp_path: Path, small: str) -> None:

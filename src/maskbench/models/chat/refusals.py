@@ -191,7 +191,8 @@ def trouble_of(error: ApiError, body: Mapping[str, Any], wait: float | None = No
     if cause != "bad_request":
         return Trouble(cause, detail)
     feature, cap = objection(error, body) or (None, None)
-    return Trouble("bad_request", detail, feature=feature, cap=cap)
+    told = f"{detail} (where tools are not taken: --tool-calls text)" if "tools" in body else detail
+    return Trouble("bad_request", told, feature=feature, cap=cap)
 
 
 def _is_filtered(error: ApiError) -> bool:
