@@ -5,23 +5,21 @@ No subject is asked, no verdict changes, and what has an answer keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
+from maskbench.judges.judge_again import Job, check_judging
 from maskbench.method.asks import Calls
-from maskbench.models.names import check_judges, open_judges
-from maskbench.models.serve.own_server import addressed
-from maskbench.runs.batched import uses_batches
-from maskbench.runs.executor import executor
 from maskbench.runs.folder import RunFolder
-from maskbench.runs.forecast import tokens
-from maskbench.runs.meter import known_prices
 from maskbench.runs.options import check
-from maskbench.runs.passes import expected, steps_left
-from maskbench.runs.protocol import asking
+from maskbench.runs.passes import expected
+from maskbench.runs.protocol import Pass, asking
 from maskbench.runs.questions import remember, set_of
-from maskbench.runs.session import Asked, Asking, Book
+from maskbench.runs.session import Book
+from maskbench.runs.store import Store
 from maskbench.runs.watching import Unwatched, Watcher, WithAnswers
+from maskbench.scenarios import Key
 from maskbench.settings import Settings
 from maskbench.types import Kind, Model
 
@@ -40,43 +38,44 @@ def ask_construct(
     Raises UsageError, ModelError, RunError or Interrupted; whatever was answered is kept.
     """
     settings, environ = alone(settings), environ or {}
-    check(settings)
-    known_prices(settings, environ, [model.name for model in (judges or {}).values()], ("judge",))
-    if not judges:
-        check_judges(settings, addressed(environ, settings))
+    check_judging(folder, settings, set_of(settings.judging.judge), environ, judges, is_new=True)
     with folder.writing("ask about a copy of the folder"), closing(folder.store(write=True)) as store:
-        if not any(steps_left(settings, store, asking(settings, store))):
-            remember(store, settings)
-        else:
-            watcher = watcher or Unwatched()
-            known = folder.read().models.binary
-            passes = [asking(settings, store)]
-            has_batches = uses_batches(folder.path, settings, set_of(settings.judging.judge))
-            session = Asking(
-                settings=settings,
-                store=store,
-                environ=environ,
-                watcher=watcher,
-                verdicts=set_of(settings.judging.judge),  # a bill of its own, which is part of the run's
-                own=[model.name for model in (judges or {}).values()],
-                stages=("judge",),
-                seconds=None,
-            )
-            session.carry_out(
-                Book({"binary": known} if known.name == settings.judging.judge else {}, None, lambda _: None),
-                lambda reach: Asked(judges or open_judges(settings, *reach[:3], elsewhere=reach.elsewhere)),
-                lambda asked, gate: executor(settings, store, passes, asked.judges, watcher, gate, batched=has_batches),
-                WithAnswers.of(Calls(), expected(store, passes).verdicts),
-            )
+        _questions(folder, store, settings).carry_out(environ, watcher or Unwatched(), (), judges)
+        remember(store, settings)
 
 
 def forecast(folder: RunFolder, settings: Settings) -> tuple[int, float]:
     """How many answers are still to be had, and about how many tokens their requests hold; asks nothing."""
     check(settings := alone(settings))
     with closing(folder.store()) as store:
-        left = steps_left(settings, store, asking(settings, store))
-        sizes = [tokens(step.make(step.fills)) for _, step in left]
-    return len(sizes), sum(sizes)
+        return _questions(folder, store, settings).left({})
+
+
+def _questions(folder: RunFolder, store: Store, settings: Settings) -> _Questions:
+    (hearing,) = asking(settings, store).judgings
+    return _Questions(folder, store, settings, hearing.into, hearing.prompts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Questions(Job):
+    """Questions on statements on their way: their set is no verdict set, and its bill is part of the run's."""
+
+    @property
+    def seconds(self) -> None:
+        """No fact has the time it took."""
+
+    def passes(self, chosen: Mapping[Key, float]) -> list[Pass]:
+        """What is asked about each statement."""
+        return [asking(self.settings, self.store)]
+
+    def calls(self, passes: Sequence[Pass]) -> Calls:
+        """The answers that a watcher expects."""
+        return WithAnswers.of(Calls(), expected(self.store, passes).verdicts)
+
+    def book(self) -> Book:
+        """What the run knows of this judge; the session is noted nowhere."""
+        known = self.folder.read().models.binary
+        return Book({"binary": known} if known.name == self.settings.judging.judge else {}, None, lambda _: None)
 
 
 def alone(settings: Settings) -> Settings:

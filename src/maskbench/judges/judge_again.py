@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 from maskbench.errors import RunMismatch, UsageError
 from maskbench.judges.second_look import Key, Look, draw, refusal
 from maskbench.judges.verdict_sets import Ensemble, SecondLook, VerdictSet, check_name, check_no_audit, open_verdicts
-from maskbench.method.asks import VERDICTS
+from maskbench.method.asks import VERDICTS, Calls
 from maskbench.method.forms import form_of, prompts_of
 from maskbench.method.forms.hearing import Hearing
 from maskbench.method.forms.prompts import Prompts
@@ -142,7 +142,7 @@ class Job:
     stock: Stock | None = field(default=None, kw_only=True)  # keeps models that are loaded in this process
 
     @property
-    def seconds(self) -> str:
+    def seconds(self) -> str | None:
         """The fact that has the time it took."""
         return "seconds" if self.name == VERDICTS else f"seconds {self.name}"
 
@@ -254,15 +254,19 @@ class Job:
             seconds=self.seconds,
         )
         asking.carry_out(
-            self._book(),
+            self.book(),
             lambda reach: Asked(own or open_judges(self.settings, *reach[:3], self.stock, reach.elsewhere)),
             lambda asked, gate: executor(
                 self.settings, self.store, passes, asked.judges, watcher, gate, batched=has_batches
             ),
-            expected(self.store, passes),
+            self.calls(passes),
         )
 
-    def _book(self) -> Book:
+    def calls(self, passes: Sequence[Pass]) -> Calls:
+        """The calls that a watcher expects."""
+        return expected(self.store, passes)
+
+    def book(self) -> Book:
         """Where the sessions of the set are noted: its judges with who answered, beside the subject of a run's own."""
         record = self.folder.read()
         about = record if self.name == VERDICTS else record.sets[self.name]
